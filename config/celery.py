@@ -1,0 +1,25 @@
+"""The workers' engine. The schedule is code: fixed ticks that find what is due; the rows say what that is."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+
+app = Celery("quarterdeck")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+# `expires`: a tick nobody took in time is worth nothing, and a worker that comes back must not find a heap of them.
+app.conf.beat_schedule = {
+    "take up every cluster whose observer is gone": {
+        "task": "fleet.tasks.sweep_observers",
+        "schedule": 10.0,
+        "options": {"queue": "default", "expires": 10.0},
+    },
+    "advance every plan that is due": {
+        "task": "rollouts.tasks.sweep_plans",
+        "schedule": 1.0,
+        "options": {"queue": "default", "expires": 2.0},
+    },
+}

@@ -1,0 +1,1 @@
+sockets: list = []

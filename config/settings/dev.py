@@ -1,0 +1,7 @@
+"""One machine on loopback: the demo, development. Plain HTTP, no collected static files."""
+
+from config.settings.base import *  # noqa: F403
+
+SECRET_KEY = SECRET_KEY or "for-loopback-only"  # noqa: F405
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG  # noqa: F405

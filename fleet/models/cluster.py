@@ -1,0 +1,40 @@
+from django.db import models
+from django.db.models import Q
+
+from people.rights import Deed, reach
+
+
+class Mode(models.TextChoices):
+    OBSERVE_ONLY = "observe-only"  # nothing is ever written to the cluster
+    FOLLOW = "follow"  # rollouts that others drive are judged
+    OPERATE = "operate"  # plans may change the cluster
+
+
+class ClusterQuerySet(models.QuerySet["Cluster"]):
+    def visible_to(self, user) -> "ClusterQuerySet":
+        """The clusters of which the user may see at least one pool."""
+        seen = reach(user, Deed.SEE)
+        if seen.everywhere:
+            return self
+        return self.filter(Q(pk__in=seen.cluster_ids) | Q(pools__in=seen.pool_ids)).distinct()
+
+
+class Cluster(models.Model):
+    """One Kubernetes API server, and how to reach it. Holds no secret: those stay in the kubeconfig or the pod."""
+
+    name = models.SlugField(max_length=63, unique=True)
+    uid = models.CharField(max_length=64, unique=True)  # of its kube-system namespace: what tells clusters apart
+    kubeconfig = models.CharField(max_length=1024, blank=True)  # a path on the workers; blank: in-cluster
+    context = models.CharField(max_length=253, blank=True)
+    mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.OBSERVE_ONLY)
+    own_namespace = models.CharField(max_length=63, default="quarterdeck")  # our Lease and the stop switch live there
+    server_version = models.CharField(max_length=64, blank=True)
+    added_at = models.DateTimeField()
+
+    objects = ClusterQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,31 @@
+from django.db import models
+
+
+class DriverObject(models.Model):
+    """What says which driver nodes should run: an NVIDIADriver, or the ClusterPolicy, as its cluster last showed it."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="driver_objects")
+    uid = models.CharField(max_length=64)
+    kind = models.CharField(max_length=63)  # NVIDIADriver, ClusterPolicy
+    name = models.CharField(max_length=253)
+    generation = models.PositiveIntegerField(default=0)
+    version = models.CharField(max_length=64, blank=True)  # desired; blank: the operator's own default
+    repository = models.CharField(max_length=253, blank=True)
+    image = models.CharField(max_length=253, blank=True)
+    use_precompiled = models.BooleanField(default=False)
+    uses_driver_crd = models.BooleanField(default=False)  # ClusterPolicy only
+    sandbox_workloads = models.BooleanField(default=False)  # ClusterPolicy only: switches the upgrade controller off
+    node_selector = models.JSONField(default=dict)
+    upgrade_policy = models.JSONField(default=dict)  # {} on an NVIDIADriver: the ClusterPolicy's counts
+    state = models.CharField(max_length=32, blank=True)  # ready, notReady, ignored, disabled
+    message = models.CharField(max_length=1000, blank=True)  # of the condition that says why not
+    operator_version = models.CharField(max_length=64, blank=True)  # from app.kubernetes.io/version or helm.sh/chart
+    owned_by = models.JSONField(default=list)  # GitOps and Helm marks: ["Helm release gpu-operator/gpu-operator"]
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_driver_object_per_uid")]
+        ordering = ["cluster", "kind", "name"]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"

@@ -1,0 +1,29 @@
+from django.db import models
+from django.db.models import Q
+
+from fleet.models.node import members_of
+from people.rights import Deed, reach
+
+
+class GpuQuerySet(models.QuerySet["Gpu"]):
+    def visible_to(self, user) -> "GpuQuerySet":
+        seen = reach(user, Deed.SEE)
+        if seen.everywhere:
+            return self
+        return self.filter(Q(node__cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
+
+
+class Gpu(models.Model):
+    """A GPU of a node, by its index. Which one is sick or taken is known only where something names it."""
+
+    node = models.ForeignKey("fleet.Node", models.CASCADE, related_name="gpus")
+    index = models.PositiveSmallIntegerField()
+    product = models.CharField(max_length=128, blank=True)
+    memory_mib = models.PositiveIntegerField(null=True)
+    uuid = models.CharField(max_length=64, blank=True)  # blank: nothing has named it yet
+
+    objects = GpuQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["node", "index"], name="one_gpu_per_index")]
+        ordering = ["node", "index"]

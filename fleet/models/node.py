@@ -1,0 +1,79 @@
+from collections.abc import Iterable
+
+from django.db import models
+from django.db.models import Q
+
+from people.rights import Deed, reach
+
+
+def members_of(pool_ids: Iterable[int]) -> models.QuerySet:
+    """The keys of the nodes of these pools, for a subquery: a join would show a node of two pools twice."""
+    return Node.pools.through.objects.filter(pool_id__in=pool_ids).values("node_id")
+
+
+class NodeQuerySet(models.QuerySet["Node"]):
+    def visible_to(self, user) -> "NodeQuerySet":
+        seen = reach(user, Deed.SEE)
+        if seen.everywhere:
+            return self
+        return self.filter(Q(cluster__in=seen.cluster_ids) | Q(pk__in=members_of(seen.pool_ids)))
+
+    def with_gpus(self) -> "NodeQuerySet":
+        return self.filter(is_gpu_node=True)
+
+
+class Node(models.Model):
+    """A node as its cluster last showed it. How old that is, is its cluster's bookmark's to say."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="nodes")
+    pools = models.ManyToManyField("fleet.Pool", related_name="nodes")  # by selector: none and several both happen
+    uid = models.CharField(max_length=64)
+    name = models.CharField(max_length=253)
+    resource_version = models.CharField(max_length=64)
+    labels = models.JSONField(default=dict)
+    annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
+    taints = models.JSONField(default=list)  # [{"key", "value", "effect"}]
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()  # when we last saw something change that we keep
+
+    is_ready = models.BooleanField(null=True)  # null: the kubelet stopped reporting, nobody knows
+    ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
+    not_ready_because = models.CharField(max_length=500, blank=True)
+    is_unschedulable = models.BooleanField(default=False)
+
+    kernel = models.CharField(max_length=128, blank=True)
+    os_image = models.CharField(max_length=128, blank=True)
+    container_runtime = models.CharField(max_length=128, blank=True)
+    kubelet_version = models.CharField(max_length=64, blank=True)
+    zone = models.CharField(max_length=64, blank=True)
+    instance_type = models.CharField(max_length=64, blank=True)
+
+    is_gpu_node = models.BooleanField(default=False)
+    gpu_product = models.CharField(max_length=128, blank=True)  # without -SHARED and -MIG-…
+    gpu_memory_mib = models.PositiveIntegerField(null=True)
+    gpu_capacity = models.PositiveIntegerField(null=True)  # null: the node does not name the resource
+    gpu_allocatable = models.PositiveIntegerField(null=True)
+    gpu_expected = models.PositiveIntegerField(null=True)  # the most that was ever seen; remembered over restarts
+    gpu_allocated = models.PositiveIntegerField(default=0)  # whole GPUs requested by the pods bound to it
+
+    driver_version = models.CharField(max_length=64, blank=True)  # running, as the node says; kept while it is silent
+    driver_unknown_since = models.DateTimeField(null=True)  # the label is gone, as it is during an upgrade
+    upgrade_state = models.CharField(max_length=64, blank=True)  # of the operator's upgrade controller
+    is_held = models.BooleanField(default=False)  # carries the label that keeps the upgrade controller off
+    held_by = models.CharField(max_length=64, blank=True)  # our annotation's plan; blank with is_held: not ours
+    driver_owner = models.CharField(max_length=253, blank=True)  # the NVIDIADriver, where the operator names it
+
+    objects = NodeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_node_per_uid")]
+        indexes = [models.Index(fields=["cluster", "name"])]
+        ordering = ["cluster", "name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def gpus_missing(self) -> int:
+        """GPUs that were there once and cannot be allocated now."""
+        return max(0, (self.gpu_expected or 0) - (self.gpu_allocatable or 0))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models, transaction
+
+LEASE = timedelta(seconds=30)
+STALE_AFTER = timedelta(seconds=90)  # API servers send a bookmark about once a minute
+
+
+class LostTurn(Exception):
+    """Another worker has taken this cluster since. Whatever we meant to write is not ours to write."""
+
+
+class Observer(models.Model):
+    """Whose turn it is to watch a cluster. Every write of a turn asserts it; a lease that ran out is anybody's."""
+
+    cluster = models.OneToOneField("fleet.Cluster", models.CASCADE, related_name="observer")
+    turn = models.PositiveBigIntegerField(default=0)
+    owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField()
+    batch = models.PositiveBigIntegerField(default=0)  # the flushes so far: the sequence number browsers see
+    batch_at = models.DateTimeField(null=True)
+
+    @classmethod
+    def take(cls, cluster_id: int, *, turn: int, owner: str, now: datetime) -> int | None:
+        """Take the turn after `turn`. None: somebody holds it, or the message is an old one."""
+        free = cls.objects.filter(cluster_id=cluster_id, turn=turn, lease_until__lt=now)
+        won = free.update(turn=turn + 1, owner=owner, lease_until=now + LEASE)
+        return turn + 1 if won else None
+
+    @classmethod
+    def keep(cls, cluster_id: int, *, turn: int, now: datetime, flushed: bool) -> None:
+        """Move the lease, and count the flush it belongs to. Call it inside the flush's own transaction.
+
+        :raises LostTurn: when the turn is somebody else's by now
+        """
+        moved = {"lease_until": now + LEASE}
+        if flushed:
+            moved |= {"batch": models.F("batch") + 1, "batch_at": now}
+        if not cls.objects.filter(cluster_id=cluster_id, turn=turn).update(**moved):
+            raise LostTurn(f"turn {turn} of cluster {cluster_id} is over")
+
+    @classmethod
+    def give_up(cls, cluster_id: int, *, turn: int, now: datetime) -> None:
+        """End the turn early, so that the next one need not wait for the lease."""
+        with transaction.atomic():
+            cls.objects.filter(cluster_id=cluster_id, turn=turn).update(lease_until=now - timedelta(seconds=1))
+
+
+class BookmarkState(models.TextChoices):
+    LISTING = "listing"  # the first list, or the one after a 410, is not complete
+    WATCHING = "watching"  # the rows are the cluster's, as of `heard_at`
+    FORBIDDEN = "forbidden"  # 403: the rule that would allow it is in `message`
+    ABSENT = "absent"  # 404: the API group or kind is not installed
+    FAILING = "failing"  # no answer, or one that cannot be read; `message` says which
+
+
+class Bookmark(models.Model):
+    """Where the watch of one kind of one cluster stands, and when it last heard anything."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="bookmarks")
+    kind = models.CharField(max_length=63)  # plural, with its group: nodes, daemonsets.apps
+    state = models.CharField(max_length=16, choices=BookmarkState.choices, default=BookmarkState.LISTING)
+    message = models.CharField(max_length=1000, blank=True)
+    state_since = models.DateTimeField()
+    resource_version = models.CharField(max_length=64, blank=True)  # blank: list first
+    heard_at = models.DateTimeField(null=True)  # null: never
+    listed_at = models.DateTimeField(null=True)  # when a whole list was last written
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "kind"], name="one_bookmark_per_kind")]
+
+    def is_fresh(self, *, now: datetime) -> bool:
+        """Whether the rows may be judged: a whole list was written, and something was heard lately."""
+        return self.listed_at is not None and self.heard_at is not None and now - self.heard_at <= STALE_AFTER

@@ -1,0 +1,65 @@
+from django.db import models
+from django.db.models import Q
+
+from fleet.models.node import members_of
+from people.rights import Deed, reach
+
+
+class PodQuerySet(models.QuerySet["Pod"]):
+    def visible_to(self, user) -> "PodQuerySet":
+        """A pod is seen with its node; one that has none yet, with its cluster."""
+        seen = reach(user, Deed.SEE)
+        if seen.everywhere:
+            return self
+        return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
+
+    def tenants(self) -> "PodQuerySet":
+        """Pods that were given GPUs and belong to no operand."""
+        return self.filter(gpus__gt=0, operand="")
+
+
+class Pod(models.Model):
+    """A pod that holds or wants GPUs, or belongs to the GPU stack, as its cluster last showed it."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pods")
+    uid = models.CharField(max_length=64)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="pods")
+    node_name = models.CharField(max_length=253, blank=True)  # blank: not scheduled
+    changed_at = models.DateTimeField()
+    created_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True)  # when it was told to go; null: it was not
+
+    phase = models.CharField(max_length=16, blank=True)  # Pending, Running, Succeeded, Failed, Unknown
+    is_ready = models.BooleanField(default=False)
+    ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
+    restarts = models.PositiveIntegerField(default=0)
+    waiting_because = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
+
+    resources = models.JSONField(default=dict)  # extended resources requested, by name: {"nvidia.com/gpu": 8}
+    gpus = models.PositiveIntegerField(default=0)  # whole GPUs requested
+    owner_kind = models.CharField(max_length=63, blank=True)
+    owner_name = models.CharField(max_length=253, blank=True)
+    owner_uid = models.CharField(max_length=64, blank=True)
+    has_empty_dir = models.BooleanField(default=False)  # draining it loses what is in there
+
+    operand = models.CharField(
+        max_length=63, blank=True
+    )  # driver, device-plugin, … (`fleet.operands`); blank: a tenant's
+    revision_hash = models.CharField(max_length=63, blank=True)  # of the DaemonSet template it was made from
+    image = models.CharField(max_length=500, blank=True)  # of its first container
+
+    objects = PodQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_pod_per_uid")]
+        indexes = [
+            models.Index(fields=["cluster", "node_name"]),
+            models.Index(fields=["cluster", "namespace", "name"]),
+            models.Index(fields=["cluster", "owner_uid"]),
+        ]
+        ordering = ["cluster", "namespace", "name"]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,47 @@
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+
+from fleet import selectors
+from people.rights import Deed, reach
+
+
+class WorkloadClass(models.TextChoices):
+    TRAINING = "training"
+    INFERENCE = "inference"
+    DEVELOPMENT = "development"
+    MIXED = "mixed"
+
+
+def validate_selector(text: str) -> None:
+    try:
+        selectors.parse(text)
+    except selectors.BadSelector as refusal:
+        raise ValidationError(str(refusal)) from refusal
+
+
+class PoolQuerySet(models.QuerySet["Pool"]):
+    def visible_to(self, user) -> "PoolQuerySet":
+        seen = reach(user, Deed.SEE)
+        return self if seen.everywhere else self.filter(Q(pk__in=seen.pool_ids) | Q(cluster__in=seen.cluster_ids))
+
+
+class Pool(models.Model):
+    """A label selector over one cluster's nodes, with what is agreed about them."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pools")
+    name = models.SlugField(max_length=63)
+    selector = models.CharField(max_length=1000, validators=[validate_selector])  # as kubectl's --selector
+    environment = models.CharField(max_length=63, blank=True)
+    workload_class = models.CharField(max_length=16, choices=WorkloadClass.choices, default=WorkloadClass.MIXED)
+    max_unavailable = models.PositiveIntegerField(default=1)  # nodes, those already broken included
+    price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True)  # null: not known
+
+    objects = PoolQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="one_pool_per_name")]
+        ordering = ["cluster", "name"]
+
+    def __str__(self) -> str:
+        return self.name

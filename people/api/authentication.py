@@ -1,0 +1,32 @@
+"""How a REST caller proves who it is."""
+
+from django.utils import timezone
+from rest_framework import authentication, exceptions
+
+from people.models import ApiToken, User
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer qd_…`"""
+
+    def authenticate(self, request) -> tuple[User, ApiToken] | None:
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        now = timezone.now()
+        token = ApiToken.of(secret.strip(), now=now)
+        if token is None or not token.user.is_active:
+            raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
+        token.mark_used(now=now)
+        token.user.token = token
+        return token.user, token
+
+    def authenticate_header(self, request) -> str:
+        return "Bearer"
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The browser's session, with the CSRF check. A caller without one is told to sign in (401, not 403)."""
+
+    def authenticate_header(self, request) -> str:
+        return "Session"

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+PREFIX = "qd_"
+LAST_USED_EVERY = timedelta(minutes=1)  # a busy script must not write a row with each request
+
+
+def digest_of(secret: str) -> str:
+    """SHA-256 is enough here: the secret is 256 random bits, so there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def valid(self, *, now: datetime) -> ApiTokenQuerySet:
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
+
+
+class ApiToken(models.Model):
+    """What automation signs in with. The secret is shown once; only its digest is kept."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64, unique=True)
+    hint = models.CharField(max_length=12)  # the first letters, so that a person knows which one it is
+    deeds = models.JSONField(default=list)  # see `people.rights.Deed`; never more than its owner may do
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)  # null: until it is revoked
+    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    @classmethod
+    def issue(
+        cls, *, user, name: str, deeds: list[str], now: datetime, expires_at: datetime | None = None
+    ) -> tuple[ApiToken, str]:
+        """Make a token. The second value is its secret, which nobody can show again."""
+        secret = PREFIX + secrets.token_urlsafe(32)
+        row = cls.objects.create(
+            user=user,
+            name=name,
+            digest=digest_of(secret),
+            hint=secret[:8],
+            deeds=list(deeds),
+            created_at=now,
+            expires_at=expires_at,
+        )
+        return row, secret
+
+    @classmethod
+    def of(cls, secret: str, *, now: datetime) -> ApiToken | None:
+        return cls.objects.valid(now=now).select_related("user").filter(digest=digest_of(secret)).first()
+
+    def mark_used(self, *, now: datetime) -> None:
+        if self.last_used_at is None or now - self.last_used_at > LAST_USED_EVERY:
+            ApiToken.objects.filter(pk=self.pk).update(last_used_at=now)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+
+NOTHING = "0" * 64
+
+
+class AuditEntry(models.Model):
+    """One decision: who, what, why, and on which evidence. Chained by hash with the one before; never edited or pruned.
+
+    Write it in the transaction of the decision, after the guarded update of the subject: that update is what
+    keeps two writers of one chain apart, and the unique pair below is the fuse.
+    """
+
+    subject = models.CharField(max_length=64)  # "plan:7"
+    number = models.PositiveIntegerField()  # 1, 2, 3 … within the subject
+    at = models.DateTimeField()
+    actor = models.CharField(max_length=150)
+    verb = models.CharField(max_length=64)
+    because = models.CharField(max_length=1000, blank=True)
+    evidence = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    previous_hash = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["subject", "number"], name="one_entry_per_number")]
+        ordering = ["subject", "number"]
+
+    @classmethod
+    def record(
+        cls, subject: str, *, verb: str, actor: str, because: str = "", evidence: Any = None, now: datetime
+    ) -> AuditEntry:
+        last = cls.objects.filter(subject=subject).order_by("-number").first()
+        entry = cls(
+            subject=subject,
+            number=last.number + 1 if last else 1,
+            at=now,
+            actor=actor,
+            verb=verb,
+            because=because,
+            evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder)),
+            previous_hash=last.hash if last else NOTHING,
+        )
+        entry.hash = entry.computed_hash()
+        entry.save(force_insert=True)
+        return entry
+
+    def computed_hash(self) -> str:
+        content = [
+            self.previous_hash,
+            self.subject,
+            self.number,
+            self.at.isoformat(timespec="microseconds"),
+            self.actor,
+            self.verb,
+            self.because,
+            self.evidence,
+        ]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def broken_links(entries: models.QuerySet[AuditEntry]) -> Iterator[tuple[AuditEntry, str]]:
+    """Every entry whose content, place or predecessor is not as it was written, with the reason."""
+    before: AuditEntry | None = None
+    for entry in entries.order_by("subject", "number").iterator():
+        if before is not None and before.subject != entry.subject:
+            before = None
+        if entry.number != (before.number + 1 if before else 1):
+            yield entry, "an entry before it is missing"
+        elif entry.previous_hash != (before.hash if before else NOTHING):
+            yield entry, "it does not follow from the entry before it"
+        elif entry.hash != entry.computed_hash():
+            yield entry, "its content is not what was written"
+        before = entry
