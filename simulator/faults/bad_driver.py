@@ -1,0 +1,28 @@
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Harm(StrEnum):
+    CRASH = "crash"  # the driver container dies while it loads the modules
+    WORKLOADS = "workloads"  # driver, operands and validator are fine; the tenants' GPU pods crash
+    VALIDATOR = "validator"  # nvidia-operator-validator never becomes ready
+    GPUS_LOST = "gpus_lost"  # the device plugin advertises fewer GPUs than there are
+
+
+@dataclass(frozen=True, slots=True)
+class BadDriver:
+    """A driver that does harm on the nodes of one kernel (all kernels when empty) once it is loaded there."""
+
+    version: str
+    kernel: str = ""
+    how: Harm = Harm.WORKLOADS
+    gpus: int = 1
+    key: ClassVar[str] = "bad_driver"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "how", Harm(self.how))
+        object.__setattr__(self, "gpus", int(self.gpus))
+
+    def strikes(self, *, driver: str, kernel: str) -> bool:
+        return driver == self.version and self.kernel in ("", kernel)
