@@ -1,0 +1,101 @@
+"""Processes that end with the one that started them, however that one ends."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process of ours, under the name that a person knows it by."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def last_words(self, lines: int = 20) -> str:
+        """Return the end of its log."""
+        with suppress(FileNotFoundError):
+            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return ""
+
+    def stop(self, timeout_s: float = 3.0) -> None:
+        """Ask it to end; end it when it takes longer than that."""
+        ask_to_stop([self])
+        wait_for_end([self], timeout_s)
+
+
+def start(
+    name: str,
+    command: Sequence[str],
+    *,
+    log: Path,
+    env: Mapping[str, str],
+    stdout: int | None = None,
+    user: str | None = None,
+    last_signal: signal.Signals = signal.SIGKILL,
+) -> Child:
+    """Start a child in a session of its own: a Ctrl-C in the terminal is the supervisor's to answer, in its order.
+
+    The kernel watches the *thread* that calls this, not only its process: it must live as long as the child should.
+    """
+    with log.open("ab") as written:
+        process = subprocess.Popen(
+            command,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout if stdout is not None else written,
+            stderr=written,
+            start_new_session=True,
+            user=user,
+            extra_groups=[] if user else None,
+            preexec_fn=die_with(os.getpid(), last_signal),
+        )
+    return Child(name, process, log)
+
+
+def die_with(parent: int, last_signal: signal.Signals) -> Callable[[], None]:
+    """Return what the child runs before it becomes its program; the signal survives exec and reaches no grandchild."""
+
+    def tie() -> None:
+        if LIBC is not None:
+            LIBC.prctl(PR_SET_PDEATHSIG, last_signal)
+        # The parent may have gone between fork and prctl: then the kernel would never tell us.
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return tie
+
+
+def ask_to_stop(children: Sequence[Child]) -> None:
+    """Send SIGTERM to those that still run."""
+    for child in children:
+        if not child.has_ended:
+            child.process.terminate()
+
+
+def wait_for_end(children: Sequence[Child], timeout_s: float) -> None:
+    """Wait for all of them at once in about this time, then end what is left."""
+    for child in children:
+        try:
+            child.process.wait(timeout=max(timeout_s, 0.1))
+        except subprocess.TimeoutExpired:
+            child.process.kill()
+            child.process.wait()
