@@ -1,0 +1,95 @@
+"""What may not be stored: the few checks of the API server that a client of a GPU fleet can run into."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from simulator import definitions, schema, selectors
+from simulator.kinds import DEFINITION, Kind
+from simulator.names import label_causes
+from simulator.refusals import Cause, invalid
+
+if TYPE_CHECKING:
+    from simulator.store import Store
+
+Obj = dict[str, Any]
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def check(store: "Store", kind: Kind, new: Obj, old: Obj | None) -> None:
+    """:raises Refused: 422 with one cause for each complaint."""
+    complaints = _custom_causes(store, kind, new) if kind.is_custom else CHECKS.get(kind.shelf, _nothing)(new, old)
+    causes = list(complaints)
+    if causes:
+        raise invalid(kind, new["metadata"]["name"], *causes)
+
+
+def _nothing(_new: Obj, _old: Obj | None) -> Iterator[Cause]:
+    yield from ()
+
+
+def _custom_causes(store: "Store", kind: Kind, new: Obj) -> Iterator[Cause]:
+    record = store.shelf(DEFINITION).records.get(f"{kind.plural}.{kind.group}")
+    if record is not None:
+        yield from schema.causes(definitions.schema_of(record.obj, kind.version), new, "")
+
+
+def _pod_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
+    if not new["spec"].get("containers"):
+        yield Cause("spec.containers", "Required value", "FieldValueRequired")
+    if old is not None and _fixed(new["spec"]) != _fixed(old["spec"]):
+        words = (
+            "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+            "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
+            "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously "
+            "negative)"
+        )
+        yield Cause("spec", words, "FieldValueForbidden")
+
+
+def _fixed(spec: Obj) -> Obj:
+    free = {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"}
+    fixed = {key: value for key, value in spec.items() if key not in free}
+    for member in ("containers", "initContainers"):
+        fixed[member] = [{**container, "image": ""} for container in spec.get(member) or []]
+    return fixed
+
+
+def _node_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
+    for index, taint in enumerate(new["spec"].get("taints") or []):
+        if taint.get("effect") not in TAINT_EFFECTS:
+            supported = ", ".join(f'"{effect}"' for effect in TAINT_EFFECTS)
+            words = f'Unsupported value: "{taint.get("effect", "")}": supported values: {supported}'
+            yield Cause(f"spec.taints[{index}].effect", words, "FieldValueNotSupported")
+
+
+def _selecting_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
+    spec = new["spec"]
+    labels = (spec["template"]["metadata"].get("labels")) or {}
+    yield from label_causes(labels, "spec.template.labels")
+    selector = selectors.from_label_selector(spec.get("selector"))
+    if selector is None:
+        yield Cause("spec.selector", "Required value", "FieldValueRequired")
+    elif not selector.matches(labels):
+        words = f"Invalid value: {labels!r}: `selector` does not match template `labels`"
+        yield Cause("spec.template.metadata.labels", words)
+    if old is not None and old["spec"].get("selector") != spec.get("selector"):
+        yield Cause("spec.selector", f"Invalid value: {spec.get('selector')!r}: field is immutable")
+    if not spec["template"]["spec"].get("containers"):
+        yield Cause("spec.template.spec.containers", "Required value", "FieldValueRequired")
+
+
+def _budget_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
+    if "minAvailable" in new["spec"] and "maxUnavailable" in new["spec"]:
+        words = "Invalid value: minAvailable and maxUnavailable cannot be both set"
+        yield Cause("spec", words)
+
+
+CHECKS: Mapping[tuple[str, str], Callable[[Obj, Obj | None], Iterator[Cause]]] = {
+    ("", "nodes"): _node_causes,
+    ("", "pods"): _pod_causes,
+    ("apps", "daemonsets"): _selecting_causes,
+    ("apps", "deployments"): _selecting_causes,
+    ("apps", "replicasets"): _selecting_causes,
+    ("apps", "statefulsets"): _selecting_causes,
+    ("policy", "poddisruptionbudgets"): _budget_causes,
+}
