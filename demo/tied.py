@@ -48,7 +48,8 @@ def start(
     *,
     log: Path,
     env: Mapping[str, str],
-    stdout: int | None = None,
+    cwd: Path | None = None,
+    stdout: Path | None = None,
     user: str | None = None,
     last_signal: signal.Signals = signal.SIGKILL,
 ) -> Child:
@@ -56,12 +57,13 @@ def start(
 
     The kernel watches the *thread* that calls this, not only its process: it must live as long as the child should.
     """
-    with log.open("ab") as written:
+    with log.open("ab") as written, (stdout or log).open("ab") as answered:
         process = subprocess.Popen(
             command,
             env=dict(env),
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
-            stdout=stdout if stdout is not None else written,
+            stdout=answered,
             stderr=written,
             start_new_session=True,
             user=user,

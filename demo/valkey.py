@@ -18,23 +18,29 @@ class NoValkeyError(Exception):
     """Neither on the PATH nor in the virtual environment, or it did not come up."""
 
 
-def start(folder: Path, *, env: Mapping[str, str], port: int | None = None) -> tuple[tied.Child, str]:
+def start(folder: Path, *, log: Path, env: Mapping[str, str], port: int | None = None) -> tuple[tied.Child, str]:
     """Start it in a folder of its own and wait until it answers; return it with its `REDIS_URL`.
 
     Only this user can reach the socket. A path too long for one is the one case that takes a loopback port.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / "valkey.sock"
+    path = (folder / "valkey.sock").absolute()
     path.unlink(missing_ok=True)
-    if port is None and len(os.fsencode(path.absolute())) <= SOCKET_PATH_MAX:
-        listen, url, address = ["--port", "0", "--unixsocket", str(path.absolute())], f"unix://{path.absolute()}", path
-    else:
-        port = free_port(port or 0)
-        listen, url, address = ["--bind", LOOPBACK, "--port", str(port)], f"redis://{LOOPBACK}:{port}/0", port
+    address: Path | int = path
+    if port is not None or len(os.fsencode(path)) > SOCKET_PATH_MAX:
+        address = free_port(port or 0)
+    listen, url = listening(address)
     command = [binary(), *listen, "--dir", str(folder), "--save", "", "--appendonly", "no", "--maxmemory", "128mb"]
-    child = tied.start("valkey", command, log=folder / "valkey.log", env=env)
+    child = tied.start("valkey", command, log=log, env=env)
     wait_until_it_answers(child, address)
     return child, url
+
+
+def listening(address: Path | int) -> tuple[list[str], str]:
+    """Return the options for the address, and its URL."""
+    if isinstance(address, Path):
+        return ["--port", "0", "--unixsocket", str(address)], f"unix://{address}"
+    return ["--bind", LOOPBACK, "--port", str(address)], f"redis://{LOOPBACK}:{address}/0"
 
 
 def binary() -> str:

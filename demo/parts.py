@@ -1,0 +1,60 @@
+"""Which processes make a stack, and how each is started."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.ports import LOOPBACK
+
+CELERY = [sys.executable, "-m", "celery", "-A", "config"]
+# Threads per queue. Observing a cluster takes one for about a minute, and a reader thread of its own per kind.
+QUEUES = {"observe": 8, "rollouts": 2, "default": 2}
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The simulated fleet to start, or the API server that is there already and only lacks its actors."""
+
+    nodes: int = 64
+    seed: int = 1
+    speed: float = 20.0
+    faults: tuple[str, ...] = ()
+    kubeconfig: Path | None = None
+    context: str = ""
+
+
+def simulator(fleet: Fleet, folder: Path) -> list[str]:
+    """It serves the Kubernetes API and plays all that lives in the cluster."""
+    faults = [word for fault in fleet.faults for word in ("--faults", fault)]
+    return [
+        *(sys.executable, "-m", "simulator", "--port", "0", "--die-with-parent"),
+        *("--nodes", str(fleet.nodes), "--seed", str(fleet.seed), "--speed", str(fleet.speed)),
+        *("--kubeconfig-out", str(folder / "kubeconfig"), "--request-log", str(folder / "requests.jsonl")),
+        *faults,
+    ]
+
+
+def actors(fleet: Fleet) -> list[str]:
+    """The same actors against an API server that somebody else runs."""
+    context = ["--context", fleet.context] if fleet.context else []
+    return [
+        *(sys.executable, "-m", "simulator.actors", "--kubeconfig", str(fleet.kubeconfig), *context),
+        *("--seed", "small", "--nodes", str(fleet.nodes), "--speed", str(fleet.speed)),
+    ]
+
+
+def web(port: int) -> list[str]:
+    """Pages, REST and WebSockets; open sockets get a second to close."""
+    served = ["config.asgi:application", "--host", LOOPBACK, "--port", str(port), "--no-access-log"]
+    return [sys.executable, "-m", "uvicorn", *served, "--timeout-graceful-shutdown", "1"]
+
+
+def worker(queue: str) -> list[str]:
+    """One queue's worker; nobody listens to gossip, and the row is the truth about who is alive."""
+    quiet = ["--without-gossip", "--without-mingle", "--loglevel", "INFO"]
+    return [*CELERY, "worker", "-Q", queue, "-P", "threads", "-c", str(QUEUES[queue]), "-n", f"{queue}@%h", *quiet]
+
+
+def beat(folder: Path) -> list[str]:
+    """The clock that finds what is due."""
+    return [*CELERY, "beat", "--schedule", str(folder / "beat-schedule"), "--loglevel", "INFO"]

@@ -1,0 +1,203 @@
+"""The real stack on free ports in a folder of its own: what the demo shows and the flows drive."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from demo import parts, tied, valkey
+from demo.parts import Fleet
+from demo.ports import LOOPBACK, free_port
+from demo.settings import ROOT, environment
+
+CLUSTER = "demo"
+PASSWORD = "demo-on-loopback"  # noqa: S105 (the server listens on loopback only, and the login page says so)
+ANNOUNCE_THEMSELVES = ("simulator", "actors")  # their first line says where they are, as JSON
+# Workers first: what they still write must find its broker and its cluster.
+STOP_ORDER = (("beat", "observe", "rollouts", "default", "web"), ("simulator", "actors", "valkey"))
+
+
+class StackError(Exception):
+    """A part of the stack did not come up, or ended by itself."""
+
+
+class Stack:
+    """All processes of one Quarterdeck. Start it in the thread that will live longest: the children die with it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        fleet: Fleet | None = None,
+        *,
+        port: int = 0,
+        database_url: str = "",
+        debug: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.folder = folder.absolute()
+        self.fleet = fleet or Fleet()
+        self.port = free_port(port)
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        self.kubeconfig = self.fleet.kubeconfig
+        self.simulator_url = ""
+        self.children: dict[str, tied.Child] = {}
+        self.environment: dict[str, str] = {}
+        self._commands: dict[str, list[str]] = {}
+        self._database_url = database_url
+        self._debug = debug
+        self._say = say
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Return when every part is up and the cluster is known."""
+        (self.folder / "logs").mkdir(parents=True, exist_ok=True, mode=0o700)
+        redis_url = self._start_valkey()
+        self.environment = environment(
+            self.folder, redis_url=redis_url, database_url=self._database_url, debug=self._debug
+        )
+        self._start_cluster()
+        self._say("database")
+        self.manage("migrate", "--verbosity", "0")
+        self._wait_for_cluster()
+        self._connect()
+        self._start_product()
+
+    def stop(self) -> None:
+        """End every child, in at most four seconds."""
+        for names in STOP_ORDER:
+            group = [self.children[name] for name in names if name in self.children]
+            tied.ask_to_stop(group)
+            tied.wait_for_end(group, timeout_s=2.0)
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command and return what it printed."""
+        ended = subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=tied.die_with(os.getpid(), signal.SIGKILL),
+        )
+        if ended.returncode:
+            raise StackError(f"`manage {' '.join(arguments)}` failed:\n{ended.stdout}{ended.stderr}".strip())
+        return ended.stdout
+
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a part a signal, and wait for its end where the signal ends it."""
+        child = self.children[name]
+        os.kill(child.pid, how)
+        if how in {signal.SIGKILL, signal.SIGTERM, signal.SIGINT}:
+            child.process.wait(timeout=10)
+
+    def restart(self, name: str, **more: str) -> None:
+        """Start a part again, with these variables besides its own; the web comes back at its address."""
+        self.children[name].stop()
+        if name == "valkey":
+            self._start_valkey()
+            return
+        self._run(name, self._commands[name], **more)
+        if name == "web":
+            self._wait_until("web", self.answers)
+
+    def logs(self, name: str) -> str:
+        """Return all that a part has written so far."""
+        return self.children[name].log.read_text(errors="replace")
+
+    def ended(self) -> list[tied.Child]:
+        """Return the parts that have ended by themselves."""
+        return [child for child in self.children.values() if child.has_ended]
+
+    def answers(self) -> bool:
+        """Say whether the web process answers."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=2) as response:  # noqa: S310
+                return bool(response.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _start_valkey(self) -> str:
+        self._say("valkey")
+        child, url = valkey.start(self.folder / "valkey", env=dict(os.environ), log=self._log("valkey"))
+        self.children["valkey"] = child
+        return url
+
+    def _start_cluster(self) -> None:
+        """Only start it: it comes up while the database is made."""
+        if self.fleet.kubeconfig:
+            self._say("actors")
+            self._run("actors", parts.actors(self.fleet))
+            return
+        self._say(f"simulator ({self.fleet.nodes} nodes)")
+        self._run("simulator", parts.simulator(self.fleet, self.folder))
+
+    def _wait_for_cluster(self) -> None:
+        name = "actors" if self.fleet.kubeconfig else "simulator"
+        self._wait_until(name, lambda: bool(self._first_line(name)), timeout_s=120)
+        answer = self._first_line(name)
+        self.simulator_url = answer.get("url", "")
+        self.kubeconfig = self.fleet.kubeconfig or Path(answer["kubeconfig"])
+
+    def _first_line(self, name: str) -> dict[str, Any]:
+        """Return what the part said of itself once it was ready; empty until then."""
+        line, end, _ = self._out(name).read_text().partition("\n")
+        return json.loads(line) if end else {}
+
+    def _connect(self) -> None:
+        self._say("cluster, pools, people")
+        context = self.fleet.context or ("" if self.fleet.kubeconfig else "simulator")
+        chosen = ["--context", context] if context else []
+        self.manage("add_cluster", CLUSTER, "--kubeconfig", str(self.kubeconfig), *chosen)
+        self.manage("create_demo_people", "--password", PASSWORD)
+
+    def _start_product(self) -> None:
+        self._say("web, workers, beat")
+        self._run("web", parts.web(self.port))
+        for queue in parts.QUEUES:
+            self._run(queue, parts.worker(queue))
+        self._run("beat", parts.beat(self.folder))
+        self._wait_until("web", self.answers)
+
+    def _run(self, name: str, command: list[str], **more: str) -> None:
+        self._commands[name] = command
+        out = self._out(name) if name in ANNOUNCE_THEMSELVES else None
+        if out:
+            out.unlink(missing_ok=True)
+        self.children[name] = tied.start(
+            name, command, log=self._log(name), stdout=out, cwd=ROOT, env={**self.environment, **more}
+        )
+
+    def _wait_until(self, name: str, is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
+        until = time.monotonic() + timeout_s
+        while not is_true():
+            child = self.children[name]
+            if child.has_ended or time.monotonic() > until:
+                why = "ended" if child.has_ended else f"was not ready in {timeout_s:.0f} s"
+                raise StackError(f"{name} {why}:\n{child.last_words()}")
+            time.sleep(0.05)
+
+    def _log(self, name: str) -> Path:
+        return self.folder / "logs" / f"{name}.log"
+
+    def _out(self, name: str) -> Path:
+        return self.folder / "logs" / f"{name}.out"

@@ -1,0 +1,131 @@
+"""Watches the parts of a stack: tells where it is, ends all of it when one part ends or somebody presses Ctrl-C."""
+
+import fcntl
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from demo import tied
+from demo.parts import Fleet
+from demo.reloading import Changes
+from demo.settings import contract, write_for_shell
+from demo.stack import PASSWORD, Stack, StackError
+
+LOOK_EVERY_S = 0.5
+# All that a demo keeps: nothing else in the folder is ours to remove.
+KEPT = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule", "secret.key")
+TO_TRY = (
+    "Sign in as operator, open Fleet, and pick a node: its stack, its GPUs, its pods, what happened to it.",
+    "Draft a plan that takes one pool to the newer driver; look at its preview, then seal and start it.",
+    "Sign in as approver in another browser and approve the next stage; watch the waves and the gates move.",
+    "Halt it in the middle, see what is held and why, then roll it back.",
+    "bin/demo --smoke drives two such promotions by itself, one of them with a driver that breaks.",
+)
+
+
+class AlreadyRunningError(Exception):
+    """Another demo has this folder."""
+
+
+def run(folder: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> int:
+    """Run the demo to its end and return its exit status: 0 when a person ended it."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # a closed terminal is as good as Ctrl-C
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with only_one(folder / "lock"):
+            clear(folder, everything=reset)
+            with Stack(folder, fleet, port=port, debug=reload, say=starting) as stack:
+                introduce(stack, port)
+                return watch(stack, Changes() if reload else None)
+    except (AlreadyRunningError, StackError) as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+@contextmanager
+def only_one(file: Path) -> Iterator[None]:
+    """Hold the folder's lock. The kernel lets go of it with us, so none is ever left behind."""
+    with file.open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise AlreadyRunningError(
+                f"A demo already runs on {file.parent}. End it, or give this one another --data-dir."
+            ) from error
+        yield
+
+
+def clear(folder: Path, *, everything: bool) -> None:
+    """Remove the logs of the last demo; on a reset, all that it kept."""
+    gone = [folder / "logs", *folder.glob("requests.jsonl")]
+    if everything:
+        gone = [*(folder / name for name in KEPT), *folder.glob("quarterdeck.sqlite3*")]
+    for path in gone:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def starting(what: str) -> None:
+    """Tell what is being started."""
+    print(f"  starting {what} …", flush=True)
+
+
+def introduce(stack: Stack, port: int) -> None:
+    """Tell where it is, who may sign in, and what is worth a try."""
+    write_for_shell(
+        stack.folder / "environment",
+        {name: stack.environment[name] for name in contract_names(stack)},
+    )
+    if stack.port != port:
+        print(f"\nPort {port} is taken: this demo has {stack.port}.")
+    print(f"\nQuarterdeck is at {stack.url}\n")
+    for role in ("viewer", "operator", "approver", "admin"):
+        print(f"  {role:<9} password {PASSWORD}")
+    print("\nEverybody knows that password: the demo listens on this machine's loopback address only.\n")
+    for number, text in enumerate(TO_TRY, start=1):
+        print(f"  {number}. {text}")
+    print(f"\nkubectl --kubeconfig {stack.kubeconfig} get nodes   shows the same fleet from outside.")
+    print(f"Logs: {stack.folder / 'logs'}. Ctrl-C ends it all.", flush=True)
+
+
+def contract_names(stack: Stack) -> list[str]:
+    """Return the names of the product's own variables."""
+    return list(contract(stack.folder, "", "", debug=False))
+
+
+def watch(stack: Stack, changes: Changes | None) -> int:
+    """Look after the parts until a person ends them; a part that ends by itself ends the demo, with its last words."""
+    try:
+        while True:
+            time.sleep(LOOK_EVERY_S)
+            if ended := stack.ended():
+                report(ended)
+                return 1
+            if changes and changes.seen():
+                restart_ours(stack)
+    except KeyboardInterrupt:
+        print("\nStopping …", flush=True)
+        return 0
+
+
+def report(ended: list[tied.Child]) -> None:
+    """Name each part that ended, with the end of its log."""
+    for child in ended:
+        print(f"\n{child.name} ended with {child.process.returncode}. Its last lines:\n{child.last_words()}")
+    print("\nThe demo ends with it.", file=sys.stderr)
+
+
+def restart_ours(stack: Stack) -> None:
+    """Start again what runs the product's code."""
+    print("A file changed: web, workers and beat start again.", flush=True)
+    for name in ("web", "observe", "rollouts", "default", "beat"):
+        stack.restart(name)

@@ -1,0 +1,40 @@
+import json
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from people.models import ApiToken, Role, RoleBinding, User
+from people.rights import Deed
+
+LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
+
+
+class Command(BaseCommand):
+    help = "Make one login per role for a demo on this machine, and print each as a JSON line. Safe to repeat."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("--password", required=True, help="the password of all of them")
+        parser.add_argument("--tokens", action="store_true", help="also issue an API token for each")
+
+    def handle(self, *, password: str, tokens: bool, **_) -> None:
+        if not set(settings.ALLOWED_HOSTS) <= LOOPBACK:
+            raise CommandError("These logins have a password that everybody knows: only for a server on loopback.")
+        for role in Role:
+            user = self.person(role, password)
+            line = {"role": role.value, "username": user.username, "password": password}
+            if tokens:
+                _, secret = ApiToken.issue(user=user, name="demo", deeds=list(Deed), now=timezone.now())
+                line["token"] = secret
+            self.stdout.write(json.dumps(line))
+
+    @transaction.atomic
+    def person(self, role: Role, password: str) -> User:
+        """The login named like its role."""
+        user, is_new = User.objects.get_or_create(username=role.value)
+        if is_new or not user.check_password(password):
+            user.set_password(password)
+            user.save(update_fields=["password"])
+        RoleBinding.objects.get_or_create(user=user, role=role)
+        return user
