@@ -1,0 +1,108 @@
+"""One person's way in from outside: signs in at the page, speaks REST, listens on the WebSocket."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
+
+import httpx
+from websockets.sync.client import ClientConnection, connect
+
+TIMEOUT_S = 15.0
+T = TypeVar("T")
+
+
+class RefusedError(Exception):
+    """The server said no, in a sentence."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.status = response.status_code
+        self.problem = problem_of(response)
+        asked = f"{response.request.method} {response.request.url.path}"
+        super().__init__(f"{asked} → {self.status}: {self.problem.get('detail') or response.text[:500]}")
+
+
+class TooSlowError(Exception):
+    """What was waited for did not come to be."""
+
+
+class Visitor:
+    """Holds one session. Use it in one thread."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.url = url
+        self.name = name
+        self.http = httpx.Client(base_url=url, timeout=TIMEOUT_S, follow_redirects=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+
+    def sign_in(self, password: str) -> Self:
+        """Send the form that the first page leads a stranger to."""
+        page = self.http.get("/")
+        form = {"username": self.name, "password": password, "csrfmiddlewaretoken": self._csrf()}
+        answered = self.http.post(str(page.url), data=form, headers={"Referer": self.url})
+        if answered.status_code >= 400 or "sessionid" not in self.http.cookies:
+            raise RefusedError(answered)
+        return self
+
+    def get(self, path: str, **asked: str | int) -> Any:
+        """Return what the path answers, decoded."""
+        return self._decoded(self.http.get(path, params=asked))
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """Return what the path answers, decoded; None for a 204."""
+        headers = {"X-CSRFToken": self._csrf(), "Referer": self.url}
+        return self._decoded(self.http.post(path, json={} if body is None else body, headers=headers))
+
+    def all(self, path: str, **asked: str | int) -> list[Any]:
+        """Return every row of a list that comes in pages."""
+        rows: list[Any] = []
+        page = self.get(path, **asked)
+        while True:
+            rows.extend(page["results"])
+            if not page["next"]:
+                return rows
+            page = self.get(page["next"])
+
+    @contextmanager
+    def listening(self, path: str) -> Iterator[ClientConnection]:
+        """Yield an open WebSocket of this session."""
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.http.cookies.jar)
+        address = self.url.replace("http", "ws", 1) + path
+        with connect(
+            address, additional_headers={"Cookie": cookies}, origin=self.url, open_timeout=TIMEOUT_S, proxy=None
+        ) as socket:
+            yield socket
+
+    def _csrf(self) -> str:
+        return self.http.cookies.get("csrftoken", "")
+
+    def _decoded(self, response: httpx.Response) -> Any:
+        if response.is_error:
+            raise RefusedError(response)
+        return response.json() if response.content else None
+
+
+def problem_of(response: httpx.Response) -> dict[str, Any]:
+    """Return the problem+json of a refusal; empty where it is something else."""
+    try:
+        said = response.json()
+    except json.JSONDecodeError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def wait_until(look: Callable[[], T], *, what: str, timeout_s: float, every_s: float = 0.1) -> T:
+    """Return the first true answer of a look; raise with what was waited for and what was seen last."""
+    until = time.monotonic() + timeout_s
+    while True:
+        if seen := look():
+            return seen
+        if time.monotonic() > until:
+            raise TooSlowError(f"Waited {timeout_s:.0f} s for {what}; last seen: {seen!r}")
+        time.sleep(every_s)

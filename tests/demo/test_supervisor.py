@@ -1,0 +1,151 @@
+"""`python -m demo` as a person has it: in a terminal, with real signals."""
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from demo.ports import LOOPBACK
+
+ROOT = Path(__file__).resolve().parents[2]
+START_S = 90.0
+
+
+class Terminal:
+    """A demo that runs, and what it has printed."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "demo", "--nodes", "4", "--data-dir", str(folder), *arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.printed: list[str] = []
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self.process.stdout or []:
+            self._lines.put(line)
+
+    def wait_for(self, words: str, timeout_s: float = START_S) -> str:
+        """Return the line that has the words."""
+        until = time.monotonic() + timeout_s
+        while time.monotonic() < until:
+            try:
+                self.printed.append(self._lines.get(timeout=0.5))
+            except queue.Empty:
+                if self.process.poll() is not None:
+                    break
+                continue
+            if words in self.printed[-1]:
+                return self.printed[-1]
+        raise AssertionError(f"{words!r} never came. It printed:\n{''.join(self.printed)}")
+
+    def url(self) -> str:
+        return self.wait_for("Quarterdeck is at").split()[-1]
+
+
+def running(folder: Path) -> dict[int, str]:
+    """Return the command line of every process that knows the folder, from its words or its environment."""
+    mark = os.fsencode(folder)
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words, variables = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+        except OSError:  # it has just ended
+            continue
+        if mark in words or mark in variables:
+            found[int(process.name)] = words.replace(b"\0", b" ").decode()
+    return found
+
+
+def wait_until_nothing_runs(folder: Path, timeout_s: float = 5.0) -> dict[int, str]:
+    until = time.monotonic() + timeout_s
+    while (left := running(folder)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return left
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    started: list[Terminal] = []
+
+    def start(*arguments: str, folder: str = "demo") -> Terminal:
+        started.append(Terminal(tmp_path / folder, *arguments))
+        return started[-1]
+
+    yield start
+    for terminal in started:
+        terminal.process.kill()
+        terminal.process.wait()
+
+
+def test_ctrl_c_ends_everything_in_under_five_seconds(demo: Callable[..., Terminal]):
+    terminal = demo()
+    with urllib.request.urlopen(f"{terminal.url()}/healthz", timeout=5) as answer:
+        assert answer.status == 200
+    terminal.wait_for("Ctrl-C ends it all")
+
+    began = time.monotonic()
+    terminal.process.send_signal(signal.SIGINT)
+    status = terminal.process.wait(timeout=10)
+
+    assert time.monotonic() - began < 5
+    assert status == 0
+    assert running(terminal.folder) == {}
+
+
+def test_a_killed_supervisor_leaves_no_process_behind(demo: Callable[..., Terminal]):
+    terminal = demo()
+    terminal.wait_for("Ctrl-C ends it all")
+    assert len(running(terminal.folder)) >= 7
+
+    os.kill(terminal.process.pid, signal.SIGKILL)
+
+    assert wait_until_nothing_runs(terminal.folder) == {}
+
+
+def test_a_taken_port_is_named_and_another_one_chosen(demo: Callable[..., Terminal]):
+    with socket.create_server((LOOPBACK, 0)) as other:
+        taken = other.getsockname()[1]
+        terminal = demo("--port", str(taken))
+        said = terminal.wait_for("is taken")
+
+    assert f"Port {taken} is taken" in said
+    assert not terminal.url().endswith(f":{taken}")
+
+
+def test_a_second_demo_on_the_same_folder_is_refused(demo: Callable[..., Terminal]):
+    first = demo()
+    first.wait_for("starting")
+
+    second = demo()
+    said = second.wait_for("already runs")
+
+    assert "--data-dir" in said
+    assert second.process.wait(timeout=5) == 1
+
+
+def test_a_part_that_ends_ends_the_demo_with_its_last_words(demo: Callable[..., Terminal]):
+    terminal = demo()
+    terminal.wait_for("Ctrl-C ends it all")
+    worker = next(pid for pid, words in running(terminal.folder).items() if "worker -Q rollouts" in words)
+
+    os.kill(worker, signal.SIGKILL)
+
+    assert "rollouts ended with -9" in terminal.wait_for("ended with", timeout_s=10)
+    assert terminal.process.wait(timeout=10) == 1
+    assert wait_until_nothing_runs(terminal.folder) == {}

@@ -1,0 +1,84 @@
+"""The real stack, started once per worker process; the flows see it as any outsider does, over HTTP."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from demo.parts import Fleet
+from demo.stack import PASSWORD, Stack
+from demo.visitor import Visitor
+
+FLOWS = Path(__file__).parent
+NODES = 8
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is a flow."""
+    for item in items:
+        if FLOWS in item.path.parents:
+            item.add_marker(pytest.mark.flow)
+
+
+@pytest.fixture(scope="session")
+def fleet() -> Fleet:
+    """The simulator's, unless the environment names an API server to play the actors against."""
+    if given := os.environ.get("QUARTERDECK_TEST_KUBECONFIG"):
+        return Fleet(nodes=NODES, kubeconfig=Path(given).absolute())
+    return Fleet(nodes=NODES)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory, fleet: Fleet, database_url: str) -> Iterator[Stack]:
+    """Every process, on free ports. Put back what you break: the next flow has the same one."""
+    with Stack(tmp_path_factory.mktemp("stack"), fleet, database_url=database_url) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def database_url(worker_id: str) -> str:
+    """A database of this worker's own where the run is on PostgreSQL; else empty, for the stack's own SQLite."""
+    server = os.environ.get("DATABASE_URL", "")
+    if not server.startswith("postgres"):
+        return ""
+    name = f"flows_{worker_id}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name}")  # type: ignore[call-overload]
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+    return f"{server.rpartition('/')[0]}/{name}"
+
+
+@pytest.fixture
+def sign_in(stack: Stack) -> Iterator[Callable[[str], Visitor]]:
+    """Sign in as the person of a role: viewer, operator, approver or admin."""
+    visitors: list[Visitor] = []
+
+    def as_role(role: str) -> Visitor:
+        visitors.append(Visitor(stack.url, role).sign_in(PASSWORD))
+        return visitors[-1]
+
+    yield as_role
+    for visitor in visitors:
+        visitor.http.close()
+
+
+@pytest.fixture
+def viewer(sign_in: Callable[[str], Visitor]) -> Visitor:
+    return sign_in("viewer")
+
+
+@pytest.fixture
+def operator(sign_in: Callable[[str], Visitor]) -> Visitor:
+    return sign_in("operator")
+
+
+@pytest.fixture
+def approver(sign_in: Callable[[str], Visitor]) -> Visitor:
+    return sign_in("approver")
+
+
+@pytest.fixture
+def admin(sign_in: Callable[[str], Visitor]) -> Visitor:
+    return sign_in("admin")
