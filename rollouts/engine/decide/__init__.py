@@ -1,0 +1,39 @@
+"""What to do next with a plan, from one picture. Pure: no Django, no I/O, no clock."""
+
+from datetime import datetime
+
+from rollouts.engine.decide.acts import Decision, PlaceHolds
+from rollouts.engine.decide.following import follow
+from rollouts.engine.decide.going_back import abort, roll_back
+from rollouts.engine.decide.holding import hold_all
+from rollouts.engine.decide.promoting import SOON, ask, promote, recall, to_hold
+from rollouts.engine.picture import Picture
+from rollouts.gates.base import count
+from rollouts.lifecycle import PlanState
+
+
+def decide(picture: Picture, *, now: datetime) -> Decision:
+    """The one decision of a round."""
+    return BY_STATE[picture.state](picture, now=now)
+
+
+def stay_halted(picture: Picture, *, now: datetime) -> Decision:
+    """Nothing goes. What is under way is followed to its end, what was let go and has not begun is held again."""
+    moves = tuple(move for stage in picture.forward for move in follow(picture, stage))
+    verdicts = ask(picture, now=now)
+    if moves:
+        return Decision("Taking note of what was seen.", moves=moves, verdicts=verdicts, look_again_in=SOON)
+    if picture.write_intended and (unheld := to_hold(picture)):
+        sentence = f"Holding {count(len(unheld), 'node')} again."
+        return Decision(sentence, acts=(PlaceHolds(unheld),), verdicts=verdicts, look_again_in=SOON)
+    waits = "Halted. A person decides: roll back, resume or abort."
+    return Decision(waits, acts=recall(picture), verdicts=verdicts)
+
+
+BY_STATE = {
+    PlanState.HOLDING: hold_all,
+    PlanState.PROMOTING: promote,
+    PlanState.HALTED: stay_halted,
+    PlanState.ROLLING_BACK: roll_back,
+    PlanState.ABORTING: abort,
+}

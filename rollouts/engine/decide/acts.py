@@ -1,0 +1,104 @@
+"""What a round may decide to do. Values only: `rollouts.engine.act` carries them out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from rollouts.gates.base import Verdict
+from rollouts.lifecycle import PlanState, StageState, TargetState
+
+
+@dataclass(frozen=True)
+class PlaceHolds:
+    """Put our label on nodes (name by uid), and read it back."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class LiftHolds:
+    """Take our label off nodes that are not targets of a wave."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class WriteVersion:
+    """Set the version field of the driver object, if it still has the one we expect."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ReleaseWave:
+    stage_index: int
+    targets: tuple[str, ...]  # names, in order
+    because: str
+
+
+@dataclass(frozen=True)
+class ClearUpgradeState:
+    """Remove the upgrade state of nodes that never changed, so that the operator judges them afresh."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RequeueFailed:
+    """Set failed nodes to upgrade-required: they leave upgrade-failed in no other way and hold the operator's slot."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class OpenWayBack:
+    """Make the targets of the way back: every node that is not as it was."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Hold targets again that were let go and have not begun."""
+
+    stage_index: int
+    targets: tuple[str, ...]
+
+
+Act = PlaceHolds | Recall | LiftHolds | WriteVersion | ReleaseWave | ClearUpgradeState | RequeueFailed | OpenWayBack
+
+
+@dataclass(frozen=True)
+class MoveTarget:
+    stage_index: int
+    name: str
+    to: TargetState
+    because: str
+    has_escaped: bool = False
+
+
+@dataclass(frozen=True)
+class MoveStage:
+    stage_index: int
+    to: StageState
+    because: str
+
+
+@dataclass(frozen=True)
+class MovePlan:
+    to: PlanState
+    because: str
+
+
+Move = MoveTarget | MoveStage | MovePlan
+
+
+@dataclass(frozen=True)
+class Decision:
+    waiting_for: str  # one sentence: why nothing more happens, or what is being done
+    acts: tuple[Act, ...] = ()
+    moves: tuple[Move, ...] = ()
+    verdicts: Mapping[int, Mapping[str, Verdict]] = field(default_factory=dict)  # stage → gate → answer
+    pause_because: str = ""  # ask a person: put a pause in force
+    look_again_in: timedelta = timedelta(seconds=5)

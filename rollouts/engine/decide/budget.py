@@ -1,0 +1,65 @@
+"""How many nodes may be let go now: the smaller of the stage's budget and the operator's free slots. Pure."""
+
+from dataclasses import dataclass
+
+from rollouts.engine.picture import CORDON_REQUIRED, NodePicture, Picture, StagePicture, UpgradePolicy
+from rollouts.gates.allocatable_restored import fewer
+from rollouts.gates.base import TargetEvidence, count
+from rollouts.gates.operands_ready import lacking
+from rollouts.lifecycle import IN_FLIGHT, TargetState
+
+
+@dataclass(frozen=True)
+class Room:
+    nodes: int
+    because: str  # what sets the number, for a person
+
+
+def room(picture: Picture, stage: StagePicture) -> Room:
+    ours = _stage_room(picture, stage)
+    operators = operator_room(picture.policy, picture.nodes, waiting=_waiting(stage))
+    return min(ours, operators, key=lambda one: one.nodes)
+
+
+def _stage_room(picture: Picture, stage: StagePicture) -> Room:
+    """The budget counts what this stage has on its way, and every node that is broken for whatever reason."""
+    on_the_way = {target.name for target in stage.in_state(*IN_FLIGHT)}
+    not_back = {target.name for target in stage.in_state(TargetState.CHANGED) if not is_back(target)}
+    failed = {target.name for target in stage.in_state(TargetState.FAILED)}
+    broken = {node.name for node in picture.nodes if node.is_unavailable} | failed
+    taken = on_the_way | not_back | broken
+    free = max(0, stage.max_unavailable - len(taken))
+    parts = [
+        f"{count(len(on_the_way), 'node')} on the way" if on_the_way else "",
+        f"{count(len(not_back - on_the_way), 'node')} not back in order" if not_back - on_the_way else "",
+        f"{count(len(broken - on_the_way - not_back), 'node')} unavailable" if broken - on_the_way - not_back else "",
+    ]
+    used = ", ".join(part for part in parts if part) or "none of it used"
+    return Room(free, f"the stage may have {stage.max_unavailable} unavailable: {used}")
+
+
+def is_back(target: TargetEvidence) -> bool:
+    """A changed node that works again: Ready, its stack up, its GPUs there."""
+    return target.is_seen and target.is_ready is True and not lacking(target) and not fewer(target)
+
+
+def _waiting(stage: StagePicture) -> int:
+    """Targets let go that the operator has not begun: they will take slots that look free."""
+    return len(stage.in_state(TargetState.RELEASING, TargetState.RELEASED))
+
+
+def operator_room(policy: UpgradePolicy, nodes: tuple[NodePicture, ...], *, waiting: int) -> Room:
+    """The upgrade controller's own arithmetic (k8s-operator-libs, GetUpgradesAvailable), less what we have let go.
+
+    A failed node counts as in progress. Cordoned and NotReady nodes, whoever made them so, count as unavailable.
+    """
+    in_progress = sum(node.has_begun for node in nodes)
+    unavailable = sum(node.is_unavailable or node.upgrade_state == CORDON_REQUIRED for node in nodes)
+    parallel = (policy.max_parallel or len(nodes)) - in_progress
+    by_unavailable = len(nodes) if policy.max_unavailable is None else policy.max_unavailable - unavailable
+    free = max(0, min(parallel, by_unavailable) - waiting)
+    if by_unavailable < parallel:
+        return Room(free, f"the operator allows {policy.max_unavailable} unavailable and {unavailable} are")
+    return Room(
+        free, f"the operator upgrades {policy.max_parallel or 'any number'} at once and {in_progress} are on the way"
+    )

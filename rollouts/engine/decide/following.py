@@ -1,0 +1,71 @@
+"""What became of the targets since the last round: the moves that what was seen makes true. Pure."""
+
+from collections.abc import Iterator
+
+from rollouts.engine.decide.acts import MoveTarget
+from rollouts.engine.picture import NOT_BEGUN, UPGRADE_DONE, UPGRADE_FAILED, NodePicture, Picture, StagePicture
+from rollouts.gates.base import TargetEvidence
+from rollouts.gates.versions import same_version
+from rollouts.lifecycle import TARGET_MOVES, TargetState
+
+
+def follow(picture: Picture, stage: StagePicture) -> tuple[MoveTarget, ...]:
+    """One move a target at most: the next round sees what that makes possible."""
+    return tuple(_moves(picture, stage))
+
+
+def _moves(picture: Picture, stage: StagePicture) -> Iterator[MoveTarget]:
+    nodes = {node.uid: node for node in picture.nodes}
+    for target in stage.targets:
+        node = nodes.get(stage.node_uids[target.name])
+        if node is None or not target.is_seen:
+            continue  # not seen is not changed, and not failed
+        found = _next_state(picture, stage, target, node)
+        if found is not None and found[0] in TARGET_MOVES[target.state]:
+            yield MoveTarget(stage.index, target.name, *found, has_escaped=has_escaped(picture, stage, target, node))
+
+
+def _next_state(
+    picture: Picture, stage: StagePicture, target: TargetEvidence, node: NodePicture
+) -> tuple[TargetState, str] | None:
+    if target.state is TargetState.EXCLUDED:
+        return None
+    if node.upgrade_state == UPGRADE_FAILED:
+        return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
+    if is_changed(picture, stage, node) and target.state is not TargetState.HELD:
+        return TargetState.CHANGED, f"{node.driver_version} is loaded."
+    if has_escaped(picture, stage, target, node):
+        return TargetState.CHANGING, "It took the new driver although it was held."
+    if target.state is TargetState.HELD:
+        return _on_its_way_already(picture, stage, node)
+    if node.upgrade_state not in NOT_BEGUN:
+        return TargetState.CHANGING, f"The operator has begun: {node.upgrade_state}."
+    if target.state is TargetState.RELEASING and not node.has_label:
+        return TargetState.RELEASED, "The hold is gone."
+    if target.state is TargetState.CHANGED and not is_changed(picture, stage, node):
+        return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
+    return None
+
+
+def _on_its_way_already(picture: Picture, stage: StagePicture, node: NodePicture) -> tuple[TargetState, str] | None:
+    """When the way back opens, some nodes are in the middle of the change, and the operator finishes those by itself."""
+    if stage.is_the_way_back and (node.has_begun or is_changed(picture, stage, node)):
+        return TargetState.CHANGING, "It was on its way when going back began."
+    return None
+
+
+def is_changed(picture: Picture, stage: StagePicture, node: NodePicture) -> bool:
+    """The newest template runs on it, the operator is through, and the node itself names the wanted version."""
+    wanted = picture.from_version if stage.is_the_way_back else picture.to_version
+    through = node.upgrade_state in {"", UPGRADE_DONE}
+    written = picture.object_version == wanted and not picture.unsettled
+    return written and through and picture.is_in_sync(node) and same_version(node.driver_version, wanted)
+
+
+def has_escaped(picture: Picture, stage: StagePicture, target: TargetEvidence, node: NodePicture) -> bool:
+    """It is held, and yet at work or changed: a driver pod that was recreated takes the new template (hazard Z4)."""
+    if stage.is_the_way_back or target.state is not TargetState.HELD:
+        return False
+    if not picture.write_intended or not node.pod_hash:
+        return False
+    return node.has_begun or (picture.has_new_version and not picture.has_old_pod(node) and picture.is_in_sync(node))

@@ -1,0 +1,170 @@
+"""The way back, in the one order that harms nobody (hazard Z5). Pure.
+
+1. hold every node of the object, moved and failed ones too; 2. put the version back; 3. wait until the DaemonSets'
+newest template is the recorded one; 4. clear the state of nodes that never changed, see them done, let them go;
+5. put failed nodes back into the operator's queue; 6. let the changed ones go, in waves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rollouts.engine.decide.acts import (
+    ClearUpgradeState,
+    Decision,
+    LiftHolds,
+    MovePlan,
+    MoveStage,
+    OpenWayBack,
+    PlaceHolds,
+    ReleaseWave,
+    RequeueFailed,
+    WriteVersion,
+)
+from rollouts.engine.decide.budget import room
+from rollouts.engine.decide.following import follow
+from rollouts.engine.decide.judging import all_pass, first, judge
+from rollouts.engine.decide.promoting import SOON, recall
+from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
+from rollouts.gates.base import Answer, Verdict, When, count, names
+from rollouts.lifecycle import PlanState, StageState, TargetState
+
+
+def roll_back(picture: Picture, *, now: datetime) -> Decision:
+    if restoring := restore(picture):
+        return restoring
+    stage = picture.way_back
+    verdicts = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
+    return replace(_bring_back(picture, verdicts), verdicts=verdicts)
+
+
+def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
+    """Give the plan up: what never changed is as before, what changed stays as it is, and held."""
+    if picture.write_intended and (restoring := restore(picture)):
+        return restoring
+    if not picture.write_intended and (held := _ours(picture)):
+        return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
+    left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_untouched(node))
+    because = f"Given up. {names(left)} changed and stay held." if left else "Given up. No node had changed."
+    return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
+
+
+def restore(picture: Picture) -> Decision | None:
+    """Steps 1 to 4. None: they are done."""
+    if unheld := _not_held(picture):
+        return Decision(f"Holding {count(len(unheld), 'node')} first.", acts=(PlaceHolds(unheld),), look_again_in=SOON)
+    if not picture.has_old_version:
+        act = WriteVersion(picture.object_version, picture.from_version)
+        return Decision(f"Putting {picture.from_version} back.", acts=(act,), look_again_in=SOON)
+    if not _template_is_back(picture):
+        return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
+    return _let_untouched_go(picture)
+
+
+def _not_held(picture: Picture) -> dict[str, str]:
+    """Until the version is back every node is held. After that only those that wait for their wave."""
+    if picture.has_old_version and _template_is_back(picture):
+        return {}
+    return {node.uid: node.name for node in picture.nodes if not node.has_label}
+
+
+def _template_is_back(picture: Picture) -> bool:
+    """DaemonSets that the plan did not know when it was sealed do not count: there is nothing to go back to."""
+    known = {uid: newest for uid, newest in picture.newest_hashes.items() if uid in picture.recorded_hashes}
+    return not picture.unsettled and all(newest == picture.recorded_hashes[uid] for uid, newest in known.items())
+
+
+def _let_untouched_go(picture: Picture) -> Decision | None:
+    if queued := _ours(picture, lambda node: picture.is_untouched(node) and node.upgrade_state == UPGRADE_REQUIRED):
+        sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
+        return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
+    if free := _ours(picture, lambda node: picture.is_untouched(node) and node.upgrade_state == UPGRADE_DONE):
+        sentence = f"Letting {count(len(free), 'node')} go that never changed."
+        return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
+    if waiting := _ours(picture, lambda node: picture.is_untouched(node) and not node.upgrade_state):
+        return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
+    return None
+
+
+def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]]) -> Decision:
+    stage = picture.way_back
+    if missing := _not_as_before(picture):
+        sentence = f"{count(len(missing), 'node')} to bring back."
+        return Decision(sentence, acts=(OpenWayBack(missing),), look_again_in=timedelta(0))
+    if stage.state is StageState.WAITING:
+        if not stage.targets:
+            because = "No node had changed: the old version is back and every hold is gone."
+            return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
+        moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
+        return Decision("The way back opens.", moves=moves, look_again_in=timedelta(0))
+    if stage.state is StageState.OPENING:
+        moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its way back."),)
+        return Decision("The way back begins.", moves=moves, look_again_in=timedelta(0))
+    if moves := follow(picture, stage):
+        return Decision("Taking note of what was seen.", moves=moves, look_again_in=timedelta(0))
+    if failed := _failed(picture):
+        sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
+        return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
+    return _let_waves_go(picture, verdicts.get(stage.index, {}))
+
+
+def _not_as_before(picture: Picture) -> dict[str, str]:
+    """Nodes that changed, are changing or failed, and are not targets of the way back yet."""
+    known = set(picture.way_back.node_uids.values())
+    astray = (node for node in picture.nodes if node.uid not in known and not picture.is_untouched(node))
+    return {node.uid: node.name for node in astray if node.hold_wanted is not None and not node.hold_is_foreign}
+
+
+def _failed(picture: Picture) -> dict[str, str]:
+    """Failed nodes leave upgrade-failed only by the label, and each keeps one of the operator's slots until then."""
+    targets = set(picture.way_back.node_uids.values())
+    stuck = (node for node in picture.nodes if node.uid in targets and node.upgrade_state == UPGRADE_FAILED)
+    return {node.uid: node.name for node in stuck if node.has_label and not picture.is_in_sync(node)}
+
+
+def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
+    stage = picture.way_back
+    if blocked := picture.stopped_because or picture.paused_because or picture.stale_because:
+        return Decision(blocked, acts=recall(picture))
+    held = stage.in_state(TargetState.HELD)
+    free = room(picture, stage)
+    nodes = {node.uid: node for node in picture.nodes}
+    ready = [t.name for t in held if t.is_seen and _waits(nodes.get(stage.node_uids[t.name]))]
+    # Nodes that are broken already lose nothing by going first, and room() counts them whether they go or not.
+    broken = [name for name in ready if nodes[stage.node_uids[name]].is_unavailable]
+    wave = tuple(broken[:1] if broken and not free.nodes else ready[: free.nodes])
+    if wave:
+        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
+        return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
+    if held:
+        return Decision(f"{count(len(held), 'node')} to bring back; {free.because}.", look_again_in=SOON)
+    if on_the_way := stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING):
+        return Decision(f"{count(len(on_the_way), 'node')} on the way back.", look_again_in=SOON)
+    return _settle(picture, answers)
+
+
+def _waits(node: NodePicture | None) -> bool:
+    return node is not None and node.has_label and node.upgrade_state == UPGRADE_REQUIRED
+
+
+def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
+    """Every target is back. A gate that fails here warns; it keeps nobody from the old version (hazard Z32)."""
+    stage = picture.way_back
+    if stage.state is StageState.PROMOTING:
+        moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
+        return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
+    if all_pass(stage, answers):
+        because = f"Every node runs {picture.from_version} again."
+        end = (
+            MoveStage(stage.index, StageState.PASSED, "Every gate passed."),
+            MovePlan(PlanState.ROLLED_BACK, because),
+        )
+        return Decision(because, moves=end)
+    waits = first(Answer.FAIL, answers) or first(Answer.HOLD, answers)
+    return Decision(f"Back, and being judged: {waits[1].because if waits else 'no gate answers'}", look_again_in=SOON)
+
+
+def _ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: True) -> dict[str, str]:
+    """Nodes whose label is ours to take off, and that pass a test."""
+    ours = (node for node in picture.nodes if node.has_label and node.label_is_ours and not node.hold_is_foreign)
+    return {node.uid: node.name for node in ours if wanted(node)}

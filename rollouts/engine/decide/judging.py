@@ -1,0 +1,34 @@
+"""Ask the gates of a stage. Failing closed is done here, once, and not in each gate. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from rollouts.engine.picture import StagePicture
+from rollouts.gates.base import Answer, Gate, Verdict, When, hold, names
+
+
+def judge(stage: StagePicture, when: When, *, now: datetime) -> dict[str, Verdict]:
+    """Every gate's answer. A gate that passes while something it was to judge cannot be seen does not pass."""
+    return {gate.key: _ask(gate, stage, now=now) for gate in stage.gates if gate.when is when}
+
+
+def _ask(gate: Gate, stage: StagePicture, *, now: datetime) -> Verdict:
+    verdict = gate.judge(stage.evidence, now=now)
+    if verdict.answer is not Answer.PASS or gate.when is When.ENTRY:
+        return verdict
+    if not stage.evidence.counted:
+        return hold("The stage has no target left: there is nothing this could be judged on.")
+    unseen = tuple(target.name for target in stage.evidence.counted if not target.is_seen)
+    if unseen:
+        return hold(f"{names(unseen)} cannot be seen: unknown is not a pass.", unseen)
+    return verdict
+
+
+def first(answer: Answer, verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict] | None:
+    return next(((key, verdict) for key, verdict in verdicts.items() if verdict.answer is answer), None)
+
+
+def all_pass(stage: StagePicture, verdicts: Mapping[str, Verdict]) -> bool:
+    """Whether the stage may pass. A stage with no gate never does."""
+    through = {gate.key for gate in stage.gates if gate.when is When.THROUGH}
+    return bool(through) and all(key in verdicts and verdicts[key].answer is Answer.PASS for key in through)

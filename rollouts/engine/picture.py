@@ -1,0 +1,120 @@
+"""What a round sees before it decides: one frozen picture of a plan and its cluster. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rollouts.gates.base import Evidence, Gate, TargetEvidence
+from rollouts.gates.versions import same_version
+from rollouts.lifecycle import PlanState, StageState, TargetState
+
+# States of the operator's upgrade controller (reference: NVIDIA/k8s-operator-libs pkg/upgrade/consts.go).
+UPGRADE_REQUIRED = "upgrade-required"
+UPGRADE_DONE = "upgrade-done"
+UPGRADE_FAILED = "upgrade-failed"
+CORDON_REQUIRED = "cordon-required"
+NOT_BEGUN = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE})
+
+
+@dataclass(frozen=True)
+class NodePicture:
+    """A node on which a driver DaemonSet of the changed object runs, target or not."""
+
+    uid: str
+    name: str
+    has_label: bool  # the label that keeps the upgrade controller off it is there
+    label_is_ours: bool  # with our annotation beside it
+    upgrade_state: str
+    is_ready: bool | None  # None: nobody knows
+    is_unschedulable: bool
+    driver_version: str
+    pod_hash: str  # revision of its driver pod; blank: it has none
+    hold_wanted: bool | None = None  # our row; None: we have none for it yet
+    hold_is_foreign: bool = False
+
+    @property
+    def is_unavailable(self) -> bool:
+        return self.is_unschedulable or self.is_ready is not True
+
+    @property
+    def has_begun(self) -> bool:
+        """The operator is, or was, at work on it and has not said that it is done."""
+        return self.upgrade_state not in NOT_BEGUN
+
+
+@dataclass(frozen=True)
+class StagePicture:
+    index: int
+    name: str
+    is_the_way_back: bool
+    state: StageState
+    max_unavailable: int
+    gates: tuple[Gate, ...]
+    evidence: Evidence
+    node_uids: Mapping[str, str]  # target's name → node uid, in the order of release
+
+    @property
+    def targets(self) -> tuple[TargetEvidence, ...]:
+        return self.evidence.targets
+
+    def in_state(self, *states: TargetState) -> tuple[TargetEvidence, ...]:
+        return tuple(target for target in self.targets if target.state in states)
+
+
+@dataclass(frozen=True)
+class UpgradePolicy:
+    """The operator's own throttle (NVIDIADriver or ClusterPolicy `upgradePolicy`)."""
+
+    auto_upgrade: bool
+    max_parallel: int  # 0: no limit
+    max_unavailable: int | None  # nodes; None: no limit
+
+
+@dataclass(frozen=True)
+class Picture:
+    seen_at: datetime  # the oldest of what this rests on
+    stale_because: str  # blank: fresh enough to act on
+    state: PlanState
+    from_version: str
+    to_version: str
+    object_version: str  # read live
+    write_intended: bool
+    paused_because: str  # blank: not paused
+    stopped_because: str  # blank: nothing in the cluster tells us to stop
+    policy: UpgradePolicy
+    recorded_hashes: Mapping[str, str]  # DaemonSet uid → newest revision when the plan was sealed
+    newest_hashes: Mapping[str, str]  # DaemonSet uid → newest revision now, read live
+    unsettled: tuple[str, ...]  # DaemonSets whose controller has not seen their latest generation
+    nodes: tuple[NodePicture, ...]
+    stages: tuple[StagePicture, ...]
+    pod_daemonsets: Mapping[str, str] = field(default_factory=dict)  # node uid → uid of its driver pod's DaemonSet
+
+    @property
+    def has_old_version(self) -> bool:
+        return self.object_version == self.from_version
+
+    @property
+    def has_new_version(self) -> bool:
+        return self.object_version == self.to_version
+
+    @property
+    def forward(self) -> tuple[StagePicture, ...]:
+        return tuple(stage for stage in self.stages if not stage.is_the_way_back)
+
+    @property
+    def way_back(self) -> StagePicture:
+        return next(stage for stage in self.stages if stage.is_the_way_back)
+
+    def has_old_pod(self, node: NodePicture) -> bool:
+        """Its driver pod is of the template that was recorded when the plan was sealed."""
+        recorded = self.recorded_hashes.get(self.pod_daemonsets.get(node.uid, ""))
+        return bool(node.pod_hash) and node.pod_hash == recorded
+
+    def is_in_sync(self, node: NodePicture) -> bool:
+        """Its driver pod is of the newest template."""
+        newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
+        return bool(node.pod_hash) and node.pod_hash == newest
+
+    def is_untouched(self, node: NodePicture) -> bool:
+        """It never left the old driver: the old pod is there and no other version was loaded."""
+        return self.has_old_pod(node) and same_version(node.driver_version, self.from_version)

@@ -1,0 +1,14 @@
+"""The gates a plan may name. To add one: one new file here, one new line below."""
+
+from rollouts.gates.allocatable_restored import AllocatableRestored
+from rollouts.gates.approval import Approval
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.operands_ready import OperandsReady
+from rollouts.gates.soak import Soak
+from rollouts.gates.workloads_ready import WorkloadsReady
+
+GATES = {
+    gate.key: gate
+    for gate in (Approval, DriverVersion, OperandsReady, AllocatableRestored, WorkloadsReady, FailureBudget, Soak)
+}

@@ -1,0 +1,27 @@
+"""A person, and never the one who asks, lets this stage go."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
+
+
+@dataclass(frozen=True)
+class Approval:
+    needed: int = 1  # different people
+    valid_for: timedelta = timedelta(hours=8)  # a night, not a week: the fleet moves on
+
+    key: ClassVar[str] = "approval"
+    title: ClassVar[str] = "Approval"
+    when: ClassVar[When] = When.ENTRY
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+        if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
+            return fail(f"{rejection.by} rejected it: {rejection.because}", by=rejection.by)
+        valid = [a for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for]
+        people = sorted({approval.by for approval in valid})
+        measured = {"approved_by": people, "needed": self.needed}
+        if len(people) < self.needed:
+            return hold(f"{len(people)} of {self.needed} approvals given.", **measured)
+        return passed(f"Approved by {' and '.join(people)}.", **measured)

@@ -1,0 +1,158 @@
+"""What every gate is given and what it must answer. Pure: no Django, no I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from rollouts.lifecycle import TargetState
+
+
+class Answer(StrEnum):
+    PASS = "pass"  # noqa: S105
+    HOLD = "hold"  # not yet, or not enough evidence: ask again
+    FAIL = "fail"  # halt the stage
+
+
+class When(StrEnum):
+    """When a gate is asked."""
+
+    ENTRY = "entry"  # before the first node of a stage goes, and then no more
+    THROUGH = "through"  # from the first release through the soak, and while the next stage waits
+
+
+@dataclass(frozen=True)
+class Verdict:
+    answer: Answer
+    because: str  # one sentence, shown to a person as it is
+    measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
+    nodes: tuple[str, ...] = ()  # the nodes the sentence is about, where it is about some
+
+
+@dataclass(frozen=True)
+class PodEvidence:
+    name: str  # namespace/name
+    owner: str  # kind namespace/name of what made it; itself when nothing did
+    is_ready: bool
+    bound_at: datetime  # when it was created on, or bound to, this node
+    restarts: int
+    because: str = ""  # why it is not ready
+
+
+@dataclass(frozen=True)
+class OperandEvidence:
+    operand: str
+    is_ready: bool
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Before:
+    """A node as it was when its release was decided."""
+
+    at: datetime
+    driver_version: str
+    gpu_allocatable: int | None
+    workloads: Mapping[str, int]  # owner → its Ready GPU pods on this node
+    operands: tuple[str, ...]  # operands that were ready on this node
+
+
+@dataclass(frozen=True)
+class TargetEvidence:
+    name: str
+    state: TargetState
+    state_since: datetime
+    before: Before | None  # None: not released yet
+    is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
+    driver_version: str = ""  # as the node says; blank: it does not say
+    upgrade_state: str = ""
+    is_ready: bool | None = None
+    gpu_allocatable: int | None = None
+    operands: tuple[OperandEvidence, ...] = ()
+    workloads: tuple[PodEvidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class ApprovalEvidence:
+    by: str
+    at: datetime
+    is_rejection: bool
+    because: str
+    is_by_author: bool  # author or last editor of the plan, or nobody known: never counts
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One stage at one moment. Gathered once a round; never edited."""
+
+    seen_at: datetime  # the oldest of what it rests on
+    to_version: str
+    targets: tuple[TargetEvidence, ...]
+    approvals: tuple[ApprovalEvidence, ...] = ()
+    workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → its Ready pods in the cluster
+    workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
+    others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
+
+    @property
+    def begun(self) -> tuple[TargetEvidence, ...]:
+        return tuple(
+            t for t in self.targets if t.state in {TargetState.CHANGED, TargetState.CHANGING, TargetState.FAILED}
+        )
+
+    @property
+    def changed(self) -> tuple[TargetEvidence, ...]:
+        return tuple(target for target in self.targets if target.state is TargetState.CHANGED)
+
+    @property
+    def counted(self) -> tuple[TargetEvidence, ...]:
+        """Every target that must come through: none that a person took out or the failure budget answers for."""
+        return tuple(t for t in self.targets if t.state not in {TargetState.EXCLUDED, TargetState.FAILED})
+
+    @property
+    def not_changed(self) -> tuple[TargetEvidence, ...]:
+        return tuple(target for target in self.counted if target.state is not TargetState.CHANGED)
+
+
+class Gate(Protocol):
+    """A rule. Its options are its dataclass fields: numbers and durations that a plan may set."""
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    when: ClassVar[When]
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict: ...
+
+
+def hold(because: str, nodes: tuple[str, ...] = (), **measured: Any) -> Verdict:
+    return Verdict(Answer.HOLD, because, measured, nodes)
+
+
+def fail(because: str, nodes: tuple[str, ...] = (), **measured: Any) -> Verdict:
+    return Verdict(Answer.FAIL, because, measured, nodes)
+
+
+def passed(because: str, **measured: Any) -> Verdict:
+    return Verdict(Answer.PASS, because, measured)
+
+
+def names(nodes: tuple[str, ...], *, most: int = 3) -> str:
+    """ "a, b, c and 4 more": what fits in one sentence."""
+    shown = ", ".join(nodes[:most])
+    return shown if len(nodes) <= most else f"{shown} and {len(nodes) - most} more"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def spell(duration: timedelta) -> str:
+    """ "4 min 10 s", "2 h 5 min": rounded as a person would say it."""
+    seconds = max(0, round(duration.total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -1,0 +1,38 @@
+"""The new driver is loaded: read from the node itself, never from the operator's word."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from rollouts.gates.base import Evidence, Verdict, When, fail, hold, names, passed
+from rollouts.gates.versions import same_version
+from rollouts.lifecycle import TargetState
+
+
+@dataclass(frozen=True)
+class DriverVersion:
+    patience: timedelta = timedelta(minutes=30)  # how long a node may be on its way before that is a failure
+
+    key: ClassVar[str] = "driver_version"
+    title: ClassVar[str] = "Driver version"
+    when: ClassVar[When] = When.THROUGH
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+        changed = evidence.changed
+        wrong = tuple(
+            t.name for t in changed if t.driver_version and not same_version(t.driver_version, evidence.to_version)
+        )
+        if wrong:
+            return fail(f"{names(wrong)} run another driver than {evidence.to_version}.", wrong)
+        late = tuple(
+            t.name for t in evidence.counted if t.state is TargetState.CHANGING and now - t.state_since > self.patience
+        )
+        if late:
+            return fail(f"{names(late)} did not load {evidence.to_version} in time.", late)
+        silent = tuple(t.name for t in changed if not t.driver_version)
+        if silent:
+            return hold(f"{names(silent)} do not say which driver they run.", silent)
+        measured = {"changed": len(changed), "of": len(evidence.counted)}
+        if len(changed) < len(evidence.counted):
+            return hold(f"{len(changed)} of {len(evidence.counted)} nodes run {evidence.to_version}.", **measured)
+        return passed(f"All {len(changed)} nodes run {evidence.to_version}.", **measured)

@@ -1,0 +1,32 @@
+"""No more targets are lost than the stage allows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from rollouts.gates.base import Evidence, Verdict, When, fail, hold, names, passed
+from rollouts.lifecycle import TargetState
+
+
+@dataclass(frozen=True)
+class FailureBudget:
+    tolerate: int = 0  # targets that may fail; the next one halts the stage
+
+    key: ClassVar[str] = "failure_budget"
+    title: ClassVar[str] = "Failure budget"
+    when: ClassVar[When] = When.THROUGH
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+        failed = tuple(
+            t.name for t in evidence.targets if t.state is TargetState.FAILED or t.upgrade_state == "upgrade-failed"
+        )
+        lost = tuple(t.name for t in evidence.changed if t.is_seen and t.is_ready is False and t.name not in failed)
+        bad = failed + lost
+        measured = {"failed": len(bad), "tolerated": self.tolerate, "changed": len(evidence.changed)}
+        if len(bad) > self.tolerate:
+            return fail(f"{names(bad)} failed: {len(bad)}, where {self.tolerate} would be tolerated.", bad, **measured)
+        if to_come := [t for t in evidence.not_changed if t.name not in bad]:
+            return hold(
+                f"{len(bad)} of {self.tolerate} tolerated failures used; {len(to_come)} nodes to come.", **measured
+            )
+        return passed(f"{len(bad)} of {self.tolerate} tolerated failures used.", **measured)

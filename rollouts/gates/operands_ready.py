@@ -1,0 +1,42 @@
+"""The GPU stack is up again on every changed node: each operand that was ready before is ready now."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, passed
+
+
+@dataclass(frozen=True)
+class OperandsReady:
+    patience: timedelta = timedelta(minutes=10)  # from the new driver to a ready stack
+
+    key: ClassVar[str] = "operands_ready"
+    title: ClassVar[str] = "Operands ready"
+    when: ClassVar[When] = When.THROUGH
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+        missing = {target: lacking(target) for target in evidence.changed}
+        down = [target for target in evidence.changed if missing[target]]
+        measured = {"ready": len(evidence.changed) - len(down), "of": len(evidence.counted)}
+        if down:
+            nodes = tuple(target.name for target in down)
+            sentence = f"{down[0].name}: {missing[down[0]]}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
+            overdue = any(now - target.state_since > self.patience for target in down)
+            return fail(sentence, nodes, **measured) if overdue else hold(sentence, nodes, **measured)
+        if evidence.not_changed:
+            return hold(f"{len(evidence.changed)} of {len(evidence.counted)} nodes have their stack back.", **measured)
+        return passed(f"Every operand is ready on all {len(evidence.counted)} nodes.", **measured)
+
+
+def lacking(target: TargetEvidence) -> str:
+    """What of the stack is not there, in words. Blank: nothing lacks."""
+    if target.before is None:
+        return "what was ready before is not known"
+    now_ready = {operand.operand for operand in target.operands if operand.is_ready}
+    gone = [operand for operand in target.before.operands if operand not in now_ready]
+    if not gone:
+        return ""
+    reasons = {operand.operand: operand.because for operand in target.operands}
+    first = gone[0]
+    return f"{first} is not ready" + (f" ({reasons[first]})" if reasons.get(first) else "")

@@ -1,0 +1,72 @@
+"""The tenants' own GPU pods run again on the changed nodes, as before (hazard Z26).
+
+This is the most direct answer to "after the update half the nodes no longer run inference pods": drivers, operands
+and validators can all be green while the workloads crash.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from rollouts.gates.base import Evidence, PodEvidence, TargetEvidence, Verdict, When, count, fail, hold, names, passed
+
+
+@dataclass(frozen=True)
+class WorkloadsReady:
+    patience: timedelta = timedelta(minutes=10)  # from a pod's start on the node to Ready: models take long to load
+    max_restarts: int = 2  # more since it started on the changed node: it is not loading, it is crashing
+    tolerate: int = 0  # pods that may stay unready; the next one fails
+
+    key: ClassVar[str] = "workloads_ready"
+    title: ClassVar[str] = "Tenants' GPU pods"
+    when: ClassVar[When] = When.THROUGH
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+        pods = [(target, pod) for target in evidence.changed for pod in target.workloads]
+        unready = [(target, pod) for target, pod in pods if not pod.is_ready]
+        broken = [(target, pod) for target, pod in unready if self._is_broken(pod, now)]
+        measured = {
+            "pods": len(pods),
+            "ready": len(pods) - len(unready),
+            "broken": len(broken),
+            "tolerated": self.tolerate,
+        }
+        if len(broken) > self.tolerate:
+            return _broken(broken, **measured)
+        if len(unready) > self.tolerate:
+            target, pod = unready[0]
+            return hold(
+                f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}.", **measured
+            )
+        if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
+            return hold(f"No GPU pod of a tenant has run on {names(idle)} since the change.", idle, **measured)
+        if lacking := _lacking(evidence):
+            return hold(lacking, **measured)
+        if evidence.not_changed:
+            return hold(f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", **measured)
+        return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", **measured)
+
+    def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
+        return pod.restarts > self.max_restarts or now - pod.bound_at > self.patience
+
+
+def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], **measured: int) -> Verdict:
+    nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
+    target, pod = broken[0]
+    why = f" ({pod.because})" if pod.because else ""
+    sentence = f"{count(len(broken), 'GPU pod')} do not run on {names(nodes)}: {pod.name} on {target.name}{why}."
+    return fail(sentence, nodes, **measured)
+
+
+def _is_idle(target: TargetEvidence) -> bool:
+    """A node that had tenants and has none since proves nothing."""
+    return bool(target.before and target.before.workloads) and not any(pod.is_ready for pod in target.workloads)
+
+
+def _lacking(evidence: Evidence) -> str:
+    """The workload that has fewer Ready pods in the whole cluster than before its node was released. Blank: none."""
+    for owner, before in evidence.workloads_ready_before.items():
+        now = evidence.workloads_ready_now.get(owner, 0)
+        if now < before:
+            return f"{owner} has {now} Ready of the {before} it had before."
+    return ""

@@ -1,0 +1,93 @@
+"""Every state of a plan, a stage and a target, and every move each may make. Pure: no Django, no I/O."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class PlanState(StrEnum):
+    DRAFT = "draft"  # being written; nothing in any cluster has been touched
+    HOLDING = "holding"  # sealed; every node of the driver object is being held, the new version is not written yet
+    PROMOTING = "promoting"  # the new version is written: stages are released one after another
+    HALTED = "halted"  # a gate failed, a node escaped or a person stopped it; what had not begun is held again
+    ROLLING_BACK = "rolling-back"  # the old version is put back and what changed goes back in waves
+    ABORTING = "aborting"  # the old version is put back, unchanged nodes are let go; what changed stays as it is
+    PROMOTED = "promoted"  # every stage passed
+    ROLLED_BACK = "rolled-back"  # every node runs the old version again
+    ABORTED = "aborted"  # given up; nodes that had changed are listed, and still held
+    DISCARDED = "discarded"  # a draft that was thrown away
+
+
+class StageState(StrEnum):
+    WAITING = "waiting"  # an earlier stage has not passed yet
+    OPENING = "opening"  # its turn; what must be true before the first node goes is being judged (approval)
+    PROMOTING = "promoting"  # its targets are being released, wave by wave
+    SOAKING = "soaking"  # every target has changed; gates are judged until the soak is over
+    PASSED = "passed"  # every gate passed; the next stage may open
+    HALTED = "halted"  # a gate failed or a person stopped it; needs a person
+    ABANDONED = "abandoned"  # the plan ended before this stage passed
+
+
+class TargetState(StrEnum):
+    HELD = "held"  # our label keeps the operator from changing it
+    RELEASING = "releasing"  # the release is decided and recorded; the label is not seen to be gone yet
+    RELEASED = "released"  # the label is gone; the operator has not begun
+    CHANGING = "changing"  # the operator is at work on it
+    CHANGED = "changed"  # the new version was read from the node itself
+    FAILED = "failed"  # it did not come back; waits for a person or for the way back
+    EXCLUDED = "excluded"  # a person took it out; it stays held
+
+
+PLAN_MOVES: Mapping[PlanState, frozenset[PlanState]] = {
+    PlanState.DRAFT: frozenset({PlanState.HOLDING, PlanState.DISCARDED}),
+    PlanState.HOLDING: frozenset({PlanState.PROMOTING, PlanState.HALTED, PlanState.ABORTING}),
+    PlanState.PROMOTING: frozenset(
+        {PlanState.PROMOTED, PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ABORTING},
+    ),
+    PlanState.HALTED: frozenset(
+        {PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK, PlanState.ABORTING},
+    ),
+    PlanState.ROLLING_BACK: frozenset({PlanState.ROLLED_BACK, PlanState.ABORTING}),
+    PlanState.ABORTING: frozenset({PlanState.ABORTED}),
+    PlanState.PROMOTED: frozenset(),
+    PlanState.ROLLED_BACK: frozenset(),
+    PlanState.ABORTED: frozenset(),
+    PlanState.DISCARDED: frozenset(),
+}
+
+STAGE_MOVES: Mapping[StageState, frozenset[StageState]] = {
+    StageState.WAITING: frozenset({StageState.OPENING, StageState.ABANDONED}),
+    StageState.OPENING: frozenset({StageState.PROMOTING, StageState.HALTED, StageState.ABANDONED}),
+    StageState.PROMOTING: frozenset({StageState.SOAKING, StageState.HALTED, StageState.ABANDONED}),
+    StageState.SOAKING: frozenset(
+        {StageState.PASSED, StageState.PROMOTING, StageState.HALTED, StageState.ABANDONED},
+    ),
+    StageState.HALTED: frozenset({StageState.OPENING, StageState.PROMOTING, StageState.ABANDONED}),
+    StageState.PASSED: frozenset({StageState.HALTED}),  # a gate that leaves PASS while the next stage waits
+    StageState.ABANDONED: frozenset(),
+}
+
+TARGET_MOVES: Mapping[TargetState, frozenset[TargetState]] = {
+    TargetState.HELD: frozenset({TargetState.RELEASING, TargetState.CHANGING, TargetState.EXCLUDED}),
+    TargetState.RELEASING: frozenset({TargetState.RELEASED, TargetState.CHANGING, TargetState.HELD}),
+    TargetState.RELEASED: frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.HELD, TargetState.FAILED}),
+    TargetState.CHANGING: frozenset({TargetState.CHANGED, TargetState.FAILED}),
+    TargetState.CHANGED: frozenset({TargetState.CHANGING, TargetState.FAILED}),
+    TargetState.FAILED: frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.EXCLUDED}),
+    TargetState.EXCLUDED: frozenset({TargetState.HELD}),
+}
+
+PLAN_FINAL = frozenset(state for state, moves in PLAN_MOVES.items() if not moves)
+PLAN_UNDER_WAY = frozenset(PlanState) - PLAN_FINAL - {PlanState.DRAFT}
+BEGUN = frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED})  # can no longer be held back
+IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING})
+
+
+class IllegalMove(Exception):
+    """The move is not in the table: a bug, or a request that came too late."""
+
+    def __init__(self, what: str, was: StrEnum, to: StrEnum) -> None:
+        super().__init__(f"{what} that is {was} cannot become {to}.")
+
+
+class LostRace(Exception):
+    """Somebody else moved it first. Read it again before deciding anything."""

@@ -1,0 +1,41 @@
+from django.db import models
+from django.db.models import Q
+
+
+class Verb(models.TextChoices):
+    START = "start"
+    PAUSE = "pause"  # in force until it is ended
+    RESUME = "resume"
+    HALT = "halt"
+    ABORT = "abort"
+    ROLLBACK = "rollback"
+    EXCLUDE = "exclude"
+
+
+class CommandQuerySet(models.QuerySet["Command"]):
+    def in_force(self) -> "CommandQuerySet":
+        return self.filter(verb=Verb.PAUSE, ended_at__isnull=True)
+
+
+class Command(models.Model):
+    """What somebody told a plan to do: who, when, why, and what they believed its state to be."""
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="commands")
+    verb = models.CharField(max_length=16, choices=Verb.choices)
+    actor = models.CharField(max_length=150)
+    at = models.DateTimeField()
+    because = models.CharField(max_length=1000)
+    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same command
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.CharField(max_length=150, blank=True)
+
+    objects = CommandQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "key"], condition=~Q(key=""), name="one_command_per_key"),
+            models.UniqueConstraint(
+                fields=["plan"], condition=Q(verb="pause", ended_at__isnull=True), name="one_pause_in_force"
+            ),
+        ]
+        ordering = ["-pk"]

@@ -1,0 +1,33 @@
+from django.db import models
+from django.db.models import Q
+
+
+class HoldQuerySet(models.QuerySet["Hold"]):
+    def unfinished(self) -> "HoldQuerySet":
+        """Where the cluster has not been seen to be as we want it."""
+        wanted_not_there = Q(is_wanted=True, placed_at__isnull=True)
+        there_not_wanted = Q(is_wanted=False, placed_at__isnull=False)
+        return self.filter(wanted_not_there | there_not_wanted)
+
+
+class Hold(models.Model):
+    """What a plan wants of one node of its driver object: kept from changing, or let go.
+
+    The row is the intent. It is written before the label is touched, and the label is touched again until it is
+    seen to be so: a crash between the two loses nothing and repeats nothing that was done.
+    """
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="holds")
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    is_wanted = models.BooleanField(default=True)
+    wanted_since = models.DateTimeField()
+    placed_at = models.DateTimeField(null=True)  # when the label was read back; null: it is not there
+    is_foreign = models.BooleanField(default=False)  # the label was there before us: never ours to remove
+    trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
+
+    objects = HoldQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["plan", "node_uid"], name="one_hold_per_node")]
+        ordering = ["plan", "node_name"]

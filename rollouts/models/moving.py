@@ -1,0 +1,61 @@
+"""How a state changes: by the table, by a guarded update, with its history row and its announcement, as one act."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+
+from django.db import models, transaction
+
+from rollouts import announce
+from rollouts.lifecycle import IllegalMove, LostRace
+
+
+class Moving(models.Model):
+    """A row with a state that only `move()` writes."""
+
+    states: ClassVar[type[StrEnum]]
+    moves: ClassVar[Mapping]
+
+    state = models.CharField(max_length=16)
+    state_since = models.DateTimeField()
+    because = models.CharField(max_length=1000, blank=True)  # of the last move, for a person
+
+    class Meta:
+        abstract = True
+
+    def event_subject(self) -> dict[str, models.Model]:
+        """The rows the history names: `plan`, and `stage` or `target` where it is about one."""
+        raise NotImplementedError
+
+    def move(self, to: StrEnum, *, now: datetime, actor: str, because: str) -> None:
+        """Move to `to` and record who moved it and why.
+
+        :raises IllegalMove: if the table does not allow it
+        :raises LostRace: if the row is no longer in the state we read
+        """
+        was = self.states(self.state)
+        kind = self._meta.model_name or ""
+        if to not in self.moves[was]:
+            raise IllegalMove(f"A {kind}", was, to)
+        subject = self.event_subject()
+        because = because[:1000]
+        with transaction.atomic():
+            won = type(self).objects.filter(pk=self.pk, state=was).update(state=to, state_since=now, because=because)
+            if not won:
+                raise LostRace(f"The {kind} is no longer {was}.")
+            record_event(**subject, what=kind, was=was, to=to, now=now, actor=actor, because=because)
+        self.state, self.state_since, self.because = to, now, because
+
+
+def record_event(
+    *, plan, what: str, was: str, to: str, now: datetime, actor: str, because: str, stage=None, target=None
+):
+    """Write one line of a plan's history, and tell browsers once it is committed."""
+    from rollouts.models.plan_event import PlanEvent  # the history's row names the rows that use this
+
+    event = PlanEvent.objects.create(
+        plan=plan, stage=stage, target=target, what=what, was=was, to=to, at=now, actor=actor, because=because[:1000]
+    )
+    transaction.on_commit(lambda: announce.plan_changed(plan.pk, plan.cluster_id, event.pk), robust=True)
+    return event

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.db.models import F, Q
+
+from fleet.models import Cluster
+from people.rights import Deed, Reach, reach
+from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, LostRace, PlanState
+from rollouts.models.moving import Moving
+
+LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds; a killed worker costs this much
+
+
+class PlanQuerySet(models.QuerySet["Plan"]):
+    def visible_to(self, user) -> PlanQuerySet:
+        """A plan touches every node of a driver object, so it is seen by those who see the cluster."""
+        return self.within(reach(user, Deed.SEE))
+
+    def within(self, there: Reach) -> PlanQuerySet:
+        return self if there.everywhere else self.filter(cluster__in=there.cluster_ids)
+
+    def under_way(self) -> PlanQuerySet:
+        return self.filter(state__in=PLAN_UNDER_WAY)
+
+    def due(self, *, now: datetime) -> PlanQuerySet:
+        return self.under_way().filter(next_look_at__lte=now)
+
+
+class Plan(Moving):
+    """One component from one version to another, through one cluster, in stages. Sealed when it starts."""
+
+    states = PlanState
+    moves = PLAN_MOVES
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="plans")
+    title = models.CharField(max_length=200)
+    component = models.CharField(max_length=32, default="driver")
+    object_kind = models.CharField(max_length=63, default="NVIDIADriver")
+    object_name = models.CharField(max_length=253)
+    object_uid = models.CharField(max_length=64)
+    from_version = models.CharField(max_length=64)
+    to_version = models.CharField(max_length=64)
+
+    author = models.CharField(max_length=150)
+    last_editor = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    edited_at = models.DateTimeField()
+    revision = models.PositiveIntegerField(default=1)  # counts the edits of the draft
+
+    sealed_at = models.DateTimeField(null=True)
+    sealed = models.JSONField(default=dict)  # object, revisions, targets by stage, way back: as they were at the start
+    content_hash = models.CharField(max_length=64, blank=True)
+
+    write_intended_at = models.DateTimeField(null=True)  # from here on the new version may be in the cluster
+    armed_since = models.DateTimeField(null=True)  # the new version was read back: a recreated driver pod takes it
+    put_back_at = models.DateTimeField(null=True)  # the old version was read back
+
+    waiting_for = models.CharField(max_length=1000, blank=True)  # why it is not moving, in one sentence
+    looked_at = models.DateTimeField(null=True)  # the last round that got through
+    next_look_at = models.DateTimeField(null=True)
+    turn = models.PositiveBigIntegerField(default=0)
+    turn_owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField()
+
+    objects = PlanQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "object_uid"],
+                condition=Q(state__in=sorted(PLAN_UNDER_WAY)),
+                name="one_plan_under_way_per_object",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["next_look_at"], name="plans_due", condition=~Q(state__in=sorted(PLAN_FINAL))),
+        ]
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.title} (plan-{self.pk})"
+
+    @property
+    def mark(self) -> str:
+        """What our labels and annotations in the cluster name as their owner."""
+        return f"plan-{self.pk}"
+
+    @property
+    def is_final(self) -> bool:
+        return PlanState(self.state) in PLAN_FINAL
+
+    @property
+    def is_under_way(self) -> bool:
+        return PlanState(self.state) in PLAN_UNDER_WAY
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether the cluster may hold the new version: from the intent on, until the old one is read back."""
+        return self.write_intended_at is not None and self.put_back_at is None and self.state != PlanState.PROMOTED
+
+    def event_subject(self) -> dict[str, models.Model]:
+        return {"plan": self}
+
+    def take_turn(self, *, owner: str, now: datetime) -> bool:
+        """Take the next round. False: another worker is in one.
+
+        The next look is set to the end of the lease: a worker that dies costs that much, and a wake that comes
+        during the round moves it forward, so that `end_turn` can tell.
+        """
+        free = Plan.objects.filter(pk=self.pk, turn=self.turn, lease_until__lte=now)
+        self.fallback_look_at = now + LEASE
+        taken = free.update(
+            turn=F("turn") + 1, turn_owner=owner, lease_until=now + LEASE, next_look_at=self.fallback_look_at
+        )
+        if taken:
+            self.turn += 1
+        return bool(taken)
+
+    def keep_turn(self, *, now: datetime) -> None:
+        """Move the lease. Inside a transaction it also proves that what is written with it is ours to write.
+
+        :raises LostRace: when the turn is another worker's by now
+        """
+        if not Plan.objects.filter(pk=self.pk, turn=self.turn).update(lease_until=now + LEASE):
+            raise LostRace(f"Turn {self.turn} of {self.mark} is over.")
+
+    def end_turn(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> None:
+        """Let the turn go. A wake that came during the round is kept."""
+        mine = Plan.objects.filter(pk=self.pk, turn=self.turn)
+        mine.update(lease_until=now, looked_at=now, waiting_for=waiting_for[:1000])
+        mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at)
+
+    fallback_look_at: datetime  # set by `take_turn`

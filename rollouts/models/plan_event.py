@@ -1,0 +1,19 @@
+from django.db import models
+
+
+class PlanEvent(models.Model):
+    """One line of a plan's history. Written with the move, never edited; its key is the number browsers count by."""
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="events")
+    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, null=True, related_name="events")
+    target = models.ForeignKey("rollouts.Target", models.CASCADE, null=True, related_name="events")
+    what = models.CharField(max_length=16)  # plan, stage, target, gate, approval, command, note
+    was = models.CharField(max_length=16, blank=True)
+    to = models.CharField(max_length=32)
+    at = models.DateTimeField()
+    actor = models.CharField(max_length=150)
+    because = models.CharField(max_length=1000, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["plan", "-id"])]
+        ordering = ["-pk"]

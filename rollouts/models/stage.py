@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from fleet.models import Pool
+from people.rights import Deed, reach
+from rollouts.gates.base import Gate
+from rollouts.gates.options import read_gates
+from rollouts.lifecycle import STAGE_MOVES, StageState
+from rollouts.models.moving import Moving
+from rollouts.models.plan import Plan
+
+
+class StageKind(models.TextChoices):
+    CANARY = "canary"  # a few nodes that stand for the others
+    POOL = "pool"  # the rest of a pool, or a share of it
+    BACK = "back"  # the way back: made with the plan, used by a rollback only
+
+
+class StageQuerySet(models.QuerySet["Stage"]):
+    def visible_to(self, user) -> StageQuerySet:
+        seen = reach(user, Deed.SEE)
+        return self if seen.everywhere else self.filter(plan__cluster__in=seen.cluster_ids)
+
+    def forward(self) -> StageQuerySet:
+        return self.exclude(kind=StageKind.BACK)
+
+
+class Stage(Moving):
+    """The part of a plan that one approval releases."""
+
+    states = StageState
+    moves = STAGE_MOVES
+
+    plan = models.ForeignKey(Plan, models.CASCADE, related_name="stages")
+    index = models.PositiveSmallIntegerField()  # the order in which stages go; the way back comes last
+    name = models.CharField(max_length=100)
+    kind = models.CharField(max_length=16, choices=StageKind.choices)
+    pool = models.ForeignKey(Pool, models.PROTECT, null=True)  # null: any node of the driver object
+    selector = models.CharField(max_length=1000, blank=True)  # narrows the pool down
+    count = models.PositiveIntegerField(null=True)  # null: every node that is left
+    max_unavailable = models.PositiveIntegerField(default=1)  # nodes of the driver object, broken ones included
+    gate_options = models.JSONField(default=dict)  # {"soak": {"duration_s": 600}, …}
+    waived_gates = models.JSONField(default=dict)  # gate → why it is not asked here
+
+    objects = StageQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "index"], name="one_stage_per_index"),
+            models.CheckConstraint(condition=Q(max_unavailable__gte=1), name="a_stage_may_move_something"),
+        ]
+        ordering = ["plan", "index"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def gates(self) -> list[Gate]:
+        return read_gates(self.gate_options)
+
+    @property
+    def is_the_way_back(self) -> bool:
+        return self.kind == StageKind.BACK
+
+    def event_subject(self) -> dict[str, models.Model]:
+        return {"plan": self.plan, "stage": self}

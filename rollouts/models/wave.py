@@ -1,0 +1,14 @@
+from django.db import models
+
+
+class Wave(models.Model):
+    """The nodes of a stage that are let go at the same time. The intent: written before the first label is touched."""
+
+    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="waves")
+    number = models.PositiveIntegerField()  # 1, 2, 3 …
+    decided_at = models.DateTimeField()
+    because = models.CharField(max_length=500)  # how large it was allowed to be, and by what
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["stage", "number"], name="one_wave_per_number")]
+        ordering = ["stage", "number"]
