@@ -1,0 +1,24 @@
+"""What a machine may lack: skipped with the reason, but under CI=true a failure."""
+
+import os
+import shutil
+
+import pytest
+
+PROGRAMS = {
+    "needs_kubectl": ("kubectl",),
+    "browser": ("chromium", "chromium-browser", "google-chrome"),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, names in PROGRAMS.items():
+        if item.get_closest_marker(marker) and not any(shutil.which(name) for name in names):
+            lacking(f"needs {names[0]} on the PATH")
+
+
+def lacking(reason: str) -> None:
+    """Skip, or fail where everything must be there."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
