@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 import httpx
+from websockets import Origin
 from websockets.sync.client import ClientConnection, connect
 
 TIMEOUT_S = 15.0
@@ -75,12 +76,12 @@ class Visitor:
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.http.cookies.jar)
         address = self.url.replace("http", "ws", 1) + path
         with connect(
-            address, additional_headers={"Cookie": cookies}, origin=self.url, open_timeout=TIMEOUT_S, proxy=None
+            address, additional_headers={"Cookie": cookies}, origin=Origin(self.url), open_timeout=TIMEOUT_S, proxy=None
         ) as socket:
             yield socket
 
     def _csrf(self) -> str:
-        return self.http.cookies.get("csrftoken", "")
+        return self.http.cookies.get("csrftoken") or ""
 
     def _decoded(self, response: httpx.Response) -> Any:
         if response.is_error:

@@ -23,9 +23,9 @@ class Command(BaseCommand):
             raise CommandError("These logins have a password that everybody knows: only for a server on loopback.")
         for role in Role:
             user = self.person(role, password)
-            line = {"role": role.value, "username": user.username, "password": password}
+            line: dict[str, str] = {"role": role.value, "username": user.username, "password": password}
             if tokens:
-                _, secret = ApiToken.issue(user=user, name="demo", deeds=list(Deed), now=timezone.now())
+                _row, secret = ApiToken.issue(user=user, name="demo", deeds=list(Deed), now=timezone.now())
                 line["token"] = secret
             self.stdout.write(json.dumps(line))
 
