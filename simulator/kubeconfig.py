@@ -1,0 +1,22 @@
+"""The file by which kubectl and the Python client find the simulator."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+CLUSTER = "simulator"
+
+
+def write(path: Path, url: str, tokens: dict[str, str]) -> None:
+    """One context for each token, named alike; the first is the current one. JSON is YAML."""
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": CLUSTER, "cluster": {"server": url}}],
+        "users": [{"name": name, "user": {"token": token}} for name, token in tokens.items()],
+        "contexts": [{"name": name, "context": {"cluster": CLUSTER, "user": name}} for name in tokens],
+        "current-context": next(iter(tokens)),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(config, indent=2) + "\n")

@@ -1,0 +1,73 @@
+"""The simulator's own paths, outside of Kubernetes: faults and the request log. Loopback only."""
+
+import dataclasses
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from simulator.faults import FAULTS
+from simulator.faults.api_gone import ApiGone
+from simulator.faults.board import Board, UnknownFault, build
+from simulator.faults.error_500 import Error500
+from simulator.faults.gone_410 import Gone410
+from simulator.faults.slow_api import SlowApi
+from simulator.request_log import RequestLog
+
+TABLE: dict[str, Any] = {**FAULTS, **{fault.key: fault for fault in (ApiGone, Error500, Gone410, SlowApi)}}
+LOOPBACK = {"127.0.0.1", "::1", "testclient"}
+
+
+class Control:
+    def __init__(self, board: Board, log: RequestLog) -> None:
+        self.board = board
+        self.log = log
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/simulator/faults", self.faults, methods=["GET", "POST", "DELETE"]),
+                Route("/simulator/requests", self.requests),
+                Route("/simulator/outage", self.one("api_gone"), methods=["POST"]),
+                Route("/simulator/slow", self.one("slow_api"), methods=["POST"]),
+                Route("/simulator/errors", self.one("error_500"), methods=["POST"]),
+                Route("/simulator/expire", self.one("gone_410"), methods=["POST"]),
+            ]
+        )
+
+    async def requests(self, request: Request) -> Response:
+        return JSONResponse(self.log.since(int(request.query_params.get("since", "0"))))
+
+    async def faults(self, request: Request) -> Response:
+        if not _is_local(request):
+            return JSONResponse({"error": "only from this machine"}, 403)
+        if request.method == "POST":
+            body = await request.json()
+            return self._put(str(body.pop("key", "")), body)
+        if request.method == "DELETE":
+            self.board.clear(request.query_params.get("key", ""))
+        return JSONResponse(self._listing())
+
+    def one(self, key: str) -> Any:
+        async def put(request: Request) -> Response:
+            if not _is_local(request):
+                return JSONResponse({"error": "only from this machine"}, 403)
+            return self._put(key, await request.json() if await request.body() else {})
+
+        return put
+
+    def _put(self, key: str, settings: dict[str, Any]) -> Response:
+        try:
+            self.board.put(build(TABLE, key, settings))
+        except UnknownFault as error:
+            return JSONResponse({"error": str(error)}, 400)
+        return JSONResponse(self._listing(), 201)
+
+    def _listing(self) -> list[dict[str, Any]]:
+        return [{"key": fault.key, **dataclasses.asdict(fault)} for fault in self.board.listing()]  # type: ignore[call-overload]
+
+
+def _is_local(request: Request) -> bool:
+    return request.client is not None and request.client.host in LOOPBACK
