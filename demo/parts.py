@@ -27,7 +27,7 @@ def simulator(fleet: Fleet, folder: Path) -> list[str]:
     """It serves the Kubernetes API and plays all that lives in the cluster."""
     faults = [word for fault in fleet.faults for word in ("--faults", fault)]
     return [
-        *(sys.executable, "-m", "simulator", "--port", "0", "--die-with-parent"),
+        *(sys.executable, "-m", "simulator", "--port", "0"),
         *("--nodes", str(fleet.nodes), "--seed", str(fleet.seed), "--speed", str(fleet.speed)),
         *("--kubeconfig-out", str(folder / "kubeconfig"), "--request-log", str(folder / "requests.jsonl")),
         *faults,
