@@ -7,6 +7,7 @@ from simulator.refusals import Refused, bad_request, unsupported_media
 from simulator.store import Store, matcher
 from simulator.wire.answers import Answer, of_json, success
 from simulator.wire.asks import Ask
+from simulator.wire.openapi import strict
 from simulator.wire.paths import Target
 
 PATCH_FORMS = {
@@ -20,11 +21,15 @@ RETURNED = (POD.shelf, NAMESPACE.shelf)
 
 def create(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:
     obj = _object(ask.json())
+    if is_strict(ask):
+        strict.check(store, kind, obj)
     return of_json(store.create(kind, obj, target.namespace, dry_run=ask.is_dry_run), 201)
 
 
 def update(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:
     obj = _object(ask.json())
+    if is_strict(ask):
+        strict.check(store, kind, obj)
     new = store.update(kind, target.name, obj, target.namespace, target.subresource, dry_run=ask.is_dry_run)
     return of_json(new)
 
@@ -33,10 +38,13 @@ def patch(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:
     how = PATCH_FORMS.get(ask.content_type)
     if how is None:
         raise unsupported_media(", ".join(PATCH_FORMS))
+    wanted = ask.json()
+    if is_strict(ask) and how != "json":
+        strict.check(store, kind, wanted)
     changed = store.patch(
         kind,
         target.name,
-        ask.json(),
+        wanted,
         target.namespace,
         how=how,
         subresource=target.subresource,
@@ -85,6 +93,10 @@ def deletion_wishes(ask: Ask, options: dict[str, Any] | None = None) -> dict[str
         or ("Orphan" if orphans else None),
         "dry_run": ask.is_dry_run or "All" in (asked.get("dryRun") or ()),
     }
+
+
+def is_strict(ask: Ask) -> bool:
+    return ask.query.get("fieldValidation") == "Strict"
 
 
 def _object(body: Any) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""/openapi/v3: an index of documents, one for each group and version."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from simulator import definitions
+from simulator.kinds import DEFINITION, Kind
+from simulator.store import Store
+from simulator.wire.openapi.models import model_name, schemas_of
+
+Obj = dict[str, Any]
+PATCH_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force")
+META_MODEL = "V1ObjectMeta"
+
+
+def index(store: Store) -> Obj:
+    paths = sorted({base_path(kind) for kind in store.kinds.values()})
+    names = ",".join(sorted(kind.resource for kind in store.kinds.values()))
+    digest = hashlib.sha256(names.encode()).hexdigest().upper()
+    return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"} for path in paths}}
+
+
+def base_path(kind: Kind) -> str:
+    return f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
+
+
+def document(store: Store, base: str) -> Obj | None:
+    kinds = [kind for kind in store.kinds.values() if base_path(kind) == base]
+    if not kinds:
+        return None
+    schemas: Obj = {}
+    for kind in kinds:
+        schemas |= _custom_schema(store, kind) if kind.is_custom else _schemas(kind)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.33.5"},
+        "paths": dict(paths(kinds)),
+        "components": {"schemas": schemas},
+    }
+
+
+def paths(kinds: Iterable[Kind]) -> Iterable[tuple[str, Obj]]:
+    for kind in kinds:
+        parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in PATCH_PARAMETERS]
+        tagged = {"x-kubernetes-group-version-kind": gvk(kind), "responses": {"200": {"description": "OK"}}}
+        get = {**tagged, "x-kubernetes-action": "get"}
+        patch = {**tagged, "x-kubernetes-action": "patch", "parameters": parameters}
+        yield object_path(kind), {"get": get, "patch": patch}
+
+
+def object_path(kind: Kind) -> str:
+    middle = "namespaces/{namespace}/" if kind.namespaced else ""
+    return f"/{base_path(kind)}/{middle}{kind.plural}/{{name}}"
+
+
+def gvk(kind: Kind) -> Obj:
+    return {"group": kind.group, "version": kind.version, "kind": kind.name}
+
+
+def _schemas(kind: Kind) -> Obj:
+    found = dict(schemas_of(kind))
+    name = model_name(kind)
+    own = found.get(name, {"type": "object"})
+    return {**found, name: {**own, "x-kubernetes-group-version-kind": [gvk(kind)]}}
+
+
+def _custom_schema(store: Store, kind: Kind) -> Obj:
+    record = store.shelf(DEFINITION).records.get(f"{kind.plural}.{kind.group}")
+    schema = definitions.schema_of(record.obj, kind.version) if record else {}
+    schema = {"type": "object", **schema, "x-kubernetes-group-version-kind": [gvk(kind)]}
+    return {f"{'.'.join(reversed(kind.group.split('.')))}.{kind.version}.{kind.name}": schema}
