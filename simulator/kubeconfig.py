@@ -1,5 +1,6 @@
 """The file by which kubectl and the Python client find the simulator."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 CLUSTER = "simulator"
 
 
-def write(path: Path, url: str, tokens: dict[str, str]) -> None:
+def write(path: Path, url: str, tokens: dict[str, str], authority: bytes | None) -> None:
     """One context for each token, named alike; the first is the current one. JSON is YAML."""
+    cluster = {"server": url}
+    if authority:
+        cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
     config: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": CLUSTER, "cluster": {"server": url}}],
+        "clusters": [{"name": CLUSTER, "cluster": cluster}],
         "users": [{"name": name, "user": {"token": token}} for name, token in tokens.items()],
         "contexts": [{"name": name, "context": {"cluster": CLUSTER, "user": name}} for name in tokens],
         "current-context": next(iter(tokens)),

@@ -13,6 +13,7 @@ from simulator.faults.api_gone import ApiGone
 from simulator.faults.board import Board
 from simulator.faults.gone_410 import Gone410
 from simulator.store import Store
+from simulator.wire.certificate import Certificate
 
 BACKLOG = 1024
 GRACE_S = 1
@@ -26,7 +27,9 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    def __init__(self, app: Any, listener: socket.socket, *, closing: asyncio.Event) -> None:
+    def __init__(
+        self, app: Any, listener: socket.socket, *, closing: asyncio.Event, certificate: Certificate | None = None
+    ) -> None:
         super().__init__(
             Config(
                 app,
@@ -39,6 +42,8 @@ class Server(uvicorn.Server):
                 # Clients keep connections in pools; one closed under them would look like a fault.
                 timeout_keep_alive=600,
                 timeout_graceful_shutdown=GRACE_S,
+                ssl_certfile=certificate.path if certificate else None,
+                ssl_keyfile=certificate.key_path if certificate else None,
             )
         )
         self._listener = listener
@@ -69,7 +74,9 @@ class Server(uvicorn.Server):
             return
         self._listener = bound(*self._address)
         loop = asyncio.get_running_loop()
-        self.servers = [await loop.create_server(self._protocol, sock=self._listener, backlog=BACKLOG)]
+        self.servers = [
+            await loop.create_server(self._protocol, sock=self._listener, backlog=BACKLOG, ssl=self.config.ssl)
+        ]
 
     def _protocol(self) -> HttpToolsProtocol:
         return HttpToolsProtocol(config=self.config, server_state=self.server_state, app_state={})

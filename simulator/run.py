@@ -1,0 +1,66 @@
+"""One simulated cluster, put together: store, wire, actors and faults."""
+
+import argparse
+import asyncio
+import secrets
+import tempfile
+from pathlib import Path
+
+from simulator import kubeconfig
+from simulator.bootstrap import add_roles
+from simulator.clock import Clock
+from simulator.disruption import BudgetKeeper
+from simulator.faults.board import Board
+from simulator.pod_ends import PodEnds
+from simulator.rbac import service_account
+from simulator.request_log import RequestLog
+from simulator.store import Store
+from simulator.wire.access import ADMIN, Access, Authorization
+from simulator.wire.api import Api
+from simulator.wire.app import Wire
+from simulator.wire.certificate import issue
+from simulator.wire.control import Control
+from simulator.wire.server import Server, Striker, bound
+
+ADMIN_CONTEXT = "simulator"
+RBAC_CONTEXT = "quarterdeck-rbac"
+
+
+class Simulation:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.board = Board()
+        self._log = RequestLog(options.request_log)
+        self._ends = PodEnds()
+        self.store = Store(Clock(options.speed))
+        add_roles(self.store)
+        self._budgets = BudgetKeeper(self.store)
+        self._listen(options)
+
+    def _listen(self, options: argparse.Namespace) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="simulator-"))
+        # kubectl and client-go keep a token to themselves unless the connection is encrypted.
+        is_secret = options.tls or options.authorization is Authorization.RBAC
+        certificate = issue(folder, options.host) if is_secret else None
+        listener = bound(options.host, options.port)
+        self.url = f"{'https' if is_secret else 'http'}://{options.host}:{listener.getsockname()[1]}"
+        tokens = {name: secrets.token_urlsafe(24) for name in (ADMIN_CONTEXT, RBAC_CONTEXT)}
+        users = {tokens[ADMIN_CONTEXT]: ADMIN, tokens[RBAC_CONTEXT]: service_account("quarterdeck", "quarterdeck")}
+        self.kubeconfig = options.kubeconfig_out or folder / "kubeconfig"
+        kubeconfig.write(self.kubeconfig, self.url, tokens, certificate.pem if certificate else None)
+        closing = asyncio.Event()
+        api = Api(self.store, Access(self.store, options.authorization, users), self._ends, closing=closing)
+        wire = Wire(api, Control(self.board, self._log).app(), self.board, self._log)
+        self._server = Server(wire, listener, closing=closing, certificate=certificate)
+        self.board.on_change(Striker(self.board, self.store, self._server).listener())
+
+    async def serve(self) -> None:
+        """Until a signal ends it."""
+        self._budgets.start()
+        try:
+            await self._server.run_until_stopped()
+        finally:
+            self._budgets.stop()
+            self._log.close()
+
+    async def ready(self) -> None:
+        await self._server.ready.wait()
