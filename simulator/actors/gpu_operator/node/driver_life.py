@@ -1,0 +1,107 @@
+"""A driver pod: k8s-driver-manager clears the node of the old modules, nvidia-driver-ctr loads the new ones."""
+
+from collections.abc import Callable
+
+from simulator.actors.gpu_operator import keys
+from simulator.actors.gpu_operator.acts import Acts
+from simulator.actors.gpu_operator.node.apps import GATES
+from simulator.actors.gpu_operator.node.pausing import to_pause, to_resume
+from simulator.actors.gpu_operator.template import digest_of, version_of
+from simulator.actors.kubelet.script import Script, Until, Wait
+from simulator.actors.kubelet.ward import Ward
+from simulator.actors.objects import Obj, annotations, is_finished, is_terminating, name, namespace
+from simulator.actors.quantities import wants_gpu
+from simulator.faults import BadDriver
+from simulator.faults.bad_driver import Harm
+from simulator.kinds import NODE, POD
+from simulator.refusals import Refused
+
+EVICT_AGAIN_S = 5
+
+
+def life(ward: Ward) -> Script:
+    pod = ward.pod
+    if pod is None:
+        return
+    version, digest = version_of(pod["spec"]), digest_of(pod["spec"])
+    ward.begin()
+    yield Wait(ward.durations.container_start)
+    is_fast = ward.host.driver == version and ward.host.digest == digest != ""
+    yield from _make_room(ward, is_fast=is_fast)
+    ward.start_all()
+    first = ward.box.containers[0]
+    if _crashes(ward, version):
+        yield Wait(ward.durations.crash_after)
+        yield from ward.crash_loop(first, lambda: _crashes(ward, version))
+    yield Wait(ward.durations.driver_restart if is_fast else ward.durations.driver_install)
+    ward.host.driver, ward.host.digest = version, digest
+    ward.become_ready()
+
+
+def _crashes(ward: Ward, version: str) -> bool:
+    return any(
+        fault.how is Harm.CRASH and fault.strikes(driver=version, kernel=ward.host.kernel)
+        for fault in ward.faults.active(BadDriver)
+    )
+
+
+def _make_room(ward: Ward, *, is_fast: bool) -> Script:
+    """The init container. Operands always pause; modules are unloaded unless the same ones are wanted again."""
+    init = ward.box.inits[0]
+    init.start(ward.now())
+    ward.report()
+    _label(ward, to_pause)
+    yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
+    if not is_fast:
+        yield from _unload(ward)
+    _label(ward, to_resume)
+    init.end(ward.now(), 0, "Completed")
+
+
+def _unload(ward: Ward) -> Script:
+    if not _is_auto(ward):
+        yield from _evict_tenants(ward)
+    yield Wait(ward.durations.module_unload)
+    if _holders(ward):
+        # cleanupOnFailure: the operands come back while the init container crashes and tries again.
+        _label(ward, to_resume)
+        yield from ward.crash_loop(ward.box.inits[0], lambda: bool(_holders(ward)))
+        _label(ward, to_pause)
+        yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
+    ward.host.driver = ward.host.digest = ""
+    if not _is_auto(ward) and ward.node is not None:
+        Acts(ward.world).uncordon(ward.node)  # also where an admin had cordoned
+
+
+def _evict_tenants(ward: Ward) -> Script:
+    """Only where no upgrade controller has done it: the auto-upgrade annotation is absent."""
+    if ward.node is not None:
+        Acts(ward.world).cordon(ward.node)
+    while holders := _holders(ward):
+        for pod in holders:
+            _evict(ward, pod)
+        yield Wait(EVICT_AGAIN_S)
+
+
+def _evict(ward: Ward, pod: Obj) -> None:
+    if is_terminating(pod):
+        return
+    try:
+        ward.world.cluster.evict(name(pod), namespace(pod))
+    except Refused as refusal:
+        if refusal.status not in (404, 429, 500):
+            raise
+
+
+def _holders(ward: Ward) -> list[Obj]:
+    pods = ward.world[POD].by("node", ward.host.name)
+    return [pod for pod in pods if wants_gpu(pod) and not is_finished(pod)]
+
+
+def _is_auto(ward: Ward) -> bool:
+    return ward.node is not None and annotations(ward.node).get(keys.ENABLED) == "true"
+
+
+def _label(ward: Ward, change: Callable[[Obj], dict[str, str]]) -> None:
+    if ward.node is not None and (wanted := change(ward.node)):
+        ward.world.patch(NODE, ward.node, {"metadata": {"labels": wanted}})

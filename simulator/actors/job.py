@@ -1,0 +1,93 @@
+"""Runs a Job's pods to completion, within its parallelism and back-off limit."""
+
+from simulator.actors.objects import (
+    Key,
+    Obj,
+    controller,
+    is_active,
+    is_terminating,
+    is_true,
+    key,
+    namespace,
+    phase,
+    status,
+    uid,
+)
+from simulator.actors.replicaset import pod_from
+from simulator.actors.world import World
+from simulator.clock import stamp
+from simulator.kinds import JOB, POD
+
+BACKOFF_LIMIT = 6
+
+
+class Jobs:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        world[JOB].on_change(self._job_changed)
+        world[POD].on_change(self._pod_changed)
+
+    def sync(self, at: Key) -> None:
+        job = self._world[JOB].objects.get(at)
+        if job is None or is_terminating(job) or is_over(job):
+            return
+        pods = self._world[POD].by("controller", uid(job))
+        active = [pod for pod in pods if is_active(pod)]
+        done = sum(phase(pod) == "Succeeded" for pod in pods)
+        failed = sum(phase(pod) == "Failed" for pod in pods)
+        wanted = int(job["spec"].get("completions") or 1)
+        verdict = _verdict(job, done, failed, wanted)
+        if not verdict and not job["spec"].get("suspend"):
+            room = min(int(job["spec"].get("parallelism", 1)), wanted - done) - len(active)
+            active += [self._start(job) for _ in range(room)]
+        self._write(job, len(active), done, failed, verdict)
+
+    def _start(self, job: Obj) -> Obj:
+        pod = pod_from(job, api_version="batch/v1", kind="Job")
+        names = {"batch.kubernetes.io/job-name": job["metadata"]["name"], "job-name": job["metadata"]["name"]}
+        pod["metadata"]["labels"] |= names | {"batch.kubernetes.io/controller-uid": uid(job)}
+        return self._world.create(POD, pod, namespace(job))
+
+    def _write(self, job: Obj, active: int, done: int, failed: int, verdict: str) -> None:
+        now = stamp(self._world.loop.clock.now())
+        counted: Obj = {"active": active, "succeeded": done, "failed": failed}
+        if "startTime" not in status(job):
+            counted["startTime"] = now
+        if verdict:
+            counted["conditions"] = _conditions(verdict, now)
+            if verdict == "Complete":
+                counted["completionTime"] = now
+        if any(status(job).get(part, 0) != value for part, value in counted.items()):
+            self._world.patch_status(JOB, job, counted)
+
+    def _job_changed(self, _was: Obj | None, job: Obj | None) -> None:
+        if job and not is_over(job):
+            self._world.loop.soon(self.sync, key(job))
+
+    def _pod_changed(self, was: Obj | None, pod: Obj | None) -> None:
+        seen = pod or was
+        owner = controller(seen) if seen else None
+        if seen and owner and owner["kind"] == "Job" and (was is None or pod is None or phase(was) != phase(pod)):
+            self._world.loop.soon(self.sync, (namespace(seen), owner["name"]))
+
+
+def is_over(job: Obj) -> bool:
+    return is_true(job, "Complete") or is_true(job, "Failed")
+
+
+def _verdict(job: Obj, done: int, failed: int, wanted: int) -> str:
+    if done >= wanted:
+        return "Complete"
+    return "Failed" if failed > int(job["spec"].get("backoffLimit", BACKOFF_LIMIT)) else ""
+
+
+def _conditions(verdict: str, now: str) -> list[Obj]:
+    """The API server wants the criterion before the verdict: SuccessCriteriaMet, then Complete."""
+    reasons = {
+        "Complete": ("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods"),
+        "Failed": ("FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
+    }
+    first, reason, message = reasons[verdict]
+    shared = {"status": "True", "reason": reason, "message": message}
+    shared |= {"lastProbeTime": now, "lastTransitionTime": now}
+    return [{"type": first, **shared}, {"type": verdict, **shared}]

@@ -1,0 +1,95 @@
+"""One pod in its kubelet's care: what a script may look at, and how it reports."""
+
+from collections.abc import Callable
+
+from simulator.actors.durations import Durations
+from simulator.actors.kubelet.host import Host
+from simulator.actors.kubelet.sandbox import Container, Sandbox
+from simulator.actors.kubelet.script import Script, Wait
+from simulator.actors.objects import Obj, is_true, labels
+from simulator.actors.world import World
+from simulator.clock import stamp
+from simulator.faults import Board
+from simulator.kinds import NODE, POD
+
+SOURCE = "kubelet"
+
+
+class Ward:
+    def __init__(self, world: World, host: Host, box: Sandbox, durations: Durations, faults: Board) -> None:
+        self.world = world
+        self.host = host
+        self.box = box
+        self.durations = durations
+        self.faults = faults
+
+    @property
+    def pod(self) -> Obj | None:
+        return self.world[POD].of_uid(self.box.uid)
+
+    @property
+    def node(self) -> Obj | None:
+        return self.world[NODE].get(self.host.name)
+
+    def now(self) -> str:
+        return stamp(self.world.loop.clock.now())
+
+    def report(self) -> None:
+        """A pod that is gone by now needs no report."""
+        if self.pod is not None:
+            self.world.patch_status(POD, self.pod, self.box.report(self.world.loop.clock.now()))
+
+    def neighbours(self, app: str) -> list[Obj]:
+        """Pods of one app on this node."""
+        return [pod for pod in self.world[POD].by("node", self.host.name) if labels(pod).get("app") == app]
+
+    def is_app_ready(self, app: str) -> bool:
+        return any(is_true(pod, "Ready") for pod in self.neighbours(app))
+
+    # What scripts have in common
+
+    def begin(self) -> None:
+        self.box.started_at = self.now()
+
+    def run_init(self, container: Container, cluster_s: float) -> Script:
+        container.start(self.now())
+        self.report()
+        yield Wait(cluster_s)
+        container.end(self.now(), 0, "Completed")
+
+    def start_all(self) -> None:
+        self.box.phase = "Running"
+        for container in self.box.containers:
+            container.start(self.now())
+        self.report()
+
+    def become_ready(self) -> None:
+        for container in self.box.containers:
+            container.is_ready = True
+        self.report()
+
+    def crash_loop(self, container: Container, is_bad: Callable[[], bool], *, exit_code: int = 1) -> Script:
+        """Die, back off, start again: until nothing is bad any more when it would die."""
+        backoff_s = self.durations.crash_backoff
+        while is_bad():
+            container.end(self.now(), exit_code, "Error")
+            container.back_off(backoff_s, self._pod_words())
+            self.report()
+            self._tell_backoff(container)
+            yield Wait(backoff_s)
+            backoff_s = min(backoff_s * 2, self.durations.crash_backoff_max)
+            container.restart(self.now())
+            self.report()
+            yield Wait(self.durations.crash_after)
+
+    def _pod_words(self) -> str:
+        pod = self.pod
+        return f"{pod['metadata']['name']}_{pod['metadata']['namespace']}({self.box.uid})" if pod else self.box.uid
+
+    def _tell_backoff(self, container: Container) -> None:
+        if self.pod is not None:
+            words = f"Back-off restarting failed container {container.name} in pod {self._pod_words()}"
+            self.world.events.warning(self.pod, "Pod", "BackOff", words, source=SOURCE)
+
+
+Life = Callable[[Ward], Script]

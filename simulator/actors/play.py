@@ -1,0 +1,101 @@
+"""Everybody who lives in a cluster, on one loop: controllers, kubelets, NVIDIA's operator."""
+
+import threading
+
+from simulator.actors.cluster import Cluster
+from simulator.actors.daemonset import DaemonSets
+from simulator.actors.durations import Durations
+from simulator.actors.garbage import Garbage
+from simulator.actors.gpu_operator.cluster_policy import ClusterPolicies
+from simulator.actors.gpu_operator.drivers import Drivers
+from simulator.actors.gpu_operator.keys import COMPONENT, DRIVER_COMPONENT
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
+from simulator.actors.gpu_operator.node.device_plugin import DevicePlugins
+from simulator.actors.gpu_operator.node.gfd import FeatureDiscovery
+from simulator.actors.gpu_operator.node.loaded import LoadedDrivers
+from simulator.actors.gpu_operator.node.operand_lives import life_of
+from simulator.actors.gpu_operator.node_labels import NodeLabels
+from simulator.actors.gpu_operator.release import Release
+from simulator.actors.gpu_operator.upgrade import Upgrades
+from simulator.actors.job import Jobs
+from simulator.actors.kubelet.heartbeat import Heartbeats
+from simulator.actors.kubelet.kubelets import Kubelets
+from simulator.actors.loop import Loop
+from simulator.actors.node_taints import NodeTaints
+from simulator.actors.objects import Obj, labels
+from simulator.actors.replicaset import ReplicaSets
+from simulator.actors.scheduler import Scheduler
+from simulator.actors.world import World
+from simulator.faults import Board
+from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, DISRUPTION_BUDGET, JOB, NODE, POD, REPLICA_SET
+
+KINDS = (
+    NODE,
+    POD,
+    DAEMON_SET,
+    CONTROLLER_REVISION,
+    REPLICA_SET,
+    JOB,
+    DISRUPTION_BUDGET,
+    CLUSTER_POLICY,
+    NVIDIA_DRIVER,
+)
+OWNERS = (DAEMON_SET, REPLICA_SET, JOB, CLUSTER_POLICY, NVIDIA_DRIVER)
+
+
+class Play:
+    """The order of the actors is the order in which they hear of a change: a DaemonSet gets its new revision before
+    the operator looks at it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        loop: Loop,
+        faults: Board,
+        *,
+        release: Release | None = None,
+        durations: Durations | None = None,
+    ) -> None:
+        release, self._durations = release or Release(), durations or Durations()
+        self.loop = loop
+        self.world = world = World(cluster, loop, KINDS)
+        self.kubelets = Kubelets(world, self._durations, faults, life_of, self._stop_s)
+        self.heartbeats = Heartbeats(world)
+        hosts = self.kubelets.hosts
+        self.actors = (
+            LoadedDrivers(world, hosts),
+            NodeTaints(world),
+            DaemonSets(world),
+            ReplicaSets(world),
+            Jobs(world),
+            Garbage(world, OWNERS),
+            Scheduler(world),
+            DevicePlugins(world, hosts, self._durations, faults),
+            FeatureDiscovery(world, hosts, self._durations),
+            Drivers(world, release),
+            NodeLabels(world, release),
+            ClusterPolicies(world, release),
+            Upgrades(world, release),
+        )
+
+    def fill(self) -> None:
+        self.world.fill()
+
+    def start(self) -> threading.Thread:
+        """Follow the cluster and play, in threads of its own, until `stop`."""
+        self.loop.post(self.heartbeats.start)
+        for mirror in self.world.mirrors:
+            mirror.start(self.loop)
+        thread = threading.Thread(target=self.loop.run, name="actors", daemon=True)
+        thread.start()
+        return thread
+
+    def stop(self) -> None:
+        for mirror in self.world.mirrors:
+            mirror.stop()
+        self.loop.stop()
+
+    def _stop_s(self, pod: Obj) -> float:
+        if labels(pod).get(COMPONENT) == DRIVER_COMPONENT:
+            return self._durations.driver_stop
+        return self._durations.operand_stop if life_of(pod) else self._durations.tenant_stop

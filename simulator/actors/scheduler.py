@@ -1,0 +1,178 @@
+"""Binds pods to nodes: filter, spread, bind, or say why not. Equal pods are tried once, not each."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from simulator.actors import fits
+from simulator.actors.objects import Key, Obj, by_age, condition, is_active, is_finished, key, name, node_of, spec
+from simulator.actors.quantities import Amounts, amounts, requests
+from simulator.actors.world import World
+from simulator.clock import stamp
+from simulator.kinds import NODE, POD
+
+SOURCE = "default-scheduler"
+TOLD_AGAIN_S = 60
+
+
+class Scheduler:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._pending: dict[Key, Obj] = {}
+        self._used: dict[str, Amounts] = defaultdict(Counter)
+        self._told: dict[str, str] = {}
+        world[POD].on_change(self._pod_changed)
+        world[NODE].on_change(self._node_changed)
+
+    def schedule(self) -> None:
+        """One pass over the queue, the most important and then the oldest first."""
+        refused: dict[str, str] = {}
+        for pod in sorted(by_age(self._pending.values()), key=_importance):
+            shape = _shape(pod)
+            if shape not in refused:
+                why = self._place(pod)
+                if not why:
+                    continue
+                if not fits.pinned_node(pod):
+                    refused[shape] = why
+                self._tell(pod, why)
+            else:
+                self._tell(pod, refused[shape])
+
+    def _place(self, pod: Obj) -> str:
+        """Bind it; or the sentence that says why no node would do."""
+        wanted = requests(pod)
+        reasons: Counter[str] = Counter()
+        best: tuple[float, str] | None = None
+        for node in self._candidates(pod):
+            why = self._why_not(pod, wanted, node)
+            reasons.update(why)
+            if not why:
+                mark = (self._load(node, wanted), name(node))
+                best = min(best, mark) if best else mark
+        if best is None:
+            return _no_node(len(self._world[NODE].objects), reasons)
+        self._bind(pod, best[1])
+        return ""
+
+    def _candidates(self, pod: Obj) -> Iterable[Obj]:
+        pinned = fits.pinned_node(pod)
+        if not pinned:
+            return self._world[NODE].all()
+        node = self._world[NODE].get(pinned)
+        return [node] if node else []
+
+    def _why_not(self, pod: Obj, wanted: Amounts, node: Obj) -> list[str]:
+        tolerations = spec(pod).get("tolerations") or []
+        if not fits.selects(spec(pod), node):
+            return ["node(s) didn't match Pod's node affinity/selector"]
+        taint = fits.untolerated(node, tolerations)
+        if taint and taint["key"] == fits.UNSCHEDULABLE["key"]:
+            return ["node(s) were unschedulable"]
+        if taint:
+            value = f": {taint['value']}" if taint.get("value") else ": "
+            return [f"node(s) had untolerated taint {{{taint['key']}{value}}}"]
+        return self._short_of(wanted, node)
+
+    def _short_of(self, wanted: Amounts, node: Obj) -> list[str]:
+        has = amounts(node["status"].get("allocatable"))
+        used = self._used[name(node)]
+        short = [key for key, amount in wanted.items() if amount and used[key] + amount > has[key]]
+        return ["Too many pods" if key == "pods" else f"Insufficient {key}" for key in short]
+
+    def _load(self, node: Obj, wanted: Amounts) -> float:
+        """Least allocated first, by the scarcest thing the pod asks for."""
+        has = amounts(node["status"].get("allocatable"))
+        used = self._used[name(node)]
+        return max((used[key] + amount) / has[key] for key, amount in wanted.items() if amount)
+
+    def _bind(self, pod: Obj, node_name: str) -> None:
+        self._pending.pop(key(pod), None)
+        self._told.pop(pod["metadata"]["uid"], None)
+        self._world.bind(pod, node_name)
+        message = f"Successfully assigned {pod['metadata']['namespace']}/{name(pod)} to {node_name}"
+        self._world.events.normal(pod, "Pod", "Scheduled", message, source=SOURCE)
+
+    def _tell(self, pod: Obj, why: str) -> None:
+        """The condition and the Event; a pod that waits on hears the news at most once a minute."""
+        uid = pod["metadata"]["uid"]
+        if uid in self._told:
+            return
+        self._told[uid] = why
+        self._world.loop.later(TOLD_AGAIN_S, self._forget, uid)
+        if condition(pod, "PodScheduled").get("message") == why:
+            return
+        self._world.patch_status(POD, pod, {"conditions": [_unscheduled(why, stamp(self._world.loop.clock.now()))]})
+        self._world.events.warning(pod, "Pod", "FailedScheduling", why, source=SOURCE)
+
+    def _forget(self, uid: str) -> None:
+        if self._told.pop(uid, None) and self._pending:
+            self._world.loop.soon(self.schedule)
+
+    def _pod_changed(self, was: Obj | None, pod: Obj | None) -> None:
+        if pod and is_active(pod) and not node_of(pod):
+            self._pending[key(pod)] = pod
+            self._world.loop.soon(self.schedule)
+        elif was:
+            self._pending.pop(key(was), None)
+        for node_name in {node_of(each) for each in (was, pod) if each} - {""}:
+            self._recount(node_name, was, pod)
+
+    def _recount(self, node_name: str, was: Obj | None, pod: Obj | None) -> None:
+        if was and pod and node_of(was) == node_of(pod) and is_finished(was) == is_finished(pod):
+            return
+        total: Amounts = Counter()
+        for each in self._world[POD].by("node", node_name):
+            if not is_finished(each):
+                total.update(requests(each))
+        self._used[node_name] = total
+        self._wake()
+
+    def _node_changed(self, was: Obj | None, node: Obj | None) -> None:
+        if was is None or node is None or _offer(was) != _offer(node):
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._pending:
+            self._world.loop.soon(self.schedule)
+
+
+def _importance(pod: Obj) -> int:
+    return -int(spec(pod).get("priority") or 0)
+
+
+def _offer(node: Obj) -> tuple[object, ...]:
+    status = node.get("status") or {}
+    return (fits.taints(node), node["metadata"].get("labels"), status.get("allocatable"))
+
+
+def _shape(pod: Obj) -> str:
+    asked = [requests(pod), [spec(pod).get(part) for part in ("nodeSelector", "affinity", "tolerations")]]
+    return json.dumps(asked, sort_keys=True)
+
+
+def _no_node(total: int, reasons: Counter[str]) -> str:
+    """The words of kube-scheduler's FitError."""
+    counted = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+    hopeless = sum(count for reason, count in reasons.items() if reason.startswith("node(s)"))
+    preemption = [
+        f"{count} {text}"
+        for count, text in (
+            (total - hopeless, "No preemption victims found for incoming pod"),
+            (hopeless, "Preemption is not helpful for scheduling"),
+        )
+        if count > 0
+    ]
+    tail = f"preemption: 0/{total} nodes are available: {', '.join(preemption)}."
+    return f"0/{total} nodes are available: {counted}. {tail}"
+
+
+def _unscheduled(why: str, at: str) -> Obj:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": why,
+        "lastProbeTime": None,
+        "lastTransitionTime": at,
+    }

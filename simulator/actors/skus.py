@@ -1,0 +1,51 @@
+"""GPU models as GFD names them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sku:
+    product: str  # nvidia.com/gpu.product, and with spaces the name NVML gives
+    family: str
+    memory_mib: int
+    compute: tuple[int, int]
+    machine: str
+    instance_type: str
+    device_id: str
+    idle_watts: int
+    busy_watts: int
+
+    @property
+    def model_name(self) -> str:
+        return (
+            self.product.replace("-", " ") if "SXM4" not in self.product else self.product.replace("NVIDIA-", "NVIDIA ")
+        )
+
+
+SKUS = {
+    sku.product: sku
+    for sku in (
+        Sku(
+            product="NVIDIA-H100-80GB-HBM3",
+            family="hopper",
+            memory_mib=81559,
+            compute=(9, 0),
+            machine="PowerEdge-XE9680",
+            instance_type="gpu.h100x8",
+            device_id="2330",
+            idle_watts=70,
+            busy_watts=640,
+        ),
+        Sku(
+            product="NVIDIA-A100-SXM4-80GB",
+            family="ampere",
+            memory_mib=81920,
+            compute=(8, 0),
+            machine="PowerEdge-XE8545",
+            instance_type="gpu.a100x8",
+            device_id="20b2",
+            idle_watts=60,
+            busy_watts=370,
+        ),
+    )
+}

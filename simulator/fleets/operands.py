@@ -1,0 +1,95 @@
+"""The operator's operands as DaemonSets (gpu-operator assets/*), but for the driver, which NVIDIADriver makes."""
+
+from typing import Any
+
+from simulator.actors.gpu_operator import keys
+from simulator.actors.gpu_operator.node import apps
+
+Obj = dict[str, Any]
+GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+VALIDATOR_IMAGE = "nvcr.io/nvidia/gpu-operator:{operator}"
+IMAGES = {
+    apps.TOOLKIT: "nvcr.io/nvidia/k8s/container-toolkit:v1.19.0",
+    apps.DEVICE_PLUGIN: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
+    apps.GFD: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
+    apps.DCGM_EXPORTER: "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless",
+    apps.MIG: "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0",
+}
+CONTAINERS = {
+    apps.TOOLKIT: "nvidia-container-toolkit-ctr",
+    apps.DEVICE_PLUGIN: "nvidia-device-plugin",
+    apps.GFD: "gpu-feature-discovery",
+    apps.DCGM_EXPORTER: "nvidia-dcgm-exporter",
+    apps.MIG: "nvidia-mig-manager",
+    apps.VALIDATOR: "nvidia-operator-validator",
+}
+VALIDATIONS = ("driver-validation", "toolkit-validation", "cuda-validation", "plugin-validation")
+INITS = {apps.TOOLKIT: ("driver-validation",), apps.VALIDATOR: VALIDATIONS}
+
+
+def operand_sets(operator_version: str) -> list[Obj]:
+    return [_operand(app, operator_version) for app in CONTAINERS] + [nfd_worker()]
+
+
+def _operand(app: str, operator_version: str) -> Obj:
+    validator = VALIDATOR_IMAGE.format(operator=operator_version)
+    inits = [_init(each, validator) for each in INITS.get(app, ("toolkit-validation",))]
+    container: Obj = {
+        "name": CONTAINERS[app],
+        "image": IMAGES.get(app, validator),
+        "securityContext": {"privileged": True},
+        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "volumeMounts": [{"name": "run-nvidia-validations", "mountPath": "/run/nvidia/validations"}],
+    }
+    if app == apps.DCGM_EXPORTER:
+        container["ports"] = [{"name": "metrics", "containerPort": 9400}]
+    return daemon_set(app, keys.NAMESPACE, [container], inits=inits, selector={apps.GATES[app]: "true"})
+
+
+def _init(name: str, image: str) -> Obj:
+    return {
+        "name": name,
+        "image": image,
+        "command": ["sh", "-c"],
+        "args": [f"nvidia-validator --component {name.partition('-')[0]}"],
+        "securityContext": {"privileged": True},
+        "volumeMounts": [{"name": "run-nvidia-validations", "mountPath": "/run/nvidia/validations"}],
+    }
+
+
+def nfd_worker() -> Obj:
+    container = {
+        "name": "worker",
+        "image": "registry.k8s.io/nfd/node-feature-discovery:v0.18.2",
+        "command": ["nfd-worker"],
+        "args": ["-feature-gates=NodeFeatureGroupAPI=false", "-metrics=8081"],
+    }
+    return daemon_set("gpu-operator-node-feature-discovery-worker", keys.NAMESPACE, [container], inits=[], selector={})
+
+
+def daemon_set(app: str, namespace: str, containers: list[Obj], *, inits: list[Obj], selector: dict[str, str]) -> Obj:
+    labels = {"app": app, "app.kubernetes.io/part-of": "gpu-operator"}
+    pod_spec: Obj = {
+        "nodeSelector": selector,
+        "tolerations": [GPU_TOLERATION],
+        "priorityClassName": "system-node-critical",
+        "containers": containers,
+        "volumes": [
+            {
+                "name": "run-nvidia-validations",
+                "hostPath": {"path": "/run/nvidia/validations", "type": "DirectoryOrCreate"},
+            }
+        ],
+    }
+    if inits:
+        pod_spec["initContainers"] = inits
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": app, "namespace": namespace, "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": {"app": app}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
+            "template": {"metadata": {"labels": labels}, "spec": pod_spec},
+        },
+    }

@@ -1,0 +1,264 @@
+"""Places a plan in a cluster, settled: everything bound, running and ready, as if it had been so for weeks."""
+
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+from simulator.actors.cluster import Cluster
+from simulator.actors.daemonset import belongs, pod_of
+from simulator.actors.gpu_operator import conditions, keys
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
+from simulator.actors.gpu_operator.template import daemon_set
+from simulator.actors.kubelet.host import Host, host_of
+from simulator.actors.kubelet.sandbox import Sandbox
+from simulator.actors.objects import Obj, name, namespace, owned_by
+from simulator.actors.replicaset import pod_from
+from simulator.actors.revisions import hash_of, revision_of
+from simulator.clock import stamp
+from simulator.fleets import machines
+from simulator.fleets.definitions import definitions
+from simulator.fleets.operands import operand_sets
+from simulator.fleets.packing import packed
+from simulator.fleets.small import Plan
+from simulator.fleets.tenants import Workload, disruption_budget, priority_classes, replica_set
+from simulator.kinds import (
+    CONTROLLER_REVISION,
+    DAEMON_SET,
+    DEFINITION,
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    SERVICE_ACCOUNT,
+    Kind,
+)
+from simulator.refusals import Refused
+
+OS_TAG = "ubuntu22.04"
+LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+SETTLED = timedelta(days=20)
+
+
+class Planting:
+    def __init__(self, cluster: Cluster, plan: Plan, now: datetime) -> None:
+        self._cluster = cluster
+        self._plan = plan
+        self._now = now
+        self._since = stamp(now - SETTLED)
+        self._random = random.Random(1)
+        self._nodes: list[Obj] = []
+        self._hosts: dict[str, Host] = {}
+
+    def plant(self) -> None:
+        for workload in self._plan.workloads:
+            self._namespace(workload.namespace)
+        self._namespace(keys.NAMESPACE)
+        for each in priority_classes():
+            self._put(PRIORITY_CLASS, each)
+        for each in definitions(is_26_7=self._plan.release.is_26_7):
+            self._put(DEFINITION, each)
+        self._plant_nodes()
+        self._plant_operator()
+        self._plant_tenants()
+
+    def _plant_nodes(self) -> None:
+        for machine in self._plan.machines:
+            wanted = machines.node(machine, self._now)
+            if not self._plan.release.is_26_7:
+                wanted["metadata"]["labels"].pop(keys.OWNER, None)
+            node = self._put(NODE, wanted)
+            self._nodes.append(node)
+            self._hosts[name(node)] = host_of(node)
+
+    def _plant_operator(self) -> None:
+        policy = self._put(CLUSTER_POLICY, self._cluster_policy())
+        for each in operand_sets(self._plan.release.version):
+            each["metadata"]["ownerReferences"] = [owned_by(policy, api_version="nvidia.com/v1", kind="ClusterPolicy")]
+            self._plant_set(each)
+        for called, product in self._plan.drivers.items():
+            driver = self._put(NVIDIA_DRIVER, self._driver(called, product))
+            wanted = daemon_set(driver, OS_TAG, has_owner_label=self._plan.release.is_26_7)
+            self._account(wanted["spec"]["template"]["spec"]["serviceAccountName"], keys.NAMESPACE)
+            self._plant_set(wanted)
+        self._plant_operator_pod()
+
+    def _plant_set(self, wanted: Obj) -> None:
+        """A DaemonSet with its one revision, its pods, and a status that counts them."""
+        made = self._put(DAEMON_SET, _aged(wanted, self._since))
+        hash_ = hash_of(self._put(CONTROLLER_REVISION, revision_of(made, 1)))
+        homes = [node for node in self._nodes if belongs(made, node)]
+        for node in homes:
+            self._plant_pod(pod_of(made, hash_, name(node)), name(node))
+        count = len(homes)
+        parts = ("desiredNumberScheduled", "currentNumberScheduled", "updatedNumberScheduled", "numberReady")
+        status = dict.fromkeys((*parts, "numberAvailable"), count) | {"numberMisscheduled": 0, "observedGeneration": 1}
+        self._cluster.patch(DAEMON_SET, name(made), {"status": status}, namespace(made), subresource="status")
+
+    def _plant_pod(self, pod: Obj, node_name: str) -> None:
+        """Bound and ready; without a node: waiting for the scheduler."""
+        suffix = "".join(self._random.choices(LETTERS, k=5))
+        metadata = {**pod["metadata"], "name": pod["metadata"]["generateName"] + suffix}
+        pod = {**pod, "metadata": metadata}
+        if node_name:
+            metadata["creationTimestamp"] = self._since
+            host = self._hosts[node_name]
+            pod["spec"] = {**pod["spec"], "nodeName": node_name}
+            pod["status"] = {**_running(pod, host, self._since, self._now - SETTLED)}
+        self._put(POD, pod)
+
+    def _plant_tenants(self) -> None:
+        owners: dict[str, Obj] = {}
+        placed = packed(self._plan.workloads, self._plan.machines)
+        for workload in self._plan.workloads:
+            ready = sum(each.workload is workload and bool(each.node) for each in placed)
+            owners[workload.name] = self._plant_workload(workload, ready)
+        for each in placed:
+            pod = pod_from(owners[each.workload.name], api_version="apps/v1", kind="ReplicaSet")
+            self._plant_pod(pod, each.node)
+
+    def _plant_workload(self, workload: Workload, ready: int) -> Obj:
+        made = self._put(REPLICA_SET, _aged(replica_set(workload), self._since))
+        counted = {"replicas": workload.replicas, "fullyLabeledReplicas": workload.replicas, "observedGeneration": 1}
+        status = counted | {"readyReplicas": ready, "availableReplicas": ready}
+        self._cluster.patch(REPLICA_SET, workload.name, {"status": status}, workload.namespace, subresource="status")
+        if workload.budget is not None:
+            self._put(DISRUPTION_BUDGET, disruption_budget(workload))
+        return made
+
+    def _cluster_policy(self) -> Obj:
+        driver: Obj = {"enabled": True, "useNvidiaDriverCRD": True}
+        if not self._plan.release.is_26_7:
+            driver["upgradePolicy"] = self._upgrade_policy()
+        made: Obj = {
+            "apiVersion": "nvidia.com/v1",
+            "kind": "ClusterPolicy",
+            "metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": self._plan.release.version}},
+            "spec": {
+                "operator": {"defaultRuntime": "containerd", "runtimeClass": "nvidia"},
+                "daemonsets": {"updateStrategy": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "1"}},
+                "driver": driver,
+                "mig": {"strategy": "single"},
+                "sandboxWorkloads": {"enabled": False},
+            },
+        }
+        words = "ClusterPolicy is ready as all resources have been successfully reconciled"
+        made["status"] = conditions.ready(made, words, self._now) | {"namespace": keys.NAMESPACE}
+        return _aged(made, self._since)
+
+    def _driver(self, called: str, product: str) -> Obj:
+        spec: Obj = {
+            "driverType": "gpu",
+            "repository": "nvcr.io/nvidia",
+            "image": "driver",
+            "version": self._plan.driver,
+            "kernelModuleType": "open",
+            "nodeSelector": {"nvidia.com/gpu.product": product},
+        }
+        if self._plan.release.is_26_7:
+            spec["upgradePolicy"] = self._upgrade_policy()
+        made: Obj = {
+            "apiVersion": "nvidia.com/v1alpha1",
+            "kind": "NVIDIADriver",
+            "metadata": {"name": called},
+            "spec": spec,
+        }
+        made["status"] = conditions.ready(made, "All resources have been successfully reconciled", self._now)
+        return _aged(made, self._since)
+
+    def _upgrade_policy(self) -> Obj:
+        return {
+            "autoUpgrade": True,
+            "maxParallelUpgrades": self._plan.max_parallel,
+            "maxUnavailable": self._plan.max_unavailable,
+            "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+            "drain": {"enable": False, "force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+        }
+
+    def _plant_operator_pod(self) -> None:
+        deployment = self._put(DEPLOYMENT, _aged(_operator(self._plan.release.version), self._since))
+        replicas = _operator_replicas(deployment)
+        made = self._put(REPLICA_SET, _aged(replicas, self._since))
+        cpu = next(node for node in self._nodes if keys.PRESENT not in node["metadata"]["labels"])
+        self._plant_pod(pod_from(made, api_version="apps/v1", kind="ReplicaSet"), name(cpu))
+        counts = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1}
+        for kind in (REPLICA_SET, DEPLOYMENT):
+            called = name(made if kind is REPLICA_SET else deployment)
+            self._cluster.patch(kind, called, {"status": counts}, keys.NAMESPACE, subresource="status")
+
+    def _namespace(self, called: str) -> None:
+        made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": called}}
+        if self._exists(NAMESPACE, called):
+            return
+        self._put(NAMESPACE, made)
+        self._account("default", called)
+
+    def _account(self, called: str, where: str) -> None:
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": called, "namespace": where}}
+        if not self._exists(SERVICE_ACCOUNT, called, where):
+            self._put(SERVICE_ACCOUNT, account)
+
+    def _exists(self, kind: Kind, called: str, where: str = "") -> bool:
+        try:
+            self._cluster.get(kind, called, where)
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            return False
+        return True
+
+    def _put(self, kind: Kind, obj: Obj) -> Obj:
+        return self._cluster.seed(kind, obj, namespace(obj))
+
+
+def _aged(obj: Obj, since: str) -> Obj:
+    return {**obj, "metadata": {**obj["metadata"], "creationTimestamp": since}}
+
+
+def _running(pod: Obj, host: Host, since: str, at: datetime) -> Obj:
+    shaped = {**pod, "metadata": {**pod["metadata"], "uid": ""}}
+    return Sandbox.running(shaped, host_ip=host.ip, pod_ip=host.next_pod_ip(), at=since).report(at)
+
+
+def _operator(version: str) -> Obj:
+    labels = {"app": "gpu-operator", "app.kubernetes.io/name": "gpu-operator", "app.kubernetes.io/version": version}
+    container: Obj = {
+        "name": "gpu-operator",
+        "image": f"nvcr.io/nvidia/gpu-operator:{version}",
+        "command": ["gpu-operator"],
+        "args": ["--leader-elect"],
+        "ports": [{"name": "metrics", "containerPort": 8080}],
+    }
+    template = {
+        "metadata": {"labels": {**labels, "nvidia.com/gpu-driver-upgrade-drain.skip": "true"}},
+        "spec": {"priorityClassName": "system-node-critical", "containers": [container]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "gpu-operator", "namespace": keys.NAMESPACE, "labels": labels},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "gpu-operator"}}, "template": template},
+    }
+
+
+def _operator_replicas(deployment: Obj) -> Obj:
+    hashed = {"app": "gpu-operator", "pod-template-hash": "6b8f5c7d9"}
+    template: Any = deployment["spec"]["template"]
+    labels = {**template["metadata"]["labels"], **hashed}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": "gpu-operator-6b8f5c7d9",
+            "namespace": keys.NAMESPACE,
+            "labels": labels,
+            "ownerReferences": [owned_by(deployment, api_version="apps/v1", kind="Deployment")],
+        },
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": hashed},
+            "template": {**template, "metadata": {"labels": labels}},
+        },
+    }

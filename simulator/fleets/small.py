@@ -1,0 +1,96 @@
+"""A busy fleet of two SKUs on two kernels, with its operator, its tenants, and a queue for every GPU left over."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from simulator.actors.gpu_operator.release import Release
+from simulator.actors.skus import SKUS
+from simulator.fleets.machines import Machine
+from simulator.fleets.tenants import Workload
+
+GPUS_A_NODE = 8
+KERNELS = ("5.15.0-151-generic", "6.8.0-64-generic")
+DRIVER_NOW, DRIVER_NEXT = "580.95.05", "580.126.20"
+WAITING = 6  # replicas of the queue that never find a GPU
+H100, A100 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is in a cluster, before it is planted there."""
+
+    machines: tuple[Machine, ...]
+    workloads: tuple[Workload, ...]
+    driver: str = DRIVER_NOW
+    release: Release = field(default_factory=Release)
+    max_parallel: int = 4
+    max_unavailable: int | str = "25%"
+
+    @property
+    def drivers(self) -> dict[str, str]:
+        """NVIDIADriver name -> product it selects."""
+        return {machine.owner: machine.sku.product for machine in self.machines if machine.sku}
+
+
+Builder = Callable[..., Plan]
+
+
+def small(*, nodes: int = 64, seed: int = 1, release: Release | None = None) -> Plan:
+    """`seed` turns the pattern of kernels; everything else follows from the number of GPU nodes."""
+    release = release or Release()
+    machines = (*_gpu_machines(nodes, seed), *_cpu_machines(nodes))
+    return Plan(machines, _workloads(nodes), release=release)
+
+
+def _gpu_machines(nodes: int, seed: int) -> list[Machine]:
+    made = []
+    for index in range(nodes):
+        sku = H100 if index < (nodes + 1) // 2 else A100
+        short = "h100" if sku is H100 else "a100"
+        made.append(
+            Machine(
+                name=f"gpu-{short}-{index + 1:03}",
+                index=index,
+                zone=f"region-1{'ab'[index % 2]}",
+                # Two of five nodes of each SKU, in both zones, run the newer kernel.
+                kernel=KERNELS[(index + seed) % 5 in (1, 4)],
+                sku=sku,
+                gpus=GPUS_A_NODE,
+                driver=DRIVER_NOW,
+                owner=short,
+            )
+        )
+    return made
+
+
+def _cpu_machines(nodes: int) -> list[Machine]:
+    count = max(2, nodes // 20)
+    return [
+        Machine(f"cpu-{index + 1:03}", nodes + index, f"region-1{'ab'[index % 2]}", KERNELS[0])
+        for index in range(count)
+    ]
+
+
+def _workloads(nodes: int) -> tuple[Workload, ...]:
+    """Training on a quarter of the nodes, services on two fifths of the GPUs, the queue on the rest."""
+    gpus = nodes * GPUS_A_NODE
+    whole = max(1, nodes // 8)
+    services = gpus * 2 // 5
+    queue = gpus - 2 * whole * GPUS_A_NODE - 4 * _share(services, 4, 4) - 2 * _share(services, 2, 3)
+    queue -= _share(services, 1, 3) + _share(services, 1, 6)
+    vllm, triton = "docker.io/vllm/vllm-openai:v0.11.0", "nvcr.io/nvidia/tritonserver:25.09-py3"
+    torch = "nvcr.io/nvidia/pytorch:25.09-py3"
+    return (
+        Workload("llm-pretrain", "pretraining", torch, 8, whole, "training", H100.product),
+        Workload("vision-finetune", "pretraining", torch, 8, whole if nodes > 1 else 0, "training"),
+        Workload("chat-70b", "chat", vllm, 4, _share(services, 4, 4), "inference", budget=1),
+        Workload("embed-7b", "search", vllm, 2, _share(services, 2, 3), "inference", budget=1),
+        Workload("rerank", "search", triton, 1, _share(services, 1, 3), "inference", budget=1),
+        Workload("detector", "vision", triton, 1, _share(services, 1, 6), "inference", budget=1),
+        Workload("sweep", "batch", torch, 1, max(0, queue) + WAITING, "queue"),
+    )
+
+
+def _share(gpus: int, size: int, parts: int) -> int:
+    """Pods of `size` GPUs in one part of all; at least one."""
+    return max(1, gpus // parts // size)
