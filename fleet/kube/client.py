@@ -1,0 +1,141 @@
+"""The connection to one cluster: the official client's configuration and authentication, raw bytes in and out.
+
+The client's typed models take fifty times as long to decode a list as the structs of `fleet.kube.structs` do, so they
+are never built.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+from kubernetes.client import ApiClient
+from urllib3.exceptions import HTTPError, LocationValueError, NameResolutionError, SSLError
+
+from fleet.kube import kubeconfig
+from fleet.kube.errors import ClusterError, NotAnApiServer, Unreachable, Untrusted, error_for
+
+CONNECT_S = 5.0
+READ_S = 10.0
+FIELD_MANAGER = "quarterdeck"
+ENOUGH_OF_A_REFUSAL = 64 * 1024
+
+Query = Mapping[str, str | int]
+
+
+@lru_cache(maxsize=1)
+def user_agent() -> str:
+    try:
+        return f"quarterdeck/{version('quarterdeck')}"
+    except PackageNotFoundError:  # run from a checkout
+        return "quarterdeck/0.1.0"
+
+
+def connect(kubeconfig_path: str, context: str) -> "Connection":
+    """Make ready to talk to a cluster; nothing is sent yet. No path: in-cluster.
+
+    :raises BadKubeconfig: when there is no such file or context
+    """
+    settings = kubeconfig.load(kubeconfig_path, context)
+    settings.connection_pool_maxsize = 16
+    settings.keep_alive = True
+    return Connection(ApiClient(settings))
+
+
+class Connection:
+    """One API server. Safe to share between threads: urllib3's pools are, and renewing a token is locked."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self._renewing = threading.Lock()
+        self.server = str(client.configuration.host)
+
+    def get(self, path: str, query: Query | None = None, *, read_s: float = READ_S) -> bytes:
+        """:raises ClusterError: of the class that the answer means"""
+        return self.request("GET", path, query, read_s=read_s)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        *,
+        body: Any = None,
+        content_type: str = "application/json",
+        read_s: float = READ_S,
+    ) -> bytes:
+        """Send once, never again: whether an act may be repeated is its caller's to know."""
+        response = self.open(method, path, query, body=body, content_type=content_type, read_s=read_s)
+        with translated(self.server):
+            answer = response.read()
+        response.release_conn()
+        return answer
+
+    def open(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        *,
+        body: Any = None,
+        content_type: str = "application/json",
+        read_s: float = READ_S,
+    ) -> urllib3.BaseHTTPResponse:
+        """An answer whose body is still on the wire. Its reader releases or closes it."""
+        with translated(self.server):
+            response = self._client.rest_client.pool_manager.request(
+                method,
+                f"{self.server}{path}" + (f"?{urlencode(query)}" if query else ""),
+                body=None if body is None else msgspec.json.encode(body),
+                headers=self._headers() | ({} if body is None else {"Content-Type": content_type}),
+                timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
+                preload_content=False,
+                retries=False,
+                redirect=False,
+            )
+            if response.status < 300:
+                return response
+            refusal = error_for(
+                response.status,
+                response.read(ENOUGH_OF_A_REFUSAL),
+                retry_after=response.headers.get("Retry-After"),
+            )
+        response.close()
+        raise refusal
+
+    def close(self) -> None:
+        self._client.rest_client.close()
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": user_agent()}
+        with self._renewing:
+            self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "", None)
+        return headers
+
+
+@contextmanager
+def translated(server: str) -> Iterator[None]:
+    """Turn what the transport raises into our words."""
+    try:
+        yield
+    except (HTTPError, OSError) as error:
+        raise _in_our_words(server, error) from error
+
+
+def _in_our_words(server: str, error: Exception) -> ClusterError:
+    if isinstance(error, SSLError):
+        if "WRONG_VERSION_NUMBER" in str(error):
+            return NotAnApiServer(f"{server} does not speak TLS. Should the address begin with http:// ?")
+        return Untrusted(f"The certificate of {server} is not trusted: {error}")
+    if isinstance(error, LocationValueError):
+        return Unreachable(f"{server} is no address that can be asked.")
+    if isinstance(error, NameResolutionError):
+        return Unreachable(f"The name in {server} cannot be resolved.")
+    if "refused" in str(error).lower():
+        return Unreachable(f"{server} refused the connection: nothing listens there.")
+    return Unreachable(f"{server} did not answer: {str(error)[:300]}")

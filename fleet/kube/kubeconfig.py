@@ -1,0 +1,64 @@
+"""From a kubeconfig and a context to a client configuration, with a plain sentence for everything that can be wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import config
+from kubernetes.client import Configuration
+
+from fleet.kube.errors import BadKubeconfig
+
+
+def load(kubeconfig: str, context: str) -> Configuration:
+    """The configuration of one context. No kubeconfig: the service account of the pod we run in.
+
+    :raises BadKubeconfig: with what is wrong
+    """
+    return _from_file(Path(kubeconfig).expanduser(), context) if kubeconfig else _from_pod()
+
+
+def contexts_in(path: Path) -> list[str]:
+    return [entry["name"] for entry in _read(path).get("contexts") or [] if isinstance(entry, dict) and "name" in entry]
+
+
+def _from_pod() -> Configuration:
+    settings = Configuration()
+    try:
+        config.load_incluster_config(client_configuration=settings)
+    except config.ConfigException as error:
+        raise BadKubeconfig(
+            f"We do not run in a pod with a service account ({error}). Name a kubeconfig and a context.",
+        ) from error
+    return settings
+
+
+def _from_file(path: Path, context: str) -> Configuration:
+    known = contexts_in(path)
+    if context not in known:
+        raise BadKubeconfig(
+            f"{path} has no context “{context}”. It has: {', '.join(known)}."
+            if known
+            else f"{path} has no contexts at all: it is no kubeconfig, or an empty one.",
+        )
+    settings = Configuration()
+    try:
+        # Nothing is written back: the file is the administrator's, and other tools read it too.
+        config.load_kube_config(str(path), context, client_configuration=settings, persist_config=False)
+    except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+        raise BadKubeconfig(f"Context “{context}” of {path} cannot be used: {error}") from error
+    return settings
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise BadKubeconfig(f"There is no file {path}.") from error
+    except OSError as error:
+        raise BadKubeconfig(f"{path} cannot be read: {error.strerror}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadKubeconfig(f"{path} is not YAML, so it is no kubeconfig.") from error
+    if not isinstance(document, dict):
+        raise BadKubeconfig(f"{path} is no kubeconfig: its content is not a mapping.")
+    return document

@@ -1,0 +1,27 @@
+from fleet.kube.structs.cluster_objects import ConfigMapSeen, LeaseSeen, LeaseSpec, NamespaceSeen, ServerVersion
+from fleet.kube.structs.daemonset import DaemonSetSeen, RevisionSeen
+from fleet.kube.structs.driver_object import ClusterPolicySeen, DriverObjectSeen, DriverSpec, NvidiaDriverSeen
+from fleet.kube.structs.meta import Condition, Meta, Owner, Seen
+from fleet.kube.structs.node import NodeSeen, Taint
+from fleet.kube.structs.pod import PodSeen
+
+__all__ = [
+    "ClusterPolicySeen",
+    "Condition",
+    "ConfigMapSeen",
+    "DaemonSetSeen",
+    "DriverObjectSeen",
+    "DriverSpec",
+    "LeaseSeen",
+    "LeaseSpec",
+    "Meta",
+    "NamespaceSeen",
+    "NodeSeen",
+    "NvidiaDriverSeen",
+    "Owner",
+    "PodSeen",
+    "RevisionSeen",
+    "Seen",
+    "ServerVersion",
+    "Taint",
+]

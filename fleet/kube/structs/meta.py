@@ -1,0 +1,72 @@
+"""What every object has: metadata, owners, conditions. Only what we keep is named; the rest is skipped unread."""
+
+from datetime import datetime
+
+import msgspec
+
+
+class Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A part of an object as the API server sends it. Made by decoding, never by us."""
+
+
+class Owner(Struct, frozen=True):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class Meta(Struct, frozen=True):
+    name: str
+    uid: str
+    resource_version: str = ""
+    namespace: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[Owner] | None = None
+
+    @property
+    def owner(self) -> Owner | None:
+        """The one that controls it. None: nobody does."""
+        return next((owner for owner in self.owner_references or () if owner.controller), None)
+
+
+class Condition(Struct, frozen=True):
+    type: str
+    status: str  # True, False, Unknown
+    reason: str | None = ""
+    message: str | None = ""
+    last_transition_time: datetime | None = None
+
+
+class Seen(Struct, frozen=True):
+    """An object with its identity."""
+
+    metadata: Meta
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def resource_version(self) -> str:
+        return self.metadata.resource_version
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.annotations or {}
+
+
+def find(conditions: list[Condition] | None, kind: str) -> Condition | None:
+    return next((condition for condition in conditions or () if condition.type == kind), None)

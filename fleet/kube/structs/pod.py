@@ -1,0 +1,79 @@
+from datetime import datetime
+from typing import Any
+
+from fleet.kube.structs.meta import Condition, Seen, Struct, find
+
+
+class Resources(Struct, frozen=True):
+    requests: dict[str, str | int | float] | None = None
+    limits: dict[str, str | int | float] | None = None
+
+
+class Container(Struct, frozen=True):
+    name: str = ""
+    image: str | None = ""
+    resources: Resources | None = None
+    restart_policy: str | None = ""  # Always, on an init container: a sidecar, which keeps its resources
+
+
+class Volume(Struct, frozen=True):
+    name: str = ""
+    empty_dir: dict[str, Any] | None = None
+
+
+class PodSpec(Struct, frozen=True):
+    node_name: str | None = ""
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    volumes: list[Volume] | None = None
+
+
+class Waiting(Struct, frozen=True):
+    reason: str | None = ""
+    message: str | None = ""
+
+
+class Terminated(Struct, frozen=True):
+    exit_code: int = 0
+    reason: str | None = ""
+    message: str | None = ""
+    finished_at: datetime | None = None
+
+
+class ContainerState(Struct, frozen=True):
+    waiting: Waiting | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Struct, frozen=True):
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState | None = None
+
+
+class PodStatus(Struct, frozen=True):
+    phase: str = ""
+    reason: str | None = ""
+    message: str | None = ""
+    start_time: datetime | None = None
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+
+
+class PodSeen(Seen, frozen=True):
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def ready(self) -> Condition | None:
+        return find(self.status.conditions, "Ready")
+
+    @property
+    def scheduled(self) -> Condition | None:
+        return find(self.status.conditions, "PodScheduled")

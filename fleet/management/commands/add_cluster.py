@@ -1,0 +1,56 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.validators import validate_slug
+from django.utils import timezone
+
+from fleet import wake
+from fleet.models import Mode, Observer
+from fleet.observe.introduce import CannotAdd, add, ask
+
+
+class Command(BaseCommand):
+    help = "Add a cluster to the fleet, or bring one up to date. No secret is stored: those stay in the kubeconfig."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="what we call it: letters, digits, - and _")
+        parser.add_argument("--context", default="", help="of the kubeconfig")
+        parser.add_argument("--kubeconfig", default="~/.kube/config", help="a path that the workers can read, too")
+        parser.add_argument("--in-cluster", action="store_true", help="we run in it: use our pod's service account")
+        parser.add_argument("--mode", choices=Mode.values, help="default: observe-only, or as it was")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        try:
+            validate_slug(given["name"])
+            self._add(**{key: given[key] for key in ("name", "context", "kubeconfig", "in_cluster", "mode")})
+        except ValidationError as refusal:
+            raise CommandError(f"“{given['name']}” is no name: use letters, digits, - and _.") from refusal
+        except CannotAdd as refusal:
+            raise CommandError(str(refusal)) from refusal
+
+    def _add(self, *, name: str, context: str, kubeconfig: str, in_cluster: bool, mode: str | None) -> None:
+        if in_cluster and context:
+            raise CannotAdd("--in-cluster has no context: it uses the service account of our pod.")
+        if not in_cluster and not context:
+            raise CannotAdd("Name the --context of the kubeconfig, or say --in-cluster.")
+        path = "" if in_cluster else str(Path(kubeconfig).expanduser().absolute())
+        introduction = ask(path, context)
+        cluster, is_new = add(
+            name,
+            kubeconfig=path,
+            context=context,
+            mode=Mode(mode) if mode else None,
+            introduction=introduction,
+            now=timezone.now(),
+        )
+        wake.wake_observer(cluster.pk, Observer.objects.get(cluster=cluster).turn)
+        self._tell(cluster.name, cluster.mode, introduction.server, introduction.server_version, is_new=is_new)
+        for note in introduction.notes:
+            self.stdout.write(f"  Note: {note}")
+
+    def _tell(self, name: str, mode: str, server: str, version: str, *, is_new: bool) -> None:
+        done = "is added" if is_new else "is up to date"
+        self.stdout.write(f"Cluster {name} {done}: Kubernetes {version} at {server}, mode {mode}.")

@@ -1,0 +1,58 @@
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from fleet.models import Bookmark, BookmarkState, Cluster
+from fleet.observe.introduce import CannotAdd, ask
+
+
+class Command(BaseCommand):
+    help = (
+        "Say of every cluster whether it can be reached and what we last heard of it. Fails where something is wrong."
+    )
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        clusters = list(Cluster.objects.all())
+        if not clusters:
+            self.stdout.write("There is no cluster yet. Add one: bin/manage add_cluster NAME --context C")
+        wrong = sum(self._look_at(cluster) for cluster in clusters)
+        if wrong:
+            self.stdout.write(f"{wrong} things are wrong.")
+            sys.exit(1)
+
+    def _look_at(self, cluster: Cluster) -> int:
+        """How many things are wrong with it."""
+        self.stdout.write(f"{cluster.name} ({cluster.mode})")
+        complaints = [*self._asked(cluster), *self._heard(cluster)]
+        for complaint in complaints:
+            self.stdout.write(f"  WRONG  {complaint}")
+        return len(complaints)
+
+    def _asked(self, cluster: Cluster) -> Iterator[str]:
+        try:
+            found = ask(cluster.kubeconfig, cluster.context)
+        except CannotAdd as refusal:
+            yield str(refusal)
+            return
+        self.stdout.write(f"  ok     {found.server} answers, Kubernetes {found.server_version}")
+        for note in found.notes:
+            self.stdout.write(f"  note   {note}")
+        if found.uid != cluster.uid:
+            yield f"What answers is another cluster: its kube-system has the UID {found.uid}, ours has {cluster.uid}."
+
+    def _heard(self, cluster: Cluster) -> Iterator[str]:
+        now = timezone.now()
+        bookmarks = list(Bookmark.objects.filter(cluster=cluster).order_by("kind"))
+        if not bookmarks:
+            yield "Nobody has watched it yet: is a worker with -Q observe running, and beat?"
+        for bookmark in bookmarks:
+            if bookmark.heard_at and bookmark.is_fresh(now=now):
+                self.stdout.write(f"  ok     {bookmark.kind} heard {(now - bookmark.heard_at).seconds} s ago")
+            elif bookmark.state == BookmarkState.ABSENT:
+                self.stdout.write(f"  note   {bookmark.kind} is not installed")
+            else:
+                since = bookmark.heard_at.isoformat(timespec="seconds") if bookmark.heard_at else "never"
+                yield f"{bookmark.kind}: {bookmark.state}, last heard {since}. {bookmark.message}".rstrip()

@@ -1,0 +1,41 @@
+"""What else changes when a row does: in the same transaction, so that no page ever sees the one without the other."""
+
+from datetime import datetime
+
+from fleet.models import Node, NodeEvent, Pod
+from fleet.observe import allocation, gpus, pools, story
+from fleet.observe.upsert import Written
+
+
+def follow(cluster_id: int, written: Written, *, now: datetime) -> None:
+    if written.kind.model is Node:
+        _follow_nodes(cluster_id, written, now=now)
+    elif written.kind.model is Pod:
+        allocation.count(cluster_id, allocation.touched_by(written))
+
+
+def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
+    _tell(cluster_id, written, now=now)
+    gpus.follow(written)
+    pools.sort_nodes(cluster_id, written.alive)
+    if written.new:
+        allocation.adopt(cluster_id, {row["name"]: row["id"] for row in written.new})
+
+
+def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:
+    lines = [(row, story.tell(None, row)) for row in written.new]
+    lines += [(row, story.tell(old, row)) for old, row in written.changed]
+    lines += [(row, [story.told_gone(row)]) for row in written.gone]
+    NodeEvent.objects.bulk_create(
+        NodeEvent(
+            cluster_id=cluster_id,
+            node_uid=row["uid"],
+            node_name=row["name"],
+            at=now,
+            kind=line.kind,
+            sentence=line.sentence[:500],
+            detail=line.detail,
+        )
+        for row, told in lines
+        for line in told
+    )

@@ -1,0 +1,134 @@
+"""From what was gathered to rows: in short transactions, then told to browsers and plans."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from fleet import announce, wake
+from fleet.models import Node
+from fleet.node_state import node_state
+from fleet.observe import allocation
+from fleet.observe.diff import Row
+from fleet.observe.gathering import Gathering
+from fleet.observe.kinds import KINDS
+from fleet.observe.standing import Standing
+from fleet.observe.upsert import Written
+from fleet.observe.write import CHUNK, Batch, Pending, write
+
+BREATH_S = 0.02  # between two transactions of a long flush: SQLite gives the next writer no turn by itself
+STATE_COLUMNS = ("id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable")
+
+
+class Flusher:
+    """Writes for one cluster in one turn, and counts its batches: the numbers that browsers see."""
+
+    def __init__(self, cluster_id: int, *, turn: int, batch: int, clock: Callable[[], datetime]) -> None:
+        self.cluster_id = cluster_id
+        self.turn = turn
+        self.batch = batch
+        self._clock = clock
+
+    def flush(self, gathering: Gathering) -> None:
+        """Write everything that waits.
+
+        :raises LostTurn: when the cluster is somebody else's by now
+        """
+        self._add_missing(gathering)
+        news = {standing.kind for standing in gathering.standings.values() if standing.is_urgent}
+        whole = [standing for standing in gathering.standings.values() if standing.is_list_whole]
+        written: list[Written] = []
+        for number, batch in enumerate(self._batches(gathering)):
+            if number:
+                self._let_others_write()
+            written += self._write(gathering, batch)
+        if any(standing.kind == "pods" for standing in whole):
+            allocation.count_all(self.cluster_id)
+        self._tell(written, has_news=bool(news or whole))
+
+    def _add_missing(self, gathering: Gathering) -> None:
+        """What a whole list does not have is gone."""
+        for standing in gathering.standings.values():
+            if not standing.is_list_whole:
+                continue
+            there = KINDS[standing.kind].rows_of(self.cluster_id).values_list("uid", flat=True)
+            for uid in set(there) - standing.listed_uids:
+                gathering.pending[standing.kind][uid] = Pending(None, "", 0)
+
+    def _batches(self, gathering: Gathering) -> Iterator[Batch]:
+        """The kinds one after the other, in pieces; small ones share a transaction."""
+        batch, room = Batch(), CHUNK
+        for name, waiting in gathering.pending.items():
+            items = list(waiting.items())
+            waiting.clear()
+            is_touched = bool(items)
+            while items:
+                if not room:
+                    yield batch
+                    batch, room = Batch(), CHUNK
+                piece, items = items[:room], items[room:]
+                batch.rows.append((KINDS[name], dict(piece)))
+                room -= len(piece)
+            self._add_standing(batch, gathering.standings[name], is_touched=is_touched)
+        yield batch
+
+    def _add_standing(self, batch: Batch, standing: Standing, *, is_touched: bool) -> None:
+        now = self._clock()
+        if standing.is_list_whole:
+            standing.end_list(now=now)
+        if is_touched or standing.is_due(now=now):
+            batch.standings.append(standing)
+
+    def _write(self, gathering: Gathering, batch: Batch) -> list[Written]:
+        written = write(self.cluster_id, batch, turn=self.turn, now=self._clock())
+        self.batch += batch.is_worth_a_number
+        for kind, rows in batch.rows:
+            _learn(gathering.memory.of(kind.name), rows)
+        return written
+
+    def _let_others_write(self) -> None:
+        if connection.vendor == "sqlite":
+            time.sleep(BREATH_S)
+
+    def _tell(self, written: list[Written], *, has_news: bool) -> None:
+        if not written and not has_news:
+            wake.wake_owed_plans_of(self.cluster_id)
+            return
+        kinds = {one.kind.resource.plural for one in written} | ({"bookmarks"} if has_news else set())
+        announce.cluster_changed(
+            self.cluster_id,
+            seq=self.batch,
+            nodes=self._states(written),
+            kinds=kinds,
+            at=self._clock(),
+        )
+        wake.wake_plans_of(self.cluster_id)
+
+    def _states(self, written: list[Written]) -> list[tuple[int, int]]:
+        """The nodes that changed, or on which a pod did."""
+        rows: dict[int, Row] = {row["id"]: row for one in written if one.kind.model is Node for row in one.alive}
+        names = {row["node_name"] for one in written if one.kind.name == "pods" for row in (*one.alive, *one.gone)}
+        if names:
+            found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).values(*STATE_COLUMNS)
+            rows |= {row["id"]: row for row in found}
+        return [(node_id, _state(row)) for node_id, row in rows.items()]
+
+
+def _learn(known: dict[str, int], rows: dict[str, Pending]) -> None:
+    for uid, pending in rows.items():
+        if pending.row is None:
+            known.pop(uid, None)
+        else:
+            known[uid] = pending.fingerprint
+
+
+def _state(row: dict[str, Any]) -> int:
+    return node_state(
+        is_ready=row["is_ready"],
+        is_unschedulable=row["is_unschedulable"],
+        upgrade_state=row["upgrade_state"],
+        is_held=row["is_held"],
+        gpus_missing=max(0, (row["gpu_expected"] or 0) - (row["gpu_allocatable"] or 0)),
+    ).value

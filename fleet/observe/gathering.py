@@ -1,0 +1,99 @@
+"""What was heard and is not written yet. In memory only; one thread."""
+
+from datetime import datetime
+
+from fleet.kube.structs import Seen
+from fleet.observe.diff import Row, fingerprint
+from fleet.observe.kinds import KINDS, Kind
+from fleet.observe.memory import Memory
+from fleet.observe.readers import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
+from fleet.observe.rows.pod import Places
+from fleet.observe.standing import Standing
+from fleet.observe.write import Pending
+
+
+class Gathering:
+    """Coalesces by object: of ten changes of one node, the last is written."""
+
+    def __init__(self, standings: dict[str, Standing], places: Places, memory: Memory) -> None:
+        self.standings = standings
+        self.places = places
+        self.memory = memory
+        self.pending: dict[str, dict[str, Pending]] = {name: {} for name in standings}
+        self.to_list_again: set[str] = set()  # next turn: what we keep of them is decided differently now
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.pending.values()))
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.size) or any(one.is_urgent or one.is_list_whole for one in self.standings.values())
+
+    def absorb(self, told: Told, *, now: datetime) -> None:
+        standing = self.standings[told.kind]
+        match told:
+            case Heard():
+                self._hear(told, standing, now=now)
+            case ListPage():
+                self._take_page(told, standing)
+            case ListBegun():
+                self.pending[told.kind].clear()  # the list says it all again, and newer
+                standing.begin_list(now=now)
+            case Opened():
+                standing.hear(now=now)
+            case Failed():
+                standing.turn(told.state, told.message, now=now)
+            case Broke():
+                raise told.error
+
+    def _hear(self, told: Heard, standing: Standing, *, now: datetime) -> None:
+        if told.object is not None:
+            self._note(KINDS[told.kind], told.object, is_gone=told.is_gone)
+        standing.resource_version = told.resource_version
+        standing.hear(now=now)
+
+    def _take_page(self, told: ListPage, standing: Standing) -> None:
+        kind = KINDS[told.kind]
+        for seen in told.items:
+            if self._note(kind, seen, is_gone=False):
+                standing.listed_uids.add(seen.uid)
+        standing.is_list_whole = told.is_last
+        standing.whole_version = told.resource_version
+
+    def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
+        """Whether it is an object we keep."""
+        row = kind.row(seen, self.places)
+        known = self.memory.of(kind.name)
+        if row is None and seen.uid not in known:
+            return False
+        if is_gone or row is None:
+            self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
+        else:
+            self._note_row(kind, seen, row)
+        self._place(kind, row, is_gone=is_gone)
+        return row is not None
+
+    def _note_row(self, kind: Kind, seen: Seen, row: Row) -> None:
+        mark = fingerprint(row)
+        waiting = self.pending[kind.name]
+        if seen.uid in waiting or self.memory.of(kind.name).get(seen.uid) != mark:
+            waiting[seen.uid] = Pending(row, seen.resource_version, mark)
+
+    def _place(self, kind: Kind, row: Row | None, *, is_gone: bool) -> None:
+        """Nodes and operands say which pods are kept."""
+        if row is None:
+            return
+        if kind is KINDS["nodes"]:
+            self._mark(self.places.gpu_nodes, row["name"], kind, is_in=row["is_gpu_node"] and not is_gone)
+        elif kind is KINDS["daemonsets.apps"] and not is_gone:
+            self._mark(self.places.operator_namespaces, row["namespace"], kind, is_in=True)
+
+    def _mark(self, places: set[str], name: str, kind: Kind, *, is_in: bool) -> None:
+        if not is_in:
+            places.discard(name)
+        elif name not in places:
+            places.add(name)
+            if not self.standings[kind.name].is_listing:
+                # Pods that were there before it, and were not ours to keep then.
+                self.to_list_again.update(other.name for other in KINDS.values() if kind.name in other.after)

@@ -1,0 +1,121 @@
+"""Take up a cluster: ask it who it is and whether we may see what we need, and only then write it down."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from fleet import kube
+from fleet.kube.client import Connection
+from fleet.kube.resources import CLUSTER_POLICIES, DAEMON_SETS, NAMESPACES, NODES, NVIDIA_DRIVERS, PODS, REVISIONS
+from fleet.models import Cluster, Mode, Observer
+
+NEEDED = (NODES, PODS, DAEMON_SETS, REVISIONS)
+WELCOME = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # there where the GPU Operator is
+
+
+class CannotAdd(Exception):
+    """The cluster cannot be added, with a sentence for the person who tried."""
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """What a cluster said of itself."""
+
+    uid: str
+    server: str
+    server_version: str
+    notes: tuple[str, ...]  # what a person should know, though it hinders nothing
+
+
+def ask(kubeconfig: str, context: str) -> Introduction:
+    """:raises CannotAdd: with what is wrong and what to do about it"""
+    try:
+        connection = kube.connect(kubeconfig, context)
+        try:
+            return _ask(connection)
+        finally:
+            connection.close()
+    except kube.Forbidden as error:
+        raise CannotAdd(f"{error}. Give our user the rules of deploy/rbac/observe-only.yaml.") from error
+    except kube.BadCredentials as error:
+        raise CannotAdd(
+            f"The API server does not accept the credentials of {f'context “{context}”' if context else 'our pod'} "
+            "(401 Unauthorized). Renew them, and see that `kubectl get nodes` works with the same context.",
+        ) from error
+    except kube.Untrusted as error:
+        raise CannotAdd(f"{error}. The kubeconfig's certificate-authority must be the server's.") from error
+    except kube.ClusterError as error:
+        raise CannotAdd(str(error)) from error
+
+
+def _ask(connection: Connection) -> Introduction:
+    version = kube.server_version(connection)
+    missing = list(_forbidden(connection))
+    if missing:
+        raise CannotAdd(
+            f"The API server knows us, but these rules are missing: {'; '.join(missing)}. "
+            f"deploy/rbac/observe-only.yaml has them all.",
+        )
+    return Introduction(kube.kube_system_uid(connection), connection.server, version, tuple(_notes(connection)))
+
+
+def _forbidden(connection: Connection) -> Iterator[str]:
+    """Each rule that is missing, as RBAC spells it. Listing one object is the proof; nothing else tells."""
+    for resource in NEEDED:
+        try:
+            connection.get(resource.path(), {"limit": 1})
+        except kube.Forbidden:
+            yield f"get, list, watch on {resource.name}"
+    try:
+        connection.get(NAMESPACES.path("kube-system"))
+    except kube.Forbidden:
+        yield "get on namespaces, for the UID of kube-system, by which clusters are told apart"
+
+
+def _notes(connection: Connection) -> Iterator[str]:
+    for resource in WELCOME:
+        try:
+            connection.get(resource.path(), {"limit": 1})
+        except kube.Absent:
+            yield f"{resource.name} is not installed here: no driver can be promoted through it."
+        except kube.Forbidden:
+            yield f"We may not list {resource.name}: no driver can be promoted through it."
+
+
+def add(
+    name: str,
+    *,
+    kubeconfig: str,
+    context: str,
+    mode: Mode | None,
+    introduction: Introduction,
+    now: datetime,
+) -> tuple[Cluster, bool]:
+    """Write the cluster down, or bring it up to date where it is known by this name and UID. True: it is new.
+
+    No mode: the one it has, or observe-only.
+
+    :raises CannotAdd: when the name or the cluster is taken
+    """
+    known = Cluster.objects.filter(uid=introduction.uid).exclude(name=name).first()
+    if known:
+        raise CannotAdd(f"This cluster is here already, as {known.name}: its kube-system has the same UID.")
+    other = Cluster.objects.filter(name=name).exclude(uid=introduction.uid).first()
+    if other:
+        raise CannotAdd(f"There is another cluster named {name}: its kube-system has the UID {other.uid}.")
+    with transaction.atomic():
+        reached = {
+            "kubeconfig": kubeconfig,
+            "context": context,
+            "server_version": introduction.server_version[:64],
+        } | ({"mode": mode} if mode else {})
+        cluster, is_new = Cluster.objects.update_or_create(
+            name=name,
+            uid=introduction.uid,
+            defaults=reached,
+            create_defaults=reached | {"added_at": now},
+        )
+        Observer.objects.get_or_create(cluster=cluster, defaults={"lease_until": now - timedelta(seconds=1)})
+    return cluster, is_new

@@ -1,0 +1,36 @@
+"""What this process knows of the rows it wrote, from one turn to the next, so that heartbeats cost no query.
+
+It is true only while nobody else has written: a turn that another worker took in between makes it worthless.
+"""
+
+import threading
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Memory:
+    turn: int
+    fingerprints: dict[str, dict[str, int]] = field(default_factory=dict)  # by kind, by uid
+    pools: int = 0  # of the selectors that the nodes were sorted by
+
+    def of(self, kind: str) -> dict[str, int]:
+        return self.fingerprints.setdefault(kind, {})
+
+
+_lock = threading.Lock()
+_memories: dict[int, Memory] = {}
+
+
+def recall(cluster_id: int, *, turn: int) -> Memory:
+    """What the turn before this one left here, if it was ours. An empty memory otherwise."""
+    with _lock:
+        found = _memories.pop(cluster_id, None)
+    if found is None or found.turn != turn - 1:
+        return Memory(turn)
+    found.turn = turn
+    return found
+
+
+def keep(cluster_id: int, memory: Memory) -> None:
+    with _lock:
+        _memories[cluster_id] = memory

@@ -1,0 +1,63 @@
+from typing import Any
+
+from fleet.kube.structs import DriverObjectSeen
+from fleet.kube.structs.meta import find
+
+ARGO_ANNOTATION = "argocd.argoproj.io/tracking-id"
+ARGO_LABEL = "argocd.argoproj.io/instance"
+FLUX_PREFIXES = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
+HELM_NAME, HELM_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
+
+
+def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
+    driver = seen.driver
+    return {
+        "kind": seen.kind,
+        "name": seen.name,
+        "generation": seen.metadata.generation,
+        "version": (driver.version or "")[:64],
+        "repository": (driver.repository or "")[:253],
+        "image": (driver.image or "")[:253],
+        "use_precompiled": bool(driver.use_precompiled),
+        "uses_driver_crd": seen.uses_driver_crd,
+        "sandbox_workloads": seen.sandbox_workloads,
+        "node_selector": driver.node_selector or {},
+        "upgrade_policy": driver.upgrade_policy or {},
+        "state": ((seen.status.state if seen.status else "") or "")[:32],
+        "message": _message(seen)[:1000],
+        "operator_version": operator_version(seen.labels)[:64],
+        "owned_by": owners(seen),
+    }
+
+
+def _message(seen: DriverObjectSeen) -> str:
+    """What the operator says is wrong: the Error condition where it is set, else why it is not ready."""
+    conditions = seen.status.conditions if seen.status else None
+    error, ready = find(conditions, "Error"), find(conditions, "Ready")
+    telling = error if error is not None and error.status == "True" else ready
+    if telling is None or (telling is ready and telling.status == "True"):
+        return ""
+    return ": ".join(part for part in (telling.reason, telling.message) if part)
+
+
+def operator_version(labels: dict[str, str]) -> str:
+    """From the chart's labels: `app.kubernetes.io/version: v26.7.0`, else `helm.sh/chart: gpu-operator-v26.7.0`."""
+    if version := labels.get("app.kubernetes.io/version"):
+        return version
+    return labels.get("helm.sh/chart", "").removeprefix("gpu-operator-")
+
+
+def owners(seen: DriverObjectSeen) -> list[str]:
+    """Who else writes this object, as its marks say: a change of ours would be undone by the next sync."""
+    marks = seen.annotations
+    found = []
+    if marks.get(HELM_NAME):
+        found.append(f"Helm release {marks.get(HELM_NAMESPACE, '?')}/{marks[HELM_NAME]}")
+    if tracked := marks.get(ARGO_ANNOTATION) or seen.labels.get(ARGO_LABEL):
+        found.append(f"Argo CD {tracked.split(':', maxsplit=1)[0]}")
+    found += [
+        f"Flux {prefix.split('.', maxsplit=1)[0]} {seen.labels.get(f'{prefix}/namespace', '?')}/{name}"
+        for prefix in FLUX_PREFIXES
+        if (name := seen.labels.get(f"{prefix}/name"))
+    ]
+    return found

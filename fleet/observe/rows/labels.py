@@ -1,0 +1,26 @@
+"""The label and annotation keys of the GPU stack, and ours.
+
+From NVIDIA's k8s-operator-libs (pkg/upgrade/consts.go with the driver name `gpu`), gpu-operator and
+gpu-feature-discovery.
+"""
+
+GPU_PRESENT = "nvidia.com/gpu.present"
+GPU_PRODUCT = "nvidia.com/gpu.product"
+GPU_MEMORY = "nvidia.com/gpu.memory"  # MiB
+GPU_COUNT = "nvidia.com/gpu.count"
+DRIVER_VERSION = "nvidia.com/cuda.driver-version.full"
+DRIVER_VERSION_PARTS = ("nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev")
+DRIVER_OWNER = "nvidia.com/gpu-operator.driver.owner"
+UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
+UPGRADE_SKIP = "nvidia.com/gpu-driver-upgrade.skip"
+DEPLOY_PREFIX = "nvidia.com/gpu.deploy."
+PAUSED = "paused-for-driver-upgrade"
+
+ZONE = "topology.kubernetes.io/zone"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
+KEPT_ANNOTATIONS = ("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine")
+
+GPU = "nvidia.com/gpu"
+GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/")

@@ -1,0 +1,113 @@
+"""The rows of one kind: compared with what is there, and written by uid where they differ."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from django.db import models
+
+from fleet.models import Node, Pod
+from fleet.observe.diff import Row, remember
+from fleet.observe.kinds import Kind
+
+NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "gpu_allocated", "node"})
+
+
+@dataclass
+class Written:
+    """What of one kind differs from its rows. Every row has its `uid`; those that were there, their `id`."""
+
+    kind: Kind
+    new: list[Row] = field(default_factory=list)
+    changed: list[tuple[Row, Row]] = field(default_factory=list)  # as it was, as it is
+    gone: list[Row] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.gone)
+
+    @property
+    def alive(self) -> list[Row]:
+        return [*self.new, *(row for _, row in self.changed)]
+
+
+@cache
+def columns_of(model: type[models.Model]) -> tuple[str, ...]:
+    every = model._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
+    return tuple(column.name for column in every if column.name not in NOT_COMPARED)
+
+
+def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now: datetime) -> Written:
+    """Which rows are new, different, gone. Costs one query."""
+    there = kind.rows_of(cluster_id).filter(uid__in=list(rows)).values("id", "uid", *columns_of(kind.model))
+    before: dict[str, Row] = {row["uid"]: row for row in there}
+    written = Written(kind)
+    for uid, row in rows.items():
+        old = before.get(uid)
+        if row is None:
+            written.gone += [old] if old else []
+            continue
+        seen = {**_as_seen(kind, old, row, now=now), "uid": uid}
+        if old is None:
+            written.new.append({**seen, "created_at": row.get("created_at") or now} if "created_at" in row else seen)
+        elif any(old[column] != value for column, value in seen.items()):
+            written.changed.append((old, {**seen, "id": old["id"]}))
+    return written
+
+
+def _as_seen(kind: Kind, old: Row | None, row: Row, *, now: datetime) -> Row:
+    seen = remember(old, row, now=now) if kind.model is Node else dict(row)
+    if "created_at" in seen and seen["created_at"] is None:
+        del seen["created_at"]  # an object that does not say when it was made keeps what we noted
+    return seen
+
+
+def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now: datetime) -> None:
+    """Write what `compare` found, and give the new rows their ids."""
+    model = written.kind.model
+    if written.gone:
+        model.objects.filter(pk__in=[row["id"] for row in written.gone]).delete()
+    if not written.alive:
+        return
+    objects = list(_objects(cluster_id, written, versions, now=now))
+    model.objects.bulk_create(
+        objects,
+        update_conflicts=True,
+        unique_fields=["cluster", "uid"],
+        update_fields=[*columns_of(model), "changed_at", *_extras(model)],
+    )
+    ids = {saved.uid: saved.pk for saved in objects}
+    for row in written.new:
+        row["id"] = ids[row["uid"]]
+
+
+def _objects(
+    cluster_id: int,
+    written: Written,
+    versions: Mapping[str, str],
+    *,
+    now: datetime,
+) -> Iterable[Any]:
+    model = written.kind.model
+    node_ids = _node_ids(cluster_id, written.alive) if model is Pod else {}
+    was = {row["id"]: row for row, _ in written.changed}
+    for row in written.alive:
+        given: dict[str, Any] = {column: was.get(row.get("id"), {}).get(column) for column in columns_of(model)}
+        given |= {column: value for column, value in row.items() if column != "id"}
+        if model is Node:
+            given["resource_version"] = versions[row["uid"]]
+        if model is Pod:
+            given["node_id"] = node_ids.get(row["node_name"])
+        yield model(cluster_id=cluster_id, changed_at=now, **given)
+
+
+def _extras(model: type[models.Model]) -> list[str]:
+    if model is Node:
+        return ["resource_version"]
+    return ["node"] if model is Pod else []
+
+
+def _node_ids(cluster_id: int, pods: Iterable[Row]) -> dict[str, int]:
+    names = {row["node_name"] for row in pods if row["node_name"]}
+    return dict(Node.objects.filter(cluster_id=cluster_id, name__in=names).values_list("name", "id"))

@@ -1,0 +1,60 @@
+"""Rows from what was heard: one transaction a batch, with its bookmarks and the turn it was written in."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.models import Bookmark, Observer
+from fleet.observe import consequences
+from fleet.observe.diff import Row
+from fleet.observe.kinds import Kind
+from fleet.observe.standing import Standing
+from fleet.observe.upsert import Written, compare, save
+
+CHUNK = 200  # rows a transaction: less than 100 ms of it on one slow core
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What waits to be written of one object. `row` None: the object is gone."""
+
+    row: Row | None
+    resource_version: str
+    fingerprint: int
+
+
+@dataclass
+class Batch:
+    """What one transaction writes. A bookmark moves with the last of its kind's rows."""
+
+    rows: list[tuple[Kind, dict[str, Pending]]] = field(default_factory=list)
+    standings: list[Standing] = field(default_factory=list)
+
+    @property
+    def is_worth_a_number(self) -> bool:
+        """Whether browsers are to hear of it; that a cluster is still there, they ask by themselves."""
+        return bool(self.rows) or any(standing.is_urgent for standing in self.standings)
+
+
+def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime) -> list[Written]:
+    """What of the batch really changed a row.
+
+    :raises LostTurn: and nothing is written
+    """
+    with transaction.atomic():
+        Observer.keep(cluster_id, turn=turn, now=now, flushed=batch.is_worth_a_number)
+        written = [_write_kind(cluster_id, kind, rows, now=now) for kind, rows in batch.rows]
+        for standing in batch.standings:
+            Bookmark.objects.filter(cluster_id=cluster_id, kind=standing.kind).update(**standing.columns())
+    for standing in batch.standings:
+        standing.note_written()
+    return [one for one in written if one]
+
+
+def _write_kind(cluster_id: int, kind: Kind, rows: dict[str, Pending], *, now: datetime) -> Written:
+    written = compare(cluster_id, kind, {uid: pending.row for uid, pending in rows.items()}, now=now)
+    if written:
+        save(cluster_id, written, {uid: pending.resource_version for uid, pending in rows.items()}, now=now)
+        consequences.follow(cluster_id, written, now=now)
+    return written

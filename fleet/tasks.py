@@ -1,0 +1,16 @@
+from celery import shared_task
+from django.utils import timezone
+
+from fleet.observe.sweep import sweep
+from fleet.observe.turn import take_turn
+
+
+@shared_task(queue="observe", ignore_result=True)
+def observe(*, cluster_id: int, turn: int, **_: object) -> None:
+    """Take a turn at watching a cluster. Accepts unknown arguments, so that old and new workers mix."""
+    take_turn(cluster_id, turn)
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_observers(**_: object) -> None:
+    sweep(now=timezone.now())

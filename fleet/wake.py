@@ -1,0 +1,129 @@
+"""Queue work. The only module that does.
+
+A message is a nudge: the rows say what is due, and beat finds it if the nudge is lost. So a broker that is dead or
+frozen never fails, delays or undoes what was committed: one thread a process sends, and drops what it cannot send.
+"""
+
+import atexit
+import os
+import threading
+import time
+from queue import Full, Queue
+from typing import Any
+
+import structlog
+from celery import current_app
+from django.db import transaction
+
+NEXT_TURN_EXPIRES_S = 30.0
+PLANS_AT_MOST_EVERY_S = 0.5
+WAITING_AT_MOST = 1000
+GOODBYE_S = 1.0  # what a command that ends waits for its last nudge
+
+log = structlog.get_logger(__name__)
+
+
+def wake_observer(cluster_id: int, turn: int) -> None:
+    """Offer the turn after `turn` to whichever worker is free."""
+    queue(
+        "fleet.tasks.observe",
+        queue="observe",
+        kwargs={"cluster_id": cluster_id, "turn": turn},
+        expires=NEXT_TURN_EXPIRES_S,
+    )
+
+
+def wake_plans_of(cluster_id: int) -> None:
+    """Something changed in this cluster that its plans may wait for. Called after every flush, it queues a few."""
+    now = time.monotonic()
+    with _lock:
+        if now - _plans_woken.get(cluster_id, -PLANS_AT_MOST_EVERY_S) < PLANS_AT_MOST_EVERY_S:
+            _plans_owed.add(cluster_id)
+            return
+        _plans_woken[cluster_id] = now
+        _plans_owed.discard(cluster_id)
+    queue("rollouts.tasks.wake_plans_of", queue="rollouts", kwargs={"cluster_id": cluster_id}, expires=10.0)
+
+
+def wake_owed_plans_of(cluster_id: int) -> None:
+    """The wake that `wake_plans_of` held back, if it did: the last change of a burst must not wait for beat."""
+    if cluster_id in _plans_owed:
+        wake_plans_of(cluster_id)
+
+
+def queue(task_name: str, *, queue: str, kwargs: dict[str, Any], expires: float) -> None:
+    """Queue a task by name once the transaction is committed; at once where there is none."""
+
+    def hand_over() -> None:
+        _sender().send(_Nudge(task_name, queue, kwargs, expires))
+
+    transaction.on_commit(hand_over, robust=True)
+
+
+class _Nudge:
+    def __init__(self, task_name: str, queue_name: str, kwargs: dict[str, Any], expires: float) -> None:
+        self.task_name = task_name
+        self.queue_name = queue_name
+        self.kwargs = kwargs
+        self.expires_at = time.monotonic() + expires
+
+    def send(self) -> None:
+        left_s = self.expires_at - time.monotonic()
+        if left_s <= 0:
+            return  # the rows have been looked at since
+        current_app.send_task(
+            self.task_name,
+            kwargs=self.kwargs,
+            queue=self.queue_name,
+            expires=left_s,
+            retry=False,
+            ignore_result=True,
+        )
+
+
+class _Sender:
+    """The process's own thread that talks to the broker."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._waiting: Queue[_Nudge] = Queue(maxsize=WAITING_AT_MOST)
+        self._is_idle = threading.Event()
+        self._is_idle.set()
+        threading.Thread(target=self._send_all, name="nudges", daemon=True).start()
+        atexit.register(self.say_goodbye)
+
+    def send(self, nudge: _Nudge) -> None:
+        self._is_idle.clear()
+        try:
+            self._waiting.put_nowait(nudge)
+        except Full:
+            log.warning("a nudge is dropped", task=nudge.task_name, because="too many wait already")
+
+    def say_goodbye(self) -> None:
+        if self.pid == os.getpid():
+            self._is_idle.wait(GOODBYE_S)
+
+    def _send_all(self) -> None:
+        while True:
+            nudge = self._waiting.get()
+            try:
+                nudge.send()
+            except Exception as error:  # noqa: BLE001 - whatever a broker raises, beat will find the work
+                log.warning("a nudge is lost", task=nudge.task_name, because=f"{type(error).__name__}: {error}")
+            if self._waiting.empty():
+                self._is_idle.set()
+
+
+_lock = threading.Lock()
+_current: _Sender | None = None
+_plans_woken: dict[int, float] = {}
+_plans_owed: set[int] = set()
+
+
+def _sender() -> _Sender:
+    """Made on first use, and again in a process that was forked since: threads do not survive a fork."""
+    global _current
+    with _lock:
+        if _current is None or _current.pid != os.getpid():
+            _current = _Sender()
+        return _current
