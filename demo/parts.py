@@ -20,7 +20,7 @@ class Fleet:
     speed: float = 20.0
     faults: tuple[str, ...] = ()
     kubeconfig: Path | None = None
-    context: str = ""
+    context: str = "simulator"
 
 
 def simulator(fleet: Fleet, folder: Path) -> list[str]:
@@ -36,9 +36,8 @@ def simulator(fleet: Fleet, folder: Path) -> list[str]:
 
 def actors(fleet: Fleet) -> list[str]:
     """The same actors against an API server that somebody else runs."""
-    context = ["--context", fleet.context] if fleet.context else []
     return [
-        *(sys.executable, "-m", "simulator.actors", "--kubeconfig", str(fleet.kubeconfig), *context),
+        *(sys.executable, "-m", "simulator.actors", "--kubeconfig", str(fleet.kubeconfig), "--context", fleet.context),
         *("--seed", "small", "--nodes", str(fleet.nodes), "--speed", str(fleet.speed)),
     ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import yaml
 
 from demo.parts import Fleet
 from demo.stack import PASSWORD, Stack
@@ -26,7 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def fleet() -> Fleet:
     """The simulator's, unless the environment names an API server to play the actors against."""
     if given := os.environ.get("QUARTERDECK_TEST_KUBECONFIG"):
-        return Fleet(nodes=NODES, kubeconfig=Path(given).absolute())
+        context = yaml.safe_load(Path(given).read_text())["current-context"]
+        return Fleet(nodes=NODES, kubeconfig=Path(given).absolute(), context=context)
     return Fleet(nodes=NODES)
 
 
