@@ -13,5 +13,4 @@ PLANS_GROUP = "plans"
 def plan_changed(plan_id: int, cluster_id: int, seq: int) -> None:
     """`seq` is the key of the event that was written with the change: a gap makes the page fetch again."""
     message = {"type": "plan.changed", "plan": plan_id, "cluster": cluster_id, "seq": seq}
-    announce.send(plan_group(plan_id), message)
-    announce.send(PLANS_GROUP, message)
+    announce.send((plan_group(plan_id), PLANS_GROUP), message)

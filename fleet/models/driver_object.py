@@ -1,5 +1,14 @@
 from django.db import models
 
+from people.rights import Deed, reach
+
+
+class DriverObjectQuerySet(models.QuerySet["DriverObject"]):
+    def visible_to(self, user) -> "DriverObjectQuerySet":
+        """As a plan: it touches nodes of any pool, so it is seen by those who see the cluster."""
+        seen = reach(user, Deed.SEE)
+        return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
+
 
 class DriverObject(models.Model):
     """What says which driver nodes should run: an NVIDIADriver, or the ClusterPolicy, as its cluster last showed it."""
@@ -22,6 +31,8 @@ class DriverObject(models.Model):
     operator_version = models.CharField(max_length=64, blank=True)  # from app.kubernetes.io/version or helm.sh/chart
     owned_by = models.JSONField(default=list)  # GitOps and Helm marks: ["Helm release gpu-operator/gpu-operator"]
     changed_at = models.DateTimeField()
+
+    objects = DriverObjectQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_driver_object_per_uid")]

@@ -29,6 +29,7 @@ class Pod(models.Model):
     node_name = models.CharField(max_length=253, blank=True)  # blank: not scheduled
     changed_at = models.DateTimeField()
     created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)  # when its node took it; null: none has
     deleted_at = models.DateTimeField(null=True)  # when it was told to go; null: it was not
 
     phase = models.CharField(max_length=16, blank=True)  # Pending, Running, Succeeded, Failed, Unknown

@@ -23,7 +23,7 @@ class NodePicture:
     uid: str
     name: str
     has_label: bool  # the label that keeps the upgrade controller off it is there
-    label_is_ours: bool  # with our annotation beside it
+    label_is_ours: bool  # the annotation beside it names this plan
     upgrade_state: str
     is_ready: bool | None  # None: nobody knows
     is_unschedulable: bool
@@ -31,6 +31,11 @@ class NodePicture:
     pod_hash: str  # revision of its driver pod; blank: it has none
     hold_wanted: bool | None = None  # our row; None: we have none for it yet
     hold_is_foreign: bool = False
+
+    @property
+    def is_held(self) -> bool:
+        """The label is there, and names whoever wants it: this plan, or somebody else for good."""
+        return self.has_label and (self.label_is_ours or self.hold_is_foreign)
 
     @property
     def is_unavailable(self) -> bool:

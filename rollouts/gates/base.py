@@ -35,7 +35,7 @@ class PodEvidence:
     name: str  # namespace/name
     owner: str  # kind namespace/name of what made it; itself when nothing did
     is_ready: bool
-    bound_at: datetime  # when it was created on, or bound to, this node
+    started_at: datetime  # when this node took it
     restarts: int
     because: str = ""  # why it is not ready
 
@@ -91,6 +91,7 @@ class Evidence:
     targets: tuple[TargetEvidence, ...]
     approvals: tuple[ApprovalEvidence, ...] = ()
     workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → its Ready pods in the cluster
+    workloads_waiting_for_room: Mapping[str, int] = field(default_factory=dict)  # owner → pods that fit nowhere
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
     others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
 

@@ -47,7 +47,7 @@ class WorkloadsReady:
         return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", **measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
-        return pod.restarts > self.max_restarts or now - pod.bound_at > self.patience
+        return pod.restarts > self.max_restarts or now - pod.started_at > self.patience
 
 
 def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], **measured: int) -> Verdict:
@@ -64,9 +64,12 @@ def _is_idle(target: TargetEvidence) -> bool:
 
 
 def _lacking(evidence: Evidence) -> str:
-    """The workload that has fewer Ready pods in the whole cluster than before its node was released. Blank: none."""
+    """The workload that has fewer Ready pods in the whole cluster than before its node was released. Blank: none.
+
+    A pod that fits nowhere is short of room, and says nothing about the new driver.
+    """
     for owner, before in evidence.workloads_ready_before.items():
         now = evidence.workloads_ready_now.get(owner, 0)
-        if now < before:
+        if now + evidence.workloads_waiting_for_room.get(owner, 0) < before:
             return f"{owner} has {now} Ready of the {before} it had before."
     return ""

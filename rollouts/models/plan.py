@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.db.models import F, Q
 
+from fleet import wake
 from fleet.models import Cluster
 from people.rights import Deed, Reach, reach
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, LostRace, PlanState
@@ -132,4 +133,19 @@ class Plan(Moving):
         mine.update(lease_until=now, looked_at=now, waiting_for=waiting_for[:1000])
         mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at)
 
+    def wake(self, *, now: datetime) -> None:
+        """Have it looked at now. Queues only where a row changed, so that a storm of wakes is one message."""
+        wake_plans(Plan.objects.filter(pk=self.pk), now=now)
+
     fallback_look_at: datetime  # set by `take_turn`
+
+
+def wake_plans(plans: PlanQuerySet, *, now: datetime) -> None:
+    """Have plans looked at now. The row says it; the message only hints it."""
+    for plan_id in plans.under_way().filter(next_look_at__gt=now).values_list("pk", flat=True):
+        if Plan.objects.filter(pk=plan_id, next_look_at__gt=now).update(next_look_at=now):
+            queue_round(plan_id)
+
+
+def queue_round(plan_id: int) -> None:
+    wake.queue("rollouts.tasks.advance_plan", queue="rollouts", kwargs={"plan_id": plan_id}, expires=30)

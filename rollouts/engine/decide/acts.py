@@ -59,6 +59,14 @@ class OpenWayBack:
 
 
 @dataclass(frozen=True)
+class FinishRelease:
+    """Targets whose release is recorded and whose label is not seen to be gone: done again until it is."""
+
+    stage_index: int
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Recall:
     """Hold targets again that were let go and have not begun."""
 
@@ -66,7 +74,17 @@ class Recall:
     targets: tuple[str, ...]
 
 
-Act = PlaceHolds | Recall | LiftHolds | WriteVersion | ReleaseWave | ClearUpgradeState | RequeueFailed | OpenWayBack
+Act = (
+    PlaceHolds
+    | LiftHolds
+    | WriteVersion
+    | ReleaseWave
+    | FinishRelease
+    | Recall
+    | ClearUpgradeState
+    | RequeueFailed
+    | OpenWayBack
+)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def _next_state(
 
 
 def _on_its_way_already(picture: Picture, stage: StagePicture, node: NodePicture) -> tuple[TargetState, str] | None:
-    """When the way back opens, some nodes are in the middle of the change, and the operator finishes those by itself."""
+    """When the way back opens, some nodes are in the middle of the change: the operator finishes those by itself."""
     if stage.is_the_way_back and (node.has_begun or is_changed(picture, stage, node)):
         return TargetState.CHANGING, "It was on its way when going back began."
     return None

@@ -24,7 +24,7 @@ from rollouts.engine.decide.acts import (
 from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
-from rollouts.engine.decide.promoting import SOON, recall
+from rollouts.engine.decide.promoting import SOON, recall, unfinished_releases
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
 from rollouts.gates.base import Answer, Verdict, When, count, names
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -40,6 +40,9 @@ def roll_back(picture: Picture, *, now: datetime) -> Decision:
 
 def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
     """Give the plan up: what never changed is as before, what changed stays as it is, and held."""
+    if picture.write_intended and not (picture.has_old_version or picture.has_new_version):
+        because = f"Given up. The version is {picture.object_version} by somebody else's hand; every node stays held."
+        return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
     if picture.write_intended and (restoring := restore(picture)):
         return restoring
     if not picture.write_intended and (held := _ours(picture)):
@@ -53,6 +56,8 @@ def restore(picture: Picture) -> Decision | None:
     """Steps 1 to 4. None: they are done."""
     if unheld := _not_held(picture):
         return Decision(f"Holding {count(len(unheld), 'node')} first.", acts=(PlaceHolds(unheld),), look_again_in=SOON)
+    if not (picture.has_old_version or picture.has_new_version):
+        return Decision(f"Somebody else set the version to {picture.object_version}. Set it back, or abort.")
     if not picture.has_old_version:
         act = WriteVersion(picture.object_version, picture.from_version)
         return Decision(f"Putting {picture.from_version} back.", acts=(act,), look_again_in=SOON)
@@ -65,7 +70,7 @@ def _not_held(picture: Picture) -> dict[str, str]:
     """Until the version is back every node is held. After that only those that wait for their wave."""
     if picture.has_old_version and _template_is_back(picture):
         return {}
-    return {node.uid: node.name for node in picture.nodes if not node.has_label}
+    return {node.uid: node.name for node in picture.nodes if not node.is_held}
 
 
 def _template_is_back(picture: Picture) -> bool:
@@ -102,6 +107,8 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]])
         return Decision("The way back begins.", moves=moves, look_again_in=timedelta(0))
     if moves := follow(picture, stage):
         return Decision("Taking note of what was seen.", moves=moves, look_again_in=timedelta(0))
+    if unfinished := unfinished_releases(picture, stage):
+        return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(picture):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)

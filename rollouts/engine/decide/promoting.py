@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rollouts.engine.decide.acts import Decision, MovePlan, MoveStage, PlaceHolds, Recall, ReleaseWave
+from rollouts.engine.decide.acts import Decision, FinishRelease, MovePlan, MoveStage, PlaceHolds, Recall, ReleaseWave
 from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
@@ -101,8 +101,16 @@ def to_hold(picture: Picture) -> dict[str, str]:
     A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
     label cannot stop any more.
     """
-    stoppable = (node for node in picture.nodes if not node.has_label and not node.has_begun)
-    return {node.uid: node.name for node in stoppable if node.hold_wanted is not False}
+    free = (node for node in picture.nodes if not node.is_held and not node.has_begun)
+    return {node.uid: node.name for node in free if node.hold_wanted is not False}
+
+
+def unfinished_releases(picture: Picture, stage: StagePicture) -> FinishRelease | None:
+    """What a worker that was killed between its intent and its act has left."""
+    labelled = {node.uid for node in picture.nodes if node.has_label}
+    releasing = stage.in_state(TargetState.RELEASING)
+    left = tuple(target.name for target in releasing if stage.node_uids[target.name] in labelled)
+    return FinishRelease(stage.index, left) if left else None
 
 
 def recall(picture: Picture) -> tuple[Recall, ...]:
@@ -122,6 +130,10 @@ def _step(picture: Picture, verdicts: Verdicts) -> Decision:
     stage = current_stage(picture)
     if stage is None:
         return Decision("Every stage passed.", moves=(MovePlan(PlanState.PROMOTED, "Every stage passed."),))
+    if unfinished := unfinished_releases(picture, stage):
+        return Decision(
+            f"{stage.name}: letting {names(unfinished.targets)} go.", acts=(unfinished,), look_again_in=SOON
+        )
     if stage.state is StageState.WAITING:
         return _wait(stage)
     if stage.state is StageState.OPENING:

@@ -1,0 +1,47 @@
+"""Carry out what was decided. The intent is a row first; every act is safe to repeat; errors stay with their node."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from fleet import kube
+from rollouts.engine.act.holds import lift_holds, place_holds
+from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
+from rollouts.engine.act.version import write_version
+from rollouts.engine.act.waves import finish_release, open_way_back, recall, release_wave
+from rollouts.engine.act.writer import Writer
+from rollouts.engine.claim import claim
+from rollouts.engine.decide.acts import (
+    Act,
+    ClearUpgradeState,
+    FinishRelease,
+    LiftHolds,
+    OpenWayBack,
+    PlaceHolds,
+    Recall,
+    ReleaseWave,
+    RequeueFailed,
+    WriteVersion,
+)
+from rollouts.models import Plan
+
+CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
+    PlaceHolds: place_holds,
+    LiftHolds: lift_holds,
+    WriteVersion: write_version,
+    ReleaseWave: release_wave,
+    FinishRelease: finish_release,
+    Recall: recall,
+    ClearUpgradeState: clear_upgrade_state,
+    RequeueFailed: requeue_failed,
+    OpenWayBack: open_way_back,
+}
+
+
+def carry_out(plan: Plan, act: Act, connection: kube.Connection, *, clock: Callable[[], datetime]) -> None:
+    """:raises ClusterError: when the cluster as a whole does not answer
+    :raises Forfeit: when we may not write there
+    :raises LostRace: when the plan is no longer ours, or no longer what it was
+    """
+    claim(connection, plan.cluster, now=clock())
+    CARRY_OUT[type(act)](Writer(plan, connection, clock), act)

@@ -1,0 +1,69 @@
+"""The label that keeps the operator's upgrade controller off a node, and our name beside it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet import kube
+from fleet.kube.structs import NodeSeen
+from rollouts.engine.act.writer import HELD_BY, HELD_SINCE, HOLD_LABEL, Writer
+from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
+from rollouts.models import Hold, Plan
+
+
+def place_holds(writer: Writer, act: PlaceHolds) -> None:
+    want(writer.plan, act.nodes, is_wanted=True, now=writer.clock())
+    for uid, name in writer.some(act.nodes):
+        hold_node(writer, uid, name)
+
+
+def lift_holds(writer: Writer, act: LiftHolds) -> None:
+    want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
+    for uid, name in writer.some(act.nodes):
+        free_node(writer, uid, name)
+
+
+def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> None:
+    """Write down what we want of nodes, before any of them is touched."""
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
+        missing = set(nodes) - set(known.values_list("node_uid", flat=True))
+        known.exclude(is_wanted=is_wanted).update(is_wanted=is_wanted, wanted_since=now)
+        Hold.objects.bulk_create(
+            Hold(plan=plan, node_uid=uid, node_name=nodes[uid], is_wanted=is_wanted, wanted_since=now)
+            for uid in sorted(missing)
+        )
+
+
+def hold_node(writer: Writer, uid: str, name: str) -> bool:
+    """Whether the label was seen to be there afterwards."""
+    now = writer.clock()
+
+    def held(seen: NodeSeen) -> kube.Patch:
+        if seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(HOLD_LABEL) == "true":
+            return []
+        ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return kube.node_patch(seen, labels={HOLD_LABEL: "true"}, annotations=ours)
+
+    seen = writer.change(uid, name, held)
+    if seen is None or seen.labels.get(HOLD_LABEL) != "true":
+        return False
+    Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=now, trouble="")
+    return True
+
+
+def free_node(writer: Writer, uid: str, name: str) -> bool:
+    """Take our label off, if it is ours. Whether it was seen to be gone afterwards."""
+
+    def freed(seen: NodeSeen) -> kube.Patch:
+        if seen.annotations.get(HELD_BY) != writer.plan.mark:
+            return []
+        return kube.node_patch(seen, labels={HOLD_LABEL: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+
+    seen = writer.change(uid, name, freed)
+    if seen is None or HOLD_LABEL in seen.labels:
+        return False
+    Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=None, trouble="")
+    return True

@@ -1,0 +1,25 @@
+"""The operator's own state label, where only a change of it gets a node out of a state (nvidia.md 2.2, 2.8)."""
+
+from fleet import kube
+from fleet.kube.structs import NodeSeen
+from rollouts.engine.act.writer import STATE_LABEL, Writer
+from rollouts.engine.decide.acts import ClearUpgradeState, RequeueFailed
+from rollouts.engine.picture import UPGRADE_FAILED, UPGRADE_REQUIRED
+
+
+def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:
+    """A node without a state is judged afresh by the operator: in sync, it becomes upgrade-done."""
+    for uid, name in writer.some(act.nodes):
+        writer.change(uid, name, lambda seen: _from(seen, UPGRADE_REQUIRED, None))
+
+
+def requeue_failed(writer: Writer, act: RequeueFailed) -> None:
+    for uid, name in writer.some(act.nodes):
+        writer.change(uid, name, lambda seen: _from(seen, UPGRADE_FAILED, UPGRADE_REQUIRED))
+
+
+def _from(seen: NodeSeen, was: str, to: str | None) -> kube.Patch:
+    """Nothing, where the operator has moved the node since."""
+    if seen.labels.get(STATE_LABEL) != was:
+        return []
+    return kube.node_patch(seen, labels={STATE_LABEL: to})

@@ -1,0 +1,61 @@
+"""The version field of the driver object: written once forward, and once back."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet import kube
+from rollouts.components import COMPONENTS
+from rollouts.engine.act.writer import HOLD_LABEL, Writer
+from rollouts.engine.decide.acts import WriteVersion
+from rollouts.lifecycle import LostRace, PlanState
+from rollouts.models import Hold, Plan
+from rollouts.models.moving import record_event
+
+
+def write_version(writer: Writer, act: WriteVersion) -> None:
+    plan, now = writer.plan, writer.clock()
+    is_forward = act.new == plan.to_version
+    if is_forward:
+        if unheld := _not_held_live(writer):
+            Hold.objects.filter(plan=plan, node_name__in=unheld).update(placed_at=None)
+            return  # The next round sees rows that say so, and holds them first.
+        _intend(plan, now=now)
+    seen = kube.get_driver_object(writer.connection, plan.object_kind, plan.object_name)
+    if seen.uid != plan.object_uid:
+        raise kube.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
+    change = COMPONENTS[plan.component](plan.object_name).patch(act.old, act.new)
+    path = tuple(change.path.strip("/").split("/"))
+    patch = kube.field_patch(seen, path, old=change.old or None, new=change.new)
+    shown = kube.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else seen
+    if (shown.driver.version or "") != act.new:
+        return  # Something in between changed it again; the next round reads it and says so.
+    _written(plan, act, is_forward=is_forward, now=now)
+
+
+def _not_held_live(writer: Writer) -> set[str]:
+    """Nodes we believe to be held and the API server shows without the label. One list, just before the write."""
+    held = {node.name for node in kube.list_nodes(writer.connection, label_selector=f"{HOLD_LABEL}=true")}
+    return {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)} - held
+
+
+def _intend(plan: Plan, *, now: datetime) -> None:
+    """From this commit on the new version may be in the cluster.
+
+    :raises LostRace: when somebody halted, paused or aborted the plan first
+    """
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        free = Plan.objects.filter(pk=plan.pk, state=PlanState.HOLDING, turn=plan.turn)
+        if not free.update(write_intended_at=now) or plan.commands.in_force().exists():
+            raise LostRace("The plan may no longer write the version.")
+    plan.write_intended_at = now
+
+
+def _written(plan: Plan, act: WriteVersion, *, is_forward: bool, now: datetime) -> None:
+    field = "armed_since" if is_forward else "put_back_at"
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        if Plan.objects.filter(pk=plan.pk, **{f"{field}__isnull": True}).update(**{field: now}):
+            because = f"{plan.object_kind} {plan.object_name}: {act.old} → {act.new}"
+            record_event(plan=plan, what="note", was="", to="version-written", now=now, actor="engine", because=because)

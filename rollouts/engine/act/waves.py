@@ -1,0 +1,151 @@
+"""Letting a wave go, calling it back, and opening the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max
+
+from fleet import kube
+from rollouts.engine.act.holds import free_node, hold_node
+from rollouts.engine.act.writer import HELD_BY, HOLD_LABEL, STATE_LABEL, Writer
+from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, ReleaseWave
+from rollouts.engine.observe import baselines
+from rollouts.engine.picture import NOT_BEGUN
+from rollouts.lifecycle import IN_FLIGHT, LostRace, PlanState, StageState, TargetState
+from rollouts.models import Hold, Plan, Stage, Target, Wave
+
+MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the way back
+
+
+def release_wave(writer: Writer, act: ReleaseWave) -> None:
+    stage = Stage.objects.select_related("plan").get(plan=writer.plan, index=act.stage_index)
+    targets = list(stage.targets.filter(node_name__in=act.targets, state=TargetState.HELD))
+    ready = [target for target in targets if _may_go_live(writer, target)]
+    if not ready:
+        return
+    before = _before(writer.plan, stage, ready, now=writer.clock())
+    _intend(writer.plan, stage, ready, before, because=act.because, now=writer.clock())
+    _let_go(writer, stage, ready)
+
+
+def finish_release(writer: Writer, act: FinishRelease) -> None:
+    stage = Stage.objects.select_related("plan").get(plan=writer.plan, index=act.stage_index)
+    _let_go(writer, stage, list(stage.targets.filter(node_name__in=act.targets, state=TargetState.RELEASING)))
+
+
+def recall(writer: Writer, act: Recall) -> None:
+    """Hold again. A node that the operator begins in the same moment goes on: a label cannot stop it (hazard Z3)."""
+    stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
+    now = writer.clock()
+    for target in stage.targets.filter(
+        node_name__in=act.targets, state__in=[TargetState.RELEASING, TargetState.RELEASED]
+    ):
+        with transaction.atomic():
+            writer.plan.keep_turn(now=now)
+            Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
+            target.move(TargetState.HELD, now=now, actor="engine", because="Held again before it began.")
+        hold_node(writer, target.node_uid, target.node_name)
+
+
+def open_way_back(writer: Writer, act: OpenWayBack) -> None:
+    """Make targets of the nodes that are not as they were. Those that failed go first: they are broken already."""
+    now = writer.clock()
+    stage = Stage.objects.get(plan=writer.plan, index=writer.plan.stages.aggregate(last=Max("index"))["last"])
+    known = {target.node_uid: target for target in Target.objects.filter(stage__plan=writer.plan).forward()}
+    failed = {uid for uid, target in known.items() if target.state == TargetState.FAILED}
+    start = stage.targets.count()
+    in_turn = sorted(act.nodes.items(), key=lambda item: (item[0] not in failed, item[1]))
+    with transaction.atomic():
+        writer.plan.keep_turn(now=now)
+        Target.objects.bulk_create(
+            Target(
+                stage=stage,
+                position=start + number,
+                node_uid=uid,
+                node_name=name,
+                facts=known[uid].facts if uid in known else {},
+                state=TargetState.HELD,
+                state_since=now,
+                because="To go back.",
+            )
+            for number, (uid, name) in enumerate(in_turn)
+        )
+        Hold.objects.filter(plan=writer.plan, node_uid__in=act.nodes).update(is_wanted=True, wanted_since=now)
+
+
+def _may_go_live(writer: Writer, target: Target) -> bool:
+    """What the rows say may be old: the node itself must still be held by us, schedulable, and not begun (Z6, Z25)."""
+    try:
+        seen = kube.get_node(writer.connection, target.node_name)
+    except kube.Absent:
+        return False
+    is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(HOLD_LABEL) == "true"
+    not_begun = seen.labels.get(STATE_LABEL, "") in NOT_BEGUN
+    return (
+        seen.uid == target.node_uid
+        and is_ours
+        and not_begun
+        and (not seen.is_unschedulable or target.stage.is_the_way_back)
+    )
+
+
+def _before(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> dict[str, dict]:
+    """What each node is held against later. On the way back: what it was before the plan, where that is known."""
+    found = baselines(plan, [target.node_uid for target in targets], now=now)
+    if stage.is_the_way_back:
+        forward = Target.objects.filter(stage__plan=plan, before__isnull=False).exclude(stage=stage)
+        found |= {target.node_uid: target.before for target in forward if target.node_uid in found}
+    return found
+
+
+def _intend(
+    plan: Plan, stage: Stage, targets: Sequence[Target], before: dict[str, dict], *, because: str, now: datetime
+) -> None:
+    """Record the release. One transaction checks all that could forbid it; from then on it is repeated until done.
+
+    :raises LostRace: when the plan was halted, paused or aborted, the turn is over, or the budget is used
+    """
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        _still_may(plan, stage)
+        under_way = stage.targets.filter(state__in=IN_FLIGHT).count()
+        if under_way + len(targets) > stage.max_unavailable:
+            raise LostRace(f"{stage.name} has {under_way} nodes on the way and may have {stage.max_unavailable}.")
+        number = (stage.waves.aggregate(last=Max("number"))["last"] or 0) + 1
+        wave = Wave.objects.create(stage=stage, number=number, decided_at=now, because=because[:500])
+        for target in targets:
+            target.stage = stage
+            target.move(TargetState.RELEASING, now=now, actor="engine", because=because)
+        for target in targets:
+            Target.objects.filter(pk=target.pk).update(wave=wave, before=before.get(target.node_uid))
+        uids = [target.node_uid for target in targets]
+        Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
+
+
+def _still_may(plan: Plan, stage: Stage) -> None:
+    """The guarded updates lock both rows: a halt that commits first makes them miss, one that comes later waits."""
+    state = MAY_RELEASE[stage.is_the_way_back]
+    if not Plan.objects.filter(pk=plan.pk, state=state, turn=plan.turn).update(state=state):
+        raise LostRace("The plan may not release anything any more.")
+    if not Stage.objects.filter(pk=stage.pk, state=StageState.PROMOTING).update(state=StageState.PROMOTING):
+        raise LostRace(f"{stage.name} may not release anything any more.")
+    if plan.commands.in_force().exists():
+        raise LostRace("The plan is paused.")
+
+
+def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
+    """Take the labels off, and ask before each whether somebody has said stop since."""
+    for target in targets:
+        if not _is_still_wanted(writer, stage, target):
+            return
+        if free_node(writer, target.node_uid, target.node_name):
+            Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
+
+
+def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
+    free = Plan.objects.filter(pk=writer.plan.pk, turn=writer.plan.turn, state=MAY_RELEASE[stage.is_the_way_back])
+    paused = writer.plan.commands.in_force().exists()
+    return free.exists() and not paused and Target.objects.filter(pk=target.pk, state=TargetState.RELEASING).exists()

@@ -1,0 +1,55 @@
+"""One plan's hand in the cluster for the length of a round."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from fleet import kube
+from fleet.kube.structs import NodeSeen
+from rollouts.models import Hold, Plan
+
+HOLD_LABEL = "nvidia.com/gpu-driver-upgrade.skip"
+STATE_LABEL = "nvidia.com/gpu-driver-upgrade-state"
+HELD_BY = "quarterdeck.io/held-by"
+HELD_SINCE = "quarterdeck.io/held-since"
+
+MOST_AT_ONCE = 100  # nodes an act touches before the round ends: a person's word must not wait for five thousand
+TRIES = 4  # a heartbeat between our read and our write is common, and no reason to give up
+
+
+@dataclass(frozen=True)
+class Writer:
+    plan: Plan
+    connection: kube.Connection
+    clock: Callable[[], datetime]
+
+    def some(self, nodes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """As many nodes as one act may touch, the lease moved on the way."""
+        for number, (uid, name) in enumerate(sorted(nodes.items(), key=lambda item: item[1])[:MOST_AT_ONCE]):
+            if number % 10 == 0:
+                self.plan.keep_turn(now=self.clock())
+            yield uid, name
+
+    def change(self, uid: str, name: str, wanted: Callable[[NodeSeen], kube.Patch]) -> NodeSeen | None:
+        """Read the node, patch it to be as wanted, and give back what the API server then showed.
+
+        None: it cannot be done now; the node's own row says why. Being throttled ends the round.
+
+        :raises TooManyRequests: with the time to wait
+        :raises Unreachable: when the cluster does not answer
+        """
+        for _ in range(TRIES):
+            try:
+                seen = kube.get_node(self.connection, name)
+                if seen.uid != uid:
+                    return self._trouble(uid, f"{name} is another node now.")
+                patch = wanted(seen)
+                return kube.patch_node(self.connection, name, patch) if patch else seen
+            except kube.Conflict:
+                continue
+            except (kube.Absent, kube.Forbidden, kube.Refused) as refusal:
+                return self._trouble(uid, str(refusal))
+        return self._trouble(uid, f"{name} changed each time we tried to write it.")
+
+    def _trouble(self, uid: str, sentence: str) -> None:
+        Hold.objects.filter(plan=self.plan, node_uid=uid).update(trouble=sentence[:500])

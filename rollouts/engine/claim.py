@@ -1,0 +1,67 @@
+"""That this is the right cluster, and that no other Quarterdeck drives it. Asked before anything is written (Z10)."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db.models import F
+
+from fleet import kube
+from fleet.models import Cluster
+from rollouts.models import Claim
+
+LEASE_NAME = "quarterdeck"
+LEASE_FOR = timedelta(seconds=60)
+
+
+class Forfeit(Exception):
+    """We may not write here. The plan pauses, and a person finds out why."""
+
+
+def claim(connection: kube.Connection, cluster: Cluster, *, now: datetime) -> None:
+    """Make sure of the cluster and renew our Lease in it.
+
+    The count goes up in our row before it goes up in the Lease, so that a Lease ahead of us can mean one thing only.
+
+    :raises Forfeit: on another cluster, another Quarterdeck, or an old copy of our database
+    :raises ClusterError: when the cluster does not answer
+    """
+    if (uid := kube.kube_system_uid(connection)) != cluster.uid:
+        raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
+    mine = _own_claim(cluster)
+    lease = kube.get_lease(connection, cluster.own_namespace, LEASE_NAME)
+    if lease is not None:
+        _check(cluster, mine, lease, now=now)
+    Claim.objects.filter(pk=mine.pk).update(epoch=F("epoch") + 1)
+    mine.refresh_from_db()
+    acquired = lease.spec.acquire_time if lease and lease.spec.holder_identity == mine.instance else None
+    spec = kube.lease_spec(
+        holder=mine.instance,
+        seconds=int(LEASE_FOR.total_seconds()),
+        acquired_at=acquired or now,
+        now=now,
+        transitions=mine.epoch,
+    )
+    try:
+        if lease is None:
+            kube.create_lease(connection, cluster.own_namespace, LEASE_NAME, spec)
+        else:
+            kube.replace_lease(connection, lease, spec)
+    except kube.Absent as gone:
+        sentence = f"{cluster.name} has no namespace {cluster.own_namespace}: apply deploy/rbac/quarterdeck.yaml."
+        raise Forfeit(sentence) from gone
+
+
+def _own_claim(cluster: Cluster) -> Claim:
+    known = Claim.objects.values_list("instance", flat=True).first()
+    mine, _ = Claim.objects.get_or_create(cluster=cluster, defaults={"instance": known or str(uuid.uuid4())})
+    return mine
+
+
+def _check(cluster: Cluster, mine: Claim, lease, *, now: datetime) -> None:
+    if lease.spec.holder_identity == mine.instance:
+        if (lease.spec.lease_transitions or 0) > mine.epoch:
+            raise Forfeit(f"{cluster.name} remembers more of our writes than this database: it is an old copy.")
+        return
+    renewed = lease.spec.renew_time
+    if renewed is not None and now - renewed < LEASE_FOR:
+        raise Forfeit(f"Another Quarterdeck ({lease.spec.holder_identity}) drives {cluster.name}.")

@@ -1,0 +1,316 @@
+"""Gather what a plan is decided on: one frozen picture, taken outside any transaction.
+
+The fleet's rows tell what became of the nodes; what is about to be written is asked of the API server itself, for
+the rows of different kinds are of different moments (hazard Z25).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from fleet import kube
+from fleet.models import DriverObject, Node, Pod
+from fleet.operands import DRIVER, TITLES
+from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
+from rollouts.gates.base import (
+    ApprovalEvidence,
+    Before,
+    Evidence,
+    OperandEvidence,
+    PodEvidence,
+    TargetEvidence,
+    When,
+)
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.models import Answer, Hold, Plan, Stage, Target
+from rollouts.queries import driver_daemonsets, is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
+
+STOP_SWITCH = "quarterdeck-stop"  # a ConfigMap of this name in our namespace stops everything (hazard Z33)
+DONE = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class Live:
+    """What the API server itself said at the start of this round."""
+
+    object_version: str
+    hashes: Mapping[str, str]  # DaemonSet uid → hash of its newest template
+    unsettled: tuple[str, ...]
+    stopped_because: str
+
+
+def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
+    """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
+    switch = kube.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH)
+    seen = kube.get_driver_object(connection, plan.object_kind, plan.object_name)
+    if seen.uid != plan.object_uid:
+        raise kube.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
+    known = driver_daemonsets(plan)
+    daemonsets = [
+        daemonset
+        for namespace in sorted({row.namespace for row in known})
+        for daemonset in kube.list_daemonsets(connection, namespace=namespace)
+        if daemonset.metadata.owner and daemonset.metadata.owner.uid == plan.object_uid
+    ]
+    uids = {daemonset.uid for daemonset in daemonsets}
+    revisions = [
+        revision
+        for namespace in sorted({daemonset.namespace for daemonset in daemonsets})
+        for revision in kube.list_revisions(connection, namespace=namespace)
+        if revision.daemonset_uid in uids
+    ]
+    newest = {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
+    return Live(
+        object_version=seen.driver.version or "",
+        hashes=newest,
+        unsettled=tuple(one.name for one in daemonsets if not one.is_current),
+        stopped_because=_stopped(plan, switch),
+    )
+
+
+def _stopped(plan: Plan, switch) -> str:
+    if switch is None:
+        return ""
+    reason = switch.values.get("because", "no reason given")
+    return f"ConfigMap {plan.cluster.own_namespace}/{STOP_SWITCH} in the cluster stops everything: {reason}."
+
+
+def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
+    """Put rows and live answers together. A fixed number of queries, whatever the size of the plan."""
+    rows = nodes_of(plan)
+    stale = stale_because(plan.cluster, now=now)
+    pods = _pods_on(plan, rows)
+    holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
+    drivers = {name: pod for name, found in pods.items() for pod in found if pod.operand == DRIVER}
+    oldest = seen_at(plan.cluster_id, now=now)
+    surroundings = _Surroundings(
+        {row.uid: row for row in rows}, pods, _ready_by_owner(plan), _waiting_by_owner(plan), bool(stale), oldest
+    )
+    stages = plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index")
+    pause = plan.commands.in_force().first()
+    return Picture(
+        seen_at=oldest,
+        stale_because=stale,
+        state=PlanState(plan.state),
+        from_version=plan.from_version,
+        to_version=plan.to_version,
+        object_version=live.object_version,
+        write_intended=plan.write_intended_at is not None,
+        paused_because=f"Paused by {pause.actor}: {pause.because}" if pause else "",
+        stopped_because=live.stopped_because,
+        policy=read_policy(plan, len(rows)),
+        recorded_hashes=plan.sealed.get("revisions", {}),
+        newest_hashes=live.hashes,
+        unsettled=live.unsettled,
+        nodes=tuple(_node(row, drivers.get(row.name), holds.get(row.uid)) for row in rows),
+        stages=tuple(_stage(plan, stage, surroundings) for stage in stages),
+        pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
+    )
+
+
+def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
+    """The operator's throttle in nodes. Percentages are rounded up, as the operator does (upgrade_spec.go)."""
+    row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
+    policy = upgrade_policy(row) if row else {}
+    return UpgradePolicy(
+        auto_upgrade=policy.get("autoUpgrade") is True,
+        max_parallel=int(policy.get("maxParallelUpgrades", 1)),
+        max_unavailable=in_nodes(policy.get("maxUnavailable", "25%"), nodes),
+    )
+
+
+def in_nodes(amount: int | str | None, nodes: int) -> int | None:
+    if amount is None or isinstance(amount, int):
+        return amount
+    if amount.endswith("%"):
+        return math.ceil(nodes * int(amount[:-1]) / 100)
+    return int(amount)
+
+
+def _pods_on(plan: Plan, rows: Sequence[Node]) -> dict[str, list[Pod]]:
+    """Node name → the pods on it that matter. One query."""
+    matters = Q(gpus__gt=0) | ~Q(operand="")
+    names = [row.name for row in rows]
+    found: dict[str, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).exclude(phase__in=DONE):
+        found[pod.node_name].append(pod)
+    return found
+
+
+def owner_of(pod: Pod) -> str:
+    return f"{pod.owner_kind or 'Pod'} {pod.namespace}/{pod.owner_name or pod.name}"
+
+
+def _tenants(plan: Plan):
+    return Pod.objects.filter(cluster=plan.cluster_id).tenants().exclude(phase__in=DONE)
+
+
+def _ready_by_owner(plan: Plan) -> Counter[str]:
+    return Counter(owner_of(pod) for pod in _tenants(plan).filter(is_ready=True))
+
+
+def _waiting_by_owner(plan: Plan) -> Counter[str]:
+    return Counter(owner_of(pod) for pod in _tenants(plan).filter(node_name=""))
+
+
+def _node(row: Node, driver: Pod | None, hold: Hold | None) -> NodePicture:
+    return NodePicture(
+        uid=row.uid,
+        name=row.name,
+        has_label=row.is_held,
+        label_is_ours=hold is not None and row.held_by == f"plan-{hold.plan_id}",
+        upgrade_state=row.upgrade_state,
+        is_ready=row.is_ready,
+        is_unschedulable=row.is_unschedulable,
+        driver_version="" if row.driver_unknown_since else row.driver_version,
+        pod_hash=driver.revision_hash if driver else "",
+        hold_wanted=hold.is_wanted if hold else None,
+        hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
+    )
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    nodes: Mapping[str, Node]
+    pods: Mapping[str, list[Pod]]
+    ready: Counter[str]
+    waiting: Counter[str]
+    is_stale: bool
+    seen_at: datetime
+
+
+def _stage(plan: Plan, stage: Stage, around: _Surroundings) -> StagePicture:
+    targets = list(stage.targets.all())
+    gates = tuple(stage.gates)
+    before = _most_ready(targets)
+    evidence = Evidence(
+        seen_at=around.seen_at,
+        to_version=plan.from_version if stage.is_the_way_back else plan.to_version,
+        targets=tuple(_target(target, around) for target in targets),
+        approvals=tuple(_approval(plan, row) for row in stage.approvals.all() if row.void_at is None),
+        workloads_ready_now={owner: around.ready[owner] for owner in before},
+        workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
+        workloads_ready_before=before,
+        others_passing_since=_passing_since(
+            [gate.key for gate in gates if gate.when is When.THROUGH and gate.key != "soak"], stage.answers.all()
+        ),
+    )
+    return StagePicture(
+        index=stage.index,
+        name=stage.name,
+        is_the_way_back=stage.is_the_way_back,
+        state=StageState(stage.state),
+        max_unavailable=stage.max_unavailable,
+        gates=gates,
+        evidence=evidence,
+        node_uids={target.node_name: target.node_uid for target in targets},
+    )
+
+
+def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
+    """Owner → the most Ready pods it had in the cluster when one of its nodes was let go."""
+    most: dict[str, int] = {}
+    for target in targets:
+        for owner, ready in ((target.before or {}).get("owners_ready") or {}).items():
+            most[owner] = max(most.get(owner, 0), ready)
+    return most
+
+
+def _passing_since(keys: Sequence[str], answers: Sequence[Answer]) -> datetime | None:
+    current = {answer.gate: answer for answer in answers if answer.is_current}
+    if not keys or any(key not in current or current[key].answer != "pass" for key in keys):
+        return None
+    return max(current[key].since for key in keys)
+
+
+def _approval(plan: Plan, row) -> ApprovalEvidence:
+    authors = {plan.author, plan.last_editor}
+    return ApprovalEvidence(
+        by=row.by,
+        at=row.at,
+        is_rejection=row.is_rejection,
+        because=row.because,
+        is_by_author=not row.by or "" in authors or row.by in authors,
+    )
+
+
+def _target(target: Target, around: _Surroundings) -> TargetEvidence:
+    node = around.nodes.get(target.node_uid)
+    before = read_before(target.before)
+    if node is None:
+        return TargetEvidence(target.node_name, TargetState(target.state), target.state_since, before, is_seen=False)
+    pods = around.pods.get(node.name, [])
+    return TargetEvidence(
+        name=target.node_name,
+        state=TargetState(target.state),
+        state_since=target.state_since,
+        before=before,
+        is_seen=not around.is_stale,
+        driver_version="" if node.driver_unknown_since else node.driver_version,
+        upgrade_state=node.upgrade_state,
+        is_ready=node.is_ready,
+        gpu_allocatable=node.gpu_allocatable,
+        operands=_operands(pods),
+        workloads=_workloads(pods),
+    )
+
+
+def _operands(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
+    return tuple(
+        OperandEvidence(TITLES.get(pod.operand, pod.operand), pod.is_ready, pod.waiting_because)
+        for pod in pods
+        if pod.operand and pod.deleted_at is None
+    )
+
+
+def _workloads(pods: Sequence[Pod]) -> tuple[PodEvidence, ...]:
+    return tuple(
+        PodEvidence(
+            name=str(pod),
+            owner=owner_of(pod),
+            is_ready=pod.is_ready,
+            started_at=pod.started_at or pod.created_at,
+            restarts=pod.restarts,
+            because=pod.waiting_because,
+        )
+        for pod in pods
+        if not pod.operand and pod.deleted_at is None
+    )
+
+
+def before_release(node: Node, pods: Sequence[Pod], ready: Mapping[str, int], *, now: datetime) -> dict:
+    """A node as it is now, to be held against it later. The JSON of `Before`, and each owner's count in the cluster."""
+    on_node = Counter(pod.owner for pod in _workloads(pods) if pod.is_ready)
+    return {
+        "at": now.isoformat(),
+        "driver_version": node.driver_version,
+        "gpu_allocatable": node.gpu_allocatable,
+        "workloads": dict(on_node),
+        "owners_ready": {owner: ready.get(owner, 0) for owner in on_node},
+        "operands": sorted(operand.operand for operand in _operands(pods) if operand.is_ready),
+    }
+
+
+def read_before(written: dict | None) -> Before | None:
+    if written is None:
+        return None
+    return Before(
+        at=datetime.fromisoformat(written["at"]),
+        driver_version=written["driver_version"],
+        gpu_allocatable=written["gpu_allocatable"],
+        workloads=written["workloads"],
+        operands=tuple(written["operands"]),
+    )
+
+
+def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
+    """Node uid → what it is like now, for the nodes of one wave."""
+    rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids))
+    pods, ready = _pods_on(plan, rows), _ready_by_owner(plan)
+    return {row.uid: before_release(row, pods.get(row.name, []), ready, now=now) for row in rows}

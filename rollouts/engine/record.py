@@ -1,0 +1,134 @@
+"""Write down what a round found: the answers of the gates, the moves it makes, the approvals that no longer hold."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from people.models import AuditEntry
+from rollouts.bundles import bundle_for
+from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
+from rollouts.gates.base import Verdict
+from rollouts.lifecycle import StageState
+from rollouts.models import Answer, Approval, Command, Plan, Stage, Target, Verb
+from rollouts.models.moving import record_event
+
+BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
+
+
+def record_answers(plan: Plan, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> None:
+    stages = {stage.index: stage for stage in plan.stages.all()}
+    current = {(row.stage_id, row.gate): row for row in Answer.objects.filter(stage__plan=plan, is_current=True)}
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        for index, answers in verdicts.items():
+            for gate, verdict in answers.items():
+                _record(stages[index], gate, verdict, current.get((stages[index].pk, gate)), now=now)
+
+
+def _record(stage: Stage, gate: str, verdict: Verdict, before: Answer | None, *, now: datetime) -> None:
+    is_same = before is not None and before.answer == verdict.answer and before.nodes == list(verdict.nodes)
+    if before is not None and is_same:
+        since = before.since if now - before.at <= BLIND else now
+        Answer.objects.filter(pk=before.pk).update(
+            because=verdict.because, measured=dict(verdict.measured), at=now, since=since
+        )
+        return
+    if before is not None:
+        Answer.objects.filter(pk=before.pk).update(is_current=False)
+    Answer.objects.create(
+        stage=stage,
+        gate=gate,
+        answer=verdict.answer,
+        because=verdict.because,
+        measured=dict(verdict.measured),
+        nodes=list(verdict.nodes),
+        since=now,
+        at=now,
+    )
+    if before is None or before.answer != verdict.answer:
+        record_event(
+            plan=stage.plan,
+            stage=stage,
+            what="gate",
+            was=before.answer if before else "",
+            to=f"{gate} {verdict.answer}"[:32],
+            now=now,
+            actor="engine",
+            because=verdict.because,
+        )
+
+
+def make_moves(plan: Plan, moves: tuple[Move, ...], *, now: datetime) -> None:
+    """:raises LostRace: when somebody was faster: the next round starts from there"""
+    if not moves:
+        return
+    stages = {stage.index: stage for stage in plan.stages.all()}
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        for move in moves:
+            if isinstance(move, MoveTarget):
+                _move_target(stages[move.stage_index], move, now=now)
+            elif isinstance(move, MoveStage):
+                stages[move.stage_index].move(move.to, now=now, actor="engine", because=move.because)
+            else:
+                plan.move(move.to, now=now, actor="engine", because=move.because)
+                evidence = {"answers": _answers_now(plan)}
+                AuditEntry.record(
+                    plan.mark,
+                    verb=f"become {move.to}",
+                    actor="engine",
+                    because=move.because,
+                    evidence=evidence,
+                    now=now,
+                )
+
+
+def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
+    target = Target.objects.get(stage=stage, node_name=move.name)
+    target.stage = stage
+    target.move(move.to, now=now, actor="engine", because=move.because)
+    if move.has_escaped:
+        Target.objects.filter(pk=target.pk).update(has_escaped=True)
+
+
+def _answers_now(plan: Plan) -> dict[str, dict]:
+    rows = Answer.objects.filter(stage__plan=plan, is_current=True).select_related("stage")
+    return {
+        f"{row.stage.index}:{row.gate}": {"answer": row.answer, "because": row.because, "measured": row.measured}
+        for row in rows
+    }
+
+
+def void_approvals(plan: Plan, *, now: datetime) -> None:
+    """An approval is of exactly what was seen. New numbers with the same answers are still that."""
+    for stage in plan.stages.filter(state=StageState.OPENING):
+        standing = Approval.objects.filter(stage=stage).standing()
+        if not standing.exists():
+            continue
+        stage.plan = plan
+        changed = standing.exclude(bundle_hash=bundle_for(stage).hash)
+        for approval in changed:
+            because = "What it was given for has changed: targets, gates or answers are not the same any more."
+            with transaction.atomic():
+                Approval.objects.filter(pk=approval.pk, void_at__isnull=True).update(void_at=now, void_because=because)
+                record_event(
+                    plan=plan,
+                    stage=stage,
+                    what="approval",
+                    was="approve",
+                    to="void",
+                    now=now,
+                    actor="engine",
+                    because=because,
+                )
+
+
+def pause(plan: Plan, because: str, *, now: datetime) -> None:
+    """Stand still until a person has looked. Once: a pause that is in force is enough."""
+    with transaction.atomic():
+        if plan.commands.in_force().exists():
+            return
+        Command.objects.create(plan=plan, verb=Verb.PAUSE, actor="engine", at=now, because=because[:1000])
+        record_event(plan=plan, what="command", was="", to="pause", now=now, actor="engine", because=because)
+        AuditEntry.record(plan.mark, verb="pause", actor="engine", because=because[:1000], now=now)

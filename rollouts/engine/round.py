@@ -1,0 +1,66 @@
+"""One round of one plan: look, decide once, act, end. Safe to run twice; safe to stop anywhere."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+
+from fleet import kube
+from rollouts.engine.act import carry_out
+from rollouts.engine.claim import Forfeit
+from rollouts.engine.decide import decide
+from rollouts.engine.observe import ask_cluster, observe
+from rollouts.engine.record import make_moves, pause, record_answers, void_approvals
+from rollouts.lifecycle import LostRace
+from rollouts.models import Plan
+from rollouts.models.plan import queue_round
+
+log = structlog.get_logger()
+
+NOT_SOON = timedelta(seconds=5)
+
+
+def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+    plan = Plan.objects.select_related("cluster").get(pk=plan_id)
+    if not plan.is_under_way or not plan.take_turn(owner=owner, now=clock()):
+        return
+    waiting_for, wait = _look_and_act(plan, clock=clock)
+    now = clock()
+    plan.end_turn(now=now, next_look_at=now + wait, waiting_for=waiting_for)
+    if not wait:
+        queue_round(plan.pk)
+
+
+def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
+    """Why nothing more happens now, and when to look again."""
+    try:
+        connection = kube.connect(plan.cluster.kubeconfig, plan.cluster.context)
+        try:
+            return _round(plan, connection, clock=clock)
+        finally:
+            connection.close()
+    except kube.ClusterError as error:
+        log.warning("cluster does not answer", plan=plan.mark, cluster=plan.cluster.name, error=str(error))
+        wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
+        return f"{plan.cluster.name}: {error}", wait
+    except Forfeit as forfeit:
+        for other in Plan.objects.under_way().filter(cluster=plan.cluster_id):
+            pause(other, str(forfeit), now=clock())
+        return str(forfeit), NOT_SOON
+    except LostRace as lost:
+        return str(lost), timedelta(seconds=1)  # A person or another worker was faster; look again at what is so now.
+
+
+def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
+    live = ask_cluster(plan, connection)
+    now = clock()
+    void_approvals(plan, now=now)
+    picture = observe(plan, live, now=now)
+    decision = decide(picture, now=now)
+    record_answers(plan, decision.verdicts, now=now)
+    make_moves(plan, decision.moves, now=now)
+    if decision.pause_because:
+        pause(plan, decision.pause_because, now=now)
+    for act in decision.acts:
+        carry_out(plan, act, connection, clock=clock)
+    return decision.waiting_for, decision.look_again_in

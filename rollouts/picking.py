@@ -1,0 +1,57 @@
+"""Which nodes a stage takes, and in which order. Pure.
+
+A canary stands for the others only if it meets what they are made of: a driver that fails on one kernel is found by
+a canary that has that kernel, and by no other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+FACTORS = ("kernel", "os_image", "gpu_product", "driver_version", "container_runtime", "zone", "instance_type")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    uid: str
+    name: str
+    facts: Mapping[str, str]  # by FACTORS
+    is_fit: bool = True  # Ready and not cordoned: a node that is broken before proves nothing about the change
+
+    @property
+    def cohorts(self) -> frozenset[tuple[str, str]]:
+        return frozenset((factor, self.facts.get(factor, "")) for factor in FACTORS)
+
+
+def representatives(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
+    """The `count` nodes that together meet the most kinds of node; the same ones each time it is asked.
+
+    A rare kernel counts as much as a common one: the next node is always the one that adds most.
+    """
+    left = sorted(candidates, key=lambda one: (not one.is_fit, one.name))
+    chosen: list[Candidate] = []
+    covered: set[tuple[str, str]] = set()
+    while left and len(chosen) < count:
+        best = max(left, key=lambda one: (one.is_fit, len(one.cohorts - covered)))  # max keeps the first of equals
+        chosen.append(best)
+        covered |= best.cohorts
+        left.remove(best)
+    return chosen
+
+
+def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Fit nodes first, by zone and name: so that a zone is through before the next one is touched."""
+    return sorted(candidates, key=lambda one: (not one.is_fit, one.facts.get("zone", ""), one.name))
+
+
+def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[tuple[str, str], int]:
+    """What the others are made of and the canary is not: (factor, value) → how many nodes."""
+    met = frozenset[tuple[str, str]]().union(*(one.cohorts for one in canary))
+    missing: dict[tuple[str, str], int] = {}
+    for cohort in sorted(cohort for one in others for cohort in one.cohorts - met):
+        missing[cohort] = missing.get(cohort, 0) + 1
+    return missing
+
+
+def bound_on_failure_rate(nodes: int) -> float:
+    """With no failure among `nodes`, the true rate is below this with 95 % confidence: 1 − 0.05^(1/n)."""
+    return 1.0 if nodes == 0 else 1 - 0.05 ** (1 / nodes)

@@ -1,0 +1,197 @@
+"""Reads over several models, for the engine, for steering and for the edges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Prefetch
+
+from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand, OperandRevision, Pod
+from fleet.operands import DRIVER
+from people.rights import Deed, reach
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import Answer, Approval, Command, Plan, Stage, Target
+from rollouts.picking import FACTORS, Candidate
+
+JUDGED_KINDS = ("nodes", "pods", "daemonsets.apps", "nvidiadrivers.nvidia.com")  # what a plan rests on
+
+
+def nodes_of(driver_object: DriverObject | Plan) -> list[Node]:
+    """Every node on which a driver DaemonSet of the object runs, or should run. Four queries."""
+    cluster_id, uid = driver_object.cluster_id, object_uid(driver_object)
+    daemonsets = list(Operand.objects.filter(cluster=cluster_id, operand=DRIVER, owner_uid=uid))
+    with_pod = Pod.objects.filter(cluster=cluster_id, owner_uid__in=[d.uid for d in daemonsets]).values("node_name")
+    nodes = Node.objects.filter(cluster=cluster_id, is_gpu_node=True).prefetch_related("pools")
+    running = {row["node_name"] for row in with_pod}
+    return [
+        node
+        for node in nodes
+        if node.name in running or any(_selects(daemonset.node_selector, node.labels) for daemonset in daemonsets)
+    ]
+
+
+def object_uid(driver_object: DriverObject | Plan) -> str:
+    return driver_object.object_uid if isinstance(driver_object, Plan) else driver_object.uid
+
+
+def _selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def is_held_by_others(node: Node) -> bool:
+    """Held, and not by one of our plans: that label is not ours to remove."""
+    return node.is_held and not node.held_by.startswith("plan-")
+
+
+def candidate(node: Node) -> Candidate:
+    facts = {factor: str(getattr(node, factor)) for factor in FACTORS}
+    return Candidate(node.uid, node.name, facts, is_fit=node.is_ready is True and not node.is_unschedulable)
+
+
+def driver_daemonsets(plan: Plan) -> list[Operand]:
+    return list(Operand.objects.filter(cluster=plan.cluster_id, operand=DRIVER, owner_uid=plan.object_uid))
+
+
+def newest_hashes(cluster_id: int, daemonset_uids: Iterable[str]) -> dict[str, str]:
+    """DaemonSet uid → hash of its newest template, as the cluster last showed it."""
+    rows = OperandRevision.objects.filter(cluster=cluster_id, owner_uid__in=list(daemonset_uids)).order_by("revision")
+    return {row.owner_uid: row.revision_hash for row in rows}
+
+
+def cluster_policy(cluster_id: int) -> DriverObject | None:
+    """The one that counts. Others are ignored by the operator and say so (`status.state: ignored`)."""
+    policies = DriverObject.objects.filter(cluster=cluster_id, kind="ClusterPolicy").exclude(state="ignored")
+    return policies.order_by("pk").first()
+
+
+def upgrade_policy(driver_object: DriverObject) -> dict:
+    """The throttle that counts: the object's own from operator 26.7 on, the ClusterPolicy's before."""
+    if driver_object.upgrade_policy:
+        return driver_object.upgrade_policy
+    policy = cluster_policy(driver_object.cluster_id)
+    return policy.upgrade_policy if policy else {}
+
+
+def stale_because(cluster: Cluster, *, now: datetime) -> str:
+    """Why the cluster's rows may not be acted on. Blank: they may."""
+    marks = {mark.kind: mark for mark in Bookmark.objects.filter(cluster=cluster, kind__in=JUDGED_KINDS)}
+    for kind in JUDGED_KINDS:
+        mark = marks.get(kind)
+        if mark is None or mark.heard_at is None:
+            return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."
+        if not mark.is_fresh(now=now):
+            return f"{cluster.name} has not been seen since {mark.heard_at:%H:%M:%S} UTC ({kind.partition('.')[0]})."
+    return ""
+
+
+def seen_at(cluster_id: int, *, now: datetime) -> datetime:
+    """The oldest of what a plan rests on."""
+    heard = Bookmark.objects.filter(cluster=cluster_id, kind__in=JUDGED_KINDS).values_list("heard_at", flat=True)
+    return min((at for at in heard if at is not None), default=now)
+
+
+@dataclass(frozen=True)
+class StageOnPage:
+    stage: Stage
+    targets: list[Target]
+    answers: dict[str, Answer]  # gate → what it answered last
+    approvals: list[Approval]
+    counts: Counter[str]  # targets by state
+
+
+@dataclass(frozen=True)
+class PlanPicture:
+    plan: Plan
+    stages: list[StageOnPage]
+    current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
+    pause: Command | None
+    held: int  # nodes that carry our label, as last read back
+    to_hold: int  # nodes whose label is not as we want it yet
+    foreign_holds: int
+    seq: int  # key of the newest event: what the page was made from
+
+
+def plan_picture(plan: Plan) -> PlanPicture:
+    """All that a plan's page shows, in a fixed number of queries (7)."""
+    newest_first = Prefetch("answers", Answer.objects.filter(is_current=True))
+    targets = Prefetch("targets", Target.objects.select_related("wave"))
+    rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals")
+    stages = [_on_page(stage) for stage in rows]
+    holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
+    newest = plan.events.values_list("pk", flat=True).first()
+    return PlanPicture(
+        plan=plan,
+        stages=stages,
+        current=_current(plan, stages),
+        pause=plan.commands.in_force().first(),
+        held=sum(placed is not None for _, placed, _ in holds),
+        to_hold=sum(wanted is (placed is None) for wanted, placed, _ in holds),
+        foreign_holds=sum(foreign for _, _, foreign in holds),
+        seq=newest or 0,
+    )
+
+
+def _on_page(stage: Stage) -> StageOnPage:
+    targets = list(stage.targets.all())
+    answers = {answer.gate: answer for answer in stage.answers.all()}
+    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), Counter(t.state for t in targets))
+
+
+def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:
+    if not plan.is_under_way:
+        return None
+    going_back = plan.state in {PlanState.ROLLING_BACK, PlanState.ABORTING}
+    ahead = [one for one in stages if one.stage.is_the_way_back == going_back]
+    return next((one for one in ahead if one.stage.state != StageState.PASSED), None)
+
+
+@dataclass(frozen=True)
+class Button:
+    verb: str
+    label: str
+    is_allowed: bool
+    why_not: str = ""
+
+
+# verb → label, deed, the states in which it means something, and what it needs in words
+VERBS: dict[str, tuple[str, Deed, frozenset[PlanState]]] = {
+    "start": ("Start", Deed.RUN, frozenset({PlanState.DRAFT})),
+    "halt": ("Halt", Deed.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING})),
+    "pause": ("Pause", Deed.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})),
+    "resume": ("Resume", Deed.RUN, frozenset({PlanState.HALTED})),
+    "rollback": ("Roll back", Deed.RUN, frozenset({PlanState.PROMOTING, PlanState.HALTED})),
+    "abort": (
+        "Abort",
+        Deed.RUN,
+        frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK}),
+    ),
+    "discard": ("Discard", Deed.DRAFT, frozenset({PlanState.DRAFT})),
+}
+
+
+def buttons(plan: Plan, user) -> list[Button]:
+    """Every verb, with the reason where it is not for this person or not for now. One query a deed."""
+    reached = {deed: reach(user, deed) for deed in {deed for _, deed, _ in VERBS.values()}}
+    is_paused = plan.commands.in_force().exists()
+    found = []
+    for verb, (label, deed, states) in VERBS.items():
+        why_not = _not_now(plan, verb, states, is_paused=is_paused)
+        if not reached[deed].covers_cluster(plan.cluster_id):
+            why_not = f"Your role on {plan.cluster.name} does not allow it: you may not {deed}."
+        found.append(Button(verb, label, not why_not, why_not))
+    return found
+
+
+def _not_now(plan: Plan, verb: str, states: frozenset[PlanState], *, is_paused: bool) -> str:
+    if verb == "resume" and is_paused:
+        return ""
+    if verb == "pause" and is_paused:
+        return "It is paused already."
+    if plan.state not in states:
+        return f"A plan that is {plan.state} cannot be told to {verb}."
+    if verb == "rollback" and plan.write_intended_at is None:
+        return "Nothing was written yet: abort it instead."
+    return ""

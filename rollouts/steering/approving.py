@@ -1,0 +1,97 @@
+"""A person's decision on exactly what they saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from people.models import AuditEntry, User
+from rollouts.bundles import Bundle, bundle_for
+from rollouts.lifecycle import StageState
+from rollouts.models import Approval, Stage
+from rollouts.models.moving import record_event
+from rollouts.steering.refusals import AlreadyDecided, NotYours, Refusal, StaleBundle
+
+__all__ = ["Bundle", "approve", "bundle_for", "reject"]
+
+
+def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
+    """Let a stage go, as far as this person is concerned.
+
+    :raises NotYours: for the author and the last editor
+    :raises StaleBundle: when plan, targets or answers are no longer what was shown
+    :raises AlreadyDecided: when this person has decided
+    """
+    asked = Asked(actor, bundle_hash, because, is_rejection=False)
+    return _decide(stage, asked, now=now)
+
+
+def reject(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
+    """Say no, with a reason. The stage halts at the next round.
+
+    :raises Refusal: without a reason; else as `approve`
+    """
+    if not because.strip():
+        raise Refusal("Say why you reject it: the author has to mend it.")
+    return _decide(stage, Asked(actor, bundle_hash, because, is_rejection=True), now=now)
+
+
+@dataclass(frozen=True)
+class Asked:
+    actor: User
+    bundle_hash: str
+    because: str
+    is_rejection: bool
+
+
+def _decide(stage: Stage, asked: Asked, *, now: datetime) -> Approval:
+    plan, who = stage.plan, asked.actor.get_username()
+    if not plan.author or not plan.last_editor:
+        raise NotYours("Nobody knows who wrote this plan, so nobody may approve it. Draft it anew.")
+    if who in {plan.author, plan.last_editor}:
+        raise NotYours(f"You wrote or changed this plan. Somebody other than {who} has to decide.")
+    if stage.state != StageState.OPENING:
+        raise Refusal(f"{stage.name} is {stage.state}: there is nothing to decide now.")
+    try:
+        with transaction.atomic():
+            # The guarded update comes first: it holds the plan's row, so that no round moves what is being approved.
+            if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
+                raise StaleBundle(f"{stage.name} has moved on. Look at it again.")
+            bundle = bundle_for(stage)
+            if bundle.hash != asked.bundle_hash:
+                raise StaleBundle("What you saw has changed since. Look at it again before you decide.")
+            approval = Approval.objects.create(
+                stage=stage,
+                bundle={"content": bundle.content, "evidence": bundle.evidence},
+                bundle_hash=bundle.hash,
+                by=who,
+                at=now,
+                is_rejection=asked.is_rejection,
+                because=asked.because,
+            )
+            _write_down(stage, approval, bundle, now=now)
+    except IntegrityError as clash:
+        raise AlreadyDecided("You have decided on this stage already.") from clash
+    plan.wake(now=now)
+    return approval
+
+
+def _write_down(stage: Stage, approval: Approval, bundle: Bundle, *, now: datetime) -> None:
+    verb = "reject" if approval.is_rejection else "approve"
+    evidence: dict[str, Any] = {"bundle_hash": bundle.hash, "content": bundle.content, "evidence": bundle.evidence}
+    record_event(
+        plan=stage.plan,
+        stage=stage,
+        what="approval",
+        was="",
+        to=verb,
+        now=now,
+        actor=approval.by,
+        because=approval.because,
+    )
+    AuditEntry.record(
+        stage.plan.mark, verb=verb, actor=approval.by, because=approval.because, evidence=evidence, now=now
+    )

@@ -1,0 +1,180 @@
+"""What a person tells a plan that is under way. Each is one transaction: the command, the moves, the audit entry."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from people.models import AuditEntry, User
+from rollouts.lifecycle import (
+    PLAN_FINAL,
+    IllegalMove,
+    LostRace,
+    PlanState,
+    StageState,
+    TargetState,
+)
+from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
+from rollouts.models.moving import record_event
+from rollouts.steering.refusals import OutOfDate, Refusal
+
+TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
+OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
+
+
+def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+    """Stop at once: from this commit on no release is recorded.
+
+    :raises IllegalMove: when there is nothing to stop
+    """
+
+    def act(plan: Plan) -> None:
+        if plan.state == PlanState.ROLLING_BACK:
+            raise Refusal("It is going back already. Pause it if it must stand still.")
+        plan.move(PlanState.HALTED, now=now, actor=actor.get_username(), because=because)
+        for stage in plan.stages.forward().filter(state__in=OPEN):
+            stage.move(StageState.HALTED, now=now, actor=actor.get_username(), because=because)
+
+    _command(plan, Verb.HALT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+
+
+def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+    """Let nothing more go, and hold again what has not begun, until somebody resumes. Gates go on being asked.
+
+    :raises Refusal: when it is paused already, or not under way
+    """
+
+    def act(plan: Plan) -> None:
+        if not plan.is_under_way:
+            raise Refusal(f"A plan that is {plan.state} has nothing to pause.")
+        if plan.commands.in_force().exclude(key=key or "-").exists():
+            raise Refusal("It is paused already.")
+        record_event(
+            plan=plan, what="command", was="", to="pause", now=now, actor=actor.get_username(), because=because
+        )
+
+    _command(plan, Verb.PAUSE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+
+
+def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+    """End a pause, or take up again what was halted. Gates are asked anew: what still fails halts it again.
+
+    :raises Refusal: when it neither is paused nor halted
+    """
+
+    def act(plan: Plan) -> None:
+        paused = _end_pause(plan, actor=actor, now=now)
+        if plan.state == PlanState.HALTED:
+            to = PlanState.PROMOTING if plan.write_intended_at else PlanState.HOLDING
+            for stage in plan.stages.filter(state=StageState.HALTED):
+                began = stage.waves.exists()
+                back_to = StageState.PROMOTING if began else StageState.OPENING
+                stage.move(back_to, now=now, actor=actor.get_username(), because=because)
+            plan.move(to, now=now, actor=actor.get_username(), because=because)
+        elif not paused:
+            raise Refusal(f"A plan that is {plan.state} and not paused has nothing to resume.")
+
+    _command(plan, Verb.RESUME, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+
+
+def roll_back(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+    """Put the old version back and bring every changed node back to it, in waves. One operator may; no gate forbids it.
+
+    :raises Refusal: when nothing was written yet
+    """
+
+    def act(plan: Plan) -> None:
+        if plan.write_intended_at is None:
+            raise Refusal("The new version was not written yet: there is nothing to roll back. Abort it instead.")
+        _close_stages(plan, actor=actor, because=because, now=now)
+        _end_pause(plan, actor=actor, now=now)
+        plan.move(PlanState.ROLLING_BACK, now=now, actor=actor.get_username(), because=because)
+
+    _command(plan, Verb.ROLLBACK, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+
+
+def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+    """Give the plan up. The old version is put back and unchanged nodes are let go; changed ones stay, held.
+
+    :raises IllegalMove: when the plan is over
+    """
+
+    def act(plan: Plan) -> None:
+        _close_stages(plan, actor=actor, because=because, now=now)
+        _end_pause(plan, actor=actor, now=now)
+        plan.move(PlanState.ABORTING, now=now, actor=actor.get_username(), because=because)
+
+    _command(plan, Verb.ABORT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+
+
+def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None:
+    """Take a node out of its stage. It stays held; one that failed stays as it is.
+
+    :raises IllegalMove: when it has begun to change
+    """
+    plan = target.stage.plan
+    with transaction.atomic():
+        target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)
+        Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
+        Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, because=because)
+        AuditEntry.record(
+            plan.mark,
+            verb="exclude",
+            actor=actor.get_username(),
+            because=because,
+            evidence={"node": target.node_name, "stage": target.stage.name},
+            now=now,
+        )
+    plan.wake(now=now)
+
+
+def _command(
+    plan: Plan,
+    verb: Verb,
+    act: Callable[[Plan], None],
+    *,
+    actor: User,
+    because: str,
+    key: str,
+    expected_state: str,
+    now: datetime,
+) -> None:
+    """Carry a command out once, whatever the engine does to the plan at the same moment.
+
+    The caller's view is checked against the plan as it is; a round that moves a row between our read and our write
+    is no reason to refuse a person, so we read again and try again.
+    """
+    for attempt in range(TRIES):
+        plan.refresh_from_db()
+        if key and plan.commands.filter(key=key, verb=verb).exists():
+            return
+        if expected_state and plan.state != expected_state:
+            raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
+        if PlanState(plan.state) in PLAN_FINAL:
+            raise IllegalMove("A plan", PlanState(plan.state), PlanState.HALTED)
+        try:
+            with transaction.atomic():
+                Command.objects.create(
+                    plan=plan, verb=verb, actor=actor.get_username(), at=now, because=because, key=key
+                )
+                act(plan)
+                evidence = {"state": plan.state, "waiting_for": plan.waiting_for}
+                AuditEntry.record(
+                    plan.mark, verb=verb, actor=actor.get_username(), because=because, evidence=evidence, now=now
+                )
+            break
+        except (LostRace, IntegrityError):
+            if attempt == TRIES - 1:
+                raise
+    plan.wake(now=now)
+
+
+def _end_pause(plan: Plan, *, actor: User, now: datetime) -> bool:
+    """Whether there was one."""
+    return bool(plan.commands.in_force().update(ended_at=now, ended_by=actor.get_username()))
+
+
+def _close_stages(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
+    final = {StageState.PASSED, StageState.ABANDONED}
+    for stage in Stage.objects.filter(plan=plan).forward().exclude(state__in=final):
+        stage.move(StageState.ABANDONED, now=now, actor=actor.get_username(), because=because)

@@ -1,0 +1,232 @@
+"""Plans while they are being written: nothing here touches a cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from fleet import selectors
+from fleet.models import Cluster, DriverObject, Pool
+from people.models import AuditEntry, User
+from rollouts.components.driver_crd import VERSION
+from rollouts.gates.options import BadGate, read_gates
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import Plan, Stage, StageKind
+from rollouts.models.moving import record_event
+from rollouts.queries import nodes_of
+from rollouts.steering.refusals import BadPlan, OutOfDate
+
+GATES_BY_DEFAULT: Mapping[str, dict[str, Any]] = {
+    "approval": {"needed": 1},
+    "driver_version": {},
+    "operands_ready": {},
+    "allocatable_restored": {},
+    "workloads_ready": {},
+    "failure_budget": {"tolerate": 0},
+    "soak": {"duration_s": 1800},
+}
+# What a node must show before the way back is called done. No approval: the plan's covers it (hazard Z32).
+GATES_BACK: Mapping[str, dict[str, Any]] = {
+    "driver_version": {},
+    "operands_ready": {},
+    "allocatable_restored": {},
+    "failure_budget": {"tolerate": 0},
+}
+CANARIES = 2
+
+
+@dataclass(frozen=True)
+class StageDraft:
+    name: str
+    kind: str  # StageKind.CANARY or POOL
+    pool_id: int | None = None
+    selector: str = ""
+    count: int | None = None  # None: every node that is left
+    max_unavailable: int = 1
+    gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(GATES_BY_DEFAULT))
+
+
+def draft(
+    *,
+    cluster: Cluster,
+    title: str,
+    driver_object: DriverObject,
+    to_version: str,
+    stages: Sequence[StageDraft],
+    actor: User,
+    now: datetime,
+) -> Plan:
+    """Write a plan down.
+
+    :raises BadPlan: naming each field that is wrong
+    """
+    _check(cluster, to_version, stages)
+    with transaction.atomic():
+        plan = Plan.objects.create(
+            cluster=cluster,
+            title=title.strip() or f"{driver_object.name} to {to_version}",
+            object_kind=driver_object.kind,
+            object_name=driver_object.name,
+            object_uid=driver_object.uid,
+            from_version=driver_object.version,
+            to_version=to_version.strip(),
+            state=PlanState.DRAFT,
+            state_since=now,
+            author=actor.get_username(),
+            last_editor=actor.get_username(),
+            created_at=now,
+            edited_at=now,
+            lease_until=now,
+        )
+        _write_stages(plan, stages, now=now)
+        _record(plan, "draft", actor=actor, now=now)
+    return plan
+
+
+def edit(
+    plan: Plan,
+    *,
+    title: str,
+    to_version: str,
+    stages: Sequence[StageDraft],
+    expected_revision: int,
+    actor: User,
+    now: datetime,
+) -> Plan:
+    """Change a draft.
+
+    :raises OutOfDate: when it is no draft any more, or somebody else has edited it since
+    :raises BadPlan: naming each field that is wrong
+    """
+    _check(plan.cluster, to_version, stages)
+    same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
+    with transaction.atomic():
+        changed = same.update(
+            title=title.strip() or plan.title,
+            to_version=to_version.strip(),
+            last_editor=actor.get_username(),
+            edited_at=now,
+            revision=F("revision") + 1,
+        )
+        if not changed:
+            raise OutOfDate("Somebody else has changed or started this plan. Read it again before you change it.")
+        plan.stages.all().delete()
+        plan.refresh_from_db()
+        _write_stages(plan, stages, now=now)
+        _record(plan, "edit", actor=actor, now=now)
+    return plan
+
+
+def discard(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
+    """Throw a draft away.
+
+    :raises IllegalMove: when it has started
+    """
+    with transaction.atomic():
+        plan.move(PlanState.DISCARDED, now=now, actor=actor.get_username(), because=because or "Not needed.")
+        AuditEntry.record(plan.mark, verb="discard", actor=actor.get_username(), because=because, now=now)
+
+
+def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
+    """A canary that stands for the others, then each pool that the object has nodes in, then what is in no pool."""
+    nodes = nodes_of(driver_object)
+    inside = {pool.pk: pool for node in nodes for pool in node.pools.all()}
+    stages = [StageDraft("Canary", StageKind.CANARY, count=min(CANARIES, max(1, len(nodes) - 1)), max_unavailable=1)]
+    stages += [
+        StageDraft(pool.name, StageKind.POOL, pool_id=pool.pk, max_unavailable=pool.max_unavailable)
+        for pool in sorted(inside.values(), key=lambda pool: pool.name)
+    ]
+    if any(not node.pools.all() for node in nodes):
+        stages.append(StageDraft("Nodes in no pool", StageKind.POOL))
+    return stages
+
+
+def _check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
+    problems = []
+    if not VERSION.match(to_version.strip()):
+        problems.append(("to_version", f"“{to_version}” is no full driver version. Write it as 580.126.20."))
+    if not stages:
+        problems.append(("stages", "A plan needs at least one stage."))
+    elif stages[0].kind != StageKind.CANARY:
+        problems.append(("stages", "The first stage must be a canary."))
+    pools = set(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    for number, stage in enumerate(stages):
+        problems += [(f"stages.{number}.{field}", sentence) for field, sentence in _stage_problems(stage, pools)]
+    if problems:
+        raise BadPlan(*problems)
+
+
+def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]:
+    problems = []
+    if not stage.name.strip():
+        problems.append(("name", "A stage needs a name."))
+    if stage.kind not in {StageKind.CANARY, StageKind.POOL}:
+        problems.append(("kind", "A stage is a canary or a pool."))
+    if stage.kind == StageKind.CANARY and stage.count is None and not stage.selector:
+        problems.append(("count", "Say how many canary nodes, or which by a selector."))
+    if stage.count is not None and stage.count < 1:
+        problems.append(("count", "A stage takes at least one node."))
+    if stage.max_unavailable < 1:
+        problems.append(("max_unavailable", "With no node allowed to be unavailable nothing could ever change."))
+    if stage.pool_id is not None and stage.pool_id not in pools:
+        problems.append(("pool", "This cluster has no such pool."))
+    try:
+        selectors.parse(stage.selector)
+    except selectors.BadSelector as refusal:
+        problems.append(("selector", str(refusal)))
+    return problems + _gate_problems(stage)
+
+
+def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
+    try:
+        gates = read_gates(stage.gate_options)
+    except BadGate as refusal:
+        return [("gate_options", str(refusal))]
+    if not any(gate.key != "approval" for gate in gates):
+        return [("gate_options", "A stage without a gate can never pass. Name at least one besides the approval.")]
+    return []
+
+
+def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> None:
+    rows = [
+        Stage(
+            plan=plan,
+            index=index,
+            name=stage.name.strip(),
+            kind=stage.kind,
+            pool_id=stage.pool_id,
+            selector=stage.selector,
+            count=stage.count,
+            max_unavailable=stage.max_unavailable,
+            gate_options={key: dict(options) for key, options in stage.gate_options.items()},
+            state=StageState.WAITING,
+            state_since=now,
+        )
+        for index, stage in enumerate(stages)
+    ]
+    widest = max(stage.max_unavailable for stage in stages)
+    rows.append(
+        Stage(
+            plan=plan,
+            index=len(rows),
+            name="The way back",
+            kind=StageKind.BACK,
+            max_unavailable=widest,
+            gate_options={key: dict(options) for key, options in GATES_BACK.items()},
+            state=StageState.WAITING,
+            state_since=now,
+        )
+    )
+    Stage.objects.bulk_create(rows)
+
+
+def _record(plan: Plan, verb: str, *, actor: User, now: datetime) -> None:
+    who = actor.get_username()
+    record_event(
+        plan=plan, what="plan", was="", to=verb, now=now, actor=who, because=f"{plan.from_version} → {plan.to_version}"
+    )
+    evidence = {"from": plan.from_version, "to": plan.to_version, "stages": [s.name for s in plan.stages.all()]}
+    AuditEntry.record(plan.mark, verb=verb, actor=who, evidence=evidence, now=now)

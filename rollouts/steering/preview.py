@@ -1,0 +1,223 @@
+"""What a plan would do, worked out from what is seen now. Touches nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fleet import selectors
+from fleet.models import DriverObject, Mode, Node, Pod
+from rollouts.components.driver_crd import DriverFacts, preflight, warnings
+from rollouts.gates.base import count, names
+from rollouts.models import Plan, Stage
+from rollouts.notes import Note
+from rollouts.picking import bound_on_failure_rate, in_order, representatives, uncovered
+from rollouts.queries import (
+    candidate,
+    cluster_policy,
+    driver_daemonsets,
+    is_held_by_others,
+    nodes_of,
+    object_uid,
+    stale_because,
+    upgrade_policy,
+)
+
+PRE_INSTALLED = ("nvidia.com/gpu.deploy.driver", "pre-installed")
+
+
+@dataclass(frozen=True)
+class StagePreview:
+    name: str
+    kind: str
+    targets: list[str]
+    waves: int
+    max_unavailable: int
+    gates: list[tuple[str, dict]]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the plan disrupts, as things are now."""
+
+    nodes: int
+    gpus: int
+    pods: int
+    namespaces: list[str]
+    pods_with_local_files: int  # emptyDir: lost where the operator may delete them, in the way where it may not
+    pods_nobody_makes_again: int
+
+
+@dataclass(frozen=True)
+class Preview:
+    blockers: list[Note]
+    warnings: list[Note]
+    stages: list[StagePreview]
+    uncovered: list[str]  # nodes of the object that no stage takes: they stay held
+    excluded: list[tuple[str, str]]  # (node, why it is not taken)
+    forecast: Forecast
+    canary_proves: str
+    cohorts_uncovered: list[str]
+
+
+@dataclass
+class Picks:
+    """Which nodes each stage takes, in the order of release."""
+
+    by_stage: dict[int, list[Node]] = field(default_factory=dict)  # stage index → nodes
+    excluded: list[tuple[str, str]] = field(default_factory=list)
+    uncovered: list[Node] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [node for nodes in self.by_stage.values() for node in nodes]
+
+
+def pick(plan: Plan, nodes: Sequence[Node]) -> Picks:
+    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it."""
+    picks = Picks()
+    left = {node.uid: node for node in nodes if not _why_excluded(node)}
+    picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
+    for stage in plan.stages.forward().select_related("pool"):
+        matching = [node for node in left.values() if _takes(stage, node)]
+        candidates = [candidate(node) for node in matching]
+        chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
+        picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
+    picks.uncovered = list(left.values())
+    return picks
+
+
+def _why_excluded(node: Node) -> str:
+    """Cordoned by others: the operator would take it past its own slots, and it is not ours to uncordon (Z6)."""
+    if node.is_unschedulable:
+        return "cordoned by somebody else"
+    if is_held_by_others(node):
+        return "held by somebody else"
+    key, value = PRE_INSTALLED
+    return "brings its own driver" if node.labels.get(key) == value else ""
+
+
+def _takes(stage: Stage, node: Node) -> bool:
+    if stage.pool_id is not None and all(pool.pk != stage.pool_id for pool in node.pools.all()):
+        return False
+    return selectors.parse(stage.selector).matches(node.labels)
+
+
+def preview(plan: Plan, *, now: datetime) -> Preview:
+    nodes = nodes_of(plan)
+    picks = pick(plan, nodes)
+    facts = facts_of(plan, nodes)
+    return Preview(
+        blockers=list(_blockers(plan, picks, facts, now=now)),
+        warnings=[*warnings(facts), *_pick_warnings(picks)],
+        stages=[_stage_preview(stage, picks.by_stage[stage.index]) for stage in plan.stages.forward()],
+        uncovered=sorted(node.name for node in picks.uncovered),
+        excluded=picks.excluded,
+        forecast=_forecast(plan, picks.nodes),
+        canary_proves=_proof(picks),
+        cohorts_uncovered=_uncovered_sentences(picks),
+    )
+
+
+def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
+    """:raises DriverObject.DoesNotExist: when the cluster no longer shows the object"""
+    driver_object = DriverObject.objects.get(cluster=plan.cluster_id, uid=object_uid(plan))
+    policy = cluster_policy(plan.cluster_id)
+    key, value = PRE_INSTALLED
+    return DriverFacts(
+        kind=driver_object.kind,
+        object_version=driver_object.version,
+        to_version=plan.to_version,
+        state=driver_object.state,
+        message=driver_object.message,
+        use_precompiled=driver_object.use_precompiled,
+        sandbox_workloads=bool(policy and policy.sandbox_workloads),
+        policy_uses_crd=bool(policy and policy.uses_driver_crd),
+        has_policy=policy is not None,
+        upgrade_policy=upgrade_policy(driver_object),
+        owned_by=tuple(driver_object.owned_by),
+        nodes=len(nodes),
+        pre_installed=tuple(node.name for node in nodes if node.labels.get(key) == value),
+        unsettled=tuple(d.name for d in driver_daemonsets(plan) if d.observed_generation < d.generation),
+        under_way=tuple(n.name for n in nodes if n.upgrade_state not in {"", "upgrade-done", "upgrade-required"}),
+    )
+
+
+def _blockers(plan: Plan, picks: Picks, facts: DriverFacts, *, now: datetime):
+    if stale := stale_because(plan.cluster, now=now):
+        yield Note("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
+    if plan.cluster.mode != Mode.OPERATE:
+        yield Note("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
+    if facts.object_version != plan.from_version:
+        sentence = f"The object asks for {facts.object_version} now; the plan was written for {plan.from_version}."
+        yield Note("drifted", sentence, "Draft it anew.")
+    if other := Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid).first():
+        yield Note("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
+    yield from preflight(facts)
+    for stage in plan.stages.forward():
+        if not picks.by_stage.get(stage.index):
+            yield Note("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
+
+
+def _pick_warnings(picks: Picks):
+    if picks.uncovered:
+        nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
+        yield Note("uncovered", f"No stage takes {nodes}: they stay held on the old driver.")
+    if picks.excluded:
+        yield Note("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
+    yield from (Note("cohort", sentence) for sentence in _uncovered_sentences(picks))
+
+
+def _stage_preview(stage: Stage, nodes: Sequence[Node]) -> StagePreview:
+    return StagePreview(
+        name=stage.name,
+        kind=stage.kind,
+        targets=[node.name for node in nodes],
+        waves=math.ceil(len(nodes) / stage.max_unavailable),
+        max_unavailable=stage.max_unavailable,
+        gates=[(gate.title, stage.gate_options.get(gate.key, {})) for gate in stage.gates],
+    )
+
+
+def _forecast(plan: Plan, nodes: Sequence[Node]) -> Forecast:
+    uids = [node.uid for node in nodes]
+    pods = list(Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants())
+    return Forecast(
+        nodes=len(nodes),
+        gpus=sum(node.gpu_allocatable or 0 for node in nodes),
+        pods=len(pods),
+        namespaces=sorted({pod.namespace for pod in pods}),
+        pods_with_local_files=sum(pod.has_empty_dir for pod in pods),
+        pods_nobody_makes_again=sum(not pod.owner_kind for pod in pods),
+    )
+
+
+def _canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:
+    stages = list(picks.by_stage.values())
+    return (stages[0], [node for nodes in stages[1:] for node in nodes]) if stages else ([], [])
+
+
+def _proof(picks: Picks) -> str:
+    canary, _ = _canary_and_others(picks)
+    bound = bound_on_failure_rate(len(canary))
+    return (
+        f"No failure on {count(len(canary), 'canary node')} shows only that fewer than {bound:.0%} of nodes would fail."
+    )
+
+
+def _uncovered_sentences(picks: Picks) -> list[str]:
+    canary, others = _canary_and_others(picks)
+    missing = uncovered([candidate(node) for node in canary], [candidate(node) for node in others])
+    titles = {
+        "os_image": "OS image",
+        "gpu_product": "GPU",
+        "driver_version": "old driver",
+        "instance_type": "instance type",
+    }
+    return [
+        f"No canary node has {titles.get(factor, factor.replace('_', ' '))} {value or '(unknown)'}; "
+        f"{count(number, 'later node')} do."
+        for (factor, value), number in missing.items()
+    ]

@@ -1,0 +1,41 @@
+"""What the domain says no to. `config.errors` turns these into answers, once."""
+
+from collections.abc import Sequence
+
+from rollouts.notes import Note
+
+
+class Refusal(Exception):
+    """Not now, or not like this. The sentence says what to do instead."""
+
+
+class BadPlan(Refusal):
+    """What was written down makes no plan."""
+
+    def __init__(self, *problems: tuple[str, str]) -> None:
+        super().__init__(" ".join(sentence for _, sentence in problems))
+        self.problems = [{"field": field, "sentence": sentence} for field, sentence in problems]
+
+
+class OutOfDate(Refusal):
+    """The caller decided on a state or revision that is no more."""
+
+
+class StaleBundle(OutOfDate):
+    """What the approver saw is not what stands there now."""
+
+
+class AlreadyDecided(Refusal):
+    """This person has a standing decision on this stage."""
+
+
+class NotYours(Refusal):
+    """Nobody approves what is their own."""
+
+
+class Blocked(Refusal):
+    """The plan cannot start as things are."""
+
+    def __init__(self, blockers: Sequence[Note]) -> None:
+        super().__init__(" ".join(blocker.sentence for blocker in blockers))
+        self.blockers = [{"code": b.code, "sentence": b.sentence, "fix": b.fix} for b in blockers]

@@ -1,0 +1,110 @@
+"""Sealing: from here on the plan is what it is, and the engine drives it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from fleet.models import Node
+from people.models import AuditEntry, User
+from rollouts.digests import digest
+from rollouts.gates.options import write_options
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
+from rollouts.models.plan import queue_round
+from rollouts.notes import Note
+from rollouts.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
+from rollouts.steering.preview import Picks, pick, preview
+from rollouts.steering.refusals import Blocked, OutOfDate
+
+
+def start(plan: Plan, *, actor: User, because: str, expected_revision: int, key: str = "", now: datetime) -> None:
+    """Seal a draft and let the engine take it up. The same key again is the same start.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: naming what stands against it
+    :raises IllegalMove: when it is no draft
+    """
+    if key and plan.commands.filter(key=key).exists():
+        return
+    if blockers := preview(plan, now=now).blockers:
+        raise Blocked(blockers)
+    nodes = nodes_of(plan)
+    picks = pick(plan, nodes)
+    try:
+        with transaction.atomic():
+            _seal(plan, nodes, picks, expected_revision=expected_revision, now=now)
+            plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
+            Command.objects.create(
+                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=key
+            )
+            AuditEntry.record(
+                plan.mark, verb="start", actor=actor.get_username(), because=because, evidence=plan.sealed, now=now
+            )
+    except IntegrityError as clash:
+        raise Blocked([Note("busy", "Another plan for the same object has started in the meantime.")]) from clash
+    queue_round(plan.pk)
+
+
+def _seal(plan: Plan, nodes: Sequence[Node], picks: Picks, *, expected_revision: int, now: datetime) -> None:
+    sealed = _content(plan, picks)
+    same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
+    content_hash = digest(sealed)
+    won = same.update(sealed_at=now, sealed=sealed, content_hash=content_hash, next_look_at=now, lease_until=now)
+    if not won:
+        raise OutOfDate("The draft has changed since you read it. Look at it again before you start it.")
+    plan.refresh_from_db()
+    stages = {stage.index: stage for stage in plan.stages.all()}
+    Target.objects.bulk_create(
+        _target(stages[index], position, node, now=now)
+        for index, chosen in picks.by_stage.items()
+        for position, node in enumerate(chosen)
+    )
+    Hold.objects.bulk_create(
+        Hold(
+            plan=plan,
+            node_uid=node.uid,
+            node_name=node.name,
+            wanted_since=now,
+            is_foreign=is_held_by_others(node),
+        )
+        for node in nodes
+    )
+
+
+def _target(stage: Stage, position: int, node: Node, *, now: datetime) -> Target:
+    return Target(
+        stage=stage,
+        position=position,
+        node_uid=node.uid,
+        node_name=node.name,
+        facts=dict(candidate(node).facts),
+        state=TargetState.HELD,
+        state_since=now,
+    )
+
+
+def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
+    """All that an approval binds: what changes, where, in which order, under which gates, and how it goes back."""
+    daemonsets = driver_daemonsets(plan)
+    return {
+        "component": plan.component,
+        "cluster": plan.cluster.uid,
+        "object": {"kind": plan.object_kind, "name": plan.object_name, "uid": plan.object_uid},
+        "from": plan.from_version,
+        "to": plan.to_version,
+        "revisions": newest_hashes(plan.cluster_id, [daemonset.uid for daemonset in daemonsets]),
+        "stages": [
+            {
+                "index": stage.index,
+                "name": stage.name,
+                "kind": stage.kind,
+                "max_unavailable": stage.max_unavailable,
+                "gates": {gate.key: write_options(gate) for gate in stage.gates},
+                "targets": [node.name for node in picks.by_stage.get(stage.index, [])],
+            }
+            for stage in plan.stages.all()
+        ],
+        "way_back": f"{plan.object_kind} {plan.object_name} back to {plan.from_version}, in waves",
+    }

@@ -1,0 +1,33 @@
+import os
+import socket
+import threading
+
+from celery import shared_task
+from django.utils import timezone
+
+from rollouts.engine.round import run_round
+from rollouts.models import Plan
+from rollouts.models.plan import queue_round, wake_plans
+
+
+def owner() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"[:100]
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def advance_plan(*, plan_id: int, **_: object) -> None:
+    """Run one round of a plan. Accepts unknown arguments so that old and new workers mix."""
+    run_round(plan_id=plan_id, owner=owner(), clock=timezone.now)
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_plans(**_: object) -> None:
+    """Queue every plan that is due: lost messages and dead workers cost a second, not a plan."""
+    for plan_id in Plan.objects.due(now=timezone.now()).values_list("pk", flat=True):
+        queue_round(plan_id)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def wake_plans_of(*, cluster_id: int, **_: object) -> None:
+    """Something in this cluster changed: look at the plans that rest on it."""
+    wake_plans(Plan.objects.filter(cluster=cluster_id), now=timezone.now())
