@@ -10,15 +10,15 @@ from pathlib import Path
 
 import uvloop
 
+from simulator.faults import FAULTS
 from simulator.faults.board import UnknownFault, parse
 from simulator.run import Simulation
 from simulator.wire.access import Authorization
-from simulator.wire.control import TABLE
 
 PR_SET_PDEATHSIG = 1
 
 
-def arguments() -> argparse.Namespace:
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m simulator", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
@@ -27,12 +27,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
+    parser.add_argument("--operator", default="v26.7.0", help="the GPU Operator's release")
     parser.add_argument("--kubeconfig-out", type=Path)
     parser.add_argument("--request-log", type=Path)
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")
     parser.add_argument("--authorization", type=Authorization, default=Authorization.ALLOW, choices=list(Authorization))
     parser.add_argument("--die-with-parent", action="store_true")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def die_with_parent() -> None:
@@ -42,7 +43,7 @@ def die_with_parent() -> None:
 async def serve(options: argparse.Namespace) -> None:
     simulation = Simulation(options)
     for text in options.faults:
-        simulation.board.put(parse(TABLE, text))
+        simulation.board.put(parse(FAULTS, text))
     serving = asyncio.create_task(simulation.serve())
     ready = asyncio.create_task(simulation.ready())
     await asyncio.wait({serving, ready}, return_when=asyncio.FIRST_COMPLETED)

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from simulator import kubeconfig
+from simulator.actors.inside import raise_curtain
 from simulator.bootstrap import add_roles
 from simulator.clock import Clock
 from simulator.disruption import BudgetKeeper
@@ -29,11 +30,20 @@ RBAC_CONTEXT = "quarterdeck-rbac"
 class Simulation:
     def __init__(self, options: argparse.Namespace) -> None:
         self.board = Board()
-        self._log = RequestLog(options.request_log)
-        self._ends = PodEnds()
+        self.log = RequestLog(options.request_log)
+        self.ends = PodEnds()
         self.store = Store(Clock(options.speed))
         add_roles(self.store)
         self._budgets = BudgetKeeper(self.store)
+        self._play = raise_curtain(
+            self.store,
+            self.board,
+            self.ends,
+            fleet=options.fleet,
+            nodes=options.nodes,
+            seed=options.seed,
+            operator=options.operator,
+        )
         self._listen(options)
 
     def _listen(self, options: argparse.Namespace) -> None:
@@ -48,8 +58,8 @@ class Simulation:
         self.kubeconfig = options.kubeconfig_out or folder / "kubeconfig"
         kubeconfig.write(self.kubeconfig, self.url, tokens, certificate.pem if certificate else None)
         closing = asyncio.Event()
-        api = Api(self.store, Access(self.store, options.authorization, users), self._ends, closing=closing)
-        wire = Wire(api, Control(self.board, self._log).app(), self.board, self._log)
+        api = Api(self.store, Access(self.store, options.authorization, users), self.ends, closing=closing)
+        wire = Wire(api, Control(self.board, self.log).app(), self.board, self.log)
         self._server = Server(wire, listener, closing=closing, certificate=certificate)
         self.board.on_change(Striker(self.board, self.store, self._server).listener())
 
@@ -59,8 +69,14 @@ class Simulation:
         try:
             await self._server.run_until_stopped()
         finally:
+            if self._play:
+                self._play.stop()
             self._budgets.stop()
-            self._log.close()
+            self.log.close()
+
+    def stop(self) -> None:
+        """From any thread."""
+        self._server.should_exit = True
 
     async def ready(self) -> None:
         await self._server.ready.wait()

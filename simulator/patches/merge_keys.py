@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 # Lists of plain values that merge as sets.
-SETS = frozenset({"finalizers"})
+SETS = frozenset({"finalizers", "podCIDRs"})
 
 # Field name -> merge key. Within the kinds served here a field name has one key wherever it appears, but for `ports`.
 MERGE_KEYS: Mapping[str, str] = {
@@ -21,7 +21,6 @@ MERGE_KEYS: Mapping[str, str] = {
     "resourceClaims": "name",
     "schedulingGates": "name",
     "secrets": "name",
-    "taints": "key",
     "topologySpreadConstraints": "topologyKey",
     "volumeDevices": "devicePath",
     "volumeMounts": "mountPath",
@@ -35,7 +34,7 @@ RETAIN_KEYS = frozenset({"volumes", "strategy"})
 
 
 def merge_key(kind: str, field: str) -> str | None:
-    """None: the list is replaced as a whole (tolerations are, for one)."""
+    """None: the list is replaced as a whole, as taints and tolerations are."""
     if field == "ports":
         return PORTS.get(kind, CONTAINER_PORTS)
     return MERGE_KEYS.get(field)

@@ -9,14 +9,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from simulator.faults import FAULTS
-from simulator.faults.api_gone import ApiGone
 from simulator.faults.board import Board, UnknownFault, build
-from simulator.faults.error_500 import Error500
-from simulator.faults.gone_410 import Gone410
-from simulator.faults.slow_api import SlowApi
 from simulator.request_log import RequestLog
 
-TABLE: dict[str, Any] = {**FAULTS, **{fault.key: fault for fault in (ApiGone, Error500, Gone410, SlowApi)}}
 LOOPBACK = {"127.0.0.1", "::1", "testclient"}
 
 
@@ -60,7 +55,7 @@ class Control:
 
     def _put(self, key: str, settings: dict[str, Any]) -> Response:
         try:
-            self.board.put(build(TABLE, key, settings))
+            self.board.put(build(FAULTS, key, settings))
         except UnknownFault as error:
             return JSONResponse({"error": str(error)}, 400)
         return JSONResponse(self._listing(), 201)

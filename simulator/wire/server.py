@@ -34,6 +34,7 @@ class Server(uvicorn.Server):
             Config(
                 app,
                 log_config=None,
+                log_level="warning",
                 access_log=False,
                 lifespan="off",
                 loop="uvloop",
