@@ -16,8 +16,8 @@ from demo.settings import contract, write_for_shell
 from demo.stack import PASSWORD, Stack, StackError
 
 LOOK_EVERY_S = 0.5
-# All that a demo keeps: nothing else in the folder is ours to remove.
-KEPT = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule", "secret.key")
+# Named one by one: nothing else in the folder is ours to remove.
+OF_ONE_FLEET = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule")
 TO_TRY = (
     "Sign in as operator, open Fleet, and pick a node: its stack, its GPUs, its pods, what happened to it.",
     "Draft a plan that takes one pool to the newer driver; look at its preview, then seal and start it.",
@@ -63,10 +63,10 @@ def only_one(file: Path) -> Iterator[None]:
 
 
 def clear(folder: Path, *, everything: bool) -> None:
-    """Remove the logs of the last demo; on a reset, all that it kept."""
-    gone = [folder / "logs", *folder.glob("requests.jsonl")]
+    """Remove what the last demo knew of its fleet: the simulated one begins anew. On a reset, also the secret key."""
+    gone = [*(folder / name for name in OF_ONE_FLEET), *folder.glob("quarterdeck.sqlite3*")]
     if everything:
-        gone = [*(folder / name for name in KEPT), *folder.glob("quarterdeck.sqlite3*")]
+        gone.append(folder / "secret.key")
     for path in gone:
         if path.is_dir():
             shutil.rmtree(path)
