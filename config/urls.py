@@ -1,3 +1,12 @@
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from config.health import healthz, readyz
+
+handler400 = "config.errors.bad_request"
+handler500 = "config.errors.server_error"
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/", include("config.api")),
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+]

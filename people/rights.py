@@ -60,3 +60,37 @@ def reach(user: User | AnonymousUser, deed: Deed) -> Reach:
         cluster_ids=frozenset(key for scope, key in places if scope == Scope.CLUSTER),
         pool_ids=frozenset(key for scope, key in places if scope == Scope.POOL),
     )
+
+
+OF: dict[Deed, str] = {
+    Deed.SEE: "see this",
+    Deed.DRAFT: "draft or change a plan",
+    Deed.STOP: "halt or pause a plan",
+    Deed.RUN: "start, resume, abort or roll back a plan, or take a node out of it",
+    Deed.APPROVE: "approve or reject a stage",
+    Deed.ADMINISTER: "change clusters, pools or people",
+}
+
+
+def why_not(user: User | AnonymousUser, deed: Deed, *, cluster_id: int | None = None, where: str = "the fleet") -> str:
+    """Why the user may not do this there, in a sentence that names what is missing. Blank: they may.
+
+    `cluster_id` None asks about the whole fleet. `where` is what the sentence calls the place: "cluster demo".
+    """
+    there = reach(user, deed)
+    if there.everywhere or (cluster_id is not None and cluster_id in there.cluster_ids):
+        return ""
+    if isinstance(user, User) and user.token is not None and deed not in user.token.deeds:
+        return f"This token may not {OF[deed]}: it was issued without “{deed}”."
+    return f"To {OF[deed]} you need the role {_listed(ROLES_FOR[deed])} on {where}."
+
+
+def require(user: User | AnonymousUser, deed: Deed, *, cluster_id: int | None = None, where: str = "the fleet") -> None:
+    """:raises NotAllowed: with the sentence of `why_not`"""
+    if refusal := why_not(user, deed, cluster_id=cluster_id, where=where):
+        raise NotAllowed(refusal)
+
+
+def _listed(roles: frozenset[Role]) -> str:
+    *most, last = [role.value for role in Role if role in roles]
+    return f"{', '.join(most)} or {last}" if most else last

@@ -27,9 +27,11 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "people",
     "fleet",
+    "rollouts",
 ]
 
 MIDDLEWARE = [
+    "config.request_id.RequestId",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -128,11 +130,10 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
-    "PAGE_SIZE": 100,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PARSER_CLASSES": ["config.parsing.SmallJSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["config.filtering.StrictFilters"],
+    "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
+    "DEFAULT_SCHEMA_CLASS": "config.openapi.Schema",
     "EXCEPTION_HANDLER": "config.errors.translate",
 }
 SPECTACULAR_SETTINGS = {
@@ -140,6 +141,9 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "v1",
     "DESCRIPTION": "A live picture of a GPU fleet on Kubernetes, and driver changes that move through it in stages.",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {

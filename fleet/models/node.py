@@ -6,7 +6,7 @@ from django.db.models import Q
 from people.rights import Deed, reach
 
 
-def members_of(pool_ids: Iterable[int]) -> models.QuerySet:
+def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:
     """The keys of the nodes of these pools, for a subquery: a join would show a node of two pools twice."""
     return Node.pools.through.objects.filter(pool_id__in=pool_ids).values("node_id")
 

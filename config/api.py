@@ -1,0 +1,28 @@
+"""Everything under /api/v1/."""
+
+from django.urls import URLPattern, URLResolver, include, path, re_path
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.exceptions import NotFound
+from rest_framework.views import APIView
+
+from config.docs import Docs
+
+
+class Nothing(APIView):
+    """What no other path answers, so that also this is said as a problem."""
+
+    schema = None
+
+    def initial(self, request, *args, **kwargs) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NotFound
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("v1/", include("people.api.urls")),
+    path("v1/", include("fleet.api.urls")),
+    path("v1/", include("rollouts.api.urls")),
+    path("v1/schema", SpectacularAPIView.as_view(), name="schema"),
+    path("v1/docs", Docs.as_view(url_name="schema"), name="api-docs"),
+    re_path("", Nothing.as_view()),
+]

@@ -1,0 +1,9 @@
+from csp.constants import UNSAFE_INLINE
+from csp.decorators import csp_update
+from django.utils.decorators import method_decorator
+from drf_spectacular.views import SpectacularSwaggerSplitView
+
+
+@method_decorator(csp_update({"style-src": [UNSAFE_INLINE]}), name="dispatch")  # Swagger UI writes style attributes
+class Docs(SpectacularSwaggerSplitView):
+    """The REST API to read and try. Its script comes from a path of its own: no script is inline."""

@@ -1,0 +1,146 @@
+"""Refusals as HTTP: RFC 9457 problem+json with a sentence a person can act on. The only place that knows both."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from fleet.selectors import BadSelector
+from people.rights import NotAllowed
+from rollouts.gates.options import BadGate
+from rollouts.lifecycle import IllegalMove, LostRace
+
+CONTENT_TYPE = "application/problem+json"
+TYPE = "urn:quarterdeck:problem:"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    status: int
+    slug: str
+    title: str
+
+
+# The nearest base class counts, so that a new refusal of a kind we know needs no line here.
+REFUSALS: dict[type[Exception], Meaning] = {
+    NotAllowed: Meaning(403, "not-allowed", "You may not do this"),
+    IllegalMove: Meaning(409, "illegal-move", "Not possible in this state"),
+    LostRace: Meaning(409, "lost-race", "Somebody else was first"),
+    BadGate: Meaning(400, "bad-gate", "A gate cannot be read"),
+    BadSelector: Meaning(400, "bad-selector", "A selector cannot be read"),
+}
+
+
+def translate(error: Exception, context: dict[str, Any]) -> Response | None:
+    """None for what is neither a refusal nor a bad request: a bug, which crashes the request and is logged once."""
+    request = context["request"]
+    if meaning := meaning_of(error):
+        return _response(problem(meaning, clean(error), request, **_more(error)))
+    if (response := exception_handler(error, context)) is None:
+        return None
+    meaning = Meaning(response.status_code, _slug(response.status_code), HTTPStatus(response.status_code).phrase)
+    errors = list(_flat(response.data)) if isinstance(error, exceptions.ValidationError) else []
+    more = {"errors": errors} if errors else {}
+    sentence = _sentence(error, errors, context)
+    return _response(problem(meaning, sentence, request, **more), headers=_headers_of(response))
+
+
+def meaning_of(error: Exception) -> Meaning | None:
+    return next((REFUSALS[kind] for kind in type(error).__mro__ if kind in REFUSALS), None)
+
+
+def problem(meaning: Meaning, sentence: str, request: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "type": TYPE + meaning.slug,
+        "title": meaning.title,
+        "status": meaning.status,
+        "detail": sentence,
+        "instance": request.path,
+        "request_id": getattr(request, "request_id", ""),
+        **more,
+    }
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400: what is wrong before any view is asked, as a Host that is not ours."""
+    if not request.path.startswith("/api/"):
+        return defaults.bad_request(request, exception)
+    meaning = Meaning(400, "bad-request", "Bad Request")
+    sentence = "The request cannot be read. Is the Host one of QUARTERDECK_ALLOWED_HOSTS?"
+    return JsonResponse(problem(meaning, sentence, request), status=400, content_type=CONTENT_TYPE)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500: the stack is in the log, under the request's id."""
+    if not request.path.startswith("/api/"):
+        return defaults.server_error(request)
+    meaning = Meaning(500, "bug", "Internal Server Error")
+    sentence = "This is a bug in Quarterdeck, not in your request. Its log has the details under this request_id."
+    return JsonResponse(problem(meaning, sentence, request), status=500, content_type=CONTENT_TYPE)
+
+
+def clean(error: object) -> str:
+    """Its sentence, without what UTF-8 cannot carry: a caller's own rubbish must not break the answer about it."""
+    return str(error).encode("utf-8", "replace").decode()
+
+
+def _more(error: Exception) -> dict[str, Any]:
+    """What a refusal knows besides its sentence: the fields that are wrong, what stands in the way."""
+    more: dict[str, Any] = {}
+    if problems := getattr(error, "problems", None):
+        more["errors"] = [{"field": clean(p["field"]), "sentence": clean(p["sentence"])} for p in problems]
+    if blockers := getattr(error, "blockers", None):
+        more["blockers"] = [{"code": b.code, "sentence": b.sentence, "fix": b.fix} for b in blockers]
+    return more
+
+
+def _sentence(error: Exception, errors: list[dict[str, str]], context: dict[str, Any]) -> str:
+    if errors:
+        return " ".join(f"{e['field']}: {e['sentence']}" if e["field"] else e["sentence"] for e in errors[:3])
+    match error:
+        case exceptions.NotAuthenticated():
+            return "Sign in first: send “Authorization: Bearer TOKEN”, or the session cookie of POST /api/v1/session."
+        case exceptions.MethodNotAllowed():
+            return f"{context['request'].method} does not work here. Use {', '.join(context['view'].allowed_methods)}."
+        case exceptions.UnsupportedMediaType():
+            return "Send the body as JSON, with “Content-Type: application/json”."
+        case exceptions.NotAcceptable():
+            return "This is served as application/json only. Leave out “Accept”, or include that."
+        case exceptions.Throttled():
+            return f"Too many tries. Try again in {round(getattr(error, 'wait', None) or 60)} s."
+        case exceptions.APIException() if not isinstance(error, exceptions.NotFound):
+            return clean(error.detail)
+    return "There is nothing here, or nothing that you may see."
+
+
+def _flat(found: Any, field: str = "") -> Iterator[dict[str, str]]:
+    """DRF's nested errors as rows: {"field": "stages.0.name", "sentence": "…"}."""
+    if isinstance(found, dict):
+        for key, inner in found.items():
+            name = "" if key == "non_field_errors" else clean(key)
+            yield from _flat(inner, ".".join(part for part in (field, name) if part))
+    elif isinstance(found, list):
+        for index, inner in enumerate(found):
+            # A list of sentences is about the field itself; a list of dicts about its items, of which some are fine.
+            is_item = isinstance(inner, dict)
+            yield from _flat(inner, f"{field}.{index}" if is_item else field)
+    else:
+        yield {"field": field, "sentence": clean(found)}
+
+
+def _headers_of(response: Response) -> dict[str, str]:
+    return {name: response[name] for name in ("WWW-Authenticate", "Retry-After") if name in response}
+
+
+def _response(content: dict[str, Any], *, headers: dict[str, str] | None = None) -> Response:
+    return Response(content, status=content["status"], headers=headers, content_type=CONTENT_TYPE)
+
+
+def _slug(status: int) -> str:
+    return HTTPStatus(status).phrase.lower().replace(" ", "-")

@@ -1,0 +1,20 @@
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+EVERYWHERE = {"limit", "offset", "format"}
+
+
+class StrictFilters(DjangoFilterBackend):
+    """Refuses a filter that does not exist: one misspelt and ignored would answer with the whole fleet."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet, view: Any) -> QuerySet:
+        shape = self.get_filterset_class(view, queryset)
+        known = set(shape.base_filters) if shape else set()
+        if unknown := sorted(set(request.query_params) - known - EVERYWHERE):
+            there_are = f"There are: {', '.join(sorted(known))}." if known else "This list has none."
+            raise ValidationError(dict.fromkeys(unknown, f"There is no such filter. {there_are}"))
+        return super().filter_queryset(request, queryset, view)

@@ -1,0 +1,83 @@
+"""What the schema says of every endpoint without being told: who gets in, and how each refusal looks."""
+
+from typing import Any, Literal
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import build_bearer_security_scheme_object
+from rest_framework import serializers
+from rest_framework.permissions import AllowAny
+
+from config.errors import CONTENT_TYPE
+
+Direction = Literal["request", "response"]
+
+
+class Wrong(serializers.Serializer):
+    field = serializers.CharField(help_text="Path of the field, as `stages.0.name`; blank: the whole request.")
+    sentence = serializers.CharField()
+
+
+class Blocker(serializers.Serializer):
+    code = serializers.CharField()
+    sentence = serializers.CharField()
+    fix = serializers.CharField(help_text="What to do about it.")
+
+
+class Problem(serializers.Serializer):
+    """RFC 9457. `detail` is for a person; `type` is for a program."""
+
+    type = serializers.CharField(help_text="As `urn:quarterdeck:problem:lost-race`.")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    instance = serializers.CharField(help_text="The path that was asked.")
+    request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
+    errors = Wrong(many=True, required=False)  # type: ignore[assignment]
+    blockers = Blocker(many=True, required=False)
+
+
+class Schema(AutoSchema):
+    def get_tags(self) -> list[str]:
+        return [self.path.removeprefix("/api/v1/").split("/")[0]]
+
+    def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
+        bodies = super()._get_response_bodies(direction)
+        for code, meaning in self._refusals():
+            body = self._get_response_for_code(Problem, code, [CONTENT_TYPE], direction)
+            bodies.setdefault(code, {**body, "description": meaning})
+        return bodies
+
+    def _refusals(self) -> list[tuple[str, str]]:
+        found = [("400", "The request cannot be read; `errors` says where."), ("406", "Only JSON is served.")]
+        is_public = any(isinstance(permission, AllowAny) for permission in self.view.get_permissions())
+        if not is_public:
+            found.append(("401", "Sign in first."))
+        if "{" in self.path:
+            found.append(("404", "It does not exist, or the caller may not see it."))
+        if self.method in {"POST", "PUT", "PATCH", "DELETE"}:
+            found += [
+                ("403", "The caller may see it, but not do this; `detail` names the missing role and scope."),
+                ("409", "Not in this state, or somebody else was first."),
+                ("413", "The body is too large."),
+                ("415", "Send JSON."),
+                ("429", "Too many tries; see `Retry-After`."),
+            ]
+        return [*found, ("default", "Anything else that can go wrong.")]
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    target_class = "people.api.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        return build_bearer_security_scheme_object(header_name="Authorization", token_prefix="Bearer")  # noqa: S106
+
+
+class SessionScheme(OpenApiAuthenticationExtension):
+    target_class = "people.api.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        said = "The cookie of POST /api/v1/session. Writes also need the csrftoken cookie's value as X-CSRFToken."
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": said}

@@ -1,0 +1,37 @@
+from django.utils import timezone
+from rest_framework import serializers
+
+from fleet.api.shapes import Ref
+from fleet.models import DriverObject
+from fleet.queries import DriverObjectSeen, see_driver_objects
+from people.api.edges import Listing, SeenSerializer
+
+
+class DriverObjectShape(SeenSerializer):
+    row = "driver_object"
+    cluster = Ref()
+    version = serializers.SerializerMethodField(help_text="Null: the operator's own default.")
+    nodes = serializers.IntegerField(source="seen.nodes", allow_null=True, help_text="GPU nodes it moves.")
+
+    class Meta:
+        model = DriverObject
+        fields = (
+            "id", "cluster", "kind", "name", "version", "repository", "image", "use_precompiled", "node_selector",
+            "upgrade_policy", "state", "message", "operator_version", "owned_by", "nodes", "changed_at",
+        )  # fmt: skip
+
+    def get_version(self, driver_object: DriverObject) -> str | None:
+        return driver_object.version or None
+
+
+class DriverObjectList(Listing):
+    """What a plan can be drafted for."""
+
+    serializer_class = DriverObjectShape
+    queryset = DriverObject.objects.none()
+
+    def get_queryset(self):
+        return DriverObject.objects.visible_to(self.user).select_related("cluster")
+
+    def see(self, rows) -> list[DriverObjectSeen]:
+        return see_driver_objects(rows, now=timezone.now())

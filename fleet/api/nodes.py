@@ -1,0 +1,134 @@
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from fleet.api.filters import NodeFilters
+from fleet.api.gpus import GpuShape
+from fleet.api.pods import PodShape
+from fleet.api.shapes import FreshnessShape, Ref
+from fleet.models import Node, NodeEvent
+from fleet.node_state import NodeState, node_state
+from fleet.queries import NodeSeen, for_rows, see_nodes, tell_story, timeline
+from people.api.edges import Edge, Listing, SeenSerializer
+
+STATES = [state.name.lower().replace("_", "-") for state in NodeState]
+
+ROW = (
+    "id", "cluster", "pools", "name", "uid", "state", "is_ready", "ready_since", "not_ready_because",
+    "is_unschedulable", "kernel", "os_image", "container_runtime", "kubelet_version", "zone", "instance_type",
+    "is_gpu_node", "gpu_product", "gpu_memory_mib", "gpu_capacity", "gpu_allocatable", "gpu_expected",
+    "gpu_allocated", "gpus_missing", "driver_version", "driver_unknown_since", "upgrade_state", "is_held", "held_by",
+    "driver_owner", "created_at", "changed_at", "seen_at", "freshness",
+)  # fmt: skip
+
+
+class NodeRow(SeenSerializer):
+    row = "node"
+    cluster = Ref()
+    pools = Ref(many=True)
+    state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
+    gpu_allocated = serializers.IntegerField(source="seen.gpu_allocated", allow_null=True)
+    gpus_missing = serializers.IntegerField(help_text="There once, and not allocatable now.")
+    driver_version = serializers.SerializerMethodField(help_text="As it last said. Null: it never did.")
+    seen_at = serializers.DateTimeField(source="seen.nodes_freshness.heard_at", allow_null=True)
+    freshness = serializers.CharField(source="seen.nodes_freshness.state", help_text="See a cluster's `freshness`.")
+
+    class Meta:
+        model = Node
+        fields: tuple[str, ...] = ROW
+
+    def get_driver_version(self, node: Node) -> str | None:
+        return node.driver_version or None
+
+    def get_state(self, node: Node) -> str:
+        state = node_state(
+            is_ready=node.is_ready,
+            is_unschedulable=node.is_unschedulable,
+            upgrade_state=node.upgrade_state,
+            is_held=node.is_held,
+            gpus_missing=node.gpus_missing,
+        )
+        return STATES[state]
+
+
+class OperandShape(serializers.Serializer):
+    operand = serializers.CharField()
+    title = serializers.CharField()
+    is_ready = serializers.BooleanField()
+    is_current = serializers.BooleanField(allow_null=True, help_text="Of the newest template. Null: not known.")
+    ready_since = serializers.DateTimeField(allow_null=True)
+    restarts = serializers.IntegerField(allow_null=True)
+    pod = serializers.CharField(help_text="namespace/name; blank: none.")
+    image = serializers.CharField()
+    because = serializers.CharField(help_text="Why it is not ready; blank: it is.")
+
+
+class DriverShape(serializers.Serializer):
+    """What each source says of the driver's version."""
+
+    running = serializers.CharField(help_text="As the node last said; blank: it never did.")
+    running_unknown_since = serializers.DateTimeField(allow_null=True)
+    pod_image = serializers.CharField(help_text="The driver pod's tag; blank: no pod.")
+    desired = serializers.CharField(help_text="Blank: the operator's own default, or not known.")
+    desired_by = serializers.CharField()
+    disagreement = serializers.CharField(help_text="In a sentence; blank: those that speak agree.")
+
+
+class Taint(serializers.Serializer):
+    key = serializers.CharField()
+    value = serializers.CharField(allow_blank=True, required=False)
+    effect = serializers.CharField()
+
+
+class NodeShape(NodeRow):
+    labels = serializers.DictField(child=serializers.CharField())
+    annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
+    taints = Taint(many=True)
+    operands = OperandShape(source="seen.operands", many=True)
+    driver = DriverShape(source="seen.driver")
+    gpus = GpuShape(source="seen.gpus", many=True)
+    pods = PodShape(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
+    pods_freshness = FreshnessShape(source="seen.pods_freshness")
+    events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
+
+    class Meta(NodeRow.Meta):
+        fields = (
+            *ROW, "labels", "annotations", "taints", "operands", "driver", "gpus", "pods", "pods_freshness", "events",
+        )  # fmt: skip
+
+
+class EventShape(serializers.ModelSerializer):
+    class Meta:
+        model = NodeEvent
+        fields = ("id", "at", "kind", "sentence", "detail")
+
+
+class NodeList(Listing):
+    serializer_class = NodeRow
+    filterset_class = NodeFilters
+    queryset = Node.objects.none()
+
+    def get_queryset(self):
+        return for_rows(Node.objects.visible_to(self.user))
+
+    def see(self, rows) -> list[NodeSeen]:
+        return see_nodes(rows, now=timezone.now())
+
+
+class NodeDetail(Edge):
+    @extend_schema(responses=NodeShape)
+    def get(self, request, node_id: int) -> Response:
+        visible = Node.objects.visible_to(self.user).select_related("cluster").prefetch_related("pools")
+        story = tell_story(self.load(visible, node_id), now=timezone.now())
+        return Response(NodeShape(story, context={"request": request}).data)
+
+
+class NodeEventList(Listing):
+    """What was seen to change on the node, and what we did to it. The newest first."""
+
+    serializer_class = EventShape
+    queryset = NodeEvent.objects.none()
+
+    def get_queryset(self):
+        return timeline(self.load(Node.objects.visible_to(self.user), self.kwargs["node_id"]))

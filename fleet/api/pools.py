@@ -1,0 +1,132 @@
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from fleet.api.filters import PoolFilters
+from fleet.api.shapes import FreshnessShape, Ref, TallyShape
+from fleet.models import Cluster, Pool
+from fleet.models.pool import validate_selector
+from fleet.pools import change_pool, create_pool, delete_pool
+from fleet.queries import PoolSeen, matching, see_pools
+from people.api.edges import Edge, Listing, SeenSerializer
+from people.rights import Deed, require
+
+
+class PoolShape(SeenSerializer):
+    row = "pool"
+    cluster = Ref()
+    counts = TallyShape(source="seen.tally")
+    nodes_freshness = FreshnessShape(source="seen.nodes_freshness")
+
+    class Meta:
+        model = Pool
+        fields = (
+            "id", "cluster", "name", "selector", "environment", "workload_class", "max_unavailable",
+            "price_per_gpu_hour", "counts", "nodes_freshness",
+        )  # fmt: skip
+
+
+class PoolChange(serializers.ModelSerializer):
+    selector = serializers.CharField(max_length=1000, help_text="As kubectl's --selector.")
+    price_per_gpu_hour = serializers.DecimalField(
+        max_digits=10, decimal_places=4, min_value=0, allow_null=True, required=False, help_text="Null: not known."
+    )
+    max_unavailable = serializers.IntegerField(min_value=1, max_value=100_000, required=False)
+
+    class Meta:
+        model = Pool
+        fields: tuple[str, ...] = (
+            "name", "selector", "environment", "workload_class", "max_unavailable", "price_per_gpu_hour",
+        )  # fmt: skip
+
+    def validate_selector(self, text: str) -> str:
+        try:
+            validate_selector(text)
+        except ValidationError as error:
+            raise serializers.ValidationError(error.messages) from error
+        return text
+
+
+class PoolRequest(PoolChange):
+    cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
+
+    class Meta(PoolChange.Meta):
+        fields = ("cluster", *PoolChange.Meta.fields)
+
+
+class PreviewRequest(serializers.Serializer):
+    cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
+    selector = PoolChange().fields["selector"]
+
+
+class PoolPreview(serializers.Serializer):
+    """The nodes that a pool with this selector would have now."""
+
+    count = serializers.IntegerField()
+    nodes = Ref(many=True)
+
+
+class PoolList(Listing):
+    serializer_class = PoolShape
+    filterset_class = PoolFilters
+    queryset = Pool.objects.none()
+
+    def get_queryset(self):
+        return Pool.objects.visible_to(self.user).select_related("cluster")
+
+    def see(self, rows) -> list[PoolSeen]:
+        return see_pools(rows, user=self.user, now=timezone.now())
+
+    @extend_schema(request=PoolRequest, responses={201: PoolShape})
+    def post(self, request) -> Response:
+        asked = self.read(PoolRequest)
+        cluster = self.load(Cluster.objects.visible_to(self.user), asked.pop("cluster"))
+        administer(self.user, cluster)
+        pool = create_pool(cluster=cluster, actor=self.user, now=timezone.now(), **asked)
+        return Response(shown(pool, self.user), status=201)
+
+
+class PoolDetail(Edge):
+    @extend_schema(responses=PoolShape)
+    def get(self, request, pool_id: int) -> Response:
+        return Response(shown(self.pool(pool_id), self.user))
+
+    @extend_schema(request=PoolChange(partial=True), responses=PoolShape)
+    def patch(self, request, pool_id: int) -> Response:
+        pool = self.pool(pool_id)
+        administer(self.user, pool.cluster)
+        asked = self.read(PoolChange, partial=True)
+        return Response(shown(change_pool(pool, actor=self.user, now=timezone.now(), **asked), self.user))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request, pool_id: int) -> Response:
+        pool = self.pool(pool_id)
+        administer(self.user, pool.cluster)
+        delete_pool(pool, actor=self.user, now=timezone.now())
+        return Response(status=204)
+
+    def pool(self, pool_id: int) -> Pool:
+        return self.load(Pool.objects.visible_to(self.user).select_related("cluster"), pool_id)
+
+
+class PoolPreviews(Edge):
+    """Look before making or changing a pool. Changes nothing."""
+
+    @extend_schema(request=PreviewRequest, responses=PoolPreview)
+    def post(self, request) -> Response:
+        asked = self.read(PreviewRequest)
+        cluster = self.load(Cluster.objects.visible_to(self.user), asked["cluster"])
+        administer(self.user, cluster)
+        nodes = matching(cluster, asked["selector"])
+        return Response(PoolPreview({"count": len(nodes), "nodes": nodes}).data)
+
+
+def administer(user, cluster: Cluster) -> None:
+    require(user, Deed.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+
+
+def shown(pool: Pool, user) -> dict:
+    (seen,) = see_pools([pool], user=user, now=timezone.now())
+    return PoolShape(seen).data

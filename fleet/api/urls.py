@@ -1,0 +1,22 @@
+from django.urls import path
+
+from fleet.api.clusters import ClusterDetail, ClusterList
+from fleet.api.driver_objects import DriverObjectList
+from fleet.api.gpus import GpuList
+from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
+from fleet.api.pods import PodList
+from fleet.api.pools import PoolDetail, PoolList, PoolPreviews
+
+urlpatterns = [
+    path("clusters", ClusterList.as_view()),
+    path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
+    path("driver-objects", DriverObjectList.as_view()),
+    path("gpus", GpuList.as_view()),
+    path("nodes", NodeList.as_view()),
+    path("nodes/<int:node_id>", NodeDetail.as_view()),
+    path("nodes/<int:node_id>/events", NodeEventList.as_view(), name="node-events"),
+    path("pods", PodList.as_view()),
+    path("pools", PoolList.as_view()),
+    path("pools/<int:pool_id>", PoolDetail.as_view()),
+    path("pool-previews", PoolPreviews.as_view()),
+]

@@ -1,0 +1,98 @@
+"""How old a picture is, and whether it is the cluster's at all: what pages and answers say of a bookmark."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from fleet.models import Bookmark, BookmarkState
+
+NODES = "nodes"
+PODS = "pods"
+NAMES: Mapping[str, str] = {
+    NODES: "Nodes",
+    PODS: "Pods",
+    "daemonsets.apps": "DaemonSets",
+    "controllerrevisions.apps": "ControllerRevisions",
+    "nvidiadrivers.nvidia.com": "NVIDIADrivers",
+    "clusterpolicies.nvidia.com": "ClusterPolicies",
+}
+
+
+class Freshness(StrEnum):
+    LIVE = "live"  # a whole list was written, and something was heard lately
+    LOADING = "loading"  # the first list is not complete
+    STALE = "stale"  # the rows were the cluster's when it was last heard; they may not be now
+    FORBIDDEN = "forbidden"  # our rights do not reach this kind
+    ABSENT = "absent"  # the cluster does not serve this kind
+    NEVER = "never"  # nothing was ever heard
+
+
+@dataclass(frozen=True)
+class KindFreshness:
+    kind: str
+    state: Freshness
+    heard_at: datetime | None  # None: never
+    age_s: float | None
+    sentence: str
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the rows ever were the cluster's: else there is nothing to count, which is not zero."""
+        return self.state in {Freshness.LIVE, Freshness.STALE}
+
+
+def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
+    state = _state_of(bookmark, now=now)
+    heard_at = bookmark.heard_at
+    age_s = max(0.0, (now - heard_at).total_seconds()) if heard_at else None
+    return KindFreshness(bookmark.kind, state, heard_at, age_s, _sentence(bookmark, state))
+
+
+def never_heard(kind: str) -> KindFreshness:
+    sentence = f"{name_of(kind)} have never been seen: no worker has watched this cluster yet."
+    return KindFreshness(kind, Freshness.NEVER, None, None, sentence)
+
+
+def by_kind(bookmarks: Iterable[Bookmark], *, now: datetime) -> dict[str, KindFreshness]:
+    """Nodes and pods are always in it: a page must be able to say that they have never been seen."""
+    found = {bookmark.kind: freshness_of(bookmark, now=now) for bookmark in bookmarks}
+    return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | found
+
+
+def name_of(kind: str) -> str:
+    return NAMES.get(kind, kind)
+
+
+def _state_of(bookmark: Bookmark, *, now: datetime) -> Freshness:
+    if bookmark.state == BookmarkState.FORBIDDEN:
+        return Freshness.FORBIDDEN
+    if bookmark.state == BookmarkState.ABSENT:
+        return Freshness.ABSENT
+    if bookmark.is_fresh(now=now):
+        return Freshness.LIVE
+    if bookmark.listed_at is not None:
+        return Freshness.STALE
+    return Freshness.LOADING if bookmark.state == BookmarkState.LISTING else Freshness.NEVER
+
+
+def _sentence(bookmark: Bookmark, state: Freshness) -> str:
+    name = name_of(bookmark.kind)
+    because = f" {bookmark.message}" if bookmark.message else ""
+    match state:
+        case Freshness.LIVE:
+            return f"{name} are live."
+        case Freshness.LOADING:
+            return f"{name} are being listed for the first time."
+        case Freshness.STALE:
+            return f"{name} have not been seen since {_clock(bookmark.heard_at)}.{because}"
+        case Freshness.FORBIDDEN:
+            return f"{name} may not be read here.{because}"
+        case Freshness.ABSENT:
+            return f"{name} do not exist in this cluster.{because}"
+        case Freshness.NEVER:
+            return f"{name} have never been seen.{because}"
+
+
+def _clock(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "the beginning"

@@ -1,0 +1,71 @@
+"""Making, changing and deleting pools. Each is a decision, and is kept as one."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+
+from fleet.models import Cluster, Pool
+from fleet.queries import matching
+from people.models import AuditEntry, RoleBinding, User
+from people.models.role_binding import Scope
+
+
+class PoolTaken(Exception):
+    """The cluster has a pool of that name."""
+
+
+class PoolInUse(Exception):
+    """A plan names the pool, and its story must stay readable."""
+
+
+def create_pool(*, cluster: Cluster, actor: User, now: datetime, **fields: Any) -> Pool:
+    """:raises PoolTaken: when its name is another pool's"""
+    with transaction.atomic():
+        pool = _write(Pool(cluster=cluster), fields)
+        _record(pool, "pool.create", actor=actor, now=now, evidence=fields)
+    return pool
+
+
+def change_pool(pool: Pool, *, actor: User, now: datetime, **fields: Any) -> Pool:
+    """:raises PoolTaken: when its new name is another pool's"""
+    with transaction.atomic():
+        pool = Pool.objects.select_for_update().get(pk=pool.pk)
+        before = {name: getattr(pool, name) for name in fields}
+        pool = _write(pool, fields)
+        _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
+    return pool
+
+
+def delete_pool(pool: Pool, *, actor: User, now: datetime) -> None:
+    """Also ends the roles that were given on it.
+
+    :raises PoolInUse: when a plan names it
+    """
+    with transaction.atomic():
+        pool = Pool.objects.select_for_update().get(pk=pool.pk)
+        _record(pool, "pool.delete", actor=actor, now=now, evidence={"name": pool.name, "selector": pool.selector})
+        RoleBinding.objects.filter(scope=Scope.POOL, scope_id=pool.pk).delete()
+        try:
+            pool.delete()
+        except ProtectedError as error:
+            raise PoolInUse(f"A stage of a plan names pool {pool.name}. A pool with a history stays.") from error
+
+
+def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
+    """With its nodes at once: the observer keeps them, but a page must not wait for it."""
+    for name, value in fields.items():
+        setattr(pool, name, value)
+    try:
+        with transaction.atomic():
+            pool.save()
+    except IntegrityError as error:
+        raise PoolTaken(f"Cluster {pool.cluster.name} already has a pool {pool.name}.") from error
+    if "selector" in fields:
+        pool.nodes.set(matching(pool.cluster, pool.selector))
+    return pool
+
+
+def _record(pool: Pool, verb: str, *, actor: User, now: datetime, evidence: dict[str, Any]) -> None:
+    AuditEntry.record(f"pool:{pool.pk}", verb=verb, actor=actor.username, evidence=evidence, now=now)

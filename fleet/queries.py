@@ -1,0 +1,165 @@
+"""Reads over several models, for pages and REST alike. Each costs a fixed number of queries."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, QuerySet
+
+from fleet import selectors
+from fleet.freshness import NODES, PODS, KindFreshness, by_kind
+from fleet.models import Bookmark, Cluster, DriverObject, Gpu, Node, NodeEvent, Operand, OperandRevision, Pod, Pool
+from fleet.stack import DriverVersions, OperandOnNode, driver_versions, operands_on
+from fleet.tally import NOTHING, Tally, tallies
+from people.rights import Deed, reach
+
+Freshnesses = Mapping[str, KindFreshness]
+
+
+@dataclass(frozen=True)
+class ClusterSeen:
+    cluster: Cluster
+    freshness: Freshnesses  # by kind; nodes and pods are always in it
+    tally: Tally
+    kubeconfig: str | None  # a path on the workers, and
+    context: str | None  # only for those who administer the cluster
+
+    @property
+    def kinds(self) -> list[KindFreshness]:
+        return list(self.freshness.values())
+
+
+@dataclass(frozen=True)
+class PoolSeen:
+    pool: Pool
+    nodes_freshness: KindFreshness
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class NodeSeen:
+    node: Node
+    nodes_freshness: KindFreshness
+    pods_freshness: KindFreshness
+
+    @property
+    def gpu_allocated(self) -> int | None:
+        """None: pods were never seen, so that nobody knows what they took."""
+        return self.node.gpu_allocated if self.pods_freshness.is_known else None
+
+
+@dataclass(frozen=True)
+class DriverObjectSeen:
+    driver_object: DriverObject
+    nodes: int | None  # GPU nodes it moves; None: nodes were never seen
+
+
+@dataclass(frozen=True)
+class NodeStory(NodeSeen):
+    """Everything about one node."""
+
+    operands: Sequence[OperandOnNode]
+    driver: DriverVersions
+    gpus: Sequence[Gpu]
+    pods: Sequence[Pod] | None  # None: pods were never seen
+
+
+def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterSeen]:
+    """Five queries. Counts only the nodes that the user may see."""
+    administers = reach(user, Deed.ADMINISTER)
+    freshness = freshness_by_cluster([cluster.pk for cluster in clusters], now=now)
+    counted = tallies(Node.objects.visible_to(user).filter(cluster__in=clusters), by="cluster")
+    return [
+        ClusterSeen(
+            cluster=cluster,
+            freshness=freshness[cluster.pk],
+            tally=known(counted.get(cluster.pk, NOTHING), freshness[cluster.pk]),
+            kubeconfig=cluster.kubeconfig if administers.covers_cluster(cluster.pk) else None,
+            context=cluster.context if administers.covers_cluster(cluster.pk) else None,
+        )
+        for cluster in clusters
+    ]
+
+
+def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolSeen]:
+    freshness = freshness_by_cluster({pool.cluster_id for pool in pools}, now=now)
+    counted = tallies(Node.objects.visible_to(user).filter(pools__in=pools), by="pools")
+    return [
+        PoolSeen(pool, kinds[NODES], known(counted.get(pool.pk, NOTHING), kinds))
+        for pool in pools
+        for kinds in (freshness[pool.cluster_id],)
+    ]
+
+
+def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeSeen]:
+    """One query. Load them with `for_rows`, or each row costs two more."""
+    freshness = freshness_by_cluster({node.cluster_id for node in nodes}, now=now)
+    return [NodeSeen(node, kinds[NODES], kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id],)]
+
+
+def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
+    """With what a row of a list shows, and without what only the page of one node does."""
+    return nodes.select_related("cluster").prefetch_related("pools").defer("labels", "annotations", "taints")
+
+
+def tell_story(node: Node, *, now: datetime) -> NodeStory:
+    """Six queries."""
+    (seen,) = see_nodes([node], now=now)
+    operands = list(Operand.objects.filter(cluster=node.cluster_id))
+    revisions = OperandRevision.objects.filter(cluster=node.cluster_id, owner_uid__in=[each.uid for each in operands])
+    driver_objects = list(DriverObject.objects.filter(cluster=node.cluster_id))
+    pods = list(node.pods.select_related("cluster"))
+    return NodeStory(
+        node=node,
+        nodes_freshness=seen.nodes_freshness,
+        pods_freshness=seen.pods_freshness,
+        operands=operands_on(node, operands, pods, revisions),
+        driver=driver_versions(node, driver_objects, pods),
+        gpus=list(node.gpus.all()),
+        pods=pods if seen.pods_freshness.is_known else None,
+    )
+
+
+def timeline(node: Node) -> QuerySet[NodeEvent]:
+    """The newest first. By the node's UID: a node that left and came back under its name is another one."""
+    return NodeEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid)
+
+
+def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime) -> list[DriverObjectSeen]:
+    """Two queries. An NVIDIADriver has the nodes that the operator says it owns; a ClusterPolicy those nobody does."""
+    clusters = {each.cluster_id for each in driver_objects}
+    freshness = freshness_by_cluster(clusters, now=now)
+    owned = Node.objects.with_gpus().filter(cluster__in=clusters).order_by()
+    rows = owned.values_list("cluster", "driver_owner").annotate(number=Count("pk"))
+    numbers = {(cluster, owner): number for cluster, owner, number in rows}
+    return [DriverObjectSeen(each, _nodes_of(each, numbers, freshness[each.cluster_id])) for each in driver_objects]
+
+
+def _nodes_of(each: DriverObject, numbers: Mapping[tuple[int, str], int], kinds: Freshnesses) -> int | None:
+    if not kinds[NODES].is_known:
+        return None
+    if each.kind == "ClusterPolicy" and each.uses_driver_crd:
+        return 0
+    return numbers.get((each.cluster_id, each.name if each.kind == "NVIDIADriver" else ""), 0)
+
+
+def matching(cluster: Cluster, selector: str) -> list[Node]:
+    """The nodes of a cluster that a pool with this selector would have.
+
+    :raises BadSelector: naming the part that cannot be read
+    """
+    wanted = selectors.parse(selector)
+    nodes = Node.objects.filter(cluster=cluster).only("pk", "name", "labels", "cluster_id")
+    return [node for node in nodes if wanted.matches(node.labels)]
+
+
+def freshness_by_cluster(cluster_ids: Iterable[int], *, now: datetime) -> dict[int, dict[str, KindFreshness]]:
+    found: dict[int, list[Bookmark]] = defaultdict(list)
+    for bookmark in Bookmark.objects.filter(cluster__in=set(cluster_ids)):
+        found[bookmark.cluster_id].append(bookmark)
+    return {cluster_id: by_kind(found[cluster_id], now=now) for cluster_id in cluster_ids}
+
+
+def known(tally: Tally, kinds: Freshnesses) -> Tally:
+    return tally.as_known(nodes=kinds[NODES].is_known, pods=kinds[PODS].is_known)

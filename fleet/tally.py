@@ -1,0 +1,87 @@
+"""Counts over nodes. None where nobody knows: a cluster that was never listed does not have zero nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Coalesce, Greatest
+
+GPUS_MISSING = Greatest(
+    Coalesce(F("gpu_expected"), Value(0)) - Coalesce(F("gpu_allocatable"), Value(0)), Value(0)
+)  # as Node.gpus_missing
+
+
+@dataclass(frozen=True)
+class VersionCount:
+    version: str  # blank: no node has said
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Of GPU nodes, but for `nodes`, which counts all."""
+
+    nodes: int | None = 0
+    gpu_nodes: int | None = 0
+    ready: int | None = 0
+    not_ready: int | None = 0
+    readiness_unknown: int | None = 0  # the kubelet stopped reporting
+    unschedulable: int | None = 0
+    held: int | None = 0
+    gpus_expected: int | None = 0
+    gpus_allocatable: int | None = 0
+    gpus_allocated: int | None = 0  # None also where pods cannot be read
+    gpus_missing: int | None = 0
+    driver_versions: tuple[VersionCount, ...] = ()
+
+    def as_known(self, *, nodes: bool, pods: bool) -> "Tally":
+        """Without the numbers that rest on what was never seen."""
+        if not nodes:
+            return UNKNOWN
+        return self if pods else replace(self, gpus_allocated=None)
+
+
+UNKNOWN = Tally(*[None] * 11)  # type: ignore[arg-type]
+NOTHING = Tally()
+
+
+def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
+    """By cluster or pool key (`by` = "cluster" or "pools"). Two queries, whatever the size."""
+    gpu = Q(is_gpu_node=True)
+    counted = (
+        nodes.order_by()
+        .values(by)
+        .annotate(
+            nodes=Count("pk"),
+            gpu_nodes=Count("pk", filter=gpu),
+            ready=Count("pk", filter=gpu & Q(is_ready=True)),
+            not_ready=Count("pk", filter=gpu & Q(is_ready=False)),
+            readiness_unknown=Count("pk", filter=gpu & Q(is_ready=None)),
+            unschedulable=Count("pk", filter=gpu & Q(is_unschedulable=True)),
+            held=Count("pk", filter=gpu & Q(is_held=True)),
+            gpus_expected=Coalesce(Sum("gpu_expected"), 0),
+            gpus_allocatable=Coalesce(Sum("gpu_allocatable"), 0),
+            gpus_allocated=Coalesce(Sum("gpu_allocated"), 0),
+            gpus_missing=Coalesce(Sum(GPUS_MISSING), 0),
+        )
+    )
+    versions = _versions(nodes.filter(gpu), by=by)
+    return {row[by]: _tally(row, by, versions) for row in counted if row[by] is not None}
+
+
+def _tally(row: Mapping[str, Any], by: str, versions: Mapping[int, list[VersionCount]]) -> Tally:
+    numbers = {name: number for name, number in row.items() if name != by}
+    return Tally(**numbers, driver_versions=tuple(versions.get(row[by], ())))
+
+
+def _versions(nodes: QuerySet, *, by: str) -> dict[int, list[VersionCount]]:
+    """The most common first. A version whose label is gone counts as unknown, however well it is remembered."""
+    said = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
+    rows = (
+        nodes.order_by().annotate(said=said).values(by, "said").annotate(number=Count("pk")).order_by("-number", "said")
+    )
+    found: dict[int, list[VersionCount]] = {}
+    for row in rows:
+        found.setdefault(row[by], []).append(VersionCount(row["said"], row["number"]))
+    return found

@@ -1,0 +1,55 @@
+"""What every REST view is made of: read what was asked, load what may be seen, answer with a page."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar, cast
+
+from django.db.models import Model, QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework import generics, serializers
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from people.models import User
+
+Row = TypeVar("Row", bound=Model)
+
+
+class Edge(APIView):
+    """A view that calls one thing."""
+
+    @property
+    def user(self) -> User:
+        return cast("User", self.request.user)
+
+    def read(self, shape: type[serializers.Serializer], **given: Any) -> dict[str, Any]:
+        """The body, checked."""
+        asked = shape(data=self.request.data, **given)
+        asked.is_valid(raise_exception=True)
+        return cast("dict[str, Any]", asked.validated_data)
+
+    def load(self, visible: QuerySet[Row], pk: int) -> Row:
+        """404 for what is not there and for what the caller may not see: they look the same."""
+        return get_object_or_404(visible, pk=pk)
+
+
+class Listing(Edge, generics.ListAPIView):
+    """A page of rows, each as `see` turns it into what is shown."""
+
+    def see(self, rows: Sequence[Any]) -> Iterable[Any]:
+        return rows
+
+    def get(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        shown = self.get_serializer(list(self.see(page or [])), many=True)
+        return self.get_paginated_response(shown.data)
+
+
+class SeenSerializer(serializers.ModelSerializer):
+    """Shapes a row together with what was found out about it: fields of the latter have `source="seen.…"`."""
+
+    row: str  # the attribute of what is given that is the model's row
+
+    def to_representation(self, instance: Any) -> Any:
+        row = getattr(instance, self.row)
+        row.seen = instance
+        return super().to_representation(row)

@@ -1,0 +1,200 @@
+from datetime import timedelta
+
+import pytest
+
+from tests.callers import calling
+from tests.make import (
+    NOON,
+    a_bookmark,
+    a_cluster,
+    a_driver_object,
+    a_node,
+    a_node_event,
+    a_pod,
+    a_pool,
+    a_user,
+    an_operand,
+)
+
+
+def names(reply) -> list[str]:
+    assert reply.status_code == 200, reply.json()
+    return [row["name"] for row in reply.json()["results"]]
+
+
+def test_every_row_says_when_it_was_seen(bob):
+    a_node(a_cluster(seen_at=NOON - timedelta(minutes=5)))
+
+    (row,) = bob.get("/api/v1/nodes").json()["results"]
+
+    assert row["seen_at"] == "2026-11-21T11:55:00Z"
+    assert row["freshness"] == "stale"
+
+
+def test_a_node_of_a_cluster_whose_pods_were_never_seen_has_an_unknown_allocation_not_none(bob):
+    cluster = a_cluster(seen_at=None)
+    a_bookmark(cluster, "nodes")
+    a_node(cluster, gpu_allocated=0)
+
+    (row,) = bob.get("/api/v1/nodes").json()["results"]
+
+    assert row["gpu_allocated"] is None
+    assert row["gpu_allocatable"] == 8
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("cluster=west", ["w1"]),
+        ("pool=gold", ["e1"]),
+        ("name=E", ["e1", "e2"]),
+        ("search=6.5.0", ["e2"]),
+        ("driver_version=580.95.05", ["e2"]),
+        ("product=NVIDIA-A100", ["w1"]),
+        ("upgrade_state=upgrade-failed", ["w1"]),
+        ("is_ready=false", ["e2"]),
+        ("is_reporting=false", ["w1"]),
+        ("is_unschedulable=true", ["e2"]),
+        ("is_held=true", ["e1"]),
+        ("has_missing_gpus=true", ["e2", "w1"]),
+        ("has_missing_gpus=false", ["e1"]),
+        ("has_fault=true", ["e2", "w1"]),
+        ("has_fault=false", ["e1"]),
+        ("ordering=-name", ["w1", "e2", "e1"]),
+    ],
+)
+def test_filters(bob, asked, found):
+    east, west = a_cluster("east"), a_cluster("west")
+    a_node(east, "e1", pool=a_pool(east, "gold"), is_held=True)
+    a_node(
+        east, "e2", is_ready=False, gpu_allocatable=7, kernel="6.5.0", driver_version="580.95.05", is_unschedulable=True
+    )
+    a_node(west, "w1", is_ready=None, gpu_allocatable=None, gpu_product="NVIDIA-A100", upgrade_state="upgrade-failed")
+
+    reply = bob.get(f"/api/v1/nodes?{asked}")
+
+    assert names(reply) == found
+
+
+def test_a_node_in_two_pools_is_one_row(now, db):
+    cluster = a_cluster()
+    one, two = a_pool(cluster), a_pool(cluster)
+    node = a_node(cluster, pool=one)
+    node.pools.add(two)
+    seer = a_user(role="viewer", on=one)
+    reply = calling(seer).get("/api/v1/nodes")
+
+    assert names(reply) == [node.name]
+
+
+def test_a_viewer_of_one_pool_sees_its_nodes_only(now, db):
+    cluster = a_cluster()
+    pool = a_pool(cluster)
+    mine, other = a_node(cluster, pool=pool), a_node(cluster)
+    seer = calling(a_user(role="viewer", on=pool))
+
+    assert names(seer.get("/api/v1/nodes")) == [mine.name]
+    assert seer.get(f"/api/v1/nodes/{other.pk}").status_code == 404
+
+
+def test_a_filter_that_does_not_exist_is_refused_not_ignored(bob):
+    reply = bob.get("/api/v1/nodes?clutser=east")
+
+    assert reply.status_code == 400
+    assert reply["Content-Type"] == "application/problem+json"
+    assert "There is no such filter." in reply.json()["errors"][0]["sentence"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["limit=0", "limit=1001", "limit=x", "limit=٣", "offset=-1", "is_ready=maybe", "ordering=secret", "name=%00"],
+)
+def test_a_value_that_cannot_be_is_refused(bob, asked):
+    reply = bob.get(f"/api/v1/nodes?{asked}")
+
+    assert reply.status_code == 400
+    assert reply.json()["errors"][0]["field"] == asked.split("=")[0]
+
+
+@pytest.mark.parametrize("number", [3, 12])
+def test_a_list_costs_the_same_queries_whatever_its_length(bob, number, django_assert_num_queries):
+    cluster = a_cluster()
+    for _ in range(number):
+        a_node(cluster, pool=a_pool(cluster))
+
+    with django_assert_num_queries(7):  # session, user, roles, count, nodes, pools, bookmarks
+        reply = bob.get("/api/v1/nodes")
+
+    assert len(reply.json()["results"]) == number
+
+
+@pytest.mark.parametrize("number", [1, 6])
+def test_a_node_costs_the_same_queries_whatever_is_on_it(bob, number, django_assert_num_queries):
+    node = a_node(a_cluster(), gpus=number)
+    an_operand(node.cluster)
+    for _ in range(number):
+        a_pod(node)
+
+    with django_assert_num_queries(11):
+        reply = bob.get(f"/api/v1/nodes/{node.pk}")
+
+    assert len(reply.json()["pods"]) == len(reply.json()["gpus"]) == number
+
+
+def test_a_node_says_which_operand_is_not_ready_and_why(bob):
+    node = a_node(a_cluster())
+    driver, _ = an_operand(node.cluster), an_operand(node.cluster, "device-plugin")
+    a_pod(
+        node, "driver-x", gpus=0, operand="driver", owner_uid=driver.uid, is_ready=False,
+        waiting_because="CrashLoopBackOff: back-off 5m0s",
+    )  # fmt: skip
+
+    one, other = bob.get(f"/api/v1/nodes/{node.pk}").json()["operands"]
+
+    assert (one["title"], one["because"]) == ("Driver", "CrashLoopBackOff: back-off 5m0s")
+    assert (other["title"], other["pod"]) == ("Device plugin", "")
+    assert "No pod on this node" in other["because"]
+
+
+def test_driver_versions_that_disagree_are_named_side_by_side(bob):
+    node = a_node(a_cluster(), driver_version="570.172.08", driver_owner="h200")
+    a_driver_object(node.cluster, "h200", version="580.95.05")
+    a_pod(node, gpus=0, operand="driver", image="nvcr.io/nvidia/driver:580.95.05-ubuntu24.04")
+
+    driver = bob.get(f"/api/v1/nodes/{node.pk}").json()["driver"]
+
+    assert driver["disagreement"] == (
+        "The node runs 570.172.08, its driver pod carries 580.95.05-ubuntu24.04, the cluster asks for 580.95.05."
+    )
+
+
+def test_the_timeline_is_this_nodes_the_newest_first(bob):
+    node = a_node(a_cluster())
+    a_node_event(node, "first", at=NOON - timedelta(minutes=2))
+    a_node_event(node, "second")
+    a_node_event(a_node(node.cluster), "another's")
+
+    rows = bob.get(f"/api/v1/nodes/{node.pk}/events").json()["results"]
+
+    assert [row["sentence"] for row in rows] == ["second", "first"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes/{}", "/api/v1/nodes/{}/events"])
+def test_who_may_see_a_node(path, nobody, eve, bob):
+    place = path.format(a_node(a_cluster()).pk)
+
+    assert nobody.get(place).status_code == 401
+    assert eve.get(place).status_code == 404
+    assert bob.get(place).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["nodes", "gpus", "pods", "clusters", "pools", "driver-objects"])
+def test_a_stranger_finds_every_list_empty(path, nobody, eve, bob):
+    node = a_node(a_cluster())
+    a_pod(node)
+    a_pool(node.cluster)
+    a_driver_object(node.cluster)
+
+    assert nobody.get(f"/api/v1/{path}").status_code == 401
+    assert eve.get(f"/api/v1/{path}").json()["count"] == 0
+    assert bob.get(f"/api/v1/{path}").json()["count"] >= 1

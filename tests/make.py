@@ -1,0 +1,137 @@
+"""Builders. Each gives a valid row; name only what the test is about."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+_next = count(1)
+
+
+def a_user(name: str = "", *, role: str | None = None, on: Any = None):
+    """A person. `on`: a cluster or a pool; None with a role: the whole fleet."""
+    from people.models import User
+
+    user = User.objects.create(username=name or f"user-{next(_next)}")
+    return give(user, role, on=on) if role else user
+
+
+def give(user, role: str, *, on: Any = None):
+    from people.models import RoleBinding
+
+    scope = type(on).__name__.lower() if on is not None else "fleet"
+    RoleBinding.objects.create(user=user, role=role, scope=scope, scope_id=on.pk if on is not None else 0)
+    return user
+
+
+def a_token(user, *, deeds: list[str] | None = None, expires_at: datetime | None = None) -> str:
+    """The secret of a new token; it may do everything unless deeds are named."""
+    from people.models import ApiToken
+    from people.rights import Deed
+
+    chosen = [deed.value for deed in Deed] if deeds is None else deeds
+    _, secret = ApiToken.issue(user=user, name="test", deeds=chosen, now=NOON, expires_at=expires_at)
+    return secret
+
+
+def a_cluster(name: str = "", *, seen_at: datetime | None = NOON, **given: Any):
+    """A cluster whose nodes and pods were last heard of at `seen_at`. None: it was never watched."""
+    from fleet.models import Cluster
+
+    name = name or f"cluster-{next(_next)}"
+    row = {"uid": f"uid-of-{name}", "kubeconfig": "/etc/quarterdeck/kubeconfig", "context": name, "mode": "operate"}
+    cluster = Cluster.objects.create(name=name, added_at=NOON - timedelta(days=30), **row | given)
+    if seen_at:
+        for kind in ("nodes", "pods"):
+            a_bookmark(cluster, kind, heard_at=seen_at)
+    return cluster
+
+
+def a_bookmark(cluster, kind: str, *, state: str = "watching", heard_at: datetime | None = NOON, **given: Any):
+    from fleet.models import Bookmark
+
+    row = {"state_since": NOON - timedelta(hours=1), "listed_at": heard_at, "heard_at": heard_at, "state": state}
+    return Bookmark.objects.create(cluster=cluster, kind=kind, **row | given)
+
+
+def a_pool(cluster, name: str = "", *, selector: str = "nvidia.com/gpu.product=NVIDIA-H200", **given: Any):
+    from fleet.models import Pool
+
+    return Pool.objects.create(cluster=cluster, name=name or f"pool-{next(_next)}", selector=selector, **given)
+
+
+def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given: Any):
+    """A ready GPU node with all its GPUs. `pool` puts it there, whatever the selector says."""
+    from fleet.models import Gpu, Node
+
+    name = name or f"node-{next(_next)}"
+    product = "NVIDIA-H200"
+    row = {
+        "uid": f"uid-of-{cluster.name}-{name}",
+        "resource_version": "1",
+        "labels": {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": product},
+        "created_at": NOON - timedelta(days=30),
+        "changed_at": NOON - timedelta(hours=2),
+        "is_ready": True,
+        "ready_since": NOON - timedelta(hours=9),
+        "kernel": "6.8.0-60-generic",
+        "os_image": "Ubuntu 24.04.2 LTS",
+        "is_gpu_node": True,
+        "gpu_product": product,
+        "gpu_memory_mib": 143_771,
+        "gpu_capacity": gpus,
+        "gpu_allocatable": gpus,
+        "gpu_expected": gpus,
+        "driver_version": "570.172.08",
+        "upgrade_state": "upgrade-done",
+    }
+    node = Node.objects.create(cluster=cluster, name=name, **row | given)
+    Gpu.objects.bulk_create(
+        Gpu(node=node, index=index, product=product, memory_mib=node.gpu_memory_mib) for index in range(gpus)
+    )
+    if pool:
+        node.pools.add(pool)
+    return node
+
+
+def a_pod(node, name: str = "", *, namespace: str = "team-a", gpus: int = 1, **given: Any):
+    """A tenant's running pod. `operand="driver"` makes it one of the GPU stack's."""
+    from fleet.models import Pod
+
+    name = name or f"pod-{next(_next)}"
+    row = {
+        "uid": f"uid-of-{node.cluster.name}-{namespace}-{name}",
+        "node_name": node.name,
+        "created_at": NOON - timedelta(hours=3),
+        "changed_at": NOON - timedelta(hours=3),
+        "phase": "Running",
+        "is_ready": True,
+        "ready_since": NOON - timedelta(hours=3),
+        "gpus": gpus,
+        "owner_kind": "Deployment",
+        "owner_name": "model",
+    }
+    return Pod.objects.create(cluster=node.cluster, node=node, namespace=namespace, name=name, **row | given)
+
+
+def an_operand(cluster, operand: str = "driver", *, name: str = "", **given: Any):
+    from fleet.models import Operand
+
+    name = name or f"nvidia-{operand}-daemonset"
+    row = {"uid": f"uid-of-{cluster.name}-{name}", "namespace": "gpu-operator", "changed_at": NOON}
+    return Operand.objects.create(cluster=cluster, operand=operand, name=name, **row | given)
+
+
+def a_driver_object(cluster, name: str = "h200", *, kind: str = "NVIDIADriver", **given: Any):
+    from fleet.models import DriverObject
+
+    row = {"uid": f"uid-of-{cluster.name}-{kind}-{name}", "version": "570.172.08", "state": "ready", "changed_at": NOON}
+    return DriverObject.objects.create(cluster=cluster, kind=kind, name=name, **row | given)
+
+
+def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datetime = NOON, kind: str = "version"):
+    from fleet.models import NodeEvent
+
+    return NodeEvent.objects.create(
+        cluster=node.cluster, node_uid=node.uid, node_name=node.name, at=at, kind=kind, sentence=sentence
+    )
