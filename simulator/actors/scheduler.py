@@ -4,7 +4,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from simulator.actors import fits
+from simulator.actors import fits, preemption
 from simulator.actors.objects import Key, Obj, by_age, condition, is_active, is_finished, key, name, node_of, spec
 from simulator.actors.quantities import Amounts, amounts, requests
 from simulator.actors.world import World
@@ -21,23 +21,23 @@ class Scheduler:
         self._pending: dict[Key, Obj] = {}
         self._used: dict[str, Amounts] = defaultdict(Counter)
         self._told: dict[str, str] = {}
+        self._nominated: dict[str, tuple[str, Obj]] = {}  # uid of a pod for whom others were pushed aside
         world[POD].on_change(self._pod_changed)
         world[NODE].on_change(self._node_changed)
 
     def schedule(self) -> None:
         """One pass over the queue, the most important and then the oldest first."""
         refused: dict[str, str] = {}
-        for pod in sorted(by_age(self._pending.values()), key=_importance):
+        for pod in sorted(by_age(self._pending.values()), key=lambda each: -preemption.importance(each)):
             shape = _shape(pod)
-            if shape not in refused:
-                why = self._place(pod)
-                if not why:
-                    continue
-                if not fits.pinned_node(pod):
-                    refused[shape] = why
-                self._tell(pod, why)
-            else:
-                self._tell(pod, refused[shape])
+            why = refused.get(shape) or self._place(pod)
+            if not why:
+                continue
+            if not fits.pinned_node(pod):
+                refused[shape] = why
+            if self._preempt(pod):
+                refused.pop(shape, None)  # the next of its kind may find victims too
+            self._tell(pod, why)
 
     def _place(self, pod: Obj) -> str:
         """Bind it; or the sentence that says why no node would do."""
@@ -45,7 +45,7 @@ class Scheduler:
         reasons: Counter[str] = Counter()
         best: tuple[float, str] | None = None
         for node in self._candidates(pod):
-            why = self._why_not(pod, wanted, node)
+            why = self._wrong_node(pod, node) or self._short_of(pod, wanted, node)
             reasons.update(why)
             if not why:
                 mark = (self._load(node, wanted), name(node))
@@ -62,23 +62,64 @@ class Scheduler:
         node = self._world[NODE].get(pinned)
         return [node] if node else []
 
-    def _why_not(self, pod: Obj, wanted: Amounts, node: Obj) -> list[str]:
-        tolerations = spec(pod).get("tolerations") or []
+    def _wrong_node(self, pod: Obj, node: Obj) -> list[str]:
+        """What no preemption can help."""
         if not fits.selects(spec(pod), node):
             return ["node(s) didn't match Pod's node affinity/selector"]
-        taint = fits.untolerated(node, tolerations)
+        taint = fits.untolerated(node, spec(pod).get("tolerations") or [])
         if taint and taint["key"] == fits.UNSCHEDULABLE["key"]:
             return ["node(s) were unschedulable"]
         if taint:
-            value = f": {taint['value']}" if taint.get("value") else ": "
-            return [f"node(s) had untolerated taint {{{taint['key']}{value}}}"]
-        return self._short_of(wanted, node)
+            return [f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"]
+        return []
 
-    def _short_of(self, wanted: Amounts, node: Obj) -> list[str]:
+    def _missing(self, pod: Obj, wanted: Amounts, node: Obj) -> Amounts:
+        """How much of each resource is not free for this pod."""
         has = amounts(node["status"].get("allocatable"))
-        used = self._used[name(node)]
-        short = [key for key, amount in wanted.items() if amount and used[key] + amount > has[key]]
-        return ["Too many pods" if key == "pods" else f"Insufficient {key}" for key in short]
+        used = self._used[name(node)] + self._promised(pod, name(node))
+        short = {key: used[key] + amount - has[key] for key, amount in wanted.items() if amount}
+        return Counter({key: amount for key, amount in short.items() if amount > 0})
+
+    def _short_of(self, pod: Obj, wanted: Amounts, node: Obj) -> list[str]:
+        missing = self._missing(pod, wanted, node)
+        return ["Too many pods" if key == "pods" else f"Insufficient {key}" for key in missing]
+
+    def _promised(self, pod: Obj, node_name: str) -> Amounts:
+        """Room that was made on a node for others no less important."""
+        total: Amounts = Counter()
+        for uid, (node, other) in self._nominated.items():
+            is_before = preemption.importance(other) >= preemption.importance(pod)
+            if node == node_name and is_before and uid != pod["metadata"]["uid"]:
+                total.update(requests(other))
+        return total
+
+    def _preempt(self, pod: Obj) -> bool:
+        """Push lesser pods aside, once; the room is kept until the pod is bound there."""
+        if pod["metadata"]["uid"] in self._nominated or not preemption.may_preempt(pod):
+            return False
+        best = self._cheapest(pod)
+        if best is None:
+            return False
+        node_name, chosen = best
+        self._nominated[pod["metadata"]["uid"]] = (node_name, pod)
+        self._world.patch_status(POD, pod, {"nominatedNodeName": node_name})
+        for victim in chosen:
+            words = f"Preempted by pod {pod['metadata']['uid']} on node {node_name}"
+            self._world.events.normal(victim, "Pod", "Preempted", words, source=SOURCE)
+            self._world.delete(POD, victim)
+        return True
+
+    def _cheapest(self, pod: Obj) -> tuple[str, list[Obj]] | None:
+        wanted = requests(pod)
+        found: list[tuple[tuple[int, int], str, list[Obj]]] = []
+        for node in self._candidates(pod):
+            if self._wrong_node(pod, node):
+                continue
+            residents = [each for each in self._world[POD].by("node", name(node)) if not is_finished(each)]
+            chosen = preemption.victims(pod, residents, self._missing(pod, wanted, node))
+            if chosen:
+                found.append((preemption.cost(chosen), name(node), chosen))
+        return min(found, key=lambda each: each[:2])[1:] if found else None
 
     def _load(self, node: Obj, wanted: Amounts) -> float:
         """Least allocated first, by the scarcest thing the pod asks for."""
@@ -89,6 +130,7 @@ class Scheduler:
     def _bind(self, pod: Obj, node_name: str) -> None:
         self._pending.pop(key(pod), None)
         self._told.pop(pod["metadata"]["uid"], None)
+        self._nominated.pop(pod["metadata"]["uid"], None)
         self._world.bind(pod, node_name)
         message = f"Successfully assigned {pod['metadata']['namespace']}/{name(pod)} to {node_name}"
         self._world.events.normal(pod, "Pod", "Scheduled", message, source=SOURCE)
@@ -115,6 +157,7 @@ class Scheduler:
             self._world.loop.soon(self.schedule)
         elif was:
             self._pending.pop(key(was), None)
+            self._nominated.pop(was["metadata"]["uid"], None)
         for node_name in {node_of(each) for each in (was, pod) if each} - {""}:
             self._recount(node_name, was, pod)
 
@@ -130,15 +173,18 @@ class Scheduler:
 
     def _node_changed(self, was: Obj | None, node: Obj | None) -> None:
         if was is None or node is None or _offer(was) != _offer(node):
+            self._withdraw(was)
             self._wake()
+
+    def _withdraw(self, node: Obj | None) -> None:
+        """A node that changed what it offers keeps no promise: it may be cordoned, or gone."""
+        promised = [uid for uid, (where, _) in self._nominated.items() if node and where == name(node)]
+        for uid in promised:
+            del self._nominated[uid]
 
     def _wake(self) -> None:
         if self._pending:
             self._world.loop.soon(self.schedule)
-
-
-def _importance(pod: Obj) -> int:
-    return -int(spec(pod).get("priority") or 0)
 
 
 def _offer(node: Obj) -> tuple[object, ...]:
