@@ -44,7 +44,16 @@ def actors(fleet: Fleet) -> list[str]:
 
 def web(port: int) -> list[str]:
     """Pages, REST and WebSockets; open sockets get a second to close."""
-    served = ["config.asgi:application", "--host", LOOPBACK, "--port", str(port), "--no-access-log"]
+    served = [
+        "config.asgi:application",
+        "--host",
+        LOOPBACK,
+        "--port",
+        str(port),
+        "--no-access-log",
+        "--lifespan",
+        "off",
+    ]
     return [sys.executable, "-m", "uvicorn", *served, "--timeout-graceful-shutdown", "1"]
 
 

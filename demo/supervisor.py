@@ -33,8 +33,8 @@ class AlreadyRunningError(Exception):
 
 def run(folder: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> int:
     """Run the demo to its end and return its exit status: 0 when a person ended it."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # a closed terminal is as good as Ctrl-C
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # also where a shell started us without Ctrl-C
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with only_one(folder / "lock"):
