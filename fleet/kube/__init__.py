@@ -18,7 +18,7 @@ from fleet.kube.errors import (
     Untrusted,
 )
 from fleet.kube.listing import list_pages
-from fleet.kube.patches import field_patch, node_patch, pointer, same_object, unchanged_since
+from fleet.kube.patches import Patch, field_patch, node_patch, pointer, same_object, unchanged_since
 from fleet.kube.reading import (
     get_config_map,
     get_driver_object,
@@ -51,6 +51,7 @@ __all__ = [
     "LeaseSeen",
     "NodeSeen",
     "NotAnApiServer",
+    "Patch",
     "PodSeen",
     "Refused",
     "RevisionSeen",

@@ -31,8 +31,8 @@ class Flusher:
         self.batch = batch
         self._clock = clock
 
-    def flush(self, gathering: Gathering) -> None:
-        """Write everything that waits.
+    def flush(self, gathering: Gathering, *, is_last: bool = False) -> None:
+        """Write everything that waits; with the last flush of a turn also when each kind was last heard.
 
         :raises LostTurn: when the cluster is somebody else's by now
         """
@@ -40,7 +40,7 @@ class Flusher:
         news = {standing.kind for standing in gathering.standings.values() if standing.is_urgent}
         whole = [standing for standing in gathering.standings.values() if standing.is_list_whole]
         written: list[Written] = []
-        for number, batch in enumerate(self._batches(gathering)):
+        for number, batch in enumerate(self._batches(gathering, is_last=is_last)):
             if number:
                 self._let_others_write()
             written += self._write(gathering, batch)
@@ -57,7 +57,7 @@ class Flusher:
             for uid in set(there) - standing.listed_uids:
                 gathering.pending[standing.kind][uid] = Pending(None, "", 0)
 
-    def _batches(self, gathering: Gathering) -> Iterator[Batch]:
+    def _batches(self, gathering: Gathering, *, is_last: bool) -> Iterator[Batch]:
         """The kinds one after the other, in pieces; small ones share a transaction."""
         batch, room = Batch(), CHUNK
         for name, waiting in gathering.pending.items():
@@ -71,14 +71,14 @@ class Flusher:
                 piece, items = items[:room], items[room:]
                 batch.rows.append((KINDS[name], dict(piece)))
                 room -= len(piece)
-            self._add_standing(batch, gathering.standings[name], is_touched=is_touched)
+            self._add_standing(batch, gathering.standings[name], is_touched=is_touched, is_last=is_last)
         yield batch
 
-    def _add_standing(self, batch: Batch, standing: Standing, *, is_touched: bool) -> None:
+    def _add_standing(self, batch: Batch, standing: Standing, *, is_touched: bool, is_last: bool) -> None:
         now = self._clock()
         if standing.is_list_whole:
             standing.end_list(now=now)
-        if is_touched or standing.is_due(now=now):
+        if is_touched or standing.is_due(now=now, is_last=is_last):
             batch.standings.append(standing)
 
     def _write(self, gathering: Gathering, batch: Batch) -> list[Written]:

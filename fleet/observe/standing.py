@@ -75,13 +75,13 @@ class Standing:
         self.heard_at = now
         self.turn(BookmarkState.WATCHING, "", now=now)
 
-    def is_due(self, *, now: datetime) -> bool:
-        """Whether the row should be written although nothing else is."""
+    def is_due(self, *, now: datetime, is_last: bool) -> bool:
+        """Whether the row should be written although nothing else is. The last flush of a turn leaves nothing."""
         if self.is_urgent:
             return True
         if self.heard_at is None or self.heard_at == self.written_heard_at:
             return False
-        return self.written_heard_at is None or now - self.written_heard_at >= HEARD_EVERY
+        return is_last or self.written_heard_at is None or now - self.written_heard_at >= HEARD_EVERY
 
     def columns(self) -> dict[str, Any]:
         return {

@@ -54,7 +54,7 @@ class Window:
             for reader in self._readers:
                 reader.stop()
         self._drain()
-        self._flusher.flush(self._gathering)
+        self._flusher.flush(self._gathering, is_last=True)
 
     def _reader(self, name: str, connection: Connection) -> Reader:
         kind, standings = KINDS[name], self._gathering.standings

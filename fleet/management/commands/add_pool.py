@@ -44,7 +44,8 @@ class Command(BaseCommand):
 
     def _save(self, pool: Pool) -> None:
         try:
-            pool.full_clean()
+            pool.full_clean(exclude=[column for column in COLUMNS if getattr(pool, column) is None])
         except ValidationError as refusal:
-            raise CommandError(" ".join(refusal.messages)) from refusal
+            said = (f"{column}: {' '.join(why)}" for column, why in refusal.message_dict.items())
+            raise CommandError(" ".join(said)) from refusal
         pool.save()

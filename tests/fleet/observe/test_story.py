@@ -1,0 +1,55 @@
+import pytest
+
+from fleet.observe.diff import remember
+from fleet.observe.rows.node import node_row
+from fleet.observe.story import tell
+from tests.fleet.documents import GPU_LABELS, a_node_seen
+from tests.make import NOON
+
+HELD = {"nvidia.com/gpu-driver-upgrade.skip": "true"}
+SILENT = {key: value for key, value in GPU_LABELS.items() if "driver-version" not in key}
+
+
+def row(old=None, **given):
+    return remember(old, node_row(a_node_seen(**given)), now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"ready": "False"}, "Not ready: KubeletReady"),
+        ({"ready": "Unknown"}, "Its kubelet stopped reporting: KubeletReady"),
+        ({"spec": {"unschedulable": True}}, "Cordoned."),
+        ({"allocatable": 7}, "GPUs that can be allocated: 7, before 8."),
+        ({"labels": GPU_LABELS | HELD}, "Held: the upgrade controller must not touch it, not by Quarterdeck."),
+        (
+            {"labels": GPU_LABELS | HELD, "annotations": {"quarterdeck.io/held-by": "plan-3"}},
+            "Held: the upgrade controller must not touch it by plan-3.",
+        ),
+        (
+            {"labels": GPU_LABELS | {"nvidia.com/gpu-driver-upgrade-state": "upgrade-required"}},
+            "The upgrade controller says upgrade-required.",
+        ),
+        (
+            {"labels": GPU_LABELS | {"nvidia.com/cuda.driver-version.full": "580.126.20"}},
+            "Runs driver 580.126.20, before 580.95.05.",
+        ),
+        ({"labels": SILENT}, "Names no driver any more; the last was 580.95.05."),
+        (
+            {"labels": GPU_LABELS | {"nvidia.com/gpu.deploy.device-plugin": "paused-for-driver-upgrade"}},
+            "Paused for the driver: Device plugin.",
+        ),
+    ],
+)
+def test_each_change_has_its_sentence(change, sentence):
+    before = row()
+
+    lines = tell(before, row(before, **change))
+
+    assert [line.sentence for line in lines] == [sentence]
+
+
+def test_a_change_nobody_needs_to_hear_of_has_none():
+    before = row()
+
+    assert tell(before, row(before, labels=GPU_LABELS | {"team": "research"})) == []
