@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import environ
+from structlog.stdlib import ProcessorFormatter
+
+from config import logs
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -167,6 +170,7 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
+logs.set_up()
 LOG_LEVEL = env("QUARTERDECK_LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
@@ -174,15 +178,18 @@ LOGGING = {
     "formatters": {
         "line": {
             "()": "structlog.stdlib.ProcessorFormatter",
-            "processors": [
-                "ext://structlog.stdlib.ProcessorFormatter.remove_processors_meta",
-                "ext://config.logs.RENDER",
-            ],
-            "foreign_pre_chain": "ext://config.logs.SHARED",
+            "processors": [ProcessorFormatter.remove_processors_meta, logs.RENDER],
+            "foreign_pre_chain": logs.SHARED,
         },
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    # Its poll logs a traceback a second while Redis is away; our own heartbeat says so once.
-    "loggers": {"channels_redis": {"level": "ERROR"}, "httpx": {"level": "WARNING"}},
+    "loggers": {
+        # Its poll logs a traceback a second while Redis is away; our own heartbeat says so once.
+        "channels_redis": {"level": "ERROR"},
+        "httpx": {"level": "WARNING"},
+        # Two lines for each tick of a sweep that mostly finds nothing due; what fails is an error.
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+    },
 }
