@@ -44,6 +44,8 @@ async def serve(options: argparse.Namespace) -> None:
     simulation = Simulation(options)
     for text in options.faults:
         simulation.board.put(parse(FAULTS, text))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, simulation.stop)
     serving = asyncio.create_task(simulation.serve())
     ready = asyncio.create_task(simulation.ready())
     await asyncio.wait({serving, ready}, return_when=asyncio.FIRST_COMPLETED)

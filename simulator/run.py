@@ -1,7 +1,6 @@
 """One simulated cluster, put together: store, wire, actors and faults."""
 
 import argparse
-import asyncio
 import secrets
 import tempfile
 from pathlib import Path
@@ -20,6 +19,7 @@ from simulator.wire.access import ADMIN, Access, Authorization
 from simulator.wire.api import Api
 from simulator.wire.app import Wire
 from simulator.wire.certificate import issue
+from simulator.wire.closing import Closing
 from simulator.wire.control import Control
 from simulator.wire.server import Server, Striker, bound
 
@@ -57,7 +57,7 @@ class Simulation:
         users = {tokens[ADMIN_CONTEXT]: ADMIN, tokens[RBAC_CONTEXT]: service_account("quarterdeck", "quarterdeck")}
         self.kubeconfig = options.kubeconfig_out or folder / "kubeconfig"
         kubeconfig.write(self.kubeconfig, self.url, tokens, certificate.pem if certificate else None)
-        closing = asyncio.Event()
+        closing = Closing()
         api = Api(self.store, Access(self.store, options.authorization, users), self.ends, closing=closing)
         wire = Wire(api, Control(self.board, self.log).app(), self.board, self.log)
         self._server = Server(wire, listener, closing=closing, certificate=certificate)

@@ -341,11 +341,14 @@ def require(kind: Kind, obj: Obj, *, uid: str | None, resource_version: str | No
     """Preconditions of a deletion."""
     held = obj["metadata"]
     if uid is not None and uid != held["uid"]:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {held['uid']}"
+        why = (
+            f"the UID in the precondition ({uid}) does not match the UID in record ({held['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
         raise conflict(kind, held["name"], why)
     if resource_version is not None and resource_version != held["resourceVersion"]:
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {resource_version}, "
-            f"ResourceVersion in object meta: {held['resourceVersion']}"
+            f"the ResourceVersion in the precondition ({resource_version}) does not match the ResourceVersion in "
+            f"record ({held['resourceVersion']}). The object might have been modified"
         )
         raise conflict(kind, held["name"], why)

@@ -1,6 +1,5 @@
 """The Kubernetes API: one ask in, one answer out."""
 
-import asyncio
 from collections.abc import Callable
 
 from simulator.kinds import Kind
@@ -11,6 +10,7 @@ from simulator.wire import discovery, eviction, openapi, pod_output, reviews, sc
 from simulator.wire.access import Access, act_of
 from simulator.wire.answers import Answer, of_json, of_text
 from simulator.wire.asks import Ask
+from simulator.wire.closing import Closing
 from simulator.wire.listing import list_objects
 from simulator.wire.paths import Target
 from simulator.wire.table import single_row, wants_table
@@ -21,7 +21,7 @@ REVIEW_GROUP = "authorization.k8s.io"
 
 
 class Api:
-    def __init__(self, store: Store, access: Access, ends: PodEnds, *, closing: asyncio.Event) -> None:
+    def __init__(self, store: Store, access: Access, ends: PodEnds, *, closing: Closing) -> None:
         self.store = store
         self.access = access
         self.ends = ends

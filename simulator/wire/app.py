@@ -1,7 +1,6 @@
 """The ASGI end: reads a request, lets faults strike, asks the API, sends the answer, writes the log."""
 
 import asyncio
-import json
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -107,8 +106,8 @@ def _logged_body(ask: Ask) -> Any:
     if ask.method not in WRITES or not ask.body:
         return None
     try:
-        return json.loads(ask.body)
-    except ValueError:
+        return ask.json()
+    except Refused:
         return ask.body.decode(errors="replace")
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from simulator.rbac import User
 from simulator.refusals import bad_request, unsupported_media
+from simulator.wire import protobuf
 from simulator.wire.paths import Target
 
 ACCEPTED = "application/json, application/yaml"
@@ -58,8 +59,12 @@ class Ask:
         try:
             if kind == "application/json" or kind.endswith("-patch+json"):
                 return json.loads(self.body)
+            if kind == protobuf.CONTENT_TYPE:
+                return protobuf.decode(self.body)
             if kind in {"application/yaml", "application/apply-patch+yaml"}:
                 return yaml.safe_load(self.body)
+        except protobuf.ProtobufError as error:
+            raise unsupported_media(ACCEPTED) from error
         except (ValueError, yaml.YAMLError) as error:
             raise bad_request(f"the object provided is unrecognized (must be of type JSON or YAML): {error}") from error
         raise unsupported_media(ACCEPTED)

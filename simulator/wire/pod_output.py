@@ -10,13 +10,14 @@ from simulator.refusals import Refused, bad_request
 from simulator.store import Store
 from simulator.wire.answers import Answer
 from simulator.wire.asks import Ask
+from simulator.wire.closing import Closing
 from simulator.wire.paths import Target
 
 FOLLOW_EVERY_S = 0.25
 PLAIN = "text/plain"
 
 
-def log(store: Store, ends: PodEnds, ask: Ask, target: Target, *, closing: asyncio.Event) -> Answer:
+def log(store: Store, ends: PodEnds, ask: Ask, target: Target, *, closing: Closing) -> Answer:
     pod = store.get(POD, target.name, target.namespace)
     container = _container(pod, ask.query.get("container", ""))
     lines = _lines(ends, ask, pod, container)
@@ -62,14 +63,14 @@ def _text(ask: Ask, lines: list[str]) -> str:
 
 
 async def _follow(
-    store: Store, ends: PodEnds, ask: Ask, target: Target, container: str, *, closing: asyncio.Event
+    store: Store, ends: PodEnds, ask: Ask, target: Target, container: str, *, closing: Closing
 ) -> AsyncIterator[bytes]:
     """New lines as they come, until the pod is gone."""
     pod = store.get(POD, target.name, target.namespace)
     lines = _lines(ends, ask, pod, container)
     yield _text(ask, _tail(ask, lines)).encode()
     seen = len(lines)
-    while not closing.is_set() and (pod["status"].get("phase") not in {"Succeeded", "Failed"}):
+    while not closing.is_near and (pod["status"].get("phase") not in {"Succeeded", "Failed"}):
         await asyncio.sleep(FOLLOW_EVERY_S)
         try:
             pod = store.get(POD, target.name, target.namespace)

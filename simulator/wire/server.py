@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -14,6 +15,7 @@ from simulator.faults.board import Board
 from simulator.faults.gone_410 import Gone410
 from simulator.store import Store
 from simulator.wire.certificate import Certificate
+from simulator.wire.closing import Closing
 
 BACKLOG = 1024
 GRACE_S = 1
@@ -28,7 +30,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 class Server(uvicorn.Server):
     def __init__(
-        self, app: Any, listener: socket.socket, *, closing: asyncio.Event, certificate: Certificate | None = None
+        self, app: Any, listener: socket.socket, *, closing: Closing, certificate: Certificate | None = None
     ) -> None:
         super().__init__(
             Config(
@@ -55,12 +57,17 @@ class Server(uvicorn.Server):
     async def run_until_stopped(self) -> None:
         await self.serve(sockets=[self._listener])
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the process's to answer: uvicorn would die of them again after an orderly end."""
+        yield
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._closing.set()
+        self._closing.announce()
         await super().shutdown(sockets)
 
     async def vanish(self, seconds: float) -> None:

@@ -11,6 +11,7 @@ from simulator.refusals import Cause, Refused, invalid
 from simulator.store import Cursor, Store, matcher
 from simulator.wire.answers import Answer
 from simulator.wire.asks import Ask
+from simulator.wire.closing import Closing
 from simulator.wire.listing import LIST_OPTIONS
 from simulator.wire.paths import Target
 from simulator.wire.table import wants_table, watched_row
@@ -22,7 +23,7 @@ TIMEOUT_FROM_S = 1800.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-def watch_objects(store: Store, ask: Ask, kind: Kind, target: Target, *, closing: asyncio.Event) -> Answer:
+def watch_objects(store: Store, ask: Ask, kind: Kind, target: Target, *, closing: Closing) -> Answer:
     query = ask.query
     initial = _initial_events(ask)
     matches = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
@@ -60,7 +61,7 @@ class Stream:
         *,
         timeout_s: float,
         ends_initial: bool,
-        closing: asyncio.Event,
+        closing: Closing,
     ) -> None:
         self._store = store
         self._kind = kind
@@ -78,15 +79,17 @@ class Stream:
     async def lines(self) -> AsyncIterator[bytes]:
         stirred = asyncio.Event()
         stop = self._cursor.on_change(waker(stirred))
+        self._closing.join(stirred)
         try:
             async for line in self._until_the_end(stirred):
                 yield line
         finally:
             stop()
+            self._closing.leave(stirred)
 
     async def _until_the_end(self, stirred: asyncio.Event) -> AsyncIterator[bytes]:
         yield b""  # the head of the answer goes out before anything happens
-        while (now := time.monotonic()) < self._ends_at and not self._closing.is_set():
+        while (now := time.monotonic()) < self._ends_at and not self._closing.is_near:
             stirred.clear()
             try:
                 changes = self._cursor.read()

@@ -1,7 +1,6 @@
 """kubectl cannot tell: its answers here are those that Kubernetes' documentation shows."""
 
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ from simulator.run import Simulation
 from simulator.store import Store
 from tests.simulator.wire.kubectl import Kubectl
 from tests.simulator.wire.objects import a_budget, a_definition, a_node, a_pod, a_replica_set, a_widget, owner_of
+from tests.simulator.wire.waiting import until
 
 pytestmark = pytest.mark.needs_kubectl
 
@@ -189,7 +189,7 @@ def test_drain_evicts_within_the_budget(kubectl: Kubectl, store: Store) -> None:
     _settle(store, "web", allowed=1)
     draining = kubectl.start("drain", "gpu-1")
 
-    _until(lambda: "deletionTimestamp" in store.get(POD, "web-1", "shop")["metadata"])
+    until(lambda: "deletionTimestamp" in store.get(POD, "web-1", "shop")["metadata"])
     store.delete(POD, "web-1", "shop", grace_s=0)
     said, _ = draining.communicate(timeout=20)
 
@@ -294,11 +294,4 @@ def _settle(store: Store, budget: str, *, allowed: int) -> None:
         status = store.get(DISRUPTION_BUDGET, budget, "shop").get("status") or {}
         return status.get("disruptionsAllowed") == allowed and "expectedPods" in status
 
-    _until(is_settled)
-
-
-def _until(is_so: object) -> None:
-    ends_at = time.monotonic() + 10
-    while not is_so():  # type: ignore[operator]
-        assert time.monotonic() < ends_at, "waited in vain"
-        time.sleep(0.02)
+    until(is_settled)
