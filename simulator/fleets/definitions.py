@@ -19,7 +19,7 @@ STATUS: Obj = {
 }
 
 
-def _eviction(**more: Obj) -> Obj:
+def _eviction(**more: Any) -> Obj:
     return {
         "type": "object",
         "properties": {

@@ -72,25 +72,20 @@ def _cpu_machines(nodes: int) -> list[Machine]:
 
 
 def _workloads(nodes: int) -> tuple[Workload, ...]:
-    """Training on a quarter of the nodes, services on two fifths of the GPUs, the queue on the rest."""
+    """Training on a quarter of the nodes, services on three quarters of what is left, the queue on the rest."""
     gpus = nodes * GPUS_A_NODE
-    whole = max(1, nodes // 8)
-    services = gpus * 2 // 5
-    queue = gpus - 2 * whole * GPUS_A_NODE - 4 * _share(services, 4, 4) - 2 * _share(services, 2, 3)
-    queue -= _share(services, 1, 3) + _share(services, 1, 6)
+    pretrain, finetune = max(nodes > 1, nodes // 8), nodes // 8
+    services = (gpus - GPUS_A_NODE * (pretrain + finetune)) * 3 // 4
     vllm, triton = "docker.io/vllm/vllm-openai:v0.11.0", "nvcr.io/nvidia/tritonserver:25.09-py3"
     torch = "nvcr.io/nvidia/pytorch:25.09-py3"
-    return (
-        Workload("llm-pretrain", "pretraining", torch, 8, whole, "training", H100.product),
-        Workload("vision-finetune", "pretraining", torch, 8, whole if nodes > 1 else 0, "training"),
-        Workload("chat-70b", "chat", vllm, 4, _share(services, 4, 4), "inference", budget=1),
-        Workload("embed-7b", "search", vllm, 2, _share(services, 2, 3), "inference", budget=1),
-        Workload("rerank", "search", triton, 1, _share(services, 1, 3), "inference", budget=1),
-        Workload("detector", "vision", triton, 1, _share(services, 1, 6), "inference", budget=1),
-        Workload("sweep", "batch", torch, 1, max(0, queue) + WAITING, "queue"),
+    named = (
+        Workload("llm-pretrain", "pretraining", torch, 8, int(pretrain), "training", H100.product),
+        Workload("vision-finetune", "pretraining", torch, 8, finetune, "training"),
+        Workload("chat-70b", "chat", vllm, 4, services // 8, "inference", budget=1),
+        Workload("embed-7b", "search", vllm, 2, services // 8, "inference", budget=1),
+        Workload("rerank", "search", triton, 1, services // 8 + 1, "inference", budget=1),
+        Workload("detector", "vision", triton, 1, services // 8 + 1, "inference", budget=1),
     )
-
-
-def _share(gpus: int, size: int, parts: int) -> int:
-    """Pods of `size` GPUs in one part of all; at least one."""
-    return max(1, gpus // parts // size)
+    left = gpus - sum(workload.gpus * workload.replicas for workload in named)
+    queue = Workload("sweep", "batch", torch, 1, max(0, left) + WAITING, "queue")
+    return (*(workload for workload in named if workload.replicas), queue)

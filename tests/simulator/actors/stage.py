@@ -1,7 +1,7 @@
 """The whole cast on a store, without threads and without waiting: time jumps to whatever is due next."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
 from simulator.actors.objects import Obj, labels
 from simulator.actors.play import Play
+from simulator.actors.quantities import wants_gpu
 from simulator.actors.store_cluster import StoreCluster
 from simulator.clock import Clock
 from simulator.disruption import BudgetKeeper
@@ -54,8 +55,15 @@ class Stage:
             Planting(cluster, plan, clock.now()).plant()
         self.loop = Loop(clock, self.time.monotonic)
         self.play = Play(cluster, self.loop, self.faults, release=release)
+        self.history: dict[str, list[str]] = {}
+        self.play.world[NODE].on_change(self._note)
         self.play.fill()
         self.settle()
+
+    def _note(self, was: Obj | None, node: Obj | None) -> None:
+        """Every upgrade state a node went through, in order."""
+        if was and node and labels(was).get(keys.STATE) != labels(node).get(keys.STATE):
+            self.history.setdefault(node["metadata"]["name"], []).append(labels(node).get(keys.STATE, ""))
 
     def settle(self) -> None:
         """Everything that is due now."""
@@ -119,6 +127,19 @@ class Stage:
         for node in nodes:
             self.label(node, **{keys.SKIP: None})
 
+    def annotate(self, node: str, key: str, value: str | None) -> None:
+        self.store.patch(NODE, node, {"metadata": {"annotations": {key: value}}}, how="merge")
+
+    def cordon(self, node: str) -> None:
+        self.store.patch(NODE, node, {"spec": {"unschedulable": True}}, how="merge")
+
+    def is_cordoned(self, node: str) -> bool:
+        return bool(self.node(node)["spec"].get("unschedulable"))
+
+    def tenants(self, node: str) -> list[Obj]:
+        """Pods on a node that use GPUs."""
+        return [pod for pod in self.pods(node) if wants_gpu(pod)]
+
     def driver(self, name: str, **spec: Any) -> None:
         self.store.patch(NVIDIA_DRIVER, name, {"spec": spec}, how="merge")
 
@@ -127,5 +148,10 @@ class Stage:
         return [event["message"] for event in listed if event["reason"] == keys.REASON]
 
 
-def a_fleet(nodes: int = 2, **plan: Any) -> Stage:
-    return Stage(small(nodes=nodes, **plan))
+NEW = "580.126.20"
+
+
+def a_fleet(nodes: int = 2, *, faults: Board | None = None, **given: Any) -> Stage:
+    """Half of the nodes are H100, named first."""
+    plan = small(nodes=nodes)
+    return Stage(replace(plan, **given), faults)
