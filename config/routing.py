@@ -1,1 +1,9 @@
-sockets: list = []
+"""The one socket, and the topics of every app."""
+
+from django.urls import path
+
+from fleet.live.consumer import LiveConsumer
+from fleet.live.topics import ClusterTopics
+from rollouts.live.topics import PlanTopics
+
+sockets = [path("live/", LiveConsumer.as_asgi(topics=(ClusterTopics(), PlanTopics())))]

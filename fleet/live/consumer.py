@@ -1,0 +1,152 @@
+"""The one WebSocket of a page: authorise what it asks for, say where the numbers stand, then relay."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.http import QueryDict
+from django.utils import timezone
+
+from fleet.live import heart
+from fleet.live.outbox import Outbox
+from fleet.live.topics import Opened, Topic
+from people.models import User
+
+FRAMES_EVERY_S = 0.25
+SEND_S = 20.0  # a browser that takes nothing for so long is gone
+MOST_TOPICS = 20
+SIGNED_OUT, NOT_YOURS, TRY_AGAIN = 4401, 4404, 1012
+
+log = structlog.get_logger(__name__)
+
+
+class LiveConsumer(AsyncJsonWebsocketConsumer):
+    """`/live/?topics=fleet,cluster-1,plan-7`"""
+
+    topics: Sequence[Topic] = ()  # given by `config.routing`: this app does not know the others'
+
+    def __init__(self, *, topics: Sequence[Topic] = ()) -> None:
+        super().__init__()
+        self.topics = topics
+        self.opened: list[Opened] = []
+        self.outbox = Outbox()
+        self.has_news = asyncio.Event()
+        self.sender: asyncio.Task | None = None
+        self.is_listening = False
+
+    async def connect(self) -> None:
+        await self.accept()
+        user = self.scope["user"]
+        if not isinstance(user, User) or not user.is_active:
+            await self.close(SIGNED_OUT)
+            return
+        self.opened = await database_sync_to_async(self._open)(user)
+        if not self.opened:
+            await self.close(NOT_YOURS)
+            return
+        if not await self._join():
+            await self.close(TRY_AGAIN)
+            return
+        # After joining: what changes from here on is either in these numbers or in a message.
+        pulse = await database_sync_to_async(self._whole_pulse)()
+        await self.send_json({"type": "hello", **self._mine(pulse)})
+        self.heard_at = time.monotonic()
+        self.sender = asyncio.create_task(self._send())
+
+    async def disconnect(self, code: int) -> None:
+        if self.sender is not None:
+            self.sender.cancel()
+        if self.is_listening:
+            self.is_listening = False
+            heart.heart().leave()
+        for group in self._groups():
+            try:
+                await asyncio.wait_for(self.channel_layer.group_discard(group, self.channel_name), heart.SEND_S)
+            except Exception as error:  # noqa: BLE001 - the layer is away, and what it held of us with it
+                log.info("a group could not be left", group=group, because=f"{type(error).__name__}: {error}")
+                return
+
+    async def cluster_changed(self, message: dict[str, Any]) -> None:
+        """From `fleet.announce`; each flush has the number after the one before."""
+        key = f"cluster-{message['cluster']}"
+        if not any(key in opened.keys for opened in self.opened):
+            return
+        told = {**message, "topic": key, "prev": message["seq"] - 1}
+        if not self._sees_nodes(message["cluster"]):
+            told |= {"nodes": [], "all": True}
+        self._post(key, told)
+
+    async def plan_changed(self, message: dict[str, Any]) -> None:
+        """From `rollouts.announce`. Its numbers have gaps of their own: the page fetches on each."""
+        key = f"plan-{message['plan']}"
+        if any(key in opened.keys or f"plans-of-{message['cluster']}" in opened.keys for opened in self.opened):
+            self._post(key, {**message, "topic": key})
+
+    async def heartbeat(self, message: dict[str, Any]) -> None:
+        self.heard_at = time.monotonic()
+        self.outbox.replace("heartbeat", self._mine(message))
+        self.has_news.set()
+
+    def _post(self, key: str, message: dict[str, Any]) -> None:
+        self.outbox.put(key, message)
+        self.has_news.set()
+
+    async def _send(self) -> None:
+        """At most four frames a second and key; closes when nothing comes through the layer any more."""
+        while True:
+            try:
+                patience = self.heard_at + heart.MISSED * heart.EVERY_S + 1 - time.monotonic()
+                await asyncio.wait_for(self.has_news.wait(), max(0.01, patience))
+                self.has_news.clear()
+                for message in self.outbox.take():
+                    await asyncio.wait_for(self.send_json(message), SEND_S)
+            except TimeoutError:
+                await self.close(TRY_AGAIN)
+                return
+            await asyncio.sleep(FRAMES_EVERY_S)
+
+    def _open(self, user: User) -> list[Opened]:
+        """All of what was asked for, or nothing: a page knows what it may ask."""
+        names = QueryDict(self.scope["query_string"]).get("topics", "").split(",")
+        if not 0 < len(names) <= MOST_TOPICS:
+            return []
+        found = [next(filter(None, (topic.open(user, name) for topic in self.topics)), None) for name in names]
+        return [] if None in found else [opened for opened in found if opened is not None]
+
+    async def _join(self) -> bool:
+        try:
+            for group in self._groups():
+                await asyncio.wait_for(self.channel_layer.group_add(group, self.channel_name), heart.SEND_S)
+        except Exception as error:  # noqa: BLE001 - without the layer there is nothing to relay: the page tries again
+            log.warning("a browser cannot be served", because=f"{type(error).__name__}: {error}")
+            return False
+        heart.heart().listen(self._whole_pulse)
+        self.is_listening = True
+        return True
+
+    def _groups(self) -> list[str]:
+        if not self.opened:
+            return []
+        return [*dict.fromkeys(group for opened in self.opened for group in opened.groups), heart.heart().group]
+
+    def _sees_nodes(self, cluster_id: int) -> bool:
+        """Whether they may see every node of a cluster: of a pool's own nodes, the page fetches what changed."""
+        return any(opened.nodes_of is None or cluster_id in opened.nodes_of for opened in self.opened)
+
+    def _whole_pulse(self) -> dict[str, Any]:
+        """The newest numbers of all there is, for every socket of this process."""
+        pulse: dict[str, Any] = {"server_time": timezone.now().isoformat(), "seq": {}, "heard": {}}
+        for topic in self.topics:
+            pulse["seq"] |= topic.sequences()
+            pulse["heard"] |= topic.heard()
+        return pulse
+
+    def _mine(self, pulse: dict[str, Any]) -> dict[str, Any]:
+        """Of a pulse, what this socket may know."""
+        keys = frozenset[str]().union(*(opened.keys for opened in self.opened))
+        mine = {name: {key: value for key, value in pulse[name].items() if key in keys} for name in ("seq", "heard")}
+        return {**pulse, **mine}

@@ -1,0 +1,46 @@
+"""What a browser has not been sent yet. A slow one gets the newest state, not the backlog. Pure."""
+
+from typing import Any
+
+TOO_MANY_NODES = 2000  # past that, a page is better off fetching
+Message = dict[str, Any]
+
+
+class Outbox:
+    """One waiting message a key: a second one is folded into the first."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Message] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, key: str, message: Message) -> None:
+        earlier = self._waiting.get(key)
+        self._waiting[key] = fold(earlier, message) if earlier else message
+
+    def replace(self, key: str, message: Message) -> None:
+        """For what says the whole each time."""
+        self._waiting[key] = message
+
+    def take(self) -> list[Message]:
+        taken, self._waiting = list(self._waiting.values()), {}
+        return taken
+
+
+def fold(earlier: Message, later: Message) -> Message:
+    """Both changes as one: the later's number, the earlier's predecessor, the nodes of both with their later state."""
+    folded = {**later}
+    if "prev" in earlier:
+        folded["prev"] = min(earlier["prev"], later.get("prev", earlier["prev"]))
+    folded["seq"] = max(earlier["seq"], later["seq"])
+    if "kinds" in earlier or "kinds" in later:
+        folded["kinds"] = sorted({*earlier.get("kinds", ()), *later.get("kinds", ())})
+    if "nodes" not in earlier and "nodes" not in later:
+        return folded
+    nodes = {node[0]: node for node in (*earlier.get("nodes", ()), *later.get("nodes", ()))}
+    is_all = earlier.get("all") or later.get("all") or len(nodes) > TOO_MANY_NODES
+    folded["nodes"] = [] if is_all else list(nodes.values())
+    if is_all:
+        folded["all"] = True
+    return folded

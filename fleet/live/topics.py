@@ -1,0 +1,57 @@
+"""What a browser may ask to hear of, and who may hear it."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fleet import announce
+from fleet.models import Bookmark, Cluster, Observer
+from people.models import User
+from people.rights import Deed, reach
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What one topic comes to for one person."""
+
+    groups: tuple[str, ...]
+    keys: frozenset[str]  # the sequences it counts by: cluster-1, plan-7
+    nodes_of: frozenset[int] | None = None  # clusters of which they may see every node; None: all of them
+
+
+class Topic(Protocol):
+    """Everything here may ask the database: it is called when a browser connects, and once a heartbeat."""
+
+    def open(self, user: User, name: str) -> Opened | None:
+        """What `name` means to this user. None: it is no such topic, or not theirs to see."""
+
+    def sequences(self) -> dict[str, int]:
+        """The newest number of every key."""
+
+    def heard(self) -> dict[str, str]:
+        """When the source of each key was last heard of; no entry where a key has none."""
+
+
+@dataclass(frozen=True)
+class ClusterTopics:
+    """`fleet`: every cluster one may see. `cluster-7`: one of them."""
+
+    def open(self, user: User, name: str) -> Opened | None:
+        visible = Cluster.objects.visible_to(user).values_list("pk", flat=True)
+        seen = reach(user, Deed.SEE)
+        nodes_of = None if seen.everywhere else seen.cluster_ids
+        if name == announce.fleet_group():
+            keys = frozenset(announce.cluster_group(pk) for pk in visible)
+            return Opened((announce.fleet_group(),), keys, nodes_of)
+        kind, _, key = name.partition("-")
+        if kind != "cluster" or not key.isdecimal() or int(key) not in set(visible):
+            return None
+        return Opened((announce.cluster_group(int(key)),), frozenset({announce.cluster_group(int(key))}), nodes_of)
+
+    def sequences(self) -> dict[str, int]:
+        rows = Observer.objects.values_list("cluster_id", "batch")
+        return {announce.cluster_group(cluster_id): batch for cluster_id, batch in rows}
+
+    def heard(self) -> dict[str, str]:
+        """A page ages by its nodes' bookmark, also while nothing changes."""
+        rows = Bookmark.objects.filter(kind="nodes", heard_at__isnull=False).values_list("cluster_id", "heard_at")
+        return {announce.cluster_group(cluster_id): at.isoformat() for cluster_id, at in rows if at}

@@ -1,0 +1,143 @@
+"""The home page: the whole fleet at a glance, and each of its parts for when it changes."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from fleet.models import Cluster, Node, Pool
+from fleet.node_state import TITLES
+from fleet.web import states
+from fleet.web.filters import ORDERS, NodeFilter, state_key
+from fleet.web.node_map import map_groups
+from fleet.web.parts import part
+from fleet.web.summary import ClusterLine, Sums, cluster_lines, pool_lines, pool_strays, sums_of
+from people.rights import Deed, reach
+
+PER_PAGE = 50
+
+
+def fleet(request: HttpRequest) -> HttpResponse:
+    now = timezone.now()
+    clusters = cluster_lines(request.user, now=now)
+    context = {
+        "place": "fleet",
+        "has_role": not reach(request.user, Deed.SEE).nowhere,
+        "seq": json.dumps({f"cluster-{line.cluster.pk}": line.seq for line in clusters}),
+        **_summary(request, clusters),
+        **_clusters(clusters),
+        **_pools(request),
+        **_nodes(request, clusters),
+        **_choices(request),
+    }
+    return render(request, "fleet/fleet.html", context)
+
+
+@part
+def summary_part(request: HttpRequest) -> HttpResponse:
+    clusters = cluster_lines(request.user, now=timezone.now())
+    return render(request, "fleet/_summary.html", _summary(request, clusters))
+
+
+@part
+def clusters_part(request: HttpRequest) -> HttpResponse:
+    return render(request, "fleet/_clusters.html", _clusters(cluster_lines(request.user, now=timezone.now())))
+
+
+@part
+def pools_part(request: HttpRequest) -> HttpResponse:
+    return render(request, "fleet/_pools.html", _pools(request))
+
+
+@part
+def nodes_part(request: HttpRequest) -> HttpResponse:
+    clusters = cluster_lines(request.user, now=timezone.now())
+    response = render(request, "fleet/_nodes.html", _nodes(request, clusters))
+    if request.headers.get("HX-Trigger") == "filters":
+        response["HX-Push-Url"] = f"{reverse('fleet')}?{NodeFilter.read(request.GET).query()}"
+    return response
+
+
+@part
+def map_part(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"groups": map_groups(request.user, now=timezone.now())})
+
+
+def _summary(request: HttpRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
+    unseen = [line for line in clusters if not line.freshness.is_fresh]
+    sums = sums_of(Node.objects.visible_to(request.user).with_gpus())
+    return {"sums": sums, "clusters": clusters, "unseen": unseen, "bar": _bar(sums)}
+
+
+def _bar(sums: Sums) -> list[tuple[str, float, float]]:
+    """What fills the bar, as (kind, start, width) of 100: what is taken from the left, what is missing at the right."""
+    whole = max(sums.expected, sums.allocatable) or 1
+    allocated, free, missing = (100 * part / whole for part in (sums.allocated, sums.free, sums.missing))
+    return [("allocated", 0, allocated), ("free", allocated, free), ("missing", 100 - missing, missing)]
+
+
+def _clusters(clusters: list[ClusterLine]) -> dict[str, Any]:
+    return {"clusters": clusters}
+
+
+def _pools(request: HttpRequest) -> dict[str, Any]:
+    return {"pools": pool_lines(request.user), "strays": pool_strays(request.user)}
+
+
+@dataclass(frozen=True)
+class NodeLine:
+    node: Node
+    seen: states.Seen
+    is_stale: bool
+    heard_at: datetime | None
+
+
+def _nodes(request: HttpRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
+    wanted = NodeFilter.read(request.GET)
+    every = Node.objects.visible_to(request.user).with_gpus()
+    found = wanted.narrow(every).select_related("cluster").prefetch_related("pools").defer("labels", "annotations")
+    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    freshness = {line.cluster.pk: line.freshness for line in clusters}
+    return {
+        "wanted": wanted,
+        "page": page,
+        "total": every.count(),
+        "lines": [_line(node, freshness) for node in page],
+        "hints": _hints(every, wanted, page),
+    }
+
+
+def _line(node: Node, freshness: dict) -> NodeLine:
+    heard = freshness.get(node.cluster_id)
+    return NodeLine(node, states.state_of(node), not (heard and heard.is_fresh), heard and heard.heard_at)
+
+
+def _hints(every, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
+    """For a filter that finds nothing: what leaving each part of it out would find."""
+    if page.paginator.count or not wanted.active:
+        return []
+    less = [(name, wanted.without(name)) for name in wanted.active]
+    found = [(name, f"?{looser.query()}#nodes", looser.narrow(every).count()) for name, looser in less]
+    return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
+
+
+def _choices(request: HttpRequest) -> dict[str, Any]:
+    """What each select of the filter offers: what there really is."""
+    nodes = Node.objects.visible_to(request.user).with_gpus().order_by()
+    return {
+        "cluster_choices": Cluster.objects.visible_to(request.user).values_list("name", flat=True),
+        "pool_choices": [
+            f"{cluster}/{pool}"
+            for cluster, pool in Pool.objects.visible_to(request.user).values_list("cluster__name", "name")
+        ],
+        "product_choices": sorted(set(nodes.values_list("gpu_product", flat=True).distinct()) - {""}),
+        "driver_choices": sorted(set(nodes.values_list("driver_version", flat=True).distinct()) - {""}),
+        "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
+        "order_choices": [(key, title) for key, (title, _) in ORDERS.items()],
+    }

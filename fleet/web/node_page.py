@@ -1,0 +1,52 @@
+"""One node: what it is, what its stack says, which driver it should, could and does run, and what happened to it."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from fleet.models import Bookmark, Gpu, Node, Observer, Pod
+from fleet.web import freshness, states
+from fleet.web.node_stack import stack_of, versions_of
+from fleet.web.parts import part
+
+
+def node(request: HttpRequest, node_id: int) -> HttpResponse:
+    row = _visible(request, node_id)
+    seq = Observer.objects.filter(cluster=row.cluster_id).values_list("batch", flat=True).first() or 0
+    seen = {"place": "fleet", "seq": json.dumps({f"cluster-{row.cluster_id}": seq})}
+    return render(request, "fleet/node.html", {**seen, **_node(row, now=timezone.now())})
+
+
+@part
+def node_part(request: HttpRequest, node_id: int) -> HttpResponse:
+    return render(request, "fleet/_node.html", _node(_visible(request, node_id), now=timezone.now()))
+
+
+def _visible(request: HttpRequest, node_id: int) -> Node:
+    nodes = Node.objects.visible_to(request.user).select_related("cluster").prefetch_related("pools")
+    return get_object_or_404(nodes, pk=node_id)
+
+
+def _node(row: Node, *, now: datetime) -> dict[str, Any]:
+    stack = stack_of(row)
+    tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="")
+    context = f" --context {row.cluster.context}" if row.cluster.context else ""
+    return {
+        "node": row,
+        "seen": states.state_of(row),
+        "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
+        "freshness": freshness.of_cluster(list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now),
+        "stack": stack,
+        "versions": versions_of(row, stack),
+        "gpus": Gpu.objects.filter(node=row).order_by("index"),
+        "pods": tenants.order_by("-gpus", "namespace", "name"),
+        "labels": sorted(row.labels.items()),
+        "commands": [
+            f"kubectl{context} describe node {row.name}",
+            f"kubectl{context} get pods -A --field-selector spec.nodeName={row.name} -o wide",
+        ],
+    }

@@ -1,0 +1,79 @@
+"""The shape, word and sentence that a page gives a node's state. Pure: it reads a row and asks nothing."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from fleet.models import Node
+from fleet.node_state import TITLES, NodeState, node_state
+
+GLYPHS: dict[NodeState, str] = {
+    NodeState.READY: "ok",
+    NodeState.UNKNOWN: "unknown",
+    NodeState.NOT_READY: "bad",
+    NodeState.UPGRADE_FAILED: "bad",
+    NodeState.GPUS_MISSING: "warn",
+    NodeState.UPGRADING: "changing",
+    NodeState.CORDONED: "cordoned",
+    NodeState.HELD: "held",
+}
+# The upgrade controller names the step a node is in by what it still requires (k8s-operator-libs, upgrade/consts.go).
+STEPS: dict[str, str] = {
+    "upgrade-required": "waits for its turn",
+    "cordon-required": "cordoning",
+    "wait-for-jobs-required": "waiting for jobs",
+    "pod-deletion-required": "evicting GPU pods",
+    "drain-required": "draining",
+    "node-maintenance-required": "in maintenance",
+    "post-maintenance-required": "after maintenance",
+    "pod-restart-required": "restarting the driver",
+    "validation-required": "validating",
+    "uncordon-required": "uncordoning",
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    code: NodeState
+    glyph: str
+    word: str
+    because: str = ""
+    since: datetime | None = None
+
+
+def state_of(node: Node) -> Seen:
+    code = node_state(
+        is_ready=node.is_ready,
+        is_unschedulable=node.is_unschedulable,
+        upgrade_state=node.upgrade_state,
+        is_held=node.is_held,
+        gpus_missing=node.gpus_missing,
+    )
+    since = node.ready_since if code in {NodeState.READY, NodeState.NOT_READY, NodeState.UNKNOWN} else None
+    return Seen(code, GLYPHS[code], _word(node, code), _because(node, code), since)
+
+
+def _word(node: Node, code: NodeState) -> str:
+    if code is NodeState.UPGRADING:
+        return step_of(node.upgrade_state)
+    if code is NodeState.GPUS_MISSING:
+        return f"{node.gpus_missing} of {node.gpu_expected} GPUs missing"
+    return TITLES[code].lower()
+
+
+def _because(node: Node, code: NodeState) -> str:
+    if code is NodeState.NOT_READY:
+        return node.not_ready_because
+    if code is NodeState.UNKNOWN:
+        return node.not_ready_because or "The kubelet stopped reporting: nobody knows how this node is."
+    if code is NodeState.UPGRADE_FAILED:
+        return "The operator gave up on this node's driver change; it takes up an upgrade slot until it is relabelled."
+    if code is NodeState.GPUS_MISSING:
+        return "Which of them is sick is not known: nothing that is read here names it."
+    if code is NodeState.HELD:
+        return "Ready, and kept from the operator's upgrade controller."
+    return "It takes no new pods." if code is NodeState.CORDONED else ""
+
+
+def step_of(upgrade_state: str) -> str:
+    """The operator's step as a person would say it; its own word where we know none."""
+    return STEPS.get(upgrade_state, upgrade_state)

@@ -1,0 +1,152 @@
+"""The one line above the fleet, and what each of its pools and clusters comes to. A fixed number of queries each."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Coalesce, Greatest
+
+from fleet.models import Bookmark, Cluster, Node, Pool
+from fleet.node_state import NodeState
+from fleet.web import freshness
+from fleet.web.filters import FAULTS, with_state
+
+ALLOCATABLE = Coalesce(F("gpu_allocatable"), 0)
+MISSING = Greatest(Coalesce(F("gpu_expected"), 0) - ALLOCATABLE, 0, output_field=IntegerField())
+FREE = Case(
+    When(Q(is_ready=True, is_unschedulable=False), then=Greatest(ALLOCATABLE - F("gpu_allocated"), 0)),
+    default=Value(0),
+    output_field=IntegerField(),
+)
+GPU_SUMS = {
+    "nodes": Count("pk"),
+    "capacity": Coalesce(Sum("gpu_capacity"), 0),
+    "expected": Coalesce(Sum("gpu_expected"), 0),
+    "allocatable": Coalesce(Sum("gpu_allocatable"), 0),
+    "allocated": Coalesce(Sum("gpu_allocated"), 0),
+    "free": Coalesce(Sum(FREE), 0),
+    "missing": Coalesce(Sum(MISSING), 0),
+    "held": Count("pk", filter=Q(is_held=True)),
+    "silent": Count("pk", filter=Q(gpu_allocatable__isnull=True)),
+}
+
+
+@dataclass
+class Sums:
+    """GPUs and nodes of some part of the fleet. `free` can be had now: on a ready node that takes pods."""
+
+    nodes: int = 0
+    capacity: int = 0
+    expected: int = 0
+    allocatable: int = 0
+    allocated: int = 0
+    free: int = 0
+    missing: int = 0
+    held: int = 0
+    silent: int = 0  # nodes that name no GPU resource at all: their GPUs are in none of the numbers
+    by_state: dict[NodeState, int] = field(default_factory=dict)
+
+    @property
+    def ready(self) -> int:
+        return sum(self.by_state.get(state, 0) for state in (NodeState.READY, NodeState.HELD))
+
+    @property
+    def faulty(self) -> int:
+        return sum(self.by_state.get(state, 0) for state in FAULTS)
+
+    @property
+    def changing(self) -> int:
+        return self.by_state.get(NodeState.UPGRADING, 0)
+
+    @property
+    def cordoned(self) -> int:
+        return self.by_state.get(NodeState.CORDONED, 0)
+
+    @property
+    def unusable(self) -> int:
+        """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
+        return max(0, self.allocatable - self.allocated - self.free)
+
+
+def sums_of(nodes: QuerySet) -> Sums:
+    by_state = with_state(nodes).order_by().values("code").annotate(n=Count("pk"))
+    return Sums(
+        **nodes.order_by().aggregate(**GPU_SUMS), by_state={NodeState(row["code"]): row["n"] for row in by_state}
+    )
+
+
+@dataclass(frozen=True)
+class PoolLine:
+    pool: Pool
+    sums: Sums
+    drivers: list[tuple[str, int]]  # the most common first; blank: nodes that do not say
+    products: list[str]
+
+    @property
+    def disagrees(self) -> bool:
+        return len([version for version, _ in self.drivers if version]) > 1
+
+
+def pool_lines(user) -> list[PoolLine]:
+    pools = list(Pool.objects.visible_to(user).select_related("cluster"))
+    members = with_state(Node.objects.with_gpus()).order_by().filter(pools__in=pools)
+    sums = {row.pop("pools"): row for row in members.values("pools").annotate(**GPU_SUMS)}
+    states: dict[int, dict[NodeState, int]] = defaultdict(dict)
+    for row in members.values("pools", "code").annotate(n=Count("pk")):
+        states[row["pools"]][NodeState(row["code"])] = row["n"]
+    mixes: dict[int, dict[str, int]] = defaultdict(dict)
+    products: dict[int, set[str]] = defaultdict(set)
+    for row in members.values("pools", "driver_version", "gpu_product").annotate(n=Count("pk")):
+        mix = mixes[row["pools"]]
+        mix[row["driver_version"]] = mix.get(row["driver_version"], 0) + row["n"]
+        products[row["pools"]].add(row["gpu_product"])
+    return [
+        PoolLine(
+            pool=pool,
+            sums=Sums(**sums.get(pool.pk, {}), by_state=states[pool.pk]),
+            drivers=sorted(mixes[pool.pk].items(), key=lambda pair: (-pair[1], pair[0])),
+            products=sorted(products[pool.pk] - {""}),
+        )
+        for pool in pools
+    ]
+
+
+def pool_strays(user) -> dict[str, int]:
+    """How many GPU nodes are in no pool, and in more than one: both are mistakes somebody should see."""
+    counted = Node.objects.visible_to(user).with_gpus().order_by().annotate(n=Count("pools", distinct=True))
+    return {"none": counted.filter(n=0).count(), "several": counted.filter(n__gt=1).count()}
+
+
+@dataclass(frozen=True)
+class ClusterLine:
+    cluster: Cluster
+    freshness: freshness.ClusterFreshness
+    seq: int
+    nodes: int
+    gpu_nodes: int
+
+
+def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
+    clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("name"))
+    bookmarks: dict[int, list[Bookmark]] = defaultdict(list)
+    for bookmark in Bookmark.objects.filter(cluster__in=clusters):
+        bookmarks[bookmark.cluster_id].append(bookmark)
+    counted: dict[int, dict[str, Any]] = {
+        row["cluster"]: row
+        for row in Node.objects.visible_to(user)
+        .order_by()
+        .values("cluster")
+        .annotate(nodes=Count("pk"), gpu_nodes=Count("pk", filter=Q(is_gpu_node=True)))
+    }
+    return [
+        ClusterLine(
+            cluster=cluster,
+            freshness=freshness.of_cluster(bookmarks[cluster.pk], now=now),
+            seq=cluster.observer.batch if hasattr(cluster, "observer") else 0,
+            nodes=counted.get(cluster.pk, {}).get("nodes", 0),
+            gpu_nodes=counted.get(cluster.pk, {}).get("gpu_nodes", 0),
+        )
+        for cluster in clusters
+    ]

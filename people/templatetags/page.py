@@ -1,0 +1,117 @@
+"""What every page draws alike: icons, state glyphs, instants, and the difference between zero and no data."""
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """One icon of the vendored sprite; decoration where no label is given."""
+    return _svg("icon", f"{static('vendor/tabler-icons/sprite.svg')}#{name}", label)
+
+
+@register.simple_tag
+def glyph(name: str, label: str = "") -> SafeString:
+    """The shape of a state: shape and colour together, so that neither is needed alone."""
+    return _svg(f"glyph is-{name}", f"{static('img/glyphs.svg')}#{name}", label)
+
+
+def _svg(classes: str, href: str, label: str) -> SafeString:
+    if not label:
+        return format_html('<svg class="{}" aria-hidden="true"><use href="{}"></use></svg>', classes, href)
+    return format_html('<svg class="{}" role="img" aria-label="{}"><use href="{}"></use></svg>', classes, label, href)
+
+
+@register.filter
+def known(value: object, unit: str = "") -> SafeString:
+    """A value, or the mark of one that nobody knows. Zero is a value."""
+    if value is None or value == "":
+        return format_html('<span class="nodata" title="{}">{}</span>', "Not known: nothing reports it.", "–")
+    return format_html("{}{}", value, f" {unit}" if unit else "")
+
+
+@register.filter
+def ago(at: datetime | None) -> SafeString:
+    """An instant as its distance from now; the page keeps it current, the title has it in UTC."""
+    if at is None:
+        return format_html('<span class="nodata" title="{}">never</span>', "This has not happened yet.")
+    return _time(at, f"{spell(timezone.now() - at)} ago", "ago")
+
+
+@register.filter
+def since(at: datetime | None) -> SafeString:
+    """How long something has been so, without “ago”."""
+    return known(None) if at is None else _time(at, spell(timezone.now() - at), "for")
+
+
+@register.filter
+def until(at: datetime | None) -> SafeString:
+    """How long it is to an instant that is still to come."""
+    return known(None) if at is None else _time(at, spell(at - timezone.now()), "until")
+
+
+@register.filter
+def clock(at: datetime | None) -> SafeString:
+    """The time of day in UTC, with the date in the title."""
+    return known(None) if at is None else _time(at, f"{at:%H:%M:%S}", "")
+
+
+@register.filter
+def spell(duration: timedelta) -> str:
+    """ "3 min", "2 h 5 min": the two largest units, none of them below a second."""
+    left = max(0, int(duration.total_seconds()))
+    words = []
+    for seconds, unit in UNITS:
+        number, left = divmod(left, seconds)
+        if number:
+            words.append(f"{number} {unit}")
+        elif words:
+            break
+    return " ".join(words[:2]) if words else "0 s"
+
+
+def _time(at: datetime, words: str, kind: str) -> SafeString:
+    return format_html(
+        '<time datetime="{}" title="{} UTC" data-when="{}">{}</time>',
+        at.isoformat(),
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        kind,
+        words,
+    )
+
+
+@register.simple_tag
+def plural(number: int | None, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+@register.simple_tag(takes_context=True)
+def with_query(context: template.Context, **changed: object) -> str:
+    """The query of this page with some of it changed; empty values leave it."""
+    query = context["request"].GET.copy()
+    for name, value in changed.items():
+        query[name] = "" if value is None else str(value)
+    for name in [name for name in query if not query[name]]:
+        del query[name]
+    return f"?{query.urlencode()}"
+
+
+@register.simple_tag
+def share(part: float | None, whole: float | None, width: int = 100) -> str:
+    """A part of a whole as a length of a drawing."""
+    return f"{width * (part or 0) / whole:.2f}" if whole else "0"
+
+
+@register.simple_tag
+def share_left(part: float | None, whole: float | None, width: int = 100) -> str:
+    """Where a part begins that ends at the right."""
+    return f"{width - width * (part or 0) / whole:.2f}" if whole else str(width)

@@ -1,0 +1,72 @@
+"""Who I am here, and the tokens my automation signs in with."""
+
+from datetime import timedelta
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from people.models import ApiToken
+from people.rights import ROLES_FOR, Deed
+
+DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(max_length=100, label="What it is for")
+    days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=30, label="Valid for")
+    deeds = forms.MultipleChoiceField(
+        choices=[(deed.value, deed.value) for deed in Deed],
+        initial=[Deed.SEE.value],
+        widget=forms.CheckboxSelectMultiple,
+        label="What it may do",
+    )
+
+
+@never_cache
+def account(request: HttpRequest) -> HttpResponse:
+    return _page(request, TokenForm())
+
+
+@never_cache
+@require_POST
+def issue_token(request: HttpRequest) -> HttpResponse:
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    asked = form.cleaned_data
+    now = timezone.now()
+    _, secret = ApiToken.issue(
+        user=request.user,
+        name=asked["name"],
+        deeds=asked["deeds"],
+        now=now,
+        expires_at=now + timedelta(days=asked["days"]),
+    )
+    return _page(request, TokenForm(), secret=secret)
+
+
+@require_POST
+def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+    token = get_object_or_404(ApiToken, pk=token_id, user=request.user.pk)
+    ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+    messages.success(request, f"The token “{token.name}” is revoked.")
+    return redirect("account")
+
+
+def _page(request: HttpRequest, form: TokenForm, *, secret: str = "", status: int = 200) -> HttpResponse:
+    bindings = request.user.bindings.all()
+    context = {
+        "place": "account",
+        "form": form,
+        "secret": secret,
+        "bindings": bindings,
+        "deeds": [(deed, any(binding.role in ROLES_FOR[deed] for binding in bindings)) for deed in Deed],
+        "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at__isnull=True).order_by("-created_at"),
+        "now": timezone.now(),
+    }
+    return render(request, "people/account.html", context, status=status)

@@ -1,0 +1,34 @@
+// Copy buttons, and keys for what is also a control that can be clicked.
+export function startComforts() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (button) copy(button);
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      if (!menu.contains(event.target)) menu.removeAttribute("open");
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    const control = document.querySelector(`[data-shortcut="${CSS.escape(event.key)}"]`);
+    if (!control) return;
+    event.preventDefault();
+    if (control.type === "checkbox") control.click();
+    else control.focus();
+  });
+}
+
+async function copy(button) {
+  const was = button.title;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.title = "Copied";
+    button.classList.add("is-ok");
+  } catch {
+    button.title = "The browser does not let pages copy here: select the text instead.";
+    button.classList.add("is-bad");
+  }
+  setTimeout(() => {
+    button.title = was;
+    button.classList.remove("is-ok", "is-bad");
+  }, 1500);
+}

@@ -1,0 +1,142 @@
+// The one WebSocket of a page: connecting, live, stale, lost. It says what changed; the parts fetch it themselves.
+import { clock, learnServerTime, now, spell } from "./times.js";
+
+const BEAT_MS = 5000;
+const STALE_AFTER_MS = 2.6 * BEAT_MS; // two beats missed
+const SIGNED_OUT = 4401;
+const NOT_YOURS = 4404;
+
+class Link {
+  constructor(topics, seq) {
+    this.topics = topics;
+    this.seq = seq; // topic -> the number this page's picture is at
+    this.tries = 0;
+    this.heardAt = null;
+    this.state = "connecting";
+  }
+
+  open() {
+    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+    this.socket = new WebSocket(`${scheme}//${location.host}/live/?topics=${encodeURIComponent(this.topics)}`);
+    this.socket.onmessage = (event) => this.hear(JSON.parse(event.data));
+    this.socket.onclose = (event) => this.closed(event.code);
+    this.show();
+  }
+
+  hear(message) {
+    this.heardAt = Date.now();
+    this.state = "live";
+    if (message.type === "hello" || message.type === "heartbeat") {
+      learnServerTime(message.server_time);
+      this.tries = 0;
+      this.lostAt = null;
+      for (const [topic, seq] of Object.entries(message.seq)) this.compare(topic, seq);
+      for (const [topic, at] of Object.entries(message.heard || {})) emit("live:heard", { topic, at });
+    } else {
+      this.changed(message);
+    }
+    this.show();
+  }
+
+  // A number ahead of ours with no message that said so: something was lost, whatever it was is fetched again.
+  compare(topic, seq) {
+    if (seq > (this.seq[topic] ?? 0)) emit("live:gap", { topic });
+    this.seq[topic] = Math.max(seq, this.seq[topic] ?? 0);
+  }
+
+  changed(message) {
+    const known = this.seq[message.topic] ?? 0;
+    if (message.seq <= known) return;
+    const hasGap = message.prev !== undefined && message.prev > known;
+    this.seq[message.topic] = message.seq;
+    emit(hasGap ? "live:gap" : "live:changed", message);
+  }
+
+  closed(code) {
+    this.socket = null;
+    if (code === SIGNED_OUT) return this.end("You are signed out. Sign in again to go on.");
+    if (code === NOT_YOURS) return this.end("What this page shows is gone, or is no longer yours to see.");
+    this.state = this.lostAt || this.heardAt ? "lost" : "connecting";
+    this.lostAt ??= Date.now();
+    this.tries += 1;
+    if (this.tries > 2) this.state = "lost";
+    const wait = Math.min(30000, 500 * 2 ** Math.min(this.tries, 6)) * (0.5 + Math.random() / 2);
+    this.retryAt = Date.now() + wait;
+    this.timer = setTimeout(() => this.open(), wait);
+    this.show();
+  }
+
+  end(words) {
+    this.state = "ended";
+    this.words = words;
+    this.show();
+  }
+
+  retryNow() {
+    if (this.state === "ended") return location.reload();
+    clearTimeout(this.timer);
+    if (!this.socket) this.open();
+  }
+
+  tick() {
+    if (this.state === "live" && Date.now() - this.heardAt > STALE_AFTER_MS) this.state = "stale";
+    if (this.state === "lost" && this.tries >= 3 && Date.now() - (this.polledAt ?? 0) > 10000) {
+      this.polledAt = Date.now();
+      emit("live:poll", {});
+    }
+    this.show();
+  }
+
+  show() {
+    const link = document.getElementById("link");
+    const bar = document.getElementById("link-bar");
+    if (!link || !bar) return;
+    const state = this.state === "ended" ? "lost" : this.state;
+    const words = this.say();
+    if (link.dataset.state !== state) link.dataset.state = state;
+    document.documentElement.dataset.link = state;
+    setText(link.querySelector(".link-words"), words.short);
+    const isTrouble = state === "lost" || state === "stale";
+    bar.hidden = !isTrouble;
+    if (isTrouble) setText(document.getElementById("link-bar-words"), words.long);
+  }
+
+  say() {
+    const seen = this.heardAt ? clock(this.heardAt + (now() - Date.now())) : "";
+    if (this.state === "live") return { short: "live" };
+    if (this.state === "connecting") return { short: "connecting…" };
+    if (this.state === "ended") return { short: "ended", long: this.words };
+    if (this.state === "stale") {
+      return { short: `stale since ${seen}`, long: `Nothing heard from the server since ${seen} UTC. This is how it was then.` };
+    }
+    const retry = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
+    const polling = this.tries >= 3 ? " Asking every 10 s instead." : "";
+    return {
+      short: "link lost",
+      long: `Live link lost ${spell(Date.now() - this.lostAt)} ago, next try in ${retry} s${seen ? `: showing ${seen} UTC` : ""}.${polling}`,
+    };
+  }
+}
+
+function setText(element, words) {
+  if (element && element.textContent !== words) element.textContent = words;
+}
+
+function emit(name, detail) {
+  document.dispatchEvent(new CustomEvent(name, { detail }));
+}
+
+export function startLink() {
+  const { topics, seq } = document.body.dataset;
+  if (!topics) return;
+  const link = new Link(topics, JSON.parse(seq || "{}"));
+  link.open();
+  setInterval(() => link.tick(), 1000);
+  window.addEventListener("online", () => link.retryNow());
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && link.state === "lost") link.retryNow();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-link-retry]")) link.retryNow();
+  });
+}

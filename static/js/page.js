@@ -1,0 +1,12 @@
+// What every page runs: times that stay current, the live link, parts that follow it, and small comforts.
+import { startTimes } from "./times.js";
+import { startLink } from "./live.js";
+import { startParts } from "./parts.js";
+import { startDialogs } from "./dialogs.js";
+import { startComforts } from "./comforts.js";
+
+startTimes();
+startComforts();
+startDialogs();
+startParts();
+startLink();

@@ -1,0 +1,102 @@
+// Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place.
+import { now } from "./times.js";
+
+const AT_MOST_EVERY_MS = 2000;
+const HEARD_TOO_LONG_MS = 90000; // the server calls a cluster stale after as much
+const due = new Map(); // id of a part -> its timer
+const fetchedAt = new Map();
+
+const parts = () => [...document.querySelectorAll("[data-part]")].filter((part) => part.id);
+
+function follows(part, topic) {
+  const [kind] = topic.split("-");
+  return part.dataset.on.split(" ").some((on) => on === topic || (on === "fleet" && kind === "cluster") || (on === "plans" && kind === "plan"));
+}
+
+function isAbout(part, message) {
+  const kinds = message.kinds;
+  if (!kinds) return true;
+  const { node, kinds: wanted } = part.dataset;
+  const hasNode = node && (message.all || message.nodes?.some(([id]) => id === Number(node)));
+  if (node && hasNode) return true;
+  return wanted ? wanted.split(" ").some((kind) => kinds.includes(kind)) : !node;
+}
+
+function schedule(part) {
+  if (due.has(part.id)) return;
+  const idle = now() - (fetchedAt.get(part.id) ?? 0);
+  const wait = Math.max(0, AT_MOST_EVERY_MS - idle) + Math.random() * (idle > AT_MOST_EVERY_MS ? 120 : 500);
+  due.set(part.id, setTimeout(() => fetchPart(part.id), wait));
+}
+
+function fetchPart(id) {
+  due.delete(id);
+  const part = document.getElementById(id);
+  if (!part || document.hidden) return part && missed.add(id);
+  fetchedAt.set(id, now());
+  return htmx.ajax("GET", part.dataset.part, { source: part, target: part, swap: "morph:outerHTML" });
+}
+
+const missed = new Set(); // while nobody looked: one fetch when somebody does
+
+function showHeard({ topic, at }) {
+  for (const place of document.querySelectorAll(`[data-heard="${CSS.escape(topic)}"]`)) {
+    const time = place.querySelector("time[data-when='ago']");
+    if (time) time.setAttribute("datetime", at);
+    place.classList.toggle("is-late", now() - Date.parse(at) > HEARD_TOO_LONG_MS);
+  }
+}
+
+function announce(part) {
+  const words = part?.dataset?.announce;
+  const announcer = document.getElementById("announcer");
+  if (words && announcer && announcer.textContent !== words) announcer.textContent = words;
+}
+
+function keepOpen(name, node) {
+  return !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG"));
+}
+
+export function startParts() {
+  Idiomorph.defaults.callbacks.beforeAttributeUpdated = keepOpen;
+  Idiomorph.defaults.ignoreActiveValue = true; // what somebody is typing is theirs
+  document.addEventListener("live:changed", ({ detail }) => {
+    for (const part of parts()) if (follows(part, detail.topic) && isAbout(part, detail)) schedule(part);
+  });
+  document.addEventListener("live:gap", ({ detail }) => {
+    for (const part of parts()) if (follows(part, detail.topic)) schedule(part);
+  });
+  document.addEventListener("live:poll", () => parts().forEach(schedule));
+  document.addEventListener("live:heard", ({ detail }) => showHeard(detail));
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    for (const id of missed) fetchPart(id);
+    missed.clear();
+  });
+  setInterval(() => {
+    for (const part of parts()) {
+      const every = Number(part.dataset.every || 0) * 1000;
+      if (every && now() - (fetchedAt.get(part.id) ?? startedAt) > every) schedule(part);
+    }
+  }, 1000);
+  document.addEventListener("htmx:afterSwap", ({ detail }) => announce(document.getElementById(detail.target?.id)));
+  document.addEventListener("htmx:beforeSwap", signInInstead);
+  document.addEventListener("htmx:responseError", showError);
+  document.addEventListener("htmx:afterOnLoad", ({ detail }) => detail.elt?.removeAttribute("data-error"));
+}
+
+const startedAt = Date.now();
+
+// A session that ended answers with the sign-in page: that is no part of this one.
+function signInInstead(event) {
+  const { xhr } = event.detail;
+  const path = new URL(xhr.responseURL || location.href, location.href).pathname;
+  if (path !== document.body.dataset.signIn) return;
+  event.preventDefault();
+  location.reload();
+}
+
+function showError({ detail }) {
+  const part = detail.elt;
+  if (part?.dataset?.part) part.dataset.error = `The server answered ${detail.xhr.status}: this part is as it was.`;
+}
