@@ -11,10 +11,12 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from fleet.pools import PoolInUse, PoolTaken
 from fleet.selectors import BadSelector
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate
 from rollouts.lifecycle import IllegalMove, LostRace
+from rollouts.steering.refusals import AlreadyDecided, BadPlan, Blocked, NotYours, OutOfDate, Refusal, StaleBundle
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:quarterdeck:problem:"
@@ -34,6 +36,15 @@ REFUSALS: dict[type[Exception], Meaning] = {
     LostRace: Meaning(409, "lost-race", "Somebody else was first"),
     BadGate: Meaning(400, "bad-gate", "A gate cannot be read"),
     BadSelector: Meaning(400, "bad-selector", "A selector cannot be read"),
+    PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
+    PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
+    Refusal: Meaning(409, "refused", "Not now, or not like this"),
+    OutOfDate: Meaning(409, "out-of-date", "What you saw has changed"),
+    StaleBundle: Meaning(409, "stale-bundle", "What you saw has changed"),
+    BadPlan: Meaning(400, "bad-plan", "This makes no plan"),
+    AlreadyDecided: Meaning(409, "already-decided", "You have decided"),
+    NotYours: Meaning(403, "not-yours", "Somebody else has to decide"),
+    Blocked: Meaning(409, "blocked", "Something stands in the way"),
 }
 
 
@@ -96,7 +107,7 @@ def _more(error: Exception) -> dict[str, Any]:
     if problems := getattr(error, "problems", None):
         more["errors"] = [{"field": clean(p["field"]), "sentence": clean(p["sentence"])} for p in problems]
     if blockers := getattr(error, "blockers", None):
-        more["blockers"] = [{"code": b.code, "sentence": b.sentence, "fix": b.fix} for b in blockers]
+        more["blockers"] = blockers
     return more
 
 

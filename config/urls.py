@@ -7,6 +7,9 @@ handler500 = "config.errors.server_error"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", include("config.api")),
+    path("", include("fleet.web.urls")),
+    path("", include("rollouts.web.urls")),
+    path("", include("people.web.urls")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
 ]

@@ -135,3 +135,61 @@ def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datet
     return NodeEvent.objects.create(
         cluster=node.cluster, node_uid=node.uid, node_name=node.name, at=at, kind=kind, sentence=sentence
     )
+
+
+def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):
+    """A cluster on which a plan can start: an NVIDIADriver, its DaemonSet, its nodes, and all of it just seen."""
+    cluster = a_cluster(name, **given)
+    for kind in ("daemonsets.apps", "nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com"):
+        a_bookmark(cluster, kind)
+    policy = {"autoUpgrade": True, "maxParallelUpgrades": 2, "maxUnavailable": "50%"}
+    a_driver_object(
+        cluster, "cluster-policy", kind="ClusterPolicy", version="", uses_driver_crd=True, upgrade_policy=policy
+    )
+    driver_object = a_driver_object(cluster)
+    selector = {"nvidia.com/gpu.deploy.driver": "true"}
+    an_operand(
+        cluster, owner_kind="NVIDIADriver", owner_name=driver_object.name, owner_uid=driver_object.uid,
+        node_selector=selector, generation=1, observed_generation=1,
+    )  # fmt: skip
+    pool = a_pool(cluster, "h200")
+    for number in range(nodes):
+        labels = {**selector, "nvidia.com/gpu.product": "NVIDIA-H200"}
+        a_node(cluster, f"gpu-{number}", pool=pool, labels=labels, driver_owner=driver_object.name)
+    return cluster
+
+
+def a_draft(cluster=None, *, author=None, **given: Any):
+    """A draft for the NVIDIADriver of `a_fleet`: one canary node, then the rest of the pool."""
+    from rollouts.steering.drafting import StageDraft, draft
+
+    cluster = cluster or a_fleet()
+    stages = [
+        StageDraft("Canary", "canary", count=1),
+        StageDraft("H200", "pool", pool_id=cluster.pools.get(name="h200").pk),
+    ]
+    return draft(
+        cluster=cluster,
+        driver_object=cluster.driver_objects.get(kind="NVIDIADriver"),
+        actor=author or a_user(role="operator"),
+        now=NOON,
+        **{"title": "New driver", "to_version": "580.126.20", "stages": stages} | given,
+    )
+
+
+def a_plan(cluster=None, *, author=None, **given: Any):
+    """A plan that has started: sealed, and its nodes about to be held."""
+    from rollouts.steering.starting import start
+
+    author = author or a_user(role="operator")
+    plan = a_draft(cluster, author=author, **given)
+    start(plan, actor=author, because="", expected_revision=plan.revision, now=NOON)
+    plan.refresh_from_db()
+    return plan
+
+
+def a_stage_to_approve(plan=None):
+    """The canary of a plan whose turn it is, waiting for somebody."""
+    stage = (plan or a_plan()).stages.get(index=0)
+    stage.move("opening", now=NOON, actor="quarterdeck", because="Its turn.")
+    return stage

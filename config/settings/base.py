@@ -153,6 +153,8 @@ SPECTACULAR_SETTINGS = {
         "PlanState": "rollouts.lifecycle.PlanState",
         "StageState": "rollouts.lifecycle.StageState",
         "TargetState": "rollouts.lifecycle.TargetState",
+        "StageKind": "rollouts.models.StageKind",
+        "DraftStageKind": ["canary", "pool"],
     },
 }
 

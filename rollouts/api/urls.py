@@ -1,1 +1,21 @@
-urlpatterns: list = []
+from django.urls import path
+
+from rollouts.api.approvals import AwaitedList, StageApprovals
+from rollouts.api.commands import RESOURCE_OF, Exclusions
+from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
+from rollouts.api.stages import StageBundle, StageDetail, StageList
+
+urlpatterns = [
+    path("approvals", AwaitedList.as_view()),
+    path("driver-objects/<int:driver_object_id>/suggested-stages", SuggestedStages.as_view()),
+    path("plans", PlanList.as_view()),
+    path("plans/<int:plan_id>", PlanDetail.as_view()),
+    path("plans/<int:plan_id>/events", PlanEventList.as_view()),
+    path("plans/<int:plan_id>/preview", PlanPreview.as_view()),
+    *[path(f"plans/<int:plan_id>/{resource}", view.as_view()) for resource, view in RESOURCE_OF.items()],
+    path("stages", StageList.as_view()),
+    path("stages/<int:stage_id>", StageDetail.as_view()),
+    path("stages/<int:stage_id>/approvals", StageApprovals.as_view()),
+    path("stages/<int:stage_id>/bundle", StageBundle.as_view()),
+    path("targets/<int:target_id>/exclusions", Exclusions.as_view()),
+]

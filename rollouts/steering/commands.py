@@ -148,6 +148,8 @@ def _command(
         plan.refresh_from_db()
         if key and plan.commands.filter(key=key, verb=verb).exists():
             return
+        if key and plan.commands.filter(key=key).exists():
+            raise Refusal("This Idempotency-Key named another command of this plan. Choose a new one.")
         if expected_state and plan.state != expected_state:
             raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
         if PlanState(plan.state) in PLAN_FINAL:

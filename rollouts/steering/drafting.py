@@ -130,6 +130,22 @@ def discard(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
         AuditEntry.record(plan.mark, verb="discard", actor=actor.get_username(), because=because, now=now)
 
 
+def stages_of(plan: Plan) -> list[StageDraft]:
+    """The stages of a plan as they were written."""
+    return [
+        StageDraft(
+            name=stage.name,
+            kind=stage.kind,
+            pool_id=stage.pool_id,
+            selector=stage.selector,
+            count=stage.count,
+            max_unavailable=stage.max_unavailable,
+            gate_options=stage.gate_options,
+        )
+        for stage in plan.stages.forward()
+    ]
+
+
 def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
     """A canary that stands for the others, then each pool that the object has nodes in, then what is in no pool."""
     nodes = nodes_of(driver_object)

@@ -1,0 +1,71 @@
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from people.api.edges import Listing, SeenSerializer
+from people.rights import Deed
+from rollouts.api.base import PlanEdge
+from rollouts.api.plans import PlanRow
+from rollouts.api.shapes import ApprovalShape, StageRow
+from rollouts.decisions import Awaited, awaited, waiting_for_approval
+from rollouts.models import Approval, Stage
+from rollouts.steering.approving import approve, reject
+
+DECISIONS = {"approve": approve, "reject": reject}
+
+
+class DecisionRequest(serializers.Serializer):
+    decision = serializers.ChoiceField(choices=list(DECISIONS))
+    bundle_hash = serializers.CharField(max_length=64, help_text="Of the bundle that was read.")
+    because = serializers.CharField(
+        max_length=1000, allow_blank=True, required=False, default="", help_text="Needed to reject."
+    )
+
+
+class AwaitedShape(SeenSerializer, StageRow):
+    """A stage that waits for an approval, as the caller sees it."""
+
+    row = "stage"
+    plan = PlanRow()  # type: ignore[assignment]
+    needed = serializers.IntegerField(source="seen.needed", help_text="Different people.")
+    given = ApprovalShape(source="seen.given", many=True)
+    may_decide = serializers.BooleanField(source="seen.may_decide")
+    why_not = serializers.CharField(source="seen.why_not", help_text="Why the caller may not; blank: they may.")
+
+    class Meta(StageRow.Meta):
+        fields = (*StageRow.Meta.fields, "needed", "given", "may_decide", "why_not")
+
+
+class AwaitedList(Listing):
+    """Stages that wait for an approval, the longest waiting first."""
+
+    serializer_class = AwaitedShape
+    queryset = Stage.objects.none()
+
+    def get_queryset(self) -> QuerySet[Stage]:
+        return waiting_for_approval(Stage.objects.visible_to(self.user))
+
+    def see(self, rows) -> list[Awaited]:
+        return awaited(rows, user=self.user)
+
+
+class StageApprovals(PlanEdge, Listing):
+    """The decisions on a stage, void ones included."""
+
+    serializer_class = ApprovalShape
+    queryset = Approval.objects.none()
+
+    def get_queryset(self) -> QuerySet[Approval]:
+        return Approval.objects.filter(stage=self.stage(self.kwargs["stage_id"]))
+
+    @extend_schema(request=DecisionRequest, responses={201: ApprovalShape})
+    def post(self, request, stage_id: int) -> Response:
+        """Decide on exactly what was seen. Never one's own plan."""
+        stage = self.stage(stage_id)
+        self.may(Deed.APPROVE, stage.plan)
+        asked = self.read(DecisionRequest)
+        decide = DECISIONS[asked.pop("decision")]
+        approval = decide(stage, actor=self.user, now=timezone.now(), **asked)
+        return Response(ApprovalShape(approval).data, status=201)

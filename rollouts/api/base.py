@@ -1,0 +1,39 @@
+"""What the views of plans share: loading what may be seen, and asking for the right in one place."""
+
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+
+from fleet.models import DriverObject
+from people.api.edges import Edge
+from people.rights import Deed, require
+from rollouts.models import Plan, Stage, Target
+
+KEY_HEADER = "Idempotency-Key"
+KEY_AT_MOST = 100
+
+
+class PlanEdge(Edge):
+    def plan(self, plan_id: int) -> Plan:
+        return self.load(Plan.objects.visible_to(self.user).select_related("cluster"), plan_id)
+
+    def stage(self, stage_id: int) -> Stage:
+        return self.load(Stage.objects.visible_to(self.user).select_related("plan__cluster", "pool"), stage_id)
+
+    def target(self, target_id: int) -> Target:
+        visible = Target.objects.filter(stage__in=Stage.objects.visible_to(self.user))
+        return self.load(visible.select_related("stage__plan__cluster"), target_id)
+
+    def driver_object(self, driver_object_id: int) -> DriverObject:
+        return self.load(DriverObject.objects.visible_to(self.user).select_related("cluster"), driver_object_id)
+
+    def may(self, deed: Deed, on: Any) -> None:
+        """:raises NotAllowed: unless the caller may do this on the cluster of the plan or driver object"""
+        require(self.user, deed, cluster_id=on.cluster_id, where=f"cluster {on.cluster.name}")
+
+    def key(self) -> str:
+        """The caller's name for this command: sent again, it is done once."""
+        key = self.request.headers.get(KEY_HEADER, "")
+        if len(key) > KEY_AT_MOST or not (key.isascii() and key.isprintable()):
+            raise ValidationError({KEY_HEADER: f"At most {KEY_AT_MOST} printable ASCII characters."})
+        return key

@@ -1,0 +1,60 @@
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from rollouts.api.shapes import Number
+from rollouts.steering.preview import Preview, StagePreview
+
+
+class NoteShape(serializers.Serializer):
+    code = serializers.CharField()
+    sentence = serializers.CharField()
+    fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
+
+
+class GateChosen(serializers.Serializer):
+    title = serializers.CharField()
+    options = serializers.DictField(child=Number(), help_text="Those that are not the usual ones.")
+
+
+class ExcludedShape(serializers.Serializer):
+    node = serializers.CharField()
+    because = serializers.CharField()
+
+
+class StagePreviewShape(serializers.Serializer):
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    targets = serializers.ListField(child=serializers.CharField())
+    waves = serializers.IntegerField(help_text="At least this many.")
+    max_unavailable = serializers.IntegerField()
+    gates = serializers.SerializerMethodField()
+
+    @extend_schema_field(GateChosen(many=True))
+    def get_gates(self, stage: StagePreview) -> list[dict]:
+        return [{"title": title, "options": options} for title, options in stage.gates]
+
+
+class ForecastShape(serializers.Serializer):
+    """What it disrupts, as things are now."""
+
+    nodes = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+    pods = serializers.IntegerField()
+    namespaces = serializers.ListField(child=serializers.CharField())
+    pods_with_local_files = serializers.IntegerField(help_text="With an emptyDir, which a drain loses.")
+    pods_nobody_makes_again = serializers.IntegerField(help_text="Without an owner.")
+
+
+class PreviewShape(serializers.Serializer):
+    blockers = NoteShape(many=True, help_text="It cannot start before these are mended.")
+    warnings = NoteShape(many=True)
+    stages = StagePreviewShape(many=True)
+    uncovered = serializers.ListField(child=serializers.CharField(), help_text="Nodes that no stage takes.")
+    excluded = serializers.SerializerMethodField(help_text="Nodes that are left out.")
+    forecast = ForecastShape()
+    canary_proves = serializers.CharField()
+    cohorts_uncovered = serializers.ListField(child=serializers.CharField())
+
+    @extend_schema_field(ExcludedShape(many=True))
+    def get_excluded(self, preview: Preview) -> list[dict]:
+        return [{"node": node, "because": because} for node, because in preview.excluded]

@@ -1,0 +1,121 @@
+"""Shapes that several endpoints of plans share."""
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from fleet.api.shapes import Ref
+from rollouts.gates import GATES
+from rollouts.gates.base import Answer as Answered
+from rollouts.models import Answer, Approval, Stage, StageKind, Target, Wave
+
+LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
+MOST_NODES = 100_000
+KEY_MOST = 2**63 - 1
+
+
+@extend_schema_field({"type": "number", "minimum": 0, "maximum": LONGEST})
+class Number(serializers.Field):
+    """A JSON number as it was written: 1 stays whole."""
+
+    def to_internal_value(self, data: object) -> float | int:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not 0 <= data <= LONGEST:
+            raise serializers.ValidationError(f"Must be a number from 0 to {LONGEST:.0f}.")
+        return data
+
+    def to_representation(self, value: float) -> float | int:
+        return value
+
+
+class GateOptions(serializers.DictField):
+    """Gate → its options: {"soak": {"duration_s": 1800}, "failure_budget": {"tolerate": 0}}."""
+
+    def __init__(self, **kwargs) -> None:
+        gates = ", ".join(GATES)
+        super().__init__(child=serializers.DictField(child=Number()), help_text=f"Gates: {gates}.", **kwargs)
+
+
+class StageDraftShape(serializers.Serializer):
+    """A stage as it is written. Leave `gate_options` out for the usual ones."""
+
+    name = serializers.CharField(max_length=100)
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in (StageKind.CANARY, StageKind.POOL)])
+    pool = serializers.IntegerField(
+        source="pool_id", min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="The pool's id."
+    )
+    selector = serializers.CharField(max_length=1000, allow_blank=True, required=False)
+    count = serializers.IntegerField(
+        min_value=1, max_value=MOST_NODES, allow_null=True, required=False, help_text="Null: every node that is left."
+    )
+    max_unavailable = serializers.IntegerField(min_value=1, max_value=MOST_NODES, required=False)
+    gate_options = GateOptions(required=False)
+
+
+class AnswerShape(serializers.ModelSerializer):
+    """What a gate said, in a sentence, and the numbers it compared."""
+
+    title = serializers.SerializerMethodField()
+    answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in Answered])
+    measured = serializers.DictField()
+    nodes = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = Answer
+        fields = ("gate", "title", "answer", "because", "measured", "nodes", "since", "at")
+
+    def get_title(self, answer: Answer) -> str:
+        return GATES[answer.gate].title if answer.gate in GATES else answer.gate
+
+
+class ApprovalShape(serializers.ModelSerializer):
+    decision = serializers.SerializerMethodField()
+    is_standing = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Approval
+        fields = ("id", "decision", "by", "at", "because", "bundle_hash", "is_standing", "void_at", "void_because")
+
+    @extend_schema_field({"type": "string", "enum": ["approve", "reject"]})
+    def get_decision(self, approval: Approval) -> str:
+        return "reject" if approval.is_rejection else "approve"
+
+    def get_is_standing(self, approval: Approval) -> bool:
+        return approval.void_at is None
+
+
+class WaveShape(serializers.ModelSerializer):
+    class Meta:
+        model = Wave
+        fields = ("number", "decided_at", "because")
+
+
+class TargetShape(serializers.ModelSerializer):
+    node = serializers.CharField(source="node_name")
+    wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
+    facts = serializers.DictField(help_text="When the plan was sealed.")
+    driver_version_before = serializers.SerializerMethodField(help_text="Null: not released yet.")
+
+    class Meta:
+        model = Target
+        fields = (
+            "id", "node", "position", "wave", "state", "state_since", "because", "released_at", "has_escaped", "facts",
+            "driver_version_before",
+        )  # fmt: skip
+
+    @extend_schema_field(OpenApiTypes.STR)
+    def get_driver_version_before(self, target: Target) -> str | None:
+        return (target.before or {}).get("driver_version")
+
+
+class StageRow(serializers.ModelSerializer):
+    plan = serializers.IntegerField(source="plan_id")
+    pool = Ref(allow_null=True)
+    gate_options = GateOptions()
+    waived_gates = serializers.DictField(child=serializers.CharField(), help_text="Gate → why it is not asked.")
+
+    class Meta:
+        model = Stage
+        fields: tuple[str, ...] = (
+            "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "gate_options",
+            "waived_gates", "state", "state_since", "because",
+        )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Which stages wait for somebody's approval, and who may not give it. For pages and REST alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Prefetch, QuerySet
+
+from people.models import User
+from people.rights import Deed, why_not
+from rollouts.gates.options import read_gates
+from rollouts.lifecycle import StageState
+from rollouts.models import Approval, Stage
+
+GATE = "approval"
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """A stage that waits, as one person sees it."""
+
+    stage: Stage
+    needed: int
+    given: list[Approval]
+    why_not: str  # why this person may not decide; blank: they may
+
+    @property
+    def may_decide(self) -> bool:
+        return not self.why_not
+
+
+def waiting_for_approval(stages: QuerySet[Stage]) -> QuerySet[Stage]:
+    standing = Prefetch("approvals", Approval.objects.standing(), to_attr="standing")
+    asked = stages.filter(state=StageState.OPENING, gate_options__has_key=GATE)
+    return asked.select_related("plan__cluster", "pool").prefetch_related(standing).order_by("state_since", "pk")
+
+
+def awaited(stages: Sequence[Stage], *, user: User) -> list[Awaited]:
+    """Load them with `waiting_for_approval`. One query a cluster that has one."""
+    refusals: dict[int, str] = {}
+    for stage in stages:
+        cluster = stage.plan.cluster
+        if cluster.pk not in refusals:
+            refusals[cluster.pk] = why_not(user, Deed.APPROVE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+    return [_awaited(stage, user, refusals[stage.plan.cluster_id]) for stage in stages]
+
+
+def _awaited(stage: Stage, user: User, refusal: str) -> Awaited:
+    given: list[Approval] = stage.standing  # type: ignore[attr-defined]
+    (gate,) = read_gates({GATE: stage.gate_options[GATE]})
+    return Awaited(stage, gate.needed, given, refusal or _why_not_theirs(stage, user, given))  # type: ignore[attr-defined]
+
+
+def _why_not_theirs(stage: Stage, user: User, given: Sequence[Approval]) -> str:
+    who = user.get_username()
+    if who in {stage.plan.author, stage.plan.last_editor}:
+        return "You wrote or changed this plan. Somebody else has to decide."
+    return "You have decided on this stage already." if any(approval.by == who for approval in given) else ""

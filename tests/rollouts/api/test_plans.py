@@ -1,0 +1,203 @@
+import json
+
+import pytest
+
+from people.models import AuditEntry
+from rollouts.models import Plan
+from tests.callers import calling
+from tests.make import a_draft, a_fleet, a_plan, a_pool, a_user
+
+STAGES = [
+    {
+        "name": "Canary",
+        "kind": "canary",
+        "count": 1,
+        "gate_options": {"driver_version": {}, "soak": {"duration_s": 60}},
+    },
+    {"name": "The rest", "kind": "pool"},
+]
+
+
+def a_request(cluster, **given) -> dict:
+    driver_object = cluster.driver_objects.get(kind="NVIDIADriver")
+    return {"driver_object": driver_object.pk, "to_version": "580.126.20", "stages": STAGES, **given}
+
+
+def post(client, path: str, **asked):
+    return client.post(f"/api/v1/{path}", asked, format="json")
+
+
+def test_drafting_a_plan(ada):
+    cluster = a_fleet()
+
+    reply = post(ada, "plans", **a_request(cluster, title="October driver"))
+
+    assert reply.status_code == 201, reply.json()
+    plan = reply.json()
+    assert (plan["state"], plan["author"], plan["from_version"]) == ("draft", "ada", "570.172.08")
+    assert [stage["name"] for stage in plan["stages"]] == ["Canary", "The rest", "The way back"]
+    assert plan["stages"][0]["gate_options"] == {"driver_version": {}, "soak": {"duration_s": 60}}
+
+
+def test_what_makes_no_plan_is_said_field_by_field(ada):
+    cluster = a_fleet()
+    stages = [{"name": "All", "kind": "pool", "pool": a_pool(a_fleet(), "elsewhere").pk, "gate_options": {"sok": {}}}]
+
+    reply = post(ada, "plans", **a_request(cluster, to_version="latest", stages=stages))
+
+    assert reply.status_code == 400
+    assert reply["Content-Type"] == "application/problem+json"
+    assert {error["field"] for error in reply.json()["errors"]} == {
+        "to_version", "stages", "stages.0.pool", "stages.0.gate_options",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("stages", "none"),
+        ("stages", [{"name": "Canary", "kind": "back"}]),
+        ("stages", [{"name": "Canary", "kind": "canary", "gate_options": {"soak": {"duration_s": 1e300}}}]),
+        ("stages", [{"name": "Canary", "kind": "canary", "gate_options": {"soak": {"duration_s": True}}}]),
+        ("driver_object", 2**70),
+        ("to_version", "5\u0000"),
+        ("title", "x" * 201),
+    ],
+)
+def test_what_cannot_be_read_is_a_bad_request(ada, field, value):
+    reply = post(ada, "plans", **a_request(a_fleet(), **{field: value}))
+
+    assert reply.status_code == 400, reply.json()
+    assert reply.json()["errors"][0]["field"].startswith(field)
+
+
+def test_a_gate_that_is_half_a_character_does_not_break_the_answer_about_it(ada):
+    body = json.dumps(a_request(a_fleet())).replace('"soak"', '"\\ud800"')
+
+    reply = ada.post("/api/v1/plans", body, content_type="application/json")
+
+    assert reply.status_code == 400
+    assert "There is no gate" in reply.json()["errors"][0]["sentence"]
+
+
+def test_editing_needs_the_revision_that_was_read(ada):
+    plan = a_draft()
+
+    first = ada.patch(f"/api/v1/plans/{plan.pk}", {"expected_revision": 1, "title": "Mine"}, format="json")
+    second = ada.patch(f"/api/v1/plans/{plan.pk}", {"expected_revision": 1, "title": "Too late"}, format="json")
+
+    assert (first.status_code, first.json()["title"], first.json()["last_editor"]) == (200, "Mine", "ada")
+    assert [stage["name"] for stage in first.json()["stages"]] == ["Canary", "H200", "The way back"]
+    assert second.status_code == 409
+    assert second.json()["type"] == "urn:quarterdeck:problem:out-of-date"
+
+
+def test_the_preview_says_what_it_would_take(bob):
+    plan = a_draft()
+
+    preview = bob.get(f"/api/v1/plans/{plan.pk}/preview").json()
+
+    assert preview["blockers"] == []
+    assert [(stage["name"], len(stage["targets"])) for stage in preview["stages"]] == [("Canary", 1), ("H200", 2)]
+    assert preview["forecast"]["gpus"] == 24
+
+
+def test_starting_seals_it(ada):
+    plan = a_draft()
+
+    reply = post(ada, f"plans/{plan.pk}/starts", expected_revision=1)
+
+    assert reply.status_code == 204
+    plan.refresh_from_db()
+    assert plan.state == "holding"
+    assert plan.content_hash
+
+
+def test_a_start_that_is_blocked_names_what_stands_in_the_way(ada):
+    plan = a_draft(a_fleet(mode="observe-only"))
+
+    reply = post(ada, f"plans/{plan.pk}/starts", expected_revision=1)
+
+    assert reply.status_code == 409
+    assert [blocker["code"] for blocker in reply.json()["blockers"]] == ["mode"]
+
+
+def test_a_plan_shows_its_buttons_with_the_reason_why_not(bob):
+    plan = a_plan()
+
+    shown = bob.get(f"/api/v1/plans/{plan.pk}").json()
+
+    halt = next(button for button in shown["buttons"] if button["verb"] == "halt")
+    assert (halt["is_allowed"], halt["resource"]) == (False, "halts")
+    assert halt["why_not"]
+    assert shown["holds"] == {"held": 0, "to_hold": 3, "foreign": 0}
+
+
+def test_the_history_names_who_and_why(bob):
+    plan = a_plan(author=a_user("zoe", role="operator"))
+
+    newest, *_ = bob.get(f"/api/v1/plans/{plan.pk}/events").json()["results"]
+
+    assert (newest["to"], newest["actor"]) == ("holding", "zoe")
+
+
+def test_suggested_stages_can_be_sent_back_as_they_are(ada):
+    cluster = a_fleet()
+    driver_object = cluster.driver_objects.get(kind="NVIDIADriver")
+
+    stages = ada.get(f"/api/v1/driver-objects/{driver_object.pk}/suggested-stages").json()
+    reply = post(ada, "plans", **a_request(cluster, stages=stages))
+
+    assert reply.status_code == 201, reply.json()
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_a_list_costs_the_same_queries_whatever_its_length(bob, number, django_assert_num_queries):
+    for _ in range(number):
+        a_draft()
+
+    with django_assert_num_queries(5):  # session, user, roles, count, plans
+        reply = bob.get("/api/v1/plans")
+
+    assert len(reply.json()["results"]) == number
+
+
+@pytest.mark.parametrize("nodes", [3, 9])
+def test_a_plan_costs_the_same_queries_whatever_its_size(bob, nodes, django_assert_max_num_queries):
+    plan = a_plan(a_fleet(nodes=nodes))
+
+    with django_assert_max_num_queries(22):
+        assert bob.get(f"/api/v1/plans/{plan.pk}").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["plans/{}", "plans/{}/events", "plans/{}/preview"])
+def test_who_may_see_a_plan(path, nobody, eve, bob):
+    place = "/api/v1/" + path.format(a_draft().pk)
+
+    assert nobody.get(place).status_code == 401
+    assert eve.get(place).status_code == 404
+    assert bob.get(place).status_code == 200
+
+
+def test_a_viewer_of_one_pool_sees_no_plan_because_it_touches_others(now, db):
+    plan = a_draft()
+    seer = calling(a_user(role="viewer", on=plan.cluster.pools.get()))
+
+    assert seer.get(f"/api/v1/plans/{plan.pk}").status_code == 404
+
+
+def test_who_may_draft(nobody, eve, bob, amy, ada):
+    cluster = a_fleet()
+    asked = a_request(cluster)
+
+    assert post(nobody, "plans", **asked).status_code == 401
+    assert post(eve, "plans", **asked).status_code == 404
+    for viewer in (bob, amy):
+        refused = post(viewer, "plans", **asked)
+        assert refused.status_code == 403
+        assert refused.json()["detail"] == (
+            f"To draft or change a plan you need the role operator or admin on cluster {cluster.name}."
+        )
+    assert Plan.objects.count() == 0
+    assert post(ada, "plans", **asked).status_code == 201
+    assert AuditEntry.objects.filter(verb="draft", actor="ada").count() == 1

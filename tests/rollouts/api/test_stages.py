@@ -1,0 +1,52 @@
+import pytest
+
+from rollouts.models import Answer
+from tests.make import NOON, a_draft, a_fleet, a_plan
+
+
+def an_answer(stage, answer: str, *, is_current: bool = True, gate: str = "soak"):
+    return Answer.objects.create(
+        stage=stage, gate=gate, answer=answer, because="60 s left.", measured={"left_s": 60}, since=NOON, at=NOON,
+        is_current=is_current,
+    )  # fmt: skip
+
+
+def test_a_stage_shows_its_targets_and_what_its_gates_say(bob):
+    stage = a_plan().stages.get(index=1)
+    an_answer(stage, "fail", is_current=False)
+    an_answer(stage, "hold")
+
+    shown = bob.get(f"/api/v1/stages/{stage.pk}").json()
+
+    assert [target["node"] for target in shown["targets"]] == ["gpu-1", "gpu-2"]
+    assert shown["targets"][0]["wave"] is None
+    assert shown["targets"][0]["driver_version_before"] is None
+    assert [(row["title"], row["answer"], row["measured"]) for row in shown["answers"]] == [
+        ("Soak", "hold", {"left_s": 60})
+    ]
+    assert [row["answer"] for row in shown["history"]] == ["fail"]
+
+
+def test_stages_are_found_by_plan_and_state(bob):
+    plan, _ = a_plan(), a_draft(a_fleet())
+
+    rows = bob.get(f"/api/v1/stages?plan={plan.pk}&state=waiting").json()["results"]
+
+    assert [row["name"] for row in rows] == ["Canary", "H200", "The way back"]
+
+
+@pytest.mark.parametrize("nodes", [3, 9])
+def test_a_stage_costs_the_same_queries_whatever_its_size(bob, nodes, django_assert_num_queries):
+    stage = a_plan(a_fleet(nodes=nodes)).stages.get(index=1)
+
+    with django_assert_num_queries(9):
+        assert bob.get(f"/api/v1/stages/{stage.pk}").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["stages/{}", "stages/{}/bundle", "stages/{}/approvals"])
+def test_who_may_see_a_stage(path, nobody, eve, bob):
+    place = "/api/v1/" + path.format(a_plan().stages.first().pk)
+
+    assert nobody.get(place).status_code == 401
+    assert eve.get(place).status_code == 404
+    assert bob.get(place).status_code == 200
