@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from simulator import definitions
 from simulator.clock import stamp
 from simulator.kinds import DEFINITION, NAMESPACE, POD, Kind
-from simulator.refusals import forbidden
+from simulator.refusals import conflict, forbidden
 
 if TYPE_CHECKING:
     from simulator.store import Store
@@ -35,6 +35,23 @@ def delete(store: "Store", kind: Kind, old: Obj, *, grace_s: int | None, propaga
     if kind.shelf == NAMESPACE.shelf:
         return _close_namespace(store, {**old, "metadata": marked})
     return store.mark(kind, {**old, "metadata": marked})
+
+
+def require(kind: Kind, obj: Obj, *, uid: str | None, resource_version: str | None) -> None:
+    """:raises Refused: 409 when it is another object, or another version of it, than the client meant."""
+    held = obj["metadata"]
+    if uid is not None and uid != held["uid"]:
+        why = (
+            f"the UID in the precondition ({uid}) does not match the UID in record ({held['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise conflict(kind, held["name"], why)
+    if resource_version is not None and resource_version != held["resourceVersion"]:
+        why = (
+            f"the ResourceVersion in the precondition ({resource_version}) does not match the ResourceVersion in "
+            f"record ({held['resourceVersion']}). The object might have been modified"
+        )
+        raise conflict(kind, held["name"], why)
 
 
 def _grace_s(pod: Obj, asked: int | None) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from simulator.kinds import Kind
@@ -30,6 +31,7 @@ SUBDOMAIN_WORDS = (
 )
 
 
+@lru_cache(maxsize=100_000)
 def qualified_name_complaint(key: str) -> str:
     """Why a string is no `prefix/name`; empty when it is one."""
     prefix, slash, name = key.rpartition("/")
@@ -51,6 +53,7 @@ def label_key_complaint(key: str) -> str:
     return f'key: Invalid value: "{key}": {words}' if words else ""
 
 
+@lru_cache(maxsize=100_000)
 def label_value_complaint(value: str) -> str:
     if len(value) > 63:
         return f'value: Invalid value: "{value}": must be no more than 63 bytes'

@@ -23,6 +23,8 @@ KEPT_METADATA = (
     "generation",
 )
 
+NAMED = ("labels", "annotations")
+
 
 def shaped(kind: Kind, obj: Obj, metadata: Obj) -> Obj:
     """The members in the order in which they are sent; lists rely on the first two."""
@@ -119,7 +121,9 @@ def _metadata(old: Obj, new: Obj) -> Obj:
     return {**metadata, "name": old["name"], **kept, "resourceVersion": old["resourceVersion"]}
 
 
-def check_metadata(kind: Kind, obj: Obj) -> None:
+def check_metadata(kind: Kind, obj: Obj, old: Obj | None = None) -> None:
+    if old is not None and all(obj["metadata"].get(member) == old["metadata"].get(member) for member in NAMED):
+        return
     causes = metadata_causes(kind, obj["metadata"])
     if causes:
         raise invalid(kind, obj["metadata"]["name"], *causes)

@@ -4,19 +4,20 @@ Objects are plain dicts that nobody changes once they are stored; lists, watches
 """
 
 import threading
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from simulator import definitions, deletion, eviction, fields, patches, rules, schema, selectors
+from simulator import definitions, deletion, eviction, patches, rules, schema
 from simulator.clock import Clock
+from simulator.cursor import Cursor
 from simulator.defaults import filled
 from simulator.events import Change, ChangeLog, EventType, Record, Watch
 from simulator.kinds import BUILT_IN, DEFINITION, NAMESPACE, POD, Kind
+from simulator.matching import matcher, within
 from simulator.refusals import Refused, already_exists, bad_request, conflict, forbidden, not_found, path_not_found
 from simulator.shelf import ANY_VERSION, Matches, Page, Shelf, Token
 from simulator.validation import check
 
-__all__ = ["Cursor", "Refused", "Store"]
+__all__ = ["Refused", "Store"]
 
 Obj = dict[str, Any]
 FIRST_VERSION = 1000
@@ -153,7 +154,7 @@ class Store:
             revised = self._filled(kind, revised)
         if revised == old:
             return old
-        rules.check_metadata(kind, revised)
+        rules.check_metadata(kind, revised, old)
         check(self, kind, revised, old)
         if deletion.is_due(revised):
             return revised if dry_run else self.remove(kind, revised)
@@ -203,7 +204,7 @@ class Store:
     ) -> Obj:
         with self.lock:
             old = self.get(kind, name, namespace)
-            require(kind, old, uid=uid, resource_version=resource_version)
+            deletion.require(kind, old, uid=uid, resource_version=resource_version)
             return old if dry_run else deletion.delete(self, kind, old, grace_s=grace_s, propagation=propagation)
 
     def evict(
@@ -218,7 +219,7 @@ class Store:
     ) -> None:
         with self.lock:
             pod = self.get(POD, pod_name, namespace)
-            require(POD, pod, uid=uid, resource_version=resource_version)
+            deletion.require(POD, pod, uid=uid, resource_version=resource_version)
             eviction.evict(self, pod, grace_s=grace_s, dry_run=dry_run)
 
     def bind(self, pod: str, namespace: str, node_name: str) -> None:
@@ -232,7 +233,7 @@ class Store:
 
     # Watching
 
-    def cursor(self, kind: Kind, namespace: str = "", *, matches: Matches | None = None, since: str) -> "Cursor":
+    def cursor(self, kind: Kind, namespace: str = "", *, matches: Matches | None = None, since: str) -> Cursor:
         """:raises Refused: 410 when `since` is forgotten."""
         with self.lock:
             shelf = self.shelf(kind)
@@ -268,87 +269,3 @@ class Store:
                 shelf.log.forget(self.version)
                 for listener in shelf.listeners:
                     listener()
-
-
-class Cursor:
-    """One watch's place in a kind's log."""
-
-    def __init__(
-        self, store: Store, shelf: Shelf, matches: Matches | None, version: int, initial: list[Change]
-    ) -> None:
-        self._store = store
-        self._shelf = shelf
-        self._matches = matches
-        self._initial = initial
-        self.version = version
-        """Everything up to here was read."""
-
-    def read(self) -> list[Change]:
-        """What happened since the last call, without waiting.
-
-        :raises Refused: 410 when some of it is forgotten.
-        """
-        initial, self._initial = self._initial, []
-        with self._store.lock:
-            changes = self._shelf.log.after(self.version)
-            self.version = max(self.version, self._store.version)
-        if self._matches is None:
-            return [*initial, *changes]
-        return [*initial, *(seen for change in changes if (seen := change.seen_through(self._matches)))]
-
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener`, under the store's lock, after each change; the answer ends it."""
-        with self._store.lock:
-            self._shelf.listeners.append(listener)
-
-        def stop() -> None:
-            with self._store.lock:
-                if listener in self._shelf.listeners:
-                    self._shelf.listeners.remove(listener)
-
-        return stop
-
-
-def matcher(kind: Kind, label_selector: str, field_selector: str) -> Matches | None:
-    """:raises Refused: 400 for a selector that cannot be read."""
-    try:
-        by_label = selectors.parse(label_selector) if label_selector else None
-    except selectors.SelectorError as error:
-        raise bad_request(str(error)) from error
-    by_field = fields.parse(kind, field_selector) if field_selector else None
-    if by_label is None and by_field is None:
-        return None
-
-    def matches(obj: Mapping[str, Any]) -> bool:
-        if by_label is not None and not by_label.matches(obj["metadata"].get("labels") or {}):
-            return False
-        return by_field is None or by_field.matches(obj)
-
-    return matches
-
-
-def within(namespace: str, matches: Matches | None) -> Matches | None:
-    if not namespace:
-        return matches
-
-    def is_within(obj: Mapping[str, Any]) -> bool:
-        return obj["metadata"].get("namespace") == namespace and (matches is None or matches(obj))
-
-    return is_within
-
-
-def require(kind: Kind, obj: Obj, *, uid: str | None, resource_version: str | None) -> None:
-    """Preconditions of a deletion."""
-    held = obj["metadata"]
-    if uid is not None and uid != held["uid"]:
-        why = (
-            f"the UID in the precondition ({uid}) does not match the UID in record ({held['uid']}). "
-            "The object might have been deleted and then recreated"
-        )
-        raise conflict(kind, held["name"], why)
-    if resource_version is not None and resource_version != held["resourceVersion"]:
-        why = (
-            f"the ResourceVersion in the precondition ({resource_version}) does not match the ResourceVersion in "
-            f"record ({held['resourceVersion']}). The object might have been modified"
-        )
-        raise conflict(kind, held["name"], why)

@@ -1,10 +1,11 @@
 """GET of a collection: whole or in chunks, as it is or as it was."""
 
-from simulator.events import ENCODER, Record
+from simulator.events import ENCODER
 from simulator.kinds import Kind
+from simulator.matching import matcher
 from simulator.refusals import Cause, Refused, bad_request, invalid
 from simulator.shelf import ANY_VERSION, Page, Token
-from simulator.store import Store, matcher
+from simulator.store import Store
 from simulator.wire.answers import Answer, of_json
 from simulator.wire.asks import Ask
 from simulator.wire.paths import Target
@@ -75,13 +76,11 @@ def encoded(kind: Kind, page: Page) -> bytes:
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
     head = f'{{"kind":"{kind.name}List","apiVersion":"{kind.api_version}","metadata":'.encode()
-    items = b",".join(item(kind, record) for record in page.records)
-    return b"".join((head, ENCODER.encode(metadata), b',"items":[', items, b"]}"))
-
-
-def item(kind: Kind, record: Record) -> bytes | memoryview:
-    """Items of built-in lists do not repeat what they are; custom resources do."""
-    if kind.is_custom:
-        return record.json
-    typed = len(f'{{"kind":"{kind.name}","apiVersion":"{kind.api_version}",') - 1
-    return b"{" + memoryview(record.json)[typed + 1 :]
+    pieces: list[bytes | memoryview] = [head, ENCODER.encode(metadata), b',"items":[']
+    # Items of built-in lists do not repeat what they are; those of custom resources do.
+    typed = 1 if kind.is_custom else len(f'{{"kind":"{kind.name}","apiVersion":"{kind.api_version}",')
+    opening = b"{"
+    for record in page.records:
+        pieces += (opening, memoryview(record.json)[typed:])
+        opening = b",{"
+    return b"".join((*pieces, b"]}"))

@@ -5,10 +5,12 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable
 
+from simulator.cursor import Cursor
 from simulator.events import ENCODER, Change
 from simulator.kinds import Kind
+from simulator.matching import matcher
 from simulator.refusals import Cause, Refused, invalid
-from simulator.store import Cursor, Store, matcher
+from simulator.store import Store
 from simulator.wire.answers import Answer
 from simulator.wire.asks import Ask
 from simulator.wire.closing import Closing

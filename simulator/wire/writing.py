@@ -3,8 +3,9 @@
 from typing import Any
 
 from simulator.kinds import NAMESPACE, POD, Kind
+from simulator.matching import matcher
 from simulator.refusals import Refused, bad_request, unsupported_media
-from simulator.store import Store, matcher
+from simulator.store import Store
 from simulator.wire.answers import Answer, of_json, success
 from simulator.wire.asks import Ask
 from simulator.wire.openapi import strict
