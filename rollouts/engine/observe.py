@@ -10,7 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 
@@ -206,6 +206,8 @@ def _stage(plan: Plan, stage: Stage, around: _Surroundings) -> StagePicture:
         name=stage.name,
         is_the_way_back=stage.is_the_way_back,
         state=StageState(stage.state),
+        state_since=stage.state_since,
+        patience=timedelta(seconds=stage.patience_s),
         max_unavailable=stage.max_unavailable,
         gates=gates,
         evidence=evidence,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.gates.versions import same_version
@@ -53,6 +53,8 @@ class StagePicture:
     name: str
     is_the_way_back: bool
     state: StageState
+    state_since: datetime
+    patience: timedelta  # how long a gate may hold before a person is asked
     max_unavailable: int
     gates: tuple[Gate, ...]
     evidence: Evidence

@@ -18,13 +18,20 @@ from rollouts.models.plan import queue_round
 log = structlog.get_logger()
 
 NOT_SOON = timedelta(seconds=5)
+AFTER_A_BUG = timedelta(seconds=15)
 
 
 def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> None:
     plan = Plan.objects.select_related("cluster").get(pk=plan_id)
     if not plan.is_under_way or not plan.take_turn(owner=owner, now=clock()):
         return
-    waiting_for, wait = _look_and_act(plan, clock=clock)
+    try:
+        waiting_for, wait = _look_and_act(plan, clock=clock)
+    except Exception as bug:
+        # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
+        because = f"Quarterdeck itself failed: {type(bug).__name__}. Nothing is let go until it is mended."
+        plan.end_turn(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=because)
+        raise
     now = clock()
     plan.end_turn(now=now, next_look_at=now + wait, waiting_for=waiting_for)
     if not wait:

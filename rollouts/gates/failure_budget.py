@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, fail, hold, names, passed
+from rollouts.gates.base import Evidence, Verdict, When, count, fail, hold, names, passed
 from rollouts.lifecycle import TargetState
 
 
@@ -18,7 +18,10 @@ class FailureBudget:
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
         failed = tuple(
-            t.name for t in evidence.targets if t.state is TargetState.FAILED or t.upgrade_state == "upgrade-failed"
+            t.name
+            for t in evidence.targets
+            if t.state is TargetState.FAILED
+            or (t.upgrade_state == "upgrade-failed" and t.state is not TargetState.EXCLUDED)
         )
         lost = tuple(t.name for t in evidence.changed if t.is_seen and t.is_ready is False and t.name not in failed)
         bad = failed + lost
@@ -27,6 +30,7 @@ class FailureBudget:
             return fail(f"{names(bad)} failed: {len(bad)}, where {self.tolerate} would be tolerated.", bad, **measured)
         if to_come := [t for t in evidence.not_changed if t.name not in bad]:
             return hold(
-                f"{len(bad)} of {self.tolerate} tolerated failures used; {len(to_come)} nodes to come.", **measured
+                f"{len(bad)} of {self.tolerate} tolerated failures used; {count(len(to_come), 'node')} to come.",
+                **measured,
             )
         return passed(f"{len(bad)} of {self.tolerate} tolerated failures used.", **measured)

@@ -16,12 +16,11 @@ class OperandsReady:
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
-        missing = {target: lacking(target) for target in evidence.changed}
-        down = [target for target in evidence.changed if missing[target]]
+        down = [target for target in evidence.changed if lacking(target)]
         measured = {"ready": len(evidence.changed) - len(down), "of": len(evidence.counted)}
         if down:
             nodes = tuple(target.name for target in down)
-            sentence = f"{down[0].name}: {missing[down[0]]}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
+            sentence = f"{down[0].name}: {lacking(down[0])}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
             overdue = any(now - target.state_since > self.patience for target in down)
             return fail(sentence, nodes, **measured) if overdue else hold(sentence, nodes, **measured)
         if evidence.not_changed:

@@ -32,7 +32,7 @@ class WorkloadsReady:
             "tolerated": self.tolerate,
         }
         if len(broken) > self.tolerate:
-            return _broken(broken, **measured)
+            return _broken(broken, measured)
         if len(unready) > self.tolerate:
             target, pod = unready[0]
             return hold(
@@ -50,7 +50,7 @@ class WorkloadsReady:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.patience
 
 
-def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], **measured: int) -> Verdict:
+def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: dict[str, int]) -> Verdict:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     target, pod = broken[0]
     why = f" ({pod.because})" if pod.because else ""

@@ -53,6 +53,7 @@ class Planting:
         self._hosts: dict[str, Host] = {}
 
     def plant(self) -> None:
+        self._account("default", "default")
         for workload in self._plan.workloads:
             self._namespace(workload.namespace)
         self._namespace(keys.NAMESPACE)
@@ -70,6 +71,8 @@ class Planting:
             if not self._plan.release.is_26_7:
                 wanted["metadata"]["labels"].pop(keys.OWNER, None)
             node = self._put(NODE, wanted)
+            if node["spec"].get("taints"):  # an API server taints every node that registers as not ready
+                node = self._cluster.patch(NODE, name(node), {"spec": {"taints": None}})
             self._nodes.append(node)
             self._hosts[name(node)] = host_of(node)
 

@@ -11,7 +11,7 @@ from simulator.fleets.tenants import Workload
 GPUS_A_NODE = 8
 KERNELS = ("5.15.0-151-generic", "6.8.0-64-generic")
 DRIVER_NOW, DRIVER_NEXT = "580.95.05", "580.126.20"
-WAITING = 6  # replicas of the queue that never find a GPU
+WAITING = 40  # replicas of the queue that find no GPU: more than any wave sets free
 H100, A100 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"]
 
 

@@ -9,7 +9,7 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
-from rollouts.gates.base import Answer, Verdict, When, count, names
+from rollouts.gates.base import Answer, Verdict, When, count, names, spell
 from rollouts.lifecycle import PlanState, StageState, TargetState
 
 SOON = timedelta(seconds=1)  # something is on its way
@@ -31,7 +31,7 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
         return Decision(sentence, acts=(PlaceHolds(unheld),), verdicts=verdicts, look_again_in=SOON)
     if blocked := picture.stopped_because or picture.paused_because:
         return Decision(blocked, acts=recall(picture), verdicts=verdicts)
-    return replace(_step(picture, verdicts), verdicts=verdicts)
+    return replace(_step(picture, verdicts, now=now), verdicts=verdicts)
 
 
 def ask(picture: Picture, *, now: datetime) -> Verdicts:
@@ -124,7 +124,7 @@ def recall(picture: Picture) -> tuple[Recall, ...]:
     return tuple(found)
 
 
-def _step(picture: Picture, verdicts: Verdicts) -> Decision:
+def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
     if picture.stale_because:
         return Decision(picture.stale_because)
     stage = current_stage(picture)
@@ -140,7 +140,7 @@ def _step(picture: Picture, verdicts: Verdicts) -> Decision:
         return _open(picture, stage, verdicts)
     if stage.state is StageState.PROMOTING:
         return _release(picture, stage)
-    return _soak(stage, verdicts[stage.index])
+    return _soak(stage, verdicts[stage.index], now=now)
 
 
 def _wait(stage: StagePicture) -> Decision:
@@ -199,11 +199,17 @@ def cordoned_by_others(picture: Picture, stage: StagePicture) -> tuple[str, ...]
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if stage.node_uids[target.name] in uids)
 
 
-def _soak(stage: StagePicture, answers: Mapping[str, Verdict]) -> Decision:
+def _soak(stage: StagePicture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))
     held = first(Answer.HOLD, answers)
     if held is None:
         return Decision(f"{stage.name} names no gate, so it can never pass.")
-    return Decision(f"{stage.name}: {held[1].because}", look_again_in=SOON)
+    sentence = f"{stage.name}: {held[1].because}"
+    if held[0] != "soak" and now - stage.state_since > stage.patience:
+        asks = (
+            f"{sentence} It has held for {spell(stage.patience)}: a person decides whether to wait, exclude or go back."
+        )
+        return Decision(asks, pause_because=asks)
+    return Decision(sentence, look_again_in=SOON)

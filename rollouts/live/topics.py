@@ -1,0 +1,44 @@
+"""`plans`: every plan one may see. `plan-7`: one of them."""
+
+from dataclasses import dataclass
+
+from django.db.models import Max
+
+from fleet.live.topics import Opened
+from fleet.models import Cluster
+from people.models import User
+from people.rights import Deed, reach
+from rollouts import announce
+from rollouts.models import Plan, PlanEvent
+
+
+@dataclass(frozen=True)
+class PlanTopics:
+    def open(self, user: User, name: str) -> Opened | None:
+        visible = Plan.objects.visible_to(user)
+        if name == announce.PLANS_GROUP:
+            plans = visible.under_way().values_list("pk", flat=True)
+            return Opened((announce.PLANS_GROUP,), _keys(plans) | _clusters(user))
+        kind, _, key = name.partition("-")
+        if kind != "plan" or not key.isdecimal() or not visible.filter(pk=int(key)).exists():
+            return None
+        return Opened((announce.plan_group(int(key)),), _keys([int(key)]))
+
+    def sequences(self) -> dict[str, int]:
+        """The newest event of every plan that can still have one."""
+        rows = PlanEvent.objects.filter(plan__in=Plan.objects.under_way()).order_by().values("plan")
+        return {announce.plan_group(row["plan"]): row["newest"] for row in rows.annotate(newest=Max("pk"))}
+
+    def heard(self) -> dict[str, str]:
+        return {}
+
+
+def _keys(plan_ids) -> frozenset[str]:
+    return frozenset(announce.plan_group(pk) for pk in plan_ids)
+
+
+def _clusters(user: User) -> frozenset[str]:
+    """The clusters of which one hears every plan, also those that are written later."""
+    there = reach(user, Deed.SEE)
+    seen = Cluster.objects.values_list("pk", flat=True) if there.everywhere else there.cluster_ids
+    return frozenset(f"plans-of-{pk}" for pk in seen)

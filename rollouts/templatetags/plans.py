@@ -1,0 +1,43 @@
+from datetime import timedelta
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from people.templatetags.page import glyph, spell
+from rollouts.gates import GATES
+from rollouts.web.states import glyph_of, word_of
+
+register = template.Library()
+
+
+@register.simple_tag
+def state(kind: str, value: str) -> SafeString:
+    """A state as shape and word."""
+    shape = glyph_of(kind, value)
+    return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word_of(value))
+
+
+@register.filter
+def gate_title(key: str) -> str:
+    return GATES[key].title if key in GATES else key
+
+
+@register.filter
+def measure(value: object) -> str:
+    """One number of a gate's answer, as a person reads it."""
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value) or "nobody"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
+
+
+@register.filter
+def measured_title(name: str) -> str:
+    return name.removesuffix("_s").replace("_", " ")
+
+
+@register.filter
+def seconds(value: float) -> str:
+    return spell(timedelta(seconds=float(value)))

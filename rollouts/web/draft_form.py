@@ -1,0 +1,172 @@
+"""The draft as its form spells it: rows of stages, and of each the gates with the numbers that people change."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+
+from rollouts.gates import GATES
+from rollouts.models import Plan, Stage, StageKind
+from rollouts.steering.drafting import StageDraft
+from rollouts.steering.refusals import BadPlan
+
+# Gates with a number of their own on the form; the other options keep what they were.
+OWN_FIELDS = {"approval", "soak", "failure_budget"}
+
+
+def gate_choices() -> list[tuple[str, str]]:
+    """The gates that are simply on or off."""
+    return [(key, gate.title) for key, gate in GATES.items() if key not in OWN_FIELDS]
+
+
+@dataclass
+class StageRow:
+    """One stage as text, so that what cannot be read can be shown again as it was written."""
+
+    number: str = "0"
+    name: str = ""
+    kind: str = StageKind.POOL.value
+    pool: str = ""
+    selector: str = ""
+    count: str = ""
+    max_unavailable: str = "1"
+    approvals: str = "1"
+    soak_min: str = "30"
+    tolerate: str = "0"
+    gates: list[str] = field(default_factory=list)
+    options: dict[str, dict[str, Any]] = field(default_factory=dict)  # what has no field here: kept as it was
+    problems: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def blank(cls) -> "StageRow":
+        return cls.of(StageDraft("", StageKind.POOL), "NEW")
+
+    @classmethod
+    def of(cls, stage: StageDraft | Stage, number: str) -> "StageRow":
+        options = {key: dict(value) for key, value in stage.gate_options.items()}
+        return cls(
+            number=number,
+            name=stage.name,
+            kind=str(stage.kind),
+            pool=str(stage.pool_id or ""),
+            selector=stage.selector,
+            count=str(stage.count or ""),
+            max_unavailable=str(stage.max_unavailable),
+            approvals=str(options["approval"].get("needed", 1)) if "approval" in options else "0",
+            soak_min=f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",
+            tolerate=str(options.get("failure_budget", {}).get("tolerate", 0)),
+            gates=[key for key in options if key not in OWN_FIELDS],
+            options=options,
+        )
+
+    @classmethod
+    def read(cls, post: QueryDict, number: str) -> "StageRow":
+        def text(name: str) -> str:
+            return post.get(f"stage-{number}-{name}", "").strip()[:1000]
+
+        return cls(
+            number=number,
+            **{name: text(name) for name in ("name", "kind", "pool", "selector", "count", "max_unavailable")},
+            **{name: text(name) for name in ("approvals", "soak_min", "tolerate")},
+            gates=post.getlist(f"stage-{number}-gates"),
+            options=_options(text("options")),
+        )
+
+    @property
+    def options_text(self) -> str:
+        return json.dumps(self.options, sort_keys=True)
+
+    def draft(self) -> StageDraft:
+        count = self._number("count")
+        pool = self._number("pool")
+        soak = self._number("soak_min", float)
+        return StageDraft(
+            name=self.name,
+            kind=self.kind,
+            pool_id=int(pool) if pool else None,
+            selector=self.selector,
+            count=None if count is None else int(count),
+            max_unavailable=int(self._number("max_unavailable") or 0),
+            gate_options=self._gate_options(soak_s=(soak or 0) * 60),
+        )
+
+    def _gate_options(self, *, soak_s: float) -> Mapping[str, Mapping[str, Any]]:
+        chosen = {key: self.options.get(key, {}) for key in self.gates}
+        chosen["failure_budget"] = {
+            **self.options.get("failure_budget", {}),
+            "tolerate": int(self._number("tolerate") or 0),
+        }
+        if needed := int(self._number("approvals") or 0):
+            chosen["approval"] = {**self.options.get("approval", {}), "needed": needed}
+        if soak_s:
+            chosen["soak"] = {"duration_s": soak_s}
+        return chosen
+
+    def _number(self, name: str, kind: type[int] | type[float] = int) -> float | None:
+        written = getattr(self, name)
+        if written == "":
+            return None
+        try:
+            return kind(written)
+        except ValueError:
+            self.problems[name] = f"“{written}” is no {'whole ' if kind is int else ''}number."
+            return None
+
+
+def _options(written: str) -> dict[str, dict[str, Any]]:
+    try:
+        options = json.loads(written or "{}")
+    except json.JSONDecodeError:
+        return {}
+    if not isinstance(options, dict):
+        return {}
+    return {key: value for key, value in options.items() if key in GATES and isinstance(value, dict)}
+
+
+@dataclass
+class DraftForm:
+    title: str = ""
+    to_version: str = ""
+    revision: int = 0
+    rows: list[StageRow] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def suggested(cls, stages: Iterable[StageDraft]) -> "DraftForm":
+        return cls(rows=[StageRow.of(stage, str(number)) for number, stage in enumerate(stages)])
+
+    @classmethod
+    def of(cls, plan: Plan) -> "DraftForm":
+        rows = [StageRow.of(stage, str(number)) for number, stage in enumerate(plan.stages.forward())]
+        return cls(title=plan.title, to_version=plan.to_version, revision=plan.revision, rows=rows)
+
+    @classmethod
+    def read(cls, post: QueryDict) -> "DraftForm":
+        revision = post.get("revision", "")
+        return cls(
+            title=post.get("title", "").strip()[:200],
+            to_version=post.get("to_version", "").strip()[:64],
+            revision=int(revision) if revision.isdecimal() else 0,
+            rows=[StageRow.read(post, number[:8]) for number in post.getlist("stage")[:50]],
+        )
+
+    def stages(self) -> list[StageDraft]:
+        """:raises BadPlan: when a number cannot be read"""
+        drafts = [row.draft() for row in self.rows]
+        unread = [
+            (f"stages.{at}.{name}", words) for at, row in enumerate(self.rows) for name, words in row.problems.items()
+        ]
+        if unread:
+            raise BadPlan(*unread)
+        return drafts
+
+    def refuse(self, problems: Iterable[Mapping[str, str]]) -> None:
+        """Put each sentence beside the field that it is about; at the top where it is about none."""
+        for problem in problems:
+            place, _, name = problem["field"].removeprefix("stages.").partition(".")
+            if place.isdecimal() and int(place) < len(self.rows):
+                self.rows[int(place)].problems[name] = problem["sentence"]
+            else:
+                self.problems[problem["field"] or "all"] = problem["sentence"]

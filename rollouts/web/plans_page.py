@@ -1,0 +1,73 @@
+"""The plans: what is under way, what is drafted, what is over."""
+
+import json
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Count, Max, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from fleet.web.parts import part
+from people.rights import Deed, reach
+from rollouts.decisions import awaited, waiting_for_approval
+from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
+from rollouts.models import Plan, Stage, StageKind
+
+PER_PAGE = 30
+CHANGED = Q(stages__targets__state=TargetState.CHANGED) & ~Q(stages__kind=StageKind.BACK)
+
+
+def plans(request: HttpRequest) -> HttpResponse:
+    return render(request, "rollouts/plans.html", _plans(request))
+
+
+@part
+def plans_part(request: HttpRequest) -> HttpResponse:
+    return render(request, "rollouts/_plans.html", _plans(request))
+
+
+@part
+def strip_part(request: HttpRequest) -> HttpResponse:
+    """What is under way, for the home page."""
+    under_way = _counted(Plan.objects.visible_to(request.user).under_way())
+    return render(request, "rollouts/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
+
+
+def _plans(request: HttpRequest) -> dict[str, Any]:
+    visible = Plan.objects.visible_to(request.user)
+    over = Paginator(_counted(visible.filter(state__in=sorted(PLAN_FINAL))), PER_PAGE).get_page(request.GET.get("page"))
+    under_way = _counted(visible.under_way())
+    return {
+        "place": "plans",
+        "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),
+        "under_way": under_way,
+        "drafts": _counted(visible.filter(state=PlanState.DRAFT)),
+        "over": over,
+        "waiting_for_me": _to_decide(request),
+        "may_draft": _may_draft(request),
+        "under_way_states": sorted(PLAN_UNDER_WAY),
+    }
+
+
+def _counted(plans) -> list[Plan]:
+    targets = Count("stages__targets", filter=~Q(stages__kind=StageKind.BACK), distinct=True)
+    changed = Count("stages__targets", filter=CHANGED, distinct=True)
+    failed = Count("stages__targets", filter=Q(stages__targets__state=TargetState.FAILED), distinct=True)
+    newest = Max("events__pk")
+    return list(
+        plans.select_related("cluster")
+        .annotate(target_count=targets, changed_count=changed, failed_count=failed, newest=newest)
+        .order_by("-created_at")
+    )
+
+
+def _to_decide(request: HttpRequest) -> list[Stage]:
+    """Stages that wait for an approval this person may give."""
+    visible = Stage.objects.filter(plan__in=Plan.objects.visible_to(request.user).under_way())
+    asked = awaited(list(waiting_for_approval(visible)), user=request.user)
+    return [one.stage for one in asked if one.may_decide]
+
+
+def _may_draft(request: HttpRequest) -> bool:
+    return not reach(request.user, Deed.DRAFT).nowhere

@@ -1,0 +1,25 @@
+"""A draft's preview for its page, also where what it was written for is gone."""
+
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from fleet.models import DriverObject
+from rollouts.models import Plan
+from rollouts.notes import Note
+from rollouts.steering.preview import Preview, preview
+
+
+@dataclass(frozen=True)
+class Gone:
+    """The driver object is no longer in the cluster: there is nothing to preview."""
+
+    blockers: list[Note]
+
+
+def preview_of(plan: Plan) -> Preview | Gone:
+    try:
+        return preview(plan, now=timezone.now())
+    except DriverObject.DoesNotExist:
+        sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
+        return Gone([Note("gone", sentence, "Discard this draft and write one for an object that is there.")])

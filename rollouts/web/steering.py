@@ -1,0 +1,93 @@
+"""The buttons of a plan: each is one call, the same that REST makes. A refusal comes back as a sentence on the page."""
+
+from collections.abc import Callable
+from functools import partial
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from people.rights import Deed, NotAllowed, require
+from rollouts.lifecycle import IllegalMove, LostRace
+from rollouts.models import Plan
+from rollouts.queries import VERBS
+from rollouts.steering import commands
+from rollouts.steering.drafting import discard
+from rollouts.steering.refusals import Blocked, Refusal
+from rollouts.steering.starting import start
+from rollouts.web.loading import plan_for, target_for
+
+REFUSALS = (IllegalMove, LostRace, NotAllowed, Refusal)
+DONE: dict[str, str] = {
+    "start": "Started: every node of the object is being held first.",
+    "halt": "Halted: from now on nothing more is released.",
+    "pause": "Paused: what has not begun is held again.",
+    "resume": "Resumed: every gate is asked anew.",
+    "rollback": "Rolling back: the old version is put back, then the changed nodes go back in waves.",
+    "abort": "Aborting: the old version is put back and unchanged nodes are let go.",
+    "discard": "Discarded.",
+}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "halt": commands.halt,
+    "pause": commands.pause,
+    "resume": commands.resume,
+    "rollback": commands.roll_back,
+    "abort": commands.abort,
+}
+
+
+@require_POST
+def command(request: HttpRequest, plan_id: int, verb: str) -> HttpResponse:
+    if verb not in VERBS:
+        raise Http404
+    plan = plan_for(request.user, plan_id)
+    try:
+        require(request.user, VERBS[verb][1], cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        _call(request, plan, verb)
+    except Blocked as refusal:
+        for blocker in refusal.blockers:
+            messages.error(request, f"{blocker['sentence']} {blocker['fix']}")
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, DONE[verb])
+    return redirect("plan", plan_id=plan_id)
+
+
+def _call(request: HttpRequest, plan: Plan, verb: str) -> None:
+    asked = request.POST
+    because, key = asked.get("because", "").strip()[:1000], asked.get("key", "")[:100]
+    if not because:
+        raise Refusal("Say why: the next person at this page will want to know.")
+    tell = partial(_verb(verb), plan, actor=request.user, because=because, now=timezone.now())
+    if verb == "discard":
+        tell()
+    elif verb == "start":
+        revision = asked.get("revision", "")
+        tell(key=key, expected_revision=int(revision) if revision.isdecimal() else 0)
+    else:
+        # Only going on rests on what was seen: nobody who stops or goes back is asked whether they looked again.
+        tell(key=key, expected_state=asked.get("expected_state", "")[:16] if verb == "resume" else "")
+
+
+def _verb(verb: str) -> Callable[..., None]:
+    return {**COMMANDS, "start": start, "discard": discard}[verb]
+
+
+@require_POST
+def exclude(request: HttpRequest, target_id: int) -> HttpResponse:
+    target = target_for(request.user, target_id)
+    plan = target.stage.plan
+    try:
+        require(request.user, Deed.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        because = request.POST.get("because", "").strip()[:1000]
+        if not because:
+            raise Refusal("Say why the node is left out.")
+        commands.exclude(target, actor=request.user, because=because, now=timezone.now())
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it stays held.")
+    return redirect("plan", plan_id=plan.pk)

@@ -1,0 +1,54 @@
+"""One timeline of a node: what was seen to change on it, and what plans did to it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+
+from fleet.models import Node, NodeEvent
+from fleet.web.parts import part
+from rollouts.models import Plan, PlanEvent
+from rollouts.web.states import glyph_of, word_of
+
+MOST = 100
+GLYPHS = {"version": "changing", "ready": "part", "cordon": "cordoned", "upgrade": "changing", "capacity": "warn"}
+
+
+@dataclass(frozen=True)
+class Line:
+    at: datetime
+    glyph: str
+    sentence: str
+    who: str = ""
+    href: str = ""
+
+
+@part
+def node_timeline(request: HttpRequest, node_id: int) -> HttpResponse:
+    node = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster"), pk=node_id)
+    lines = sorted([*_seen(node), *_planned(request, node)], key=lambda line: line.at, reverse=True)[:MOST]
+    days = [{"grouper": day, "list": list(of_day)} for day, of_day in groupby(lines, key=lambda line: line.at.date())]
+    return render(request, "fleet/_timeline.html", {"node": node, "days": days})
+
+
+def _seen(node: Node) -> list[Line]:
+    rows = NodeEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid)[:MOST]
+    return [Line(row.at, GLYPHS.get(row.kind, "part"), row.sentence) for row in rows]
+
+
+def _planned(request: HttpRequest, node: Node) -> list[Line]:
+    plans = Plan.objects.visible_to(request.user).filter(cluster=node.cluster_id)
+    events = PlanEvent.objects.filter(plan__in=plans, target__node_uid=node.uid).select_related("plan")[:MOST]
+    return [
+        Line(
+            at=event.at,
+            glyph=glyph_of("target", event.to),
+            sentence=f"{event.plan.title}: {word_of(event.to)}. {event.because}",
+            who=event.actor,
+            href=reverse("plan", args=[event.plan_id]),
+        )
+        for event in events
+    ]
