@@ -2,6 +2,7 @@
 
 import threading
 
+from simulator.actors.budgets import Budgets
 from simulator.actors.cluster import Cluster
 from simulator.actors.daemonset import DaemonSets
 from simulator.actors.durations import Durations
@@ -18,6 +19,7 @@ from simulator.actors.gpu_operator.node_labels import NodeLabels
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.gpu_operator.upgrade import Upgrades
 from simulator.actors.job import Jobs
+from simulator.actors.kubelet.flapping import Flapping
 from simulator.actors.kubelet.heartbeat import Heartbeats
 from simulator.actors.kubelet.kubelets import Kubelets
 from simulator.actors.loop import Loop
@@ -25,6 +27,7 @@ from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
 from simulator.actors.replicaset import ReplicaSets
 from simulator.actors.scheduler import Scheduler
+from simulator.actors.stuck_drains import StuckDrains
 from simulator.actors.world import World
 from simulator.faults import Board
 from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, DISRUPTION_BUDGET, JOB, NODE, POD, REPLICA_SET
@@ -55,7 +58,9 @@ class Play:
         *,
         release: Release | None = None,
         durations: Durations | None = None,
+        keeps_budgets: bool = False,
     ) -> None:
+        """`keeps_budgets`: nobody else in this cluster writes the status of disruption budgets."""
         release, self._durations = release or Release(), durations or Durations()
         self.loop = loop
         self.world = world = World(cluster, loop, KINDS)
@@ -76,6 +81,9 @@ class Play:
             NodeLabels(world, release),
             ClusterPolicies(world, release),
             Upgrades(world, release),
+            Flapping(world, self.heartbeats, faults),
+            StuckDrains(world, faults),
+            *([Budgets(world)] if keeps_budgets else []),
         )
 
     def fill(self) -> None:

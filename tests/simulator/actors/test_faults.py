@@ -1,0 +1,71 @@
+import pytest
+
+from simulator.actors.gpu_operator.states import UpgradeState
+from simulator.actors.objects import is_true, node_of
+from simulator.faults import FAULTS, BadDriver, Board, FlappingNode, StuckDrain
+from simulator.faults.board import UnknownFault, parse
+from simulator.kinds import DISRUPTION_BUDGET
+from simulator.refusals import Refused
+from tests.simulator.actors.stage import NEW, a_fleet
+
+FIRST = "gpu-h100-001"
+
+
+def test_a_fault_is_read_from_one_word():
+    fault = parse(FAULTS, "bad_driver:version=580.126.20,kernel=6.8.0-64-generic,how=crash")
+
+    assert fault == BadDriver("580.126.20", "6.8.0-64-generic", "crash")
+
+
+@pytest.mark.parametrize("text", ["nonsense", "bad_driver:colour=red", "bad_driver:version=1,how=loudly"])
+def test_an_unknown_fault_is_refused(text):
+    with pytest.raises(UnknownFault):
+        parse(FAULTS, text)
+
+
+def test_a_flapping_node_comes_and_goes_until_it_is_cured():
+    stage = a_fleet(2)
+
+    stage.faults.put(FlappingNode(FIRST, ready_s=60, unready_s=30))
+    stage.run(10)
+    is_down = not is_true(stage.node(FIRST), "Ready")
+    stage.run(30)
+    is_up = is_true(stage.node(FIRST), "Ready")
+    stage.run(60)
+    is_down_again = not is_true(stage.node(FIRST), "Ready")
+    stage.faults.clear("flapping_node")
+    stage.run(300)
+
+    assert (is_down, is_up, is_down_again) == (True, True, True)
+    assert is_true(stage.node(FIRST), "Ready")
+    assert not stage.node(FIRST)["spec"].get("taints")
+
+
+def test_a_stuck_drain_refuses_evictions_and_fails_the_upgrade():
+    stage = a_fleet(4, faults=Board(StuckDrain(FIRST)))
+    pod = stage.tenants(FIRST)[0]
+    stage.run(1)
+
+    with pytest.raises(Refused) as refusal:
+        stage.store.evict(pod["metadata"]["name"], pod["metadata"]["namespace"])
+    stage.driver("h100", version=NEW)
+    stage.until(lambda: stage.state(FIRST) == UpgradeState.FAILED)
+
+    assert refusal.value.status == 429
+    assert any("global timeout reached" in words for words in stage.events(FIRST))
+
+
+def test_a_cured_drain_leaves_the_budgets_as_they_were():
+    stage = a_fleet(4)
+    before = {each["metadata"]["name"]: each["spec"] for each in stage.store.list(DISRUPTION_BUDGET)[0]}
+
+    for node in stage.gpu_nodes():
+        stage.faults.put(StuckDrain(node))
+    stage.run(1)
+    during = {each["spec"]["maxUnavailable"] for each in stage.store.list(DISRUPTION_BUDGET)[0]}
+    stage.faults.clear()
+    stage.run(1)
+
+    assert during == {0}
+    assert {each["metadata"]["name"]: each["spec"] for each in stage.store.list(DISRUPTION_BUDGET)[0]} == before
+    assert all(node_of(pod) for pod in stage.tenants(FIRST))
