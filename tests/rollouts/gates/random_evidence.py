@@ -1,0 +1,73 @@
+"""Evidence of every shape that rows can give, for claims that must hold whatever was seen."""
+
+from datetime import timedelta
+
+from hypothesis import strategies as st
+
+from rollouts.gates.base import ApprovalEvidence, Before, Evidence, OperandEvidence, PodEvidence, TargetEvidence
+from rollouts.lifecycle import TargetState
+from tests.make import NOON
+from tests.rollouts.make import NEW, OLD, OPERANDS
+
+moments = st.integers(-100_000, 0).map(lambda seconds: NOON + timedelta(seconds=seconds))
+counts = st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 3), max_size=2)
+befores = st.builds(
+    Before,
+    at=moments,
+    driver_version=st.sampled_from(["", OLD, NEW]),
+    gpu_allocatable=st.none() | st.integers(0, 8),
+    workloads=counts,
+    operands=st.lists(st.sampled_from(OPERANDS), unique=True).map(tuple),
+)
+pods = st.builds(
+    PodEvidence,
+    name=st.sampled_from(["team-a/x", "team-b/y"]),
+    owner=st.sampled_from(["a", "b"]),
+    is_ready=st.booleans(),
+    started_at=moments,
+    restarts=st.integers(0, 5),
+    because=st.sampled_from(["", "CrashLoopBackOff"]),
+)
+operands = st.builds(OperandEvidence, st.sampled_from(OPERANDS), st.booleans(), st.sampled_from(["", "why"]))
+
+
+def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.SearchStrategy[TargetEvidence]:
+    return st.builds(
+        TargetEvidence,
+        name=st.just(name),
+        state=st.sampled_from(TargetState),
+        state_since=moments,
+        before=st.none() | befores,
+        is_seen=st.booleans() if is_seen is None else is_seen,
+        driver_version=st.sampled_from(["", OLD, NEW, "garbage"]),
+        upgrade_state=st.sampled_from(["", "upgrade-required", "upgrade-done", "upgrade-failed"]),
+        is_ready=st.sampled_from([None, True, False]),
+        gpu_allocatable=st.none() | st.integers(0, 8),
+        operands=st.lists(operands, max_size=3).map(tuple),
+        workloads=st.lists(pods, max_size=2).map(tuple),
+    )
+
+
+def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] | None = None):
+    any_targets = st.integers(0, 3).flatmap(lambda n: st.tuples(*(targets(f"node-{i}") for i in range(n))))
+    return st.builds(
+        Evidence,
+        seen_at=moments,
+        to_version=st.sampled_from([OLD, NEW]),
+        targets=any_targets if of_targets is None else of_targets,
+        approvals=st.lists(
+            st.builds(
+                ApprovalEvidence,
+                by=st.sampled_from(["amy", "bob"]),
+                at=moments,
+                is_rejection=st.booleans(),
+                because=st.just("why"),
+                is_by_author=st.booleans(),
+            ),
+            max_size=3,
+        ).map(tuple),
+        workloads_ready_now=counts,
+        workloads_waiting_for_room=counts,
+        workloads_ready_before=counts,
+        others_passing_since=st.none() | moments,
+    )

@@ -1,0 +1,57 @@
+from datetime import timedelta
+
+from rollouts.gates.base import Answer
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.lifecycle import TargetState
+from tests.make import NOON
+from tests.rollouts.make import NEW, OLD, a_held_target, a_target, evidence
+
+PATIENCE = timedelta(minutes=30)
+GATE = DriverVersion(PATIENCE)
+
+
+def test_passes_when_every_node_names_the_new_driver():
+    verdict = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
+
+    assert verdict.answer is Answer.PASS
+    assert verdict.because == f"All 2 nodes run {NEW}."
+
+
+def test_fails_when_a_changed_node_runs_another_driver():
+    verdict = GATE.judge(evidence(a_target("node-1"), a_target("node-2", driver_version=OLD)), now=NOON)
+
+    assert verdict.answer is Answer.FAIL
+    assert verdict.nodes == ("node-2",)
+
+
+def test_a_dropped_zero_is_the_same_driver():
+    assert GATE.judge(evidence(a_target(driver_version="580.95.5")), now=NOON).answer is Answer.PASS
+
+
+def test_a_changed_node_that_does_not_say_its_driver_is_waited_for():
+    """Labels vanish while a driver changes (Z21): silence is not another driver."""
+    verdict = GATE.judge(evidence(a_target(driver_version="")), now=NOON)
+
+    assert verdict.answer is Answer.HOLD
+    assert verdict.nodes == ("node-1",)
+
+
+def test_holds_while_nodes_are_held():
+    verdict = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
+
+    assert verdict.answer is Answer.HOLD
+    assert verdict.because.startswith("1 of 2 nodes")
+
+
+def test_fails_once_a_node_is_on_its_way_for_longer_than_its_patience():
+    in_time = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE)
+    late = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE - timedelta(seconds=1))
+
+    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(late), now=NOON).answer is Answer.FAIL
+
+
+def test_a_held_node_may_wait_for_ever():
+    waiting = a_held_target(state_since=NOON - timedelta(days=30))
+
+    assert GATE.judge(evidence(waiting), now=NOON).answer is Answer.HOLD

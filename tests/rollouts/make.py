@@ -1,0 +1,179 @@
+"""Pure builders of evidence and pictures. Each is valid and in good order; name only what the test is about."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
+from rollouts.gates.base import (
+    ApprovalEvidence,
+    Before,
+    Evidence,
+    OperandEvidence,
+    PodEvidence,
+    TargetEvidence,
+)
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from tests.make import NOON
+
+OLD, NEW = "570.172.08", "580.95.05"
+OLD_HASH, NEW_HASH = "hash-old", "hash-new"
+DAEMONSET = "uid-of-the-driver-daemonset"
+OPERANDS = ("Device plugin", "Driver", "Validator")
+
+
+def a_pod_on_it(name: str = "team-a/model-0", **given: Any) -> PodEvidence:
+    row: dict[str, Any] = {
+        "owner": "ReplicaSet team-a/model",
+        "is_ready": True,
+        "started_at": NOON - timedelta(minutes=1),
+        "restarts": 0,
+    }
+    return PodEvidence(name=name, **row | given)
+
+
+def before(**given: Any) -> Before:
+    row: dict[str, Any] = {
+        "at": NOON - timedelta(hours=1),
+        "driver_version": OLD,
+        "gpu_allocatable": 8,
+        "workloads": {},
+        "operands": OPERANDS,
+    }
+    return Before(**row | given)
+
+
+def ready(*operands: str) -> tuple[OperandEvidence, ...]:
+    return tuple(OperandEvidence(operand, is_ready=True) for operand in operands)
+
+
+def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
+    """A node that took the new driver and has everything back."""
+    row: dict[str, Any] = {
+        "state": TargetState.CHANGED,
+        "state_since": NOON - timedelta(minutes=1),
+        "before": before(),
+        "is_seen": True,
+        "driver_version": NEW,
+        "upgrade_state": "upgrade-done",
+        "is_ready": True,
+        "gpu_allocatable": 8,
+        "operands": ready(*OPERANDS),
+    }
+    return TargetEvidence(name=name, **row | given)
+
+
+def a_held_target(name: str = "node-1", **given: Any) -> TargetEvidence:
+    row: dict[str, Any] = {
+        "state": TargetState.HELD,
+        "before": None,
+        "driver_version": OLD,
+        "upgrade_state": "upgrade-required",
+    }
+    return a_target(name, **row | given)
+
+
+def an_approval(by: str = "amy", **given: Any) -> ApprovalEvidence:
+    row: dict[str, Any] = {"at": NOON, "is_rejection": False, "because": "", "is_by_author": False}
+    return ApprovalEvidence(by=by, **row | given)
+
+
+def evidence(*targets: TargetEvidence, **given: Any) -> Evidence:
+    row: dict[str, Any] = {"seen_at": NOON, "to_version": NEW}
+    return Evidence(targets=targets, **row | given)
+
+
+def a_node_picture(name: str = "node-1", **given: Any) -> NodePicture:
+    """A node that is held by us and waits in the operator's queue with its old driver."""
+    row: dict[str, Any] = {
+        "uid": f"uid-of-{name}",
+        "has_label": True,
+        "label_is_ours": True,
+        "upgrade_state": "upgrade-required",
+        "is_ready": True,
+        "is_unschedulable": False,
+        "driver_version": OLD,
+        "pod_hash": OLD_HASH,
+        "hold_wanted": True,
+    }
+    return NodePicture(name=name, **row | given)
+
+
+def a_changed_node(name: str = "node-1", **given: Any) -> NodePicture:
+    row: dict[str, Any] = {
+        "has_label": False,
+        "label_is_ours": False,
+        "upgrade_state": "upgrade-done",
+        "driver_version": NEW,
+        "pod_hash": NEW_HASH,
+        "hold_wanted": False,
+    }
+    return a_node_picture(name, **row | given)
+
+
+def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StagePicture:
+    """A canary that is being promoted, judged by the driver version alone."""
+    row: dict[str, Any] = {
+        "name": f"Stage {index}",
+        "is_the_way_back": False,
+        "state": StageState.PROMOTING,
+        "max_unavailable": 1,
+        "gates": (DriverVersion(),),
+    }
+    written = row | given
+    shown = written.pop("evidence", None) or evidence(*targets)
+    uids = {target.name: f"uid-of-{target.name}" for target in targets}
+    return StagePicture(index=index, evidence=shown, node_uids=uids, **written)
+
+
+def the_way_back(*targets: TargetEvidence, **given: Any) -> StagePicture:
+    row: dict[str, Any] = {"index": 9, "name": "The way back", "is_the_way_back": True, "state": StageState.WAITING}
+    return a_stage(*targets, **row | {"evidence": evidence(*targets, to_version=OLD)} | given)
+
+
+def a_policy(**given: Any) -> UpgradePolicy:
+    row: dict[str, Any] = {"auto_upgrade": True, "max_parallel": 4, "max_unavailable": None}
+    return UpgradePolicy(**row | given)
+
+
+def a_picture(*stages: StagePicture, nodes: tuple[NodePicture, ...] = (), **given: Any) -> Picture:
+    """A plan in the middle of its promotion: the new version is written and the template has followed."""
+    row: dict[str, Any] = {
+        "seen_at": NOON,
+        "stale_because": "",
+        "state": PlanState.PROMOTING,
+        "from_version": OLD,
+        "to_version": NEW,
+        "object_version": NEW,
+        "write_intended": True,
+        "paused_because": "",
+        "stopped_because": "",
+        "policy": a_policy(),
+        "recorded_hashes": {DAEMONSET: OLD_HASH},
+        "newest_hashes": {DAEMONSET: NEW_HASH},
+        "unsettled": (),
+        "pod_daemonsets": {node.uid: DAEMONSET for node in nodes},
+    }
+    has_way_back = any(stage.is_the_way_back for stage in stages)
+    return Picture(nodes=nodes, stages=stages if has_way_back else (*stages, the_way_back()), **row | given)
+
+
+def not_yet_written(picture: Picture, **given: Any) -> Picture:
+    row: dict[str, Any] = {
+        "state": PlanState.HOLDING,
+        "object_version": OLD,
+        "write_intended": False,
+        "newest_hashes": {DAEMONSET: OLD_HASH},
+    }
+    return replace(picture, **row | given)
+
+
+def put_back(picture: Picture, **given: Any) -> Picture:
+    """The old version is in the object again, and the template has followed."""
+    row: dict[str, Any] = {
+        "state": PlanState.ROLLING_BACK,
+        "object_version": OLD,
+        "newest_hashes": {DAEMONSET: OLD_HASH},
+    }
+    return replace(picture, **row | given)

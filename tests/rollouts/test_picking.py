@@ -1,0 +1,90 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rollouts.picking import FACTORS, Candidate, bound_on_failure_rate, in_order, representatives, uncovered
+
+FACTS = st.fixed_dictionaries({factor: st.sampled_from("abc") for factor in FACTORS[:3]})
+CANDIDATES = st.lists(st.tuples(FACTS, st.booleans()), max_size=9).map(
+    lambda rows: [
+        Candidate(f"uid-{number}", f"node-{number}", facts, is_fit=is_fit)
+        for number, (facts, is_fit) in enumerate(rows)
+    ]
+)
+
+
+def a_candidate(name: str, *, is_fit: bool = True, **facts: str) -> Candidate:
+    return Candidate(f"uid-of-{name}", name, facts, is_fit=is_fit)
+
+
+def cohorts_of(chosen: list[Candidate]) -> set[tuple[str, str]]:
+    return {cohort for one in chosen for cohort in one.cohorts}
+
+
+@given(CANDIDATES, st.integers(0, 10))
+def test_never_takes_more_than_asked_nor_one_twice(candidates: list[Candidate], count: int):
+    chosen = representatives(candidates, count)
+
+    assert len(chosen) == min(count, len(candidates))
+    assert len({one.uid for one in chosen}) == len(chosen)
+
+
+@given(CANDIDATES, st.integers(0, 10), st.randoms(use_true_random=False))
+def test_takes_the_same_nodes_in_whatever_order_they_come(candidates: list[Candidate], count: int, random):
+    shuffled = random.sample(candidates, len(candidates))
+
+    assert representatives(shuffled, count) == representatives(candidates, count)
+
+
+@given(CANDIDATES, st.integers(1, 10))
+def test_each_choice_adds_as_many_cohorts_as_any_other_fit_node_would(candidates: list[Candidate], count: int):
+    chosen = representatives(candidates, count)
+
+    for number, one in enumerate(chosen):
+        met = cohorts_of(chosen[:number])
+        rivals = [other for other in candidates if other not in chosen[:number] and other.is_fit >= one.is_fit]
+        assert len(one.cohorts - met) == max(len(rival.cohorts - met) for rival in rivals)
+
+
+@given(CANDIDATES, st.integers(0, 10))
+def test_takes_a_broken_node_only_when_no_fit_one_is_left(candidates: list[Candidate], count: int):
+    chosen = representatives(candidates, count)
+
+    if any(not one.is_fit for one in chosen):
+        assert all(one in chosen for one in candidates if one.is_fit)
+
+
+@given(CANDIDATES, st.integers(0, 10))
+def test_what_is_uncovered_is_what_the_others_have_and_the_canary_has_not(candidates: list[Candidate], count: int):
+    canary = representatives(candidates, count)
+    others = [one for one in candidates if one not in canary]
+
+    missing = uncovered(canary, others)
+
+    assert set(missing) == cohorts_of(others) - cohorts_of(canary)
+    assert all(number == sum(cohort in one.cohorts for one in others) for cohort, number in missing.items())
+
+
+def test_two_canaries_meet_both_kernels_however_rare_one_is():
+    common = [a_candidate(f"node-{number}", kernel="5.15") for number in range(20)]
+    rare = a_candidate("node-99", kernel="6.8")
+
+    chosen = representatives([*common, rare], 2)
+
+    assert rare in chosen
+
+
+def test_a_zone_is_through_before_the_next_one_is_touched():
+    candidates = [
+        a_candidate("c", zone="2"),
+        a_candidate("b", zone="1"),
+        a_candidate("a", zone="1", is_fit=False),
+        a_candidate("d", zone="1"),
+    ]
+
+    assert [one.name for one in in_order(candidates)] == ["b", "d", "c", "a"]
+
+
+def test_no_failure_among_few_nodes_proves_little():
+    assert bound_on_failure_rate(0) == 1.0
+    assert round(bound_on_failure_rate(5), 2) == 0.45
+    assert bound_on_failure_rate(58) > 0.05 > bound_on_failure_rate(59)
