@@ -1,0 +1,112 @@
+"""Hazard Z26: half the inference pods no longer run after a driver change, and everything else is green."""
+
+from datetime import timedelta
+
+import pytest
+
+from rollouts.gates.base import Answer
+from rollouts.gates.workloads_ready import WorkloadsReady
+from tests.make import NOON
+from tests.rollouts.make import a_held_target, a_pod_on_it, a_target, before, evidence
+
+PATIENCE = timedelta(minutes=10)
+GATE = WorkloadsReady(PATIENCE)
+OWNER = "ReplicaSet team-a/model"
+LONG_AGO = NOON - PATIENCE - timedelta(seconds=1)
+
+
+def crashing(number: int = 0, **given):
+    row = {"is_ready": False, "restarts": 3, "because": "CrashLoopBackOff"}
+    return a_pod_on_it(f"team-a/model-{number}", **row | given)
+
+
+def test_passes_when_the_tenants_pods_run():
+    verdict = GATE.judge(evidence(a_target(workloads=(a_pod_on_it(),))), now=NOON)
+
+    assert verdict.answer is Answer.PASS
+    assert verdict.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0}
+
+
+def test_a_pod_that_crashes_fails_the_stage_and_is_named():
+    """Z26."""
+    verdict = GATE.judge(evidence(a_target(workloads=(crashing(),))), now=NOON)
+
+    assert verdict.answer is Answer.FAIL
+    assert verdict.nodes == ("node-1",)
+    assert "team-a/model-0 on node-1 (CrashLoopBackOff)" in verdict.because
+
+
+def test_a_pod_that_loads_its_model_is_waited_for():
+    loading = a_pod_on_it(is_ready=False, started_at=NOON - PATIENCE)
+
+    verdict = GATE.judge(evidence(a_target(workloads=(loading,))), now=NOON)
+
+    assert verdict.answer is Answer.HOLD
+    assert "team-a/model-0" in verdict.because
+
+
+def test_a_pod_that_loads_for_too_long_is_broken():
+    stuck = a_pod_on_it(is_ready=False, started_at=LONG_AGO)
+
+    assert GATE.judge(evidence(a_target(workloads=(stuck,))), now=NOON).answer is Answer.FAIL
+
+
+def test_a_ready_pod_that_restarted_often_is_not_broken():
+    restarted = a_pod_on_it(restarts=40)
+
+    assert GATE.judge(evidence(a_target(workloads=(restarted,))), now=NOON).answer is Answer.PASS
+
+
+@pytest.mark.parametrize("tolerated", [0, 1, 3])
+def test_tolerates_n_and_fails_at_the_next(tolerated: int):
+    """`tolerate = n` means that the (n+1)th fails, everywhere."""
+    gate = WorkloadsReady(PATIENCE, tolerate=tolerated)
+
+    def answer(broken: int) -> Answer:
+        pods = (a_pod_on_it("team-a/fine"), *(crashing(number) for number in range(broken)))
+        return gate.judge(evidence(a_target(workloads=pods)), now=NOON).answer
+
+    assert answer(tolerated) is Answer.PASS
+    assert answer(tolerated + 1) is Answer.FAIL
+
+
+def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
+    """An idle canary proves nothing (Z27)."""
+    verdict = GATE.judge(evidence(a_target(before=before(workloads={OWNER: 2}))), now=NOON)
+
+    assert verdict.answer is Answer.HOLD
+    assert verdict.nodes == ("node-1",)
+
+
+def test_a_node_that_never_had_tenants_is_not_waited_for():
+    assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.PASS
+
+
+def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
+    shown = evidence(a_target(), workloads_ready_before={OWNER: 4}, workloads_ready_now={OWNER: 3})
+
+    verdict = GATE.judge(shown, now=NOON)
+
+    assert verdict.answer is Answer.HOLD
+    assert verdict.because == f"{OWNER} has 3 Ready of the 4 it had before."
+
+
+def test_a_workload_that_vanished_is_waited_for():
+    assert GATE.judge(evidence(a_target(), workloads_ready_before={OWNER: 1}), now=NOON).answer is Answer.HOLD
+
+
+def test_pods_that_fit_nowhere_say_nothing_about_the_driver():
+    shown = evidence(
+        a_target(),
+        workloads_ready_before={OWNER: 4},
+        workloads_ready_now={OWNER: 3},
+        workloads_waiting_for_room={OWNER: 1},
+    )
+
+    assert GATE.judge(shown, now=NOON).answer is Answer.PASS
+
+
+def test_pods_on_nodes_that_have_not_changed_are_not_judged():
+    shown = evidence(a_target("node-1"), a_held_target("node-2", workloads=(crashing(),)))
+
+    assert GATE.judge(shown, now=NOON).answer is Answer.HOLD
