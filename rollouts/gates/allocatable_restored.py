@@ -36,6 +36,9 @@ class AllocatableRestored:
 
 
 def fewer(target: TargetEvidence) -> bool:
+    """Whether it is seen to offer fewer. A node that nobody sees offers nobody knows how many."""
+    if not target.is_seen:
+        return False
     if target.before is None or target.before.gpu_allocatable is None:
         return False
     return (target.gpu_allocatable or 0) < target.before.gpu_allocatable

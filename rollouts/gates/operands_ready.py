@@ -16,7 +16,7 @@ class OperandsReady:
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
-        down = [target for target in evidence.changed if lacking(target)]
+        down = [target for target in evidence.changed if target.is_seen and lacking(target)]
         measured = {"ready": len(evidence.changed) - len(down), "of": len(evidence.counted)}
         if down:
             nodes = tuple(target.name for target in down)

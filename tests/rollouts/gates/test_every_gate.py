@@ -1,0 +1,124 @@
+"""What must hold of every gate, whatever was seen."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rollouts.engine.decide.judging import all_pass, judge
+from rollouts.gates import GATES
+from rollouts.gates.base import Answer, Evidence, Verdict, When
+from rollouts.lifecycle import TargetState
+from tests.make import NOON
+from tests.rollouts.gates.random_evidence import some_evidence, targets
+from tests.rollouts.make import a_stage, a_target, before, evidence
+
+ALL = pytest.mark.parametrize("gate", [gate() for gate in GATES.values()], ids=GATES)
+THROUGH = [gate() for gate in GATES.values() if gate.when is When.THROUGH]
+ALL_THROUGH = pytest.mark.parametrize("gate", THROUGH, ids=[gate.key for gate in THROUGH])
+one_unseen = st.tuples(targets("node-0", is_seen=st.just(value=False)), targets("node-1"))
+
+
+@ALL
+@settings(max_examples=60)
+@given(shown=some_evidence())
+def test_answers_in_a_sentence_whatever_was_seen(gate, shown: Evidence):
+    verdict = gate.judge(shown, now=NOON)
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.answer in Answer
+    assert verdict.because.strip()
+    assert set(verdict.nodes) <= {target.name for target in shown.targets}
+
+
+@ALL
+@settings(max_examples=25)
+@given(shown=some_evidence())
+def test_the_same_evidence_gets_the_same_answer(gate, shown: Evidence):
+    assert gate.judge(shown, now=NOON) == gate.judge(shown, now=NOON)
+
+
+@ALL_THROUGH
+@settings(max_examples=25)
+@given(shown=some_evidence(of_targets=st.just(())))
+def test_a_stage_without_targets_never_passes(gate, shown: Evidence):
+    verdicts = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+
+    assert verdicts[gate.key].answer is not Answer.PASS
+
+
+@ALL_THROUGH
+@settings(max_examples=40)
+@given(shown=some_evidence(of_targets=one_unseen))
+def test_a_stage_with_an_unseen_target_never_passes(gate, shown: Evidence):
+    """Unknown is not a pass (Z25)."""
+    counted = {target.name for target in shown.counted if not target.is_seen}
+
+    verdicts = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+
+    assert not counted or verdicts[gate.key].answer is not Answer.PASS
+
+
+@ALL_THROUGH
+def test_a_target_that_nobody_sees_is_not_called_broken(gate):
+    """Unseen is not unhealthy: a node that the cluster no longer shows waits, it does not fail (Z25)."""
+    long_ago = NOON - timedelta(days=1)
+    gone = a_target(
+        is_seen=False,
+        state_since=long_ago,
+        driver_version="",
+        upgrade_state="",
+        is_ready=None,
+        gpu_allocatable=None,
+        operands=(),
+    )
+
+    assert gate.judge(evidence(gone), now=NOON).answer is not Answer.FAIL
+
+
+@ALL_THROUGH
+@pytest.mark.parametrize("state", sorted({*TargetState} - {TargetState.CHANGED, TargetState.EXCLUDED}))
+def test_never_passes_while_a_node_is_on_its_way(gate, state: TargetState):
+    shown = evidence(a_target("node-1"), a_target("node-2", state=state), others_passing_since=None)
+
+    verdicts = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+
+    assert state is TargetState.FAILED or verdicts[gate.key].answer is not Answer.PASS
+
+
+@ALL_THROUGH
+def test_passes_when_all_is_as_before(gate):
+    shown = evidence(a_target(), others_passing_since=NOON - timedelta(hours=1))
+
+    assert gate.judge(shown, now=NOON).answer is Answer.PASS
+
+
+@ALL_THROUGH
+@settings(max_examples=40)
+@given(shown=some_evidence())
+def test_a_node_that_a_person_took_out_is_not_judged(gate, shown: Evidence):
+    """What was excluded answers for nothing any more, or a failed node could never be given up."""
+    out = a_target("out", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed", is_ready=False, before=before())
+    with_it = replace(shown, targets=(*shown.targets, out))
+
+    assert gate.judge(with_it, now=NOON).answer is gate.judge(shown, now=NOON).answer
+
+
+def test_a_gate_that_was_not_asked_is_no_pass():
+    stage = a_stage(a_target(), gates=tuple(THROUGH))
+    passing = Verdict(Answer.PASS, "Fine.")
+
+    assert all_pass(stage, {gate.key: passing for gate in THROUGH})
+    assert not all_pass(stage, {gate.key: passing for gate in THROUGH[1:]})
+
+
+def test_a_stage_without_a_gate_never_passes():
+    assert not all_pass(a_stage(a_target(), gates=()), {})
+
+
+def test_an_approval_alone_lets_no_stage_pass():
+    stage = a_stage(a_target(), gates=(GATES["approval"](),))
+
+    assert not all_pass(stage, {"approval": Verdict(Answer.PASS, "Approved.")})

@@ -1,0 +1,52 @@
+from datetime import timedelta
+
+from rollouts.gates.base import Answer, OperandEvidence
+from rollouts.gates.operands_ready import OperandsReady, lacking
+from tests.make import NOON
+from tests.rollouts.make import a_held_target, a_target, before, evidence, ready
+
+PATIENCE = timedelta(minutes=10)
+GATE = OperandsReady(PATIENCE)
+CRASHING = OperandEvidence("Validator", is_ready=False, because="CrashLoopBackOff: cuda failed")
+
+
+def test_passes_when_every_operand_is_ready():
+    assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.PASS
+
+
+def test_holds_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
+    shown = (*ready("Driver", "Device plugin"), CRASHING)
+    in_time = a_target(operands=shown, state_since=NOON - PATIENCE)
+    late = a_target(operands=shown, state_since=NOON - PATIENCE - timedelta(seconds=1))
+
+    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.HOLD
+    verdict = GATE.judge(evidence(late), now=NOON)
+    assert verdict.answer is Answer.FAIL
+    assert verdict.because == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
+
+
+def test_an_operand_that_was_not_ready_before_is_not_asked_for():
+    """What was sick before is not blamed on the change."""
+    target = a_target(before=before(operands=("Driver",)), operands=(*ready("Driver"), CRASHING))
+
+    assert GATE.judge(evidence(target), now=NOON).answer is Answer.PASS
+
+
+def test_an_operand_without_a_pod_lacks():
+    assert lacking(a_target(operands=ready("Driver", "Validator"))) == "Device plugin is not ready"
+
+
+def test_a_node_of_which_nothing_is_known_before_is_no_pass():
+    assert GATE.judge(evidence(a_target(before=None)), now=NOON).answer is Answer.HOLD
+
+
+def test_holds_while_nodes_are_still_to_come():
+    verdict = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
+
+    assert verdict.answer is Answer.HOLD
+
+
+def test_says_how_many_nodes_lack_something():
+    shown = evidence(a_target("node-1", operands=()), a_target("node-2", operands=()))
+
+    assert "(2 nodes in all)" in GATE.judge(shown, now=NOON).because
