@@ -16,6 +16,10 @@ class Approval:
     title: ClassVar[str] = "Approval"
     when: ClassVar[When] = When.ENTRY
 
+    def __post_init__(self) -> None:
+        if self.needed < 1:
+            raise ValueError("needed must be at least 1: an approval that nobody gives is none.")
+
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
             return fail(f"{rejection.by} rejected it: {rejection.because}", by=rejection.by)

@@ -34,17 +34,27 @@ def _read_gate(key: str, written: Mapping[str, Any]) -> Gate:
             known = ", ".join(wire_name(field.name, field.default) for field in options.values())
             raise BadGate(f"{key} has no option “{name}”. It has: {known}.")
         chosen[option] = _read_value(key, name, value, options[option].default)
-    return GATES[key](**chosen)
+    try:
+        return GATES[key](**chosen)
+    except ValueError as refusal:
+        raise BadGate(f"{key}: {refusal}") from refusal
 
 
 def _read_value(key: str, name: str, value: Any, default: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise BadGate(f"{key}: {name} must be a number that is not negative.")
     if isinstance(default, timedelta):
-        return timedelta(seconds=value)
+        return _read_seconds(key, name, value)
     if not isinstance(value, int):
         raise BadGate(f"{key}: {name} must be a whole number.")
     return value
+
+
+def _read_seconds(key: str, name: str, value: float) -> timedelta:
+    try:
+        return timedelta(seconds=value)
+    except (OverflowError, ValueError) as beyond:  # JSON allows 1e400 and, to Python, NaN
+        raise BadGate(f"{key}: {name} is no length of time.") from beyond
 
 
 def wire_name(name: str, value: Any) -> str:

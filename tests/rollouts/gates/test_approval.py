@@ -1,0 +1,42 @@
+from datetime import timedelta
+
+import pytest
+
+from rollouts.gates.approval import Approval
+from rollouts.gates.base import Answer
+from tests.make import NOON
+from tests.rollouts.make import an_approval, evidence
+
+GATE = Approval(needed=2, valid_for=timedelta(hours=8))
+
+
+def answer_to(*approvals) -> Answer:
+    return GATE.judge(evidence(approvals=approvals), now=NOON).answer
+
+
+def test_waits_for_as_many_people_as_asked():
+    assert answer_to() is Answer.HOLD
+    assert answer_to(an_approval("amy")) is Answer.HOLD
+    assert answer_to(an_approval("amy"), an_approval("bob")) is Answer.PASS
+
+
+def test_one_person_twice_is_one_person():
+    assert answer_to(an_approval("amy"), an_approval("amy")) is Answer.HOLD
+
+
+def test_the_authors_own_does_not_count():
+    assert answer_to(an_approval("amy"), an_approval("ada", is_by_author=True)) is Answer.HOLD
+
+
+@pytest.mark.parametrize(("age", "expected"), [(timedelta(hours=8), Answer.PASS), (timedelta(hours=9), Answer.HOLD)])
+def test_an_approval_is_for_a_night_and_not_for_a_week(age: timedelta, expected: Answer):
+    assert answer_to(an_approval("amy"), an_approval("bob", at=NOON - age)) is expected
+
+
+def test_one_rejection_outweighs_all_approvals():
+    rejection = an_approval("eve", is_rejection=True, because="Month end.")
+
+    verdict = GATE.judge(evidence(approvals=(an_approval("amy"), an_approval("bob"), rejection)), now=NOON)
+
+    assert verdict.answer is Answer.FAIL
+    assert verdict.because == "eve rejected it: Month end."

@@ -1,0 +1,82 @@
+import math
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rollouts.gates import GATES
+from rollouts.gates.options import BadGate, read_gates, write_options
+from rollouts.gates.soak import Soak
+from rollouts.gates.workloads_ready import WorkloadsReady
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
+WRITTEN_NAMES = st.sampled_from([name for gate in GATES.values() for name in write_options(gate())]) | st.text()
+
+
+def test_reads_what_a_plan_writes():
+    gates = read_gates({"soak": {"duration_s": 600}, "workloads_ready": {"tolerate": 2}})
+
+    assert gates == [WorkloadsReady(tolerate=2), Soak(timedelta(minutes=10))]
+
+
+def test_the_order_is_the_tables_whatever_the_plans():
+    gates = read_gates({key: {} for key in reversed(GATES)})
+
+    assert [gate.key for gate in gates] == list(GATES)
+
+
+@pytest.mark.parametrize("key", GATES)
+def test_what_is_written_is_read_again(key: str):
+    (gate,) = read_gates({key: {}})
+
+    assert read_gates({key: write_options(gate)}) == [gate]
+
+
+@given(st.integers(0, 10**6), st.integers(0, 100))
+def test_numbers_survive_the_round_trip(patience_s: int, tolerate: int):
+    (gate,) = read_gates({"workloads_ready": {"patience_s": patience_s, "tolerate": tolerate}})
+
+    assert write_options(gate) == {"patience_s": patience_s, "max_restarts": 2, "tolerate": tolerate}
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ({"telepathy": {}}, "telepathy"),
+        ({"soak": {"length_s": 1}}, "length_s"),
+        ({"soak": {"duration": 1}}, "duration_s"),
+        ({"failure_budget": {"tolerate_s": 1}}, "tolerate_s"),
+        ({"soak": {"duration_s": "long"}}, "number"),
+        ({"soak": {"duration_s": -1}}, "negative"),
+        ({"soak": {"duration_s": True}}, "number"),
+        ({"soak": {"duration_s": 1e30}}, "duration_s"),
+        ({"soak": {"duration_s": 10**30}}, "duration_s"),
+        ({"soak": {"duration_s": math.inf}}, "duration_s"),
+        ({"soak": {"duration_s": math.nan}}, "duration_s"),
+        ({"failure_budget": {"tolerate": 0.5}}, "whole"),
+        ({"soak": []}, "soak"),
+        ({"soak": None}, "soak"),
+    ],
+    ids=str,
+)
+def test_names_what_cannot_be_read(written, named: str):
+    with pytest.raises(BadGate, match=named):
+        read_gates(written)
+
+
+def test_an_approval_by_nobody_is_no_approval():
+    with pytest.raises(BadGate, match="needed"):
+        read_gates({"approval": {"needed": 0}})
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(list(GATES)), st.dictionaries(WRITTEN_NAMES, JSON, max_size=2) | JSON))
+def test_whatever_is_written_is_gates_or_a_bad_gate(written):
+    with suppress(BadGate):
+        assert {gate.key for gate in read_gates(written)} == set(written)
