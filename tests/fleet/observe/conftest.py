@@ -1,0 +1,77 @@
+"""A cluster's mirror without a cluster: what its readers would say is fed by hand."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fleet import announce, wake
+from fleet.kube.structs import Seen
+from fleet.models import Bookmark, Cluster, Observer
+from fleet.observe.flush import Flusher
+from fleet.observe.gathering import Gathering
+from fleet.observe.kinds import KINDS
+from fleet.observe.memory import Memory
+from fleet.observe.readers import Heard, ListBegun, ListPage, Opened, Told
+from fleet.observe.rows.pod import Places
+from fleet.observe.standing import Standing
+from tests.make import NOON, a_cluster
+
+
+class Mirror:
+    """One turn's gathering and flusher, with a clock that is moved by hand."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.now = NOON
+        self.version = 100
+        Observer.objects.create(cluster=cluster, turn=1, lease_until=NOON)
+        for kind in KINDS:
+            Bookmark.objects.create(cluster=cluster, kind=kind, state_since=NOON)
+        self.begin()
+
+    def begin(self, *, turn: int = 1) -> None:
+        """What a worker that starts does: from the rows alone."""
+        standings = {kind: Standing.of(self.bookmark(kind)) for kind in KINDS}
+        self.gathering = Gathering(standings, Places(), Memory(turn))
+        self.flusher = Flusher(self.cluster.pk, turn=turn, batch=0, clock=lambda: self.now)
+
+    def hear(self, *told: Told) -> None:
+        for one in told:
+            self.gathering.absorb(one, now=self.now)
+
+    def list(self, kind: str, *pages: list[Seen]) -> None:
+        self.version += 1
+        self.hear(ListBegun(kind))
+        for number, page in enumerate(pages, start=1):
+            self.hear(ListPage(kind, tuple(page), str(self.version), is_last=number == len(pages)))
+        self.flush()
+        self.hear(Opened(kind))
+
+    def see(self, kind: str, seen: Seen, *, is_gone: bool = False) -> None:
+        self.version += 1
+        self.hear(Heard(kind, seen, is_gone, str(self.version)))
+
+    def flush(self, *, is_last: bool = False) -> None:
+        self.flusher.flush(self.gathering, is_last=is_last)
+
+    def later(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+    def bookmark(self, kind: str) -> Bookmark:
+        return Bookmark.objects.get(cluster=self.cluster, kind=kind)
+
+
+@pytest.fixture
+def mirror(db: None, told: list[dict[str, Any]]) -> Mirror:
+    return Mirror(a_cluster("north", seen_at=None))
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """Every announcement, instead of a channel layer."""
+    messages: list[dict[str, Any]] = []
+    monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
+    monkeypatch.setattr(wake, "wake_plans_of", lambda _: None)
+    return messages

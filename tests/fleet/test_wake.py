@@ -1,0 +1,111 @@
+"""A nudge is sent, or it is lost; it never costs anybody anything."""
+
+import socket
+import time
+
+import pytest
+from celery import current_app
+from django.db import transaction
+
+from fleet import wake
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
+    tasks: list[tuple[str, dict]] = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
+    monkeypatch.setattr(wake, "_plans_woken", {})
+    monkeypatch.setattr(wake, "_plans_owed", set())
+    return tasks
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch):
+    """Point Celery at an address."""
+
+    def at(port: int) -> None:
+        monkeypatch.setattr(wake, "_current", None)
+        monkeypatch.setattr(current_app.conf, "broker_url", f"redis://127.0.0.1:{port}/0")
+        monkeypatch.setattr(current_app.conf, "broker_write_url", f"redis://127.0.0.1:{port}/0")
+
+    return at
+
+
+def wait_for(is_so) -> None:
+    until = time.monotonic() + 5
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_nudge_waits_for_the_commit(sent):
+    with transaction.atomic():
+        wake.wake_observer(3, 7)
+        time.sleep(0.05)
+        before = list(sent)
+
+    wait_for(lambda: sent)
+    name, given = sent[0]
+    assert before == []
+    assert (name, given["kwargs"], given["queue"]) == ("fleet.tasks.observe", {"cluster_id": 3, "turn": 7}, "observe")
+    assert (given["retry"], given["ignore_result"]) == (False, True)
+    assert 0 < given["expires"] <= 30
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_not_committed_wakes_nobody(sent):
+    with transaction.atomic():
+        wake.wake_observer(3, 7)
+        transaction.set_rollback(True)
+
+    time.sleep(0.05)
+    assert sent == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_refusing_broker_fails_and_delays_nobody(broker):
+    broker(1)
+    begun = time.monotonic()
+
+    with transaction.atomic():
+        wake.queue("any.task", queue="default", kwargs={}, expires=0.1)
+
+    assert time.monotonic() - begun < 0.5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_frozen_broker_fails_and_delays_nobody(broker):
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        broker(frozen.getsockname()[1])
+        begun = time.monotonic()
+
+        for _ in range(20):
+            with transaction.atomic():
+                wake.queue("any.task", queue="default", kwargs={}, expires=0.1)
+
+        assert time.monotonic() - begun < 0.5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_burst_wakes_the_plans_once_and_its_end_once_more(sent):
+    for _ in range(10):
+        wake.wake_plans_of(3)
+    wait_for(lambda: len(sent) == 1)
+
+    time.sleep(wake.PLANS_AT_MOST_EVERY_S)
+    wake.wake_owed_plans_of(3)
+    wake.wake_owed_plans_of(3)
+
+    wait_for(lambda: len(sent) == 2)
+    assert sent[0] == ("rollouts.tasks.wake_plans_of", sent[0][1])
+    assert sent[0][1]["kwargs"] == {"cluster_id": 3}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_nudge_that_is_too_old_is_not_sent(sent):
+    wake.queue("any.task", queue="default", kwargs={}, expires=0.0)
+    wake.queue("next.task", queue="default", kwargs={}, expires=5.0)
+
+    wait_for(lambda: sent)
+    assert [name for name, _ in sent] == ["next.task"]

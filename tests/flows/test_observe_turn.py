@@ -1,0 +1,243 @@
+"""A whole turn against a real API server over HTTP: taken, held, handed on."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet import announce, kube, wake
+from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer
+from fleet.observe import memory, readers, turn, window
+from fleet.observe.turn import take_turn
+from tests.fleet.api_server import ApiServer, an_api_server
+from tests.fleet.documents import GPU_LABELS, node_document
+
+pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
+HOLD = {"metadata": {"labels": {"nvidia.com/gpu-driver-upgrade.skip": "true"}}}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with an_api_server(tmp_path_factory.mktemp("api")) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.1)
+    monkeypatch.setattr(readers, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
+
+
+@pytest.fixture(autouse=True)
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Every turn that was offered, instead of a broker."""
+    offered: list[tuple[int, int]] = []
+    monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, number: offered.append((cluster_id, number)))
+    return offered
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
+    """Every announcement, instead of a channel layer."""
+    messages: list[dict] = []
+    monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
+    monkeypatch.setattr(wake, "wake_plans_of", lambda _: None)
+    return messages
+
+
+@pytest.fixture
+def cluster(db: None, api: ApiServer, told: list) -> Iterator[Cluster]:
+    uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    row = Cluster.objects.create(
+        name="north", uid=uid, kubeconfig=api.kubeconfig, context=api.context, added_at=timezone.now()
+    )
+    Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
+    api.create("/api/v1/nodes", bare(node_document("gpu-001")))
+    yield row
+    api.recover()
+    for node in api.get("/api/v1/nodes")["items"]:
+        api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
+
+
+def bare(document: dict) -> dict:
+    """As a person writes it: what the server gives is left out."""
+    return document | {"metadata": {"name": document["metadata"]["name"], "labels": document["metadata"]["labels"]}}
+
+
+def hold_a_turn(cluster: Cluster, *meanwhile: Callable[[], object], seconds: float = 0.7) -> None:
+    """Take the cluster's turn; do these things to the cluster, one after another, while it lasts."""
+
+    def play() -> None:
+        for act in meanwhile:
+            time.sleep(0.3)
+            act()
+
+    behind = threading.Thread(target=play)
+    behind.start()
+    take_turn(cluster.pk, Observer.objects.get(cluster=cluster).turn, seconds=seconds + 0.4 * len(meanwhile))
+    behind.join()
+
+
+def test_a_turn_mirrors_the_cluster_and_offers_the_next(cluster, woken):
+    hold_a_turn(cluster)
+
+    states = dict(Bookmark.objects.values_list("kind", "state"))
+    assert Node.objects.get().name == "gpu-001"
+    assert (states["nodes"], states["nvidiadrivers.nvidia.com"]) == ("watching", "absent")
+    assert woken == [(cluster.pk, 1)]
+    assert Observer.objects.get().lease_until < timezone.now()
+
+
+def test_a_change_appears_while_the_turn_lasts(cluster, api, told):
+    hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD))
+
+    assert Node.objects.get().is_held
+    assert "nodes" in told[-1]["kinds"]
+
+
+def test_what_changed_between_two_turns_is_told_once(cluster, api):
+    hold_a_turn(cluster)
+    api.change("/api/v1/nodes/gpu-001", HOLD)
+    api.create("/api/v1/nodes", bare(node_document("gpu-002")))
+
+    hold_a_turn(cluster)
+    hold_a_turn(cluster)
+
+    assert set(Node.objects.values_list("name", "is_held")) == {("gpu-001", True), ("gpu-002", False)}
+    assert NodeEvent.objects.filter(kind="label").count() == 1
+
+
+def test_the_next_turn_goes_on_from_the_bookmarks(cluster, api):
+    hold_a_turn(cluster)
+    before = len(api.requests())
+
+    hold_a_turn(cluster)
+
+    lists = [one for one in api.requests()[before:] if one["verb"] == "list" and one["path"] == "/api/v1/nodes"]
+    assert lists == []
+
+
+def test_a_past_that_the_server_forgot_is_listed_again(cluster, api):
+    hold_a_turn(cluster)
+    api.create("/api/v1/nodes", bare(node_document("gpu-002")))
+    api.delete("/api/v1/nodes/gpu-001")
+    api.suffer("expire")
+
+    hold_a_turn(cluster)
+
+    assert [node.name for node in Node.objects.all()] == ["gpu-002"]
+
+
+def test_a_watch_that_is_told_to_start_again_does(cluster, api):
+    hold_a_turn(
+        cluster,
+        lambda: api.suffer("expire"),
+        lambda: api.change("/api/v1/nodes/gpu-001", HOLD),
+    )
+
+    assert Node.objects.get().is_held
+    assert Bookmark.objects.get(kind="nodes").state == "watching"
+
+
+def test_a_worker_that_dies_leaves_nothing_undone_and_nothing_doubled(cluster, api):
+    hold_a_turn(cluster)
+    Observer.objects.update(turn=40, lease_until=timezone.now() - timedelta(seconds=1))  # it never handed on
+    memory.recall(cluster.pk, turn=0)  # and took what it knew with it
+    api.change("/api/v1/nodes/gpu-001", HOLD)
+
+    hold_a_turn(cluster)
+    hold_a_turn(cluster)
+
+    assert Node.objects.get().is_held
+    assert [event.kind for event in NodeEvent.objects.order_by("pk")] == ["ready", "label"]
+
+
+def test_a_duplicate_message_dies_at_the_door(cluster, woken):
+    hold_a_turn(cluster)
+
+    take_turn(cluster.pk, 0, seconds=30)
+
+    assert woken == [(cluster.pk, 1)]
+    assert Observer.objects.get().turn == 1
+
+
+def test_a_turn_that_somebody_holds_is_not_taken(cluster, woken):
+    Observer.objects.update(lease_until=timezone.now() + timedelta(seconds=20))
+
+    take_turn(cluster.pk, 0, seconds=30)
+
+    assert (woken, Observer.objects.get().turn) == ([], 0)
+
+
+def test_an_outage_marks_the_bookmarks_and_not_the_nodes(cluster, api):
+    hold_a_turn(cluster)
+    heard_at = Bookmark.objects.get(kind="nodes").heard_at
+
+    api.suffer("outage", seconds=2)
+    hold_a_turn(cluster, seconds=1)
+    during = Bookmark.objects.get(kind="nodes")
+    nodes = set(Node.objects.values_list("is_ready", flat=True))
+
+    assert (during.state, during.heard_at, nodes) == ("failing", heard_at, {True})
+    assert "did not answer" in during.message or "refused" in during.message
+
+
+def test_a_turn_outlasts_an_outage(cluster, api):
+    hold_a_turn(
+        cluster,
+        lambda: api.suffer("outage", seconds=1),
+        api.recover,
+        lambda: api.change("/api/v1/nodes/gpu-001", HOLD),
+        seconds=3,
+    )
+
+    assert Node.objects.get().is_held
+    assert Bookmark.objects.get(kind="nodes").state == "watching"
+
+
+def test_a_server_that_fails_now_and_then_is_asked_again(cluster, api):
+    api.suffer("errors", code=500, share=0.5)
+
+    hold_a_turn(cluster, seconds=4)
+
+    assert Node.objects.get().name == "gpu-001"
+
+
+def test_another_cluster_at_the_same_address_is_not_taken_over(cluster):
+    Cluster.objects.update(uid="uid-of-the-one-we-know")
+
+    hold_a_turn(cluster, seconds=0.3)
+
+    bookmark = Bookmark.objects.get(kind="nodes")
+    assert Node.objects.count() == 0
+    assert bookmark.state == "failing"
+    assert "is another cluster" in bookmark.message
+
+
+def test_a_stop_ends_a_turn_soon(cluster, woken):
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    begun = time.monotonic()
+
+    take_turn(cluster.pk, 0, seconds=60, stop=stop)
+
+    assert time.monotonic() - begun < 3
+    assert woken == [(cluster.pk, 1)]
+
+
+def test_a_bug_of_ours_ends_the_turn_and_keeps_what_was_written(cluster, api, monkeypatch):
+    hold_a_turn(cluster)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("fleet.observe.gathering.fingerprint", broken)
+    with pytest.raises(ZeroDivisionError):
+        hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD), seconds=5)
+
+    monkeypatch.undo()
+    assert Node.objects.get().labels == GPU_LABELS
