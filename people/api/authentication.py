@@ -5,6 +5,8 @@ from rest_framework import authentication, exceptions
 
 from people.models import ApiToken, User
 
+CSRF = "Send the value of the csrftoken cookie as the header X-CSRFToken, from the page that you signed in at."
+
 
 class TokenAuthentication(authentication.BaseAuthentication):
     """`Authorization: Bearer qd_…`"""
@@ -27,6 +29,12 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 class SessionAuthentication(authentication.SessionAuthentication):
     """The browser's session, with the CSRF check. A caller without one is told to sign in (401, not 403)."""
+
+    def enforce_csrf(self, request) -> None:
+        try:
+            super().enforce_csrf(request)
+        except exceptions.PermissionDenied as error:
+            raise exceptions.PermissionDenied(CSRF) from error
 
     def authenticate_header(self, request) -> str:
         return "Session"

@@ -1,0 +1,47 @@
+from dataclasses import asdict
+from typing import Any
+
+from django.db.models import prefetch_related_objects
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from people.api.edges import Edge
+from people.models import RoleBinding, User
+from people.rights import Deed, reach
+
+
+class BindingShape(serializers.ModelSerializer):
+    scope_id = serializers.IntegerField(help_text="Of the cluster or pool; 0 for the fleet.")
+
+    class Meta:
+        model = RoleBinding
+        fields = ("role", "scope", "scope_id")
+
+
+class ReachShape(serializers.Serializer):
+    """Where somebody may do one thing."""
+
+    everywhere = serializers.BooleanField()
+    cluster_ids = serializers.ListField(child=serializers.IntegerField())
+    pool_ids = serializers.ListField(child=serializers.IntegerField())
+
+
+class MeShape(serializers.Serializer):
+    """Who the caller is, and what they may do where; by a token never more than it was issued for."""
+
+    username = serializers.CharField()
+    roles = BindingShape(many=True)
+    deeds = serializers.DictField(child=ReachShape(), help_text=f"By deed: {', '.join(Deed)}.")
+
+
+class Me(Edge):
+    @extend_schema(responses=MeShape)
+    def get(self, request) -> Response:
+        return Response(introduced(self.user))
+
+
+def introduced(user: User) -> dict[str, Any]:
+    prefetch_related_objects([user], "bindings")
+    deeds = {deed.value: asdict(reach(user, deed)) for deed in Deed}
+    return MeShape({"username": user.username, "roles": user.bindings.all(), "deeds": deeds}).data

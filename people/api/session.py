@@ -1,0 +1,70 @@
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth import authenticate, login, logout
+from django.middleware.csrf import get_token
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import APIException
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
+
+from people.api.edges import Edge
+from people.api.me import MeShape, introduced
+
+
+class WrongPassword(APIException):
+    status_code = 401
+    default_detail = "There is no such user with this password."
+
+
+class SignInThrottle(SimpleRateThrottle):
+    """So many tries for one name from one address: guessing gets slow, and nobody can lock another out."""
+
+    scope = "sign-in"
+    rate = "20/min"
+
+    def get_cache_key(self, request: Request, view) -> str:
+        name = request.data.get("username", "") if isinstance(request.data, dict) else ""
+        return self.cache_format % {"scope": self.scope, "ident": f"{self.get_ident(request)}:{hash(str(name))}"}
+
+
+class SessionRequest(serializers.Serializer):
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(max_length=4096, trim_whitespace=False)
+
+
+class Session(Edge):
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Whoever signs in is nobody yet. No CSRF check: a foreign form cannot send JSON, and nothing else is read."""
+        return [] if self._is_signing_in else super().get_authenticators()
+
+    def get_permissions(self) -> Sequence[Any]:
+        return [AllowAny()] if self._is_signing_in else super().get_permissions()
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        return [SignInThrottle()] if self._is_signing_in else []
+
+    @extend_schema(request=SessionRequest, responses={200: MeShape})
+    def post(self, request) -> Response:
+        """Sign in. Sets the session cookie, and the csrftoken cookie whose value writes must send as X-CSRFToken."""
+        asked = self.read(SessionRequest)
+        user = authenticate(request._request, **asked)  # noqa: SLF001 (Django's own wants Django's request)
+        if user is None:
+            raise WrongPassword
+        login(request._request, user)  # noqa: SLF001
+        get_token(request._request)  # noqa: SLF001
+        return Response(introduced(user))
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request) -> Response:
+        """Sign out."""
+        logout(request._request)  # noqa: SLF001
+        return Response(status=204)
+
+    @property
+    def _is_signing_in(self) -> bool:
+        return bool(self.request) and self.request.method == "POST"

@@ -1,0 +1,100 @@
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from people import tokens
+from people.api.edges import Edge, Listing
+from people.models import ApiToken, User
+from people.rights import Deed, NotAllowed
+
+USUAL_LIFE = timedelta(days=90)
+
+
+class TokenShape(serializers.ModelSerializer):
+    deeds = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = ApiToken
+        fields: tuple[str, ...] = (
+            "id", "name", "hint", "deeds", "created_at", "expires_at", "revoked_at", "last_used_at",
+        )  # fmt: skip
+
+
+class NewTokenShape(TokenShape):
+    secret = serializers.CharField(help_text="Shown now and never again.")
+
+    class Meta(TokenShape.Meta):
+        fields = (*TokenShape.Meta.fields, "secret")
+
+
+class TokenRequest(serializers.Serializer):
+    name = serializers.CharField(max_length=100, help_text="What it is for.")
+    deeds = serializers.MultipleChoiceField(
+        choices=[(deed.value, deed.value) for deed in Deed],
+        allow_empty=False,
+        help_text="What it may do; never more than its owner may.",
+    )
+    expires_at = serializers.DateTimeField(
+        allow_null=True, required=False, help_text="Null: until it is revoked. Left out: in 90 days."
+    )
+
+    def validate_expires_at(self, at: datetime | None) -> datetime | None:
+        if at is not None and at <= timezone.now():
+            raise serializers.ValidationError("This has passed already.")
+        return at
+
+
+class TokenList(Listing):
+    """The caller's own tokens, revoked ones included."""
+
+    serializer_class = TokenShape
+    queryset = ApiToken.objects.none()
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return own(self.user)
+
+    @extend_schema(request=TokenRequest, responses={201: NewTokenShape})
+    def post(self, request) -> Response:
+        """Issue one. Only a signed-in person may: a token must not make its successor."""
+        by_hand(self.user)
+        asked = self.read(TokenRequest)
+        now = timezone.now()
+        token, secret = tokens.issue(
+            owner=self.user,
+            actor=self.user.username,
+            name=asked["name"],
+            deeds=sorted(asked["deeds"]),
+            expires_at=asked.get("expires_at", now + USUAL_LIFE),
+            now=now,
+        )
+        token.secret = secret  # type: ignore[attr-defined]
+        return Response(NewTokenShape(token).data, status=201)
+
+
+class TokenDetail(Edge):
+    @extend_schema(responses=TokenShape)
+    def get(self, request, token_id: int) -> Response:
+        return Response(TokenShape(self.load(own(self.user), token_id)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request, token_id: int) -> Response:
+        """Revoke it, at once and for good. A token may revoke itself."""
+        token = self.load(own(self.user), token_id)
+        if self.user.token != token:
+            by_hand(self.user)
+        tokens.revoke(token, actor=self.user.username, now=timezone.now())
+        return Response(status=204)
+
+
+def own(user: User) -> QuerySet[ApiToken]:
+    return ApiToken.objects.filter(user=user).order_by("-pk")
+
+
+def by_hand(user: User) -> None:
+    """:raises NotAllowed: when the caller is a token"""
+    if user.token is not None:
+        raise NotAllowed("A token cannot issue or revoke others. Sign in with a password for that.")
