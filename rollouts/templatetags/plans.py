@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from datetime import timedelta
 
 from django import template
@@ -16,6 +17,17 @@ def state(kind: str, value: str) -> SafeString:
     """A state as shape and word."""
     shape = glyph_of(kind, value)
     return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word_of(value))
+
+
+@register.simple_tag
+def state_glyph(kind: str, value: str) -> SafeString:
+    """A state as its shape alone, named for who cannot see it."""
+    return glyph(glyph_of(kind, value), word_of(value))
+
+
+@register.simple_tag
+def lookup(table: Mapping[str, str], key: str) -> str:
+    return table.get(key, "")
 
 
 @register.filter
