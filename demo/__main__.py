@@ -15,15 +15,15 @@ def main() -> int:
     if asked.smoke:
         from demo.smoke import smoke
 
-        return smoke(nodes=asked.nodes)
-    fleet = Fleet(nodes=asked.nodes, seed=asked.seed, speed=asked.speed)
+        return smoke(nodes=asked.nodes or 16)
+    fleet = Fleet(nodes=asked.nodes or 64, seed=asked.seed, speed=asked.speed)
     return run(asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload)
 
 
 def parser() -> argparse.ArgumentParser:
     """Return what the command understands."""
     words = argparse.ArgumentParser(prog="bin/demo", description=__doc__)
-    words.add_argument("--nodes", type=int, default=64, metavar="N", help="GPU nodes in the simulated fleet (64)")
+    words.add_argument("--nodes", type=int, metavar="N", help="GPU nodes in the simulated fleet (64; for --smoke 16)")
     words.add_argument("--seed", type=int, default=1, metavar="N", help="another seed, another fleet (1)")
     words.add_argument("--speed", type=float, default=20.0, metavar="X", help="cluster seconds per second (20)")
     words.add_argument("--port", type=int, default=8000, metavar="P", help="the web port to try first (8000)")

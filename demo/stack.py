@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
-from demo import parts, tied, valkey
+from demo import parts, rights, tied, valkey
 from demo.parts import Fleet
 from demo.ports import LOOPBACK, free_port
 from demo.settings import ROOT, environment
@@ -57,7 +58,7 @@ class Stack:
         self.fleet = fleet or Fleet()
         self.port = free_port(port)
         self.url = f"http://{LOOPBACK}:{self.port}"
-        self.kubeconfig = self.fleet.kubeconfig
+        self.kubeconfig = self.fleet.kubeconfig or self.folder / "kubeconfig"
         self.simulator_url = ""
         self.children: dict[str, tied.Child] = {}
         self.environment: dict[str, str] = {}
@@ -87,9 +88,10 @@ class Stack:
         self._start_cluster()
         self._say("database and people")
         self.manage(["migrate", "--verbosity", "0"], ["create_demo_people", "--password", PASSWORD])
+        self._start_product()
         self._wait_for_cluster()
         self._connect()
-        self._start_product()
+        self._wait_until("web", self.answers)
 
     def stop(self) -> None:
         """End every child, in at most four seconds."""
@@ -150,7 +152,8 @@ class Stack:
 
     def _start_valkey(self) -> str:
         self._say("valkey")
-        child, url = valkey.start(self.folder / "valkey", env=dict(os.environ), log=self._log("valkey"))
+        again = urlsplit(self.environment.get("REDIS_URL", "")).port
+        child, url = valkey.start(self.folder / "valkey", env=dict(os.environ), log=self._log("valkey"), port=again)
         self.children["valkey"] = child
         return url
 
@@ -166,9 +169,7 @@ class Stack:
     def _wait_for_cluster(self) -> None:
         name = "actors" if self.fleet.kubeconfig else "simulator"
         self._wait_until(name, lambda: bool(self._first_line(name)), timeout_s=120)
-        answer = self._first_line(name)
-        self.simulator_url = answer.get("url", "")
-        self.kubeconfig = self.fleet.kubeconfig or Path(answer["kubeconfig"])
+        self.simulator_url = self._first_line(name).get("url", "")
 
     def _first_line(self, name: str) -> dict[str, Any]:
         """Return what the part said of itself once it was ready; empty until then."""
@@ -177,6 +178,7 @@ class Stack:
 
     def _connect(self) -> None:
         self._say("cluster and pools")
+        rights.grant(self.kubeconfig, self.fleet.context)
         where = ["--kubeconfig", str(self.kubeconfig), "--context", self.fleet.context]
         self.manage(["add_cluster", CLUSTER, *where, "--mode", "operate"], ["suggest_pools", CLUSTER, "--create"])
 
@@ -186,7 +188,6 @@ class Stack:
         for queue in parts.QUEUES:
             self._run(queue, parts.worker(queue))
         self._run("beat", parts.beat(self.folder))
-        self._wait_until("web", self.answers)
 
     def _run(self, name: str, command: list[str], **more: str) -> None:
         self._commands[name] = command

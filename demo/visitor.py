@@ -43,12 +43,8 @@ class Visitor:
         self.http.close()
 
     def sign_in(self, password: str) -> Self:
-        """Send the form that the first page leads a stranger to."""
-        page = self.http.get("/")
-        form = {"username": self.name, "password": password, "csrfmiddlewaretoken": self._csrf()}
-        answered = self.http.post(str(page.url), data=form, headers={"Referer": self.url})
-        if answered.status_code >= 400 or "sessionid" not in self.http.cookies:
-            raise RefusedError(answered)
+        """Open a session: its cookies serve REST, the pages and the WebSocket."""
+        self.post("/api/v1/session", {"username": self.name, "password": password})
         return self
 
     def get(self, path: str, **asked: str | int) -> Any:
@@ -98,12 +94,12 @@ def problem_of(response: httpx.Response) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def wait_until(look: Callable[[], T], *, what: str, timeout_s: float, every_s: float = 0.1) -> T:
-    """Return the first true answer of a look; raise with what was waited for and what was seen last."""
+def wait_until(look: Callable[[], T], *, what: str | Callable[[], str], timeout_s: float, every_s: float = 0.1) -> T:
+    """Return the first true answer of a look; raise with what was waited for, worked out at the end where it can be."""
     until = time.monotonic() + timeout_s
     while True:
         if seen := look():
             return seen
         if time.monotonic() > until:
-            raise TooSlowError(f"Waited {timeout_s:.0f} s for {what}; last seen: {seen!r}")
+            raise TooSlowError(f"Waited {timeout_s:.0f} s for {what if isinstance(what, str) else what()}.")
         time.sleep(every_s)

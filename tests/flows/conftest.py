@@ -52,35 +52,36 @@ def database_url(worker_id: str) -> str:
     return f"{server.rpartition('/')[0]}/{name}"
 
 
-@pytest.fixture
-def sign_in(stack: Stack) -> Iterator[Callable[[str], Visitor]]:
-    """Sign in as the person of a role: viewer, operator, approver or admin."""
-    visitors: list[Visitor] = []
+@pytest.fixture(scope="session")
+def people(stack: Stack) -> Iterator[Callable[[str], Visitor]]:
+    """One session per role for all flows of this process: too many sign-ins in a minute are refused."""
+    signed_in: dict[str, Visitor] = {}
 
-    def as_role(role: str) -> Visitor:
-        visitors.append(Visitor(stack.url, role).sign_in(PASSWORD))
-        return visitors[-1]
+    def person(role: str) -> Visitor:
+        if role not in signed_in:
+            signed_in[role] = Visitor(stack.url, role).sign_in(PASSWORD)
+        return signed_in[role]
 
-    yield as_role
-    for visitor in visitors:
+    yield person
+    for visitor in signed_in.values():
         visitor.http.close()
 
 
 @pytest.fixture
-def viewer(sign_in: Callable[[str], Visitor]) -> Visitor:
-    return sign_in("viewer")
+def viewer(people: Callable[[str], Visitor]) -> Visitor:
+    return people("viewer")
 
 
 @pytest.fixture
-def operator(sign_in: Callable[[str], Visitor]) -> Visitor:
-    return sign_in("operator")
+def operator(people: Callable[[str], Visitor]) -> Visitor:
+    return people("operator")
 
 
 @pytest.fixture
-def approver(sign_in: Callable[[str], Visitor]) -> Visitor:
-    return sign_in("approver")
+def approver(people: Callable[[str], Visitor]) -> Visitor:
+    return people("approver")
 
 
 @pytest.fixture
-def admin(sign_in: Callable[[str], Visitor]) -> Visitor:
-    return sign_in("admin")
+def admin(people: Callable[[str], Visitor]) -> Visitor:
+    return people("admin")

@@ -1,0 +1,238 @@
+"""`bin/demo --smoke`: one promotion to its end and one into its halt, seen from outside only, with what was measured.
+
+Figures are JSON lines on stdout. What is not as it should be ends it with a sentence on stderr and a status of 1.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+from websockets.sync.client import ClientConnection
+
+from demo.cluster import DRIVERS, LOADED_VERSION_LABEL, NODES, SKIP_LABEL, Cluster, at
+from demo.parts import Fleet
+from demo.promotion import GATES, Promotion
+from demo.stack import CLUSTER, PASSWORD, Stack, StackError
+from demo.visitor import RefusedError, TooSlowError, Visitor, wait_until
+
+SPEED = 60.0  # cluster seconds per second: a node's upgrade takes two or three of ours
+GOOD, BAD = "580.126.20", "580.142.10"
+KERNEL = "6.8.0-64-generic"  # what the bad driver's modules do not get along with
+CANARIES = 2
+QUIET_S = 3.0  # after a halt: long enough for a release that should not come
+
+
+class WrongError(Exception):
+    """Something is not as it should be; the sentence says what was expected and what was found."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One thing measured, and the most it may be; None where any value is as good."""
+
+    name: str
+    value: float
+    unit: str
+    target: float | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        return self.target is None or self.value <= self.target
+
+    def show(self) -> None:
+        told = {"name": self.name, "value": self.value, "unit": self.unit, "target": self.target, "ok": self.is_ok}
+        print(json.dumps({"bench": "smoke", **told}), flush=True)
+
+
+def smoke(*, nodes: int) -> int:
+    """Return 0 when everything was as it should be."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-smoke-") as folder:
+        try:
+            with Stack(Path(folder), Fleet(nodes=nodes, speed=SPEED), say=tell) as stack:
+                figures = drive(stack)
+        except (StackError, RefusedError, TooSlowError, WrongError, httpx.HTTPError) as error:
+            tell(f"FAILED after {time.monotonic() - began:.0f} s: {error}")
+            return 1
+    tell(f"all in {time.monotonic() - began:.0f} s")
+    return 0 if all(figure.is_ok for figure in figures) else 1
+
+
+def tell(what: str) -> None:
+    """Say on stderr how far it is; stdout has figures only."""
+    print(f"smoke: {what}", file=sys.stderr, flush=True)
+
+
+def drive(stack: Stack) -> list[Figure]:
+    """Do all of it with two people, and print each figure as soon as it is known."""
+    figures: list[Figure] = []
+
+    def measured(*found: Figure) -> None:
+        for figure in found:
+            figure.show()
+            figures.append(figure)
+
+    with (
+        Visitor(stack.url, "operator").sign_in(PASSWORD) as operator,
+        Visitor(stack.url, "approver").sign_in(PASSWORD) as approver,
+        Cluster(stack.kubeconfig, stack.fleet.context, stack.simulator_url) as cluster,
+    ):
+        objects = wait_until(lambda: settled(operator), what="a settled picture of the fleet", timeout_s=30.0)
+        measured(time_to_live(operator, cluster))
+        good = Promotion(operator, approver, driver_object=objects["a100"], to_version=GOOD)
+        measured(*promote(good, cluster))
+        bad = Promotion(operator, approver, driver_object=objects["h100"], to_version=BAD)
+        measured(break_and_put_back(bad, cluster))
+    return figures
+
+
+def settled(visitor: Visitor) -> dict[str, int]:
+    """Return the driver objects by name once every node of the cluster is seen Ready; empty before."""
+    seen = [cluster for cluster in visitor.all("/api/v1/clusters") if cluster["name"] == CLUSTER]
+    if not seen or not seen[0]["counts"]["nodes"] or seen[0]["counts"]["ready"] != seen[0]["counts"]["gpu_nodes"]:
+        return {}
+    found = {one["name"]: one["id"] for one in visitor.all("/api/v1/driver-objects") if one["kind"] == "NVIDIADriver"}
+    return found if {"a100", "h100"} <= found.keys() else {}
+
+
+def time_to_live(visitor: Visitor, cluster: Cluster, samples: int = 5) -> Figure:
+    """From just before a node is changed in the API server to the message that names it in the socket."""
+    name = "cpu-001"
+    node = next(row["id"] for row in visitor.all("/api/v1/nodes") if row["name"] == name)
+    took = []
+    with visitor.listening("/live/?topics=fleet") as socket:
+        socket.recv(timeout=10)  # the greeting
+        for number in range(samples):
+            forget_what_waits(socket)
+            asked = time.monotonic()
+            cluster.merge(f"{NODES}/{name}", {"spec": {"unschedulable": number % 2 == 0 or None}})
+            hear_of(socket.recv, node)
+            took.append((time.monotonic() - asked) * 1000)
+            time.sleep(1)  # each change alone, as a person makes it
+    cluster.merge(f"{NODES}/{name}", {"spec": {"unschedulable": None}})
+    return Figure("time_to_live_ms", round(statistics.median(took), 1), "ms", target=1000)
+
+
+def forget_what_waits(socket: ClientConnection) -> None:
+    """Read what has come already: it is about earlier changes."""
+    with suppress(TimeoutError):
+        while True:
+            socket.recv(timeout=0)
+
+
+def hear_of(receive: Callable[..., Any], node: int) -> None:
+    """Return when a message names the node."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        message = json.loads(receive(timeout=10))
+        if message["type"] == "cluster.changed" and node in [pair[0] for pair in message["nodes"]]:
+            return
+    raise WrongError("A node was changed, and no message in the socket named it in 10 s.")
+
+
+def promote(plan: Promotion, cluster: Cluster) -> list[Figure]:
+    """Take one SKU to the newer driver, with a person's halt and resumption on the way."""
+    began = newest(cluster)
+    plan.draft(canaries=CANARIES, at_once=2)
+    plan.start()
+    tell(f"plan {plan.id} to {plan.to_version} has started")
+    plan.drive_until(lambda shown: others_have_begun(shown), what="a release in the second stage")
+    halted = halt(plan, cluster, since=began)
+    plan.tell("resumptions", "The halt was only to measure it.")
+    plan.drive_until(lambda shown: running_well(shown) and shown["state"] == "promoted", what="the promotion's end")
+    silent = GATES.keys() - plan.gates_that_held()
+    if silent:
+        raise WrongError(f"These gates never answered HOLD: {', '.join(sorted(silent))}.")
+    promoted = [node["metadata"]["name"] for node in nodes_with(cluster, GOOD)]
+    targets = [target["node"] for stage in plan.stages() for target in stage["targets"]]
+    expect(sorted(promoted) == sorted(targets), f"{GOOD} runs on {promoted}; the plan was for {targets}")
+    expect(not held(cluster, targets), f"still held after the promotion: {held(cluster, targets)}")
+    return [Figure("promoted_nodes", len(promoted), "nodes"), halted]
+
+
+def others_have_begun(shown: dict[str, Any]) -> bool:
+    """Say whether the stage after the canary has released something and has something left to release."""
+    running_well(shown)
+    others = next(stage for stage in shown["stages"] if stage["kind"] == "pool")["targets_by_state"]
+    return others.get("held", 0) > 0 and sum(others.values()) > others.get("held", 0)
+
+
+def running_well(shown: dict[str, Any]) -> bool:
+    """Raise when a plan that should go through was stopped."""
+    if shown["state"] not in {"holding", "promoting", "promoted"}:
+        answers = [said for stage in shown["stages"] for said in stage["answers"] if said["answer"] == "fail"]
+        why = "; ".join(f"{said['gate']}: {said['because']}" for said in answers) or shown["because"]
+        raise WrongError(f"The plan is {shown['state']}: {why}")
+    return True
+
+
+def halt(plan: Promotion, cluster: Cluster, *, since: int) -> Figure:
+    """Stop it in the middle of a stage. From the halt's 204 on the API server may see no release."""
+    plan.tell("halts", "To see how fast it stops.")
+    answered = datetime.now(UTC)
+    time.sleep(QUIET_S)
+    releases = cluster.releases(since)
+    expect(bool(releases), "the API server saw no release before the halt")
+    after_ms = max((at(release) - answered).total_seconds() * 1000 for release in releases)
+    return Figure("halt_ms", round(max(after_ms, 0.0), 1), "ms", target=1000)
+
+
+def break_and_put_back(plan: Promotion, cluster: Cluster) -> Figure:
+    """Try a driver under which tenants' pods crash on one kernel: it must halt in the canary and be put back."""
+    cluster.put_fault(key="bad_driver", version=BAD, kernel=KERNEL, how="workloads")
+    before = versions_of(cluster, "h100")
+    began = newest(cluster)
+    plan.draft(canaries=CANARIES, at_once=2)
+    plan.start()
+    tell(f"plan {plan.id} to {plan.to_version}, which fails on {KERNEL}, has started")
+    shown = plan.drive_until(lambda shown: shown["state"] in {"halted", "promoted"}, what="the halt by a gate")
+    expect(shown["state"] == "halted", f"a driver that breaks {KERNEL} was promoted")
+    tell(f"halted: {shown['because']}")
+    canary, others = plan.stages()
+    expect(canary["state"] == "halted", f"it did not halt in the canary, which is {canary['state']}")
+    expect({target["state"] for target in others["targets"]} == {"held"}, "a node after the canary was let go")
+    disrupted = {release["path"].rpartition("/")[2] for release in cluster.releases(began)}
+    plan.tell("rollbacks", "Its workloads crash.")
+    plan.drive_until(lambda shown: shown["state"] == "rolled-back", what="the way back's end")
+    expect(versions_of(cluster, "h100") == before, f"after the rollback: {versions_of(cluster, 'h100')}")
+    wanted = cluster.get(f"{DRIVERS}/h100")["spec"]["version"]
+    expect({wanted} == set(before.values()), f"the NVIDIADriver asks for {wanted} after the rollback")
+    expect(not held(cluster, before), f"still held after the rollback: {held(cluster, before)}")
+    return Figure("nodes_disrupted_by_bad_driver", len(disrupted), "nodes", target=CANARIES)
+
+
+def newest(cluster: Cluster) -> int:
+    """Return the number of the newest request, to look only at later ones."""
+    return max((asked["n"] for asked in cluster.requests()), default=0)
+
+
+def nodes_with(cluster: Cluster, version: str) -> list[dict[str, Any]]:
+    """Return the nodes that have this driver loaded."""
+    return cluster.items(NODES, labelSelector=f"{LOADED_VERSION_LABEL}={version}")
+
+
+def versions_of(cluster: Cluster, sku: str) -> dict[str, str]:
+    """Return the loaded driver by node, of all nodes of a SKU."""
+    labels = {node["metadata"]["name"]: node["metadata"]["labels"] for node in cluster.items(NODES)}
+    return {name: found.get(LOADED_VERSION_LABEL, "none") for name, found in labels.items() if f"-{sku}-" in name}
+
+
+def held(cluster: Cluster, names: Any) -> list[str]:
+    """Return which of these nodes carry the label that keeps the operator away."""
+    found = cluster.items(NODES, labelSelector=f"{SKIP_LABEL}=true")
+    return sorted({node["metadata"]["name"] for node in found} & set(names))
+
+
+def expect(is_so: bool, otherwise: str) -> None:  # noqa: FBT001
+    """Raise with what was found instead."""
+    if not is_so:
+        raise WrongError(f"{otherwise[0].upper()}{otherwise[1:]}.")
