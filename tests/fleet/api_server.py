@@ -43,13 +43,15 @@ class ApiServer:
     def recover(self) -> None:
         """Wait for the end of an outage, and lift what else was put on."""
         until = time.monotonic() + 15
-        while True:
-            try:
-                self._ask("DELETE", "/simulator/faults")
-                return
-            except httpx.TransportError:
-                assert time.monotonic() < until, "the API server did not come back"
-                time.sleep(0.1)
+        while not self._is_lifted():
+            assert time.monotonic() < until, "the API server did not come back"
+            time.sleep(0.1)
+
+    def _is_lifted(self) -> bool:
+        try:
+            return httpx.delete(f"{self.url}/simulator/faults", timeout=10).is_success
+        except httpx.TransportError:
+            return False
 
     def requests(self) -> list[dict[str, Any]]:
         found: Any = self._ask("GET", "/simulator/requests")
@@ -62,10 +64,10 @@ class ApiServer:
 
 
 @contextmanager
-def an_api_server(folder: Path) -> Iterator[ApiServer]:
+def an_api_server(folder: Path, *more: str) -> Iterator[ApiServer]:
     kubeconfig = folder / "kubeconfig"
     command = [sys.executable, "-m", "simulator", "--fleet", "none", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
-    server = subprocess.Popen([*command, "--die-with-parent"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([*command, "--die-with-parent", *more], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         line = server.stdout.readline()
         yield ApiServer(json.loads(line)["url"], str(kubeconfig))

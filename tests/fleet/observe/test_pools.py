@@ -1,0 +1,73 @@
+import pytest
+from django.core.management import CommandError, call_command
+
+from fleet.models import Pool
+from fleet.observe.pools import belongs
+from fleet.selectors import parse
+from tests.make import NOON, a_cluster, a_node
+
+PRODUCT = "nvidia.com/gpu.product=NVIDIA-H200"
+
+
+def row(labels: dict[str, str], *, is_silent: bool):
+    return {"labels": labels, "driver_unknown_since": NOON if is_silent else None}
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_silent", "is_member", "expected"),
+    [
+        ({"nvidia.com/gpu.product": "NVIDIA-H200"}, False, False, True),
+        ({"nvidia.com/gpu.product": "NVIDIA-H100"}, True, True, False),
+        ({}, True, True, True),
+        ({}, True, False, False),
+        ({}, False, True, False),
+    ],
+)
+def test_a_node_stays_while_its_labels_are_away_with_the_driver(labels, is_silent, is_member, expected):
+    assert belongs(parse(PRODUCT), row(labels, is_silent=is_silent), is_member=is_member) is expected
+
+
+@pytest.mark.django_db
+def test_a_pool_takes_in_the_nodes_that_are_there(capsys):
+    node = a_node(a_cluster("north"))
+
+    call_command("add_pool", "north", "h200", "--selector", PRODUCT, "--max-unavailable", "2")
+
+    pool = Pool.objects.get()
+    assert [*pool.nodes.all()] == [node]
+    assert pool.max_unavailable == 2
+    assert "1 nodes match" in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_a_pools_selector_can_be_changed():
+    a_node(a_cluster("north"))
+    call_command("add_pool", "north", "h200", "--selector", PRODUCT, "--environment", "production")
+
+    call_command("add_pool", "north", "h200", "--selector", "team=a")
+
+    pool = Pool.objects.get()
+    assert (pool.nodes.count(), pool.environment) == (0, "production")
+
+
+@pytest.mark.django_db
+def test_what_is_no_selector_is_refused():
+    a_cluster("north")
+
+    with pytest.raises(CommandError, match="is no label selector"):
+        call_command("add_pool", "north", "h200", "--selector", "a b c")
+
+
+@pytest.mark.django_db
+def test_a_pool_is_suggested_for_each_product_that_is_there(capsys):
+    cluster = a_cluster("north")
+    a_node(cluster)
+    a_node(cluster, labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"})
+
+    call_command("suggest_pools", "north")
+    suggested = capsys.readouterr().out
+    call_command("suggest_pools", "north", "--create")
+    call_command("suggest_pools", "north", "--create")
+
+    assert "add_pool north a100-sxm4-80gb --selector nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB" in suggested
+    assert set(Pool.objects.values_list("name", flat=True)) == {"h200", "a100-sxm4-80gb"}
