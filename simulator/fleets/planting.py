@@ -49,6 +49,7 @@ class Planting:
         self._now = now
         self._since = stamp(now - SETTLED)
         self._random = random.Random(1)
+        self._names: set[str] = set()
         self._nodes: list[Obj] = []
         self._hosts: dict[str, Host] = {}
 
@@ -102,8 +103,7 @@ class Planting:
 
     def _plant_pod(self, pod: Obj, node_name: str) -> None:
         """Bound and ready; without a node: waiting for the scheduler."""
-        suffix = "".join(self._random.choices(LETTERS, k=5))
-        metadata = {**pod["metadata"], "name": pod["metadata"]["generateName"] + suffix}
+        metadata = {**pod["metadata"], "name": self._new_name(pod["metadata"]["generateName"])}
         pod = {**pod, "metadata": metadata}
         if node_name:
             metadata["creationTimestamp"] = self._since
@@ -111,6 +111,13 @@ class Planting:
             pod["spec"] = {**pod["spec"], "nodeName": node_name}
             pod["status"] = {**_running(pod, host, self._since, self._now - SETTLED)}
         self._put(POD, pod)
+
+    def _new_name(self, prefix: str) -> str:
+        """With thousands of pods of one prefix, five letters meet again; the API server draws again, too."""
+        while (drawn := prefix + "".join(self._random.choices(LETTERS, k=5))) in self._names:
+            continue
+        self._names.add(drawn)
+        return drawn
 
     def _plant_tenants(self) -> None:
         owners: dict[str, Obj] = {}
