@@ -188,8 +188,8 @@ class Lines:
         return [(event["type"], event["object"])]
 
     def close(self) -> None:
+        """Closing the connection would wait for the thread that reads it; that thread ends with its next line."""
         self.is_closed = True
-        self._response.close()
 
     def _read(self) -> Iterator[bytes]:
         rest = b""

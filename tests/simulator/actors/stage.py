@@ -43,22 +43,27 @@ class VirtualClock(Clock):
 class Stage:
     """Act on `store` as an outsider would; `run` lets the cluster answer."""
 
-    def __init__(self, plan: Plan | None = None, faults: Board | None = None) -> None:
-        self.time = VirtualTime()
-        clock = VirtualClock(time=self.time)
-        self.faults = faults or Board()
-        self.store = Store(clock)
-        self.budgets = BudgetKeeper(self.store)
-        cluster = StoreCluster(self.store)
-        release = plan.release if plan else Release()
-        if plan:
-            Planting(cluster, plan, clock.now()).plant()
-        self.loop = Loop(clock, self.time.monotonic)
-        self.play = Play(cluster, self.loop, self.faults, release=release)
+    def __init__(self, store: Store, time: VirtualTime, faults: Board, release: Release) -> None:
+        self.store, self.time, self.faults = store, time, faults
+        self.budgets = BudgetKeeper(store)
+        self.loop = Loop(store.clock, time.monotonic)
+        self.play = Play(StoreCluster(store), self.loop, faults, release=release)
         self.history: dict[str, list[str]] = {}
         self.play.world[NODE].on_change(self._note)
         self.play.fill()
         self.settle()
+
+    @classmethod
+    def of(cls, plan: Plan, faults: Board) -> "Stage":
+        time = VirtualTime()
+        store = Store(VirtualClock(time=time))
+        Planting(StoreCluster(store), plan, NOON).plant()
+        return cls(store, time, faults, plan.release)
+
+    @classmethod
+    def joining(cls, other: "Stage") -> "Stage":
+        """A new cast in the same cluster; the old one plays no more."""
+        return cls(other.store, other.time, other.faults, Release())
 
     def _note(self, was: Obj | None, node: Obj | None) -> None:
         """Every upgrade state a node went through, in order."""
@@ -154,4 +159,4 @@ NEW = "580.126.20"
 def a_fleet(nodes: int = 2, *, faults: Board | None = None, **given: Any) -> Stage:
     """Half of the nodes are H100, named first."""
     plan = small(nodes=nodes)
-    return Stage(replace(plan, **given), faults)
+    return Stage.of(replace(plan, **given), faults or Board())

@@ -1,6 +1,7 @@
 """Filter, spread, bind; and the words for what does not fit."""
 
 from simulator.actors.objects import condition, node_of
+from simulator.fleets.small import WAITING
 from simulator.kinds import EVENT, NODE, POD
 from tests.simulator.actors.stage import Stage, a_fleet
 
@@ -138,7 +139,7 @@ def test_a_queue_takes_every_gpu_that_is_left_over():
     used = sum(1 for pod in stage.pods() for _ in range(_gpus(pod)) if node_of(pod))
 
     assert used == 4 * 8
-    assert len(free) == 6
+    assert len(free) == WAITING
 
 
 def _gpus(pod: dict) -> int:

@@ -59,7 +59,7 @@ def test_a_node_goes_through_every_state_in_order():
 
 
 def test_it_takes_two_to_four_minutes_of_cluster_time():
-    stage = a_fleet(8)
+    stage = a_fleet(4)
 
     took_s = upgraded(stage, FIRST)
 
@@ -126,7 +126,7 @@ def test_the_validator_runs_again():
 
 
 def test_a_whole_pool_moves_and_the_fleet_is_as_busy_as_before():
-    stage = a_fleet(12)
+    stage = a_fleet(6)
     nodes = [node for node in stage.gpu_nodes() if "h100" in node]
     running = sum(is_true(pod, "Ready") for pod in stage.pods())
 
@@ -140,7 +140,7 @@ def test_a_whole_pool_moves_and_the_fleet_is_as_busy_as_before():
 class TestBadDriver:
     def bad_fleet(self, how: str) -> tuple[Stage, str, str]:
         """The stage, a node whose kernel the driver harms, and one whose kernel it does not."""
-        stage = a_fleet(12, faults=Board(BadDriver(NEW, kernel=KERNELS[1], how=how)))
+        stage = a_fleet(6, faults=Board(BadDriver(NEW, kernel=KERNELS[1], how=how)))
         kernels = {node: stage.node(node)["status"]["nodeInfo"]["kernelVersion"] for node in stage.gpu_nodes()}
         named = {kernel: node for node, kernel in kernels.items() if "h100" in node}
         return stage, named[KERNELS[1]], named[KERNELS[0]]
