@@ -118,6 +118,8 @@ def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StagePict
         "name": f"Stage {index}",
         "is_the_way_back": False,
         "state": StageState.PROMOTING,
+        "state_since": NOON - timedelta(minutes=5),
+        "patience": timedelta(hours=1),
         "max_unavailable": 1,
         "gates": (DriverVersion(),),
     }
