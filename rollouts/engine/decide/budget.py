@@ -54,12 +54,14 @@ def operator_room(policy: UpgradePolicy, nodes: tuple[NodePicture, ...], *, wait
     A failed node counts as in progress. Cordoned and NotReady nodes, whoever made them so, count as unavailable.
     """
     in_progress = sum(node.has_begun for node in nodes)
-    unavailable = sum(node.is_unavailable or node.upgrade_state == CORDON_REQUIRED for node in nodes)
+    most = len(nodes) if policy.max_unavailable is None else policy.max_unavailable
+    # A cordoned node that is about to be cordoned counts twice there: so it does here.
+    unavailable = sum(node.is_unavailable for node in nodes) + sum(n.upgrade_state == CORDON_REQUIRED for n in nodes)
     parallel = (policy.max_parallel or len(nodes)) - in_progress
-    by_unavailable = len(nodes) if policy.max_unavailable is None else policy.max_unavailable - unavailable
+    by_unavailable = most - unavailable
     free = max(0, min(parallel, by_unavailable) - waiting)
     if by_unavailable < parallel:
-        return Room(free, f"the operator allows {policy.max_unavailable} unavailable and {unavailable} are")
+        return Room(free, f"the operator allows {most} unavailable and {unavailable} are")
     return Room(
         free, f"the operator upgrades {policy.max_parallel or 'any number'} at once and {in_progress} are on the way"
     )
