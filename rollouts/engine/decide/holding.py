@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
-from rollouts.engine.decide.promoting import SOON, to_hold
+from rollouts.engine.decide.promoting import SOON
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState
@@ -20,7 +20,7 @@ def hold_all(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
         return Decision(blocked)
     if not picture.policy.auto_upgrade:
         return Decision("autoUpgrade is off: the operator would not change any node. Switch it on, or abort.")
-    if unheld := to_hold(picture):
+    if unheld := {node.uid: node.name for node in picture.nodes if not node.is_held and not node.has_begun}:
         total = len(picture.nodes)
         sentence = f"Holding every node of the driver object: {total - len(unheld)} of {count(total, 'node')} held."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))

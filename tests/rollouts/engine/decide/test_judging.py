@@ -1,0 +1,42 @@
+from rollouts.engine.decide.judging import first, judge
+from rollouts.gates.approval import Approval
+from rollouts.gates.base import Answer, Verdict, When
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.lifecycle import TargetState
+from tests.make import NOON
+from tests.rollouts.make import a_stage, a_target
+
+
+def test_asks_each_gate_when_it_is_to_be_asked():
+    stage = a_stage(a_target(), gates=(Approval(), DriverVersion()))
+
+    assert list(judge(stage, When.ENTRY, now=NOON)) == ["approval"]
+    assert list(judge(stage, When.THROUGH, now=NOON)) == ["driver_version"]
+
+
+def test_a_pass_on_what_cannot_be_seen_is_a_hold_that_names_it():
+    stage = a_stage(a_target("node-1"), a_target("node-2", is_seen=False))
+
+    verdict = judge(stage, When.THROUGH, now=NOON)["driver_version"]
+
+    assert verdict.answer is Answer.HOLD
+    assert verdict.nodes == ("node-2",)
+
+
+def test_a_fail_on_an_old_picture_is_still_a_fail():
+    stage = a_stage(a_target(is_seen=False, driver_version="1.2.3"))
+
+    assert judge(stage, When.THROUGH, now=NOON)["driver_version"].answer is Answer.FAIL
+
+
+def test_a_stage_whose_targets_were_all_taken_out_cannot_be_judged():
+    stage = a_stage(a_target(state=TargetState.EXCLUDED))
+
+    assert judge(stage, When.THROUGH, now=NOON)["driver_version"].answer is Answer.HOLD
+
+
+def test_finds_the_first_of_an_answer():
+    verdicts = {"a": Verdict(Answer.PASS, ""), "b": Verdict(Answer.HOLD, "1"), "c": Verdict(Answer.HOLD, "2")}
+
+    assert first(Answer.HOLD, verdicts) == ("b", Verdict(Answer.HOLD, "1"))
+    assert first(Answer.FAIL, verdicts) is None
