@@ -3,7 +3,7 @@
 from simulator.store import Store
 from simulator.wire.answers import Answer, of_json
 from simulator.wire.asks import Ask
-from simulator.wire.openapi import v2, v3
+from simulator.wire.openapi import gnostic, v2, v3
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """Asked for with an `@`; answered without, in the form that is a legal content type."""
@@ -20,8 +20,8 @@ def answer(store: Store, ask: Ask, path: str) -> Answer | None:
 
 
 def _v2(store: Store, ask: Ask) -> Answer:
-    body = v2.document(store.kinds.values())
+    body = v2.document(store)
     asked = ask.accept.partition(",")[0].strip()
     if asked.endswith("+protobuf"):
-        return Answer(body=v2.as_protobuf(body), content_type=PROTOBUF)
+        return Answer(body=gnostic.encode(body), content_type=PROTOBUF)
     return of_json(body)

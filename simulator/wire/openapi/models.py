@@ -13,6 +13,9 @@ PLAIN: dict[str, Schema] = {
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
     "datetime": {"type": "string", "format": "date-time"},
+    "bytes": {"type": "string", "format": "byte"},
+    "bytearray": {"type": "string", "format": "byte"},
+    "date": {"type": "string"},
     "object": {},
 }
 MODEL_NAMES = {"Event": "CoreV1Event", "ResourceClaim": "ResourceV1ResourceClaim"}

@@ -4,14 +4,12 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from simulator import definitions
-from simulator.kinds import DEFINITION, Kind
+from simulator.kinds import Kind
 from simulator.store import Store
-from simulator.wire.openapi.models import model_name, schemas_of
+from simulator.wire.openapi.published import gvk, schemas
 
 Obj = dict[str, Any]
 PATCH_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force")
-META_MODEL = "V1ObjectMeta"
 
 
 def index(store: Store) -> Obj:
@@ -29,14 +27,14 @@ def document(store: Store, base: str) -> Obj | None:
     kinds = [kind for kind in store.kinds.values() if base_path(kind) == base]
     if not kinds:
         return None
-    schemas: Obj = {}
+    found: Obj = {}
     for kind in kinds:
-        schemas |= _custom_schema(store, kind) if kind.is_custom else _schemas(kind)
+        found |= schemas(store, kind)
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.33.5"},
         "paths": dict(paths(kinds)),
-        "components": {"schemas": schemas},
+        "components": {"schemas": found},
     }
 
 
@@ -52,21 +50,3 @@ def paths(kinds: Iterable[Kind]) -> Iterable[tuple[str, Obj]]:
 def object_path(kind: Kind) -> str:
     middle = "namespaces/{namespace}/" if kind.namespaced else ""
     return f"/{base_path(kind)}/{middle}{kind.plural}/{{name}}"
-
-
-def gvk(kind: Kind) -> Obj:
-    return {"group": kind.group, "version": kind.version, "kind": kind.name}
-
-
-def _schemas(kind: Kind) -> Obj:
-    found = dict(schemas_of(kind))
-    name = model_name(kind)
-    own = found.get(name, {"type": "object"})
-    return {**found, name: {**own, "x-kubernetes-group-version-kind": [gvk(kind)]}}
-
-
-def _custom_schema(store: Store, kind: Kind) -> Obj:
-    record = store.shelf(DEFINITION).records.get(f"{kind.plural}.{kind.group}")
-    schema = definitions.schema_of(record.obj, kind.version) if record else {}
-    schema = {"type": "object", **schema, "x-kubernetes-group-version-kind": [gvk(kind)]}
-    return {f"{'.'.join(reversed(kind.group.split('.')))}.{kind.version}.{kind.name}": schema}
