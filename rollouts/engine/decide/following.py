@@ -21,8 +21,18 @@ def _moves(picture: Picture, stage: StagePicture) -> Iterator[MoveTarget]:
         if node is None or not target.is_seen:
             continue  # not seen is not changed, and not failed
         found = _next_state(picture, stage, target, node)
-        if found is not None and found[0] in TARGET_MOVES[target.state]:
-            yield MoveTarget(stage.index, target.name, *found, has_escaped=has_escaped(picture, stage, target, node))
+        if found is not None and (to := _step_towards(found[0], target.state)):
+            escaped = has_escaped(picture, stage, target, node)
+            yield MoveTarget(stage.index, target.name, to, found[1], has_escaped=escaped)
+
+
+def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:
+    """Where workers were away for a while the way leads through CHANGING: no state may be a dead end."""
+    if to in TARGET_MOVES[was]:
+        return to
+    if to is was:
+        return None
+    return TargetState.CHANGING if TargetState.CHANGING in TARGET_MOVES[was] else None
 
 
 def _next_state(
@@ -30,26 +40,30 @@ def _next_state(
 ) -> tuple[TargetState, str] | None:
     if target.state is TargetState.EXCLUDED:
         return None
-    if node.upgrade_state == UPGRADE_FAILED:
-        return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
-    if is_changed(picture, stage, node) and target.state is not TargetState.HELD:
-        return TargetState.CHANGED, f"{node.driver_version} is loaded."
     if has_escaped(picture, stage, target, node):
         return TargetState.CHANGING, "It took the new driver although it was held."
     if target.state is TargetState.HELD:
         return _on_its_way_already(picture, stage, node)
+    if node.upgrade_state == UPGRADE_FAILED:
+        return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
+    if is_changed(picture, stage, node):
+        return TargetState.CHANGED, f"{node.driver_version} is loaded."
     if node.upgrade_state not in NOT_BEGUN:
         return TargetState.CHANGING, f"The operator has begun: {node.upgrade_state}."
     if target.state is TargetState.RELEASING and not node.has_label:
         return TargetState.RELEASED, "The hold is gone."
-    if target.state is TargetState.CHANGED and not is_changed(picture, stage, node):
+    if target.state is TargetState.CHANGED:
         return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
     return None
 
 
 def _on_its_way_already(picture: Picture, stage: StagePicture, node: NodePicture) -> tuple[TargetState, str] | None:
-    """When the way back opens, some nodes are in the middle of the change: the operator finishes those by itself."""
-    if stage.is_the_way_back and (node.has_begun or is_changed(picture, stage, node)):
+    """When the way back opens, some nodes are in the middle of the change: the operator finishes those by itself.
+
+    One that failed is not on its way: it waits for its wave.
+    """
+    at_work = node.has_begun and node.upgrade_state != UPGRADE_FAILED
+    if stage.is_the_way_back and (at_work or is_changed(picture, stage, node)):
         return TargetState.CHANGING, "It was on its way when going back began."
     return None
 
