@@ -23,11 +23,13 @@ def stay_halted(picture: Picture, *, now: datetime) -> Decision:
     verdicts = ask(picture, now=now)
     if moves:
         return Decision("Taking note of what was seen.", moves=moves, verdicts=verdicts, look_again_in=SOON)
+    # First what was let go: a joiner whose label cannot be written must not keep it from being called back.
+    called_back = recall(picture)
     if picture.write_intended and (unheld := to_hold(picture)):
         sentence = f"Holding {count(len(unheld), 'node')} again."
-        return Decision(sentence, acts=(PlaceHolds(unheld),), verdicts=verdicts, look_again_in=SOON)
+        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
     waits = "Halted. A person decides: roll back, resume or abort."
-    return Decision(waits, acts=recall(picture), verdicts=verdicts)
+    return Decision(waits, acts=called_back, verdicts=verdicts)
 
 
 BY_STATE = {

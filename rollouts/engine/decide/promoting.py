@@ -26,11 +26,13 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
         return Decision(because, moves=(*moves, *_halt(picture, index, because)), verdicts=verdicts, look_again_in=SOON)
     if moves:
         return Decision("Taking note of what was seen.", moves=moves, verdicts=verdicts, look_again_in=timedelta(0))
+    blocked = picture.stopped_because or picture.paused_because
+    called_back = recall(picture) if blocked else ()
     if unheld := to_hold(picture):
         sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
-        return Decision(sentence, acts=(PlaceHolds(unheld),), verdicts=verdicts, look_again_in=SOON)
-    if blocked := picture.stopped_because or picture.paused_because:
-        return Decision(blocked, acts=recall(picture), verdicts=verdicts)
+        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
+    if blocked:
+        return Decision(blocked, acts=called_back, verdicts=verdicts)
     return replace(_step(picture, verdicts, now=now), verdicts=verdicts)
 
 
@@ -178,7 +180,7 @@ def _release(picture: Picture, stage: StagePicture) -> Decision:
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.because}.")
         return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
-    if not free.nodes:
+    if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
     if cordoned:
         return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")

@@ -1,0 +1,416 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rollouts.engine.decide import decide
+from rollouts.engine.decide.acts import (
+    Decision,
+    FinishRelease,
+    MovePlan,
+    MoveStage,
+    PlaceHolds,
+    Recall,
+    ReleaseWave,
+)
+from rollouts.engine.picture import NodePicture, Picture
+from rollouts.gates.approval import Approval
+from rollouts.gates.base import Answer, TargetEvidence
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.operands_ready import OperandsReady
+from rollouts.gates.soak import Soak
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from tests.make import NOON
+from tests.rollouts.make import (
+    NEW_HASH,
+    OLD,
+    a_changed_node,
+    a_held_target,
+    a_node_picture,
+    a_picture,
+    a_policy,
+    a_stage,
+    a_target,
+    an_approval,
+    evidence,
+)
+
+WAITING, OPENING, SOAKING = StageState.WAITING, StageState.OPENING, StageState.SOAKING
+PASSED, HALTED = StageState.PASSED, StageState.HALTED
+
+
+def decided(picture: Picture) -> Decision:
+    return decide(picture, now=NOON)
+
+
+def plan_moves(decision: Decision) -> list[PlanState]:
+    return [move.to for move in decision.moves if isinstance(move, MovePlan)]
+
+
+def stage_moves(decision: Decision) -> list[tuple[int, StageState]]:
+    return [(move.stage_index, move.to) for move in decision.moves if isinstance(move, MoveStage)]
+
+
+def released(decision: Decision) -> tuple[str, ...]:
+    return tuple(name for act in decision.acts if isinstance(act, ReleaseWave) for name in act.targets)
+
+
+def held(*names: str) -> tuple[list[TargetEvidence], tuple[NodePicture, ...]]:
+    return [a_held_target(name) for name in names], tuple(a_node_picture(name) for name in names)
+
+
+def let_go(name: str = "a", **given) -> NodePicture:
+    return a_node_picture(name, has_label=False, label_is_ours=False, hold_wanted=False, **given)
+
+
+# Waves
+
+
+@pytest.mark.parametrize(("ours", "operators", "expected"), [(1, 4, 1), (3, 4, 3), (4, 2, 2), (9, 9, 5)])
+def test_a_wave_is_as_large_as_the_smaller_of_both_budgets(ours: int, operators: int, expected: int):
+    """Z3."""
+    targets, nodes = held("a", "b", "c", "d", "e")
+    stage = a_stage(*targets, max_unavailable=ours)
+
+    decision = decided(a_picture(stage, nodes=nodes, policy=a_policy(max_parallel=operators)))
+
+    assert released(decision) == ("a", "b", "c", "d", "e")[:expected]
+
+
+def test_the_next_wave_waits_until_the_last_one_is_back():
+    targets = (a_target("a", is_ready=False), a_held_target("b"))
+    nodes = (a_changed_node("a"), a_node_picture("b"))
+
+    decision = decided(a_picture(a_stage(*targets), nodes=nodes))
+
+    assert not decision.acts
+    assert "1 node to go" in decision.waiting_for
+    assert "not back in order" in decision.waiting_for
+
+
+def test_the_order_of_release_is_the_targets():
+    targets, nodes = held("z", "a")
+
+    assert released(decided(a_picture(a_stage(*targets), nodes=nodes))) == ("z",)
+
+
+def test_a_node_that_others_cordoned_is_never_let_go():
+    """Z6: the operator would take it at once, past its own slots."""
+    targets, _ = held("a", "b")
+    nodes = (a_node_picture("a", is_unschedulable=True), a_node_picture("b"))
+
+    decision = decided(a_picture(a_stage(*targets, max_unavailable=2), nodes=nodes))
+
+    assert released(decision) == ("b",)
+
+
+def test_a_stage_whose_last_node_is_cordoned_says_so():
+    """Z6."""
+    targets, _ = held("a")
+    picture = a_picture(a_stage(*targets, max_unavailable=2), nodes=(a_node_picture("a", is_unschedulable=True),))
+
+    assert "a cordoned by somebody else" in decided(picture).waiting_for
+
+
+def test_a_label_that_is_not_ours_is_never_taken_off():
+    targets, _ = held("a")
+    picture = a_picture(a_stage(*targets), nodes=(a_node_picture("a", hold_is_foreign=True, label_is_ours=False),))
+
+    assert not decided(picture).acts
+
+
+def test_a_node_that_is_not_seen_is_not_let_go():
+    picture = a_picture(a_stage(a_held_target("a", is_seen=False)), nodes=(a_node_picture("a"),))
+
+    assert not released(decided(picture))
+
+
+def test_a_release_that_was_recorded_and_not_done_is_done():
+    picture = a_picture(a_stage(a_held_target("a", state=TargetState.RELEASING)), nodes=(a_node_picture("a"),))
+
+    assert decided(picture).acts == (FinishRelease(0, ("a",)),)
+
+
+# What stops it
+
+
+def test_an_old_picture_lets_nothing_go_and_nothing_pass():
+    """Z25."""
+    targets, nodes = held("a")
+    stale = {"stale_because": "Not seen since noon."}
+    soaking = a_stage(a_target("a"), state=SOAKING)
+
+    for picture in (
+        a_picture(a_stage(*targets), nodes=nodes, **stale),
+        a_picture(soaking, nodes=(a_changed_node("a"),), **stale),
+    ):
+        decision = decided(picture)
+        assert not decision.acts
+        assert not decision.moves
+        assert decision.waiting_for == "Not seen since noon."
+
+
+@pytest.mark.parametrize("blocked", ["paused_because", "stopped_because"])
+@pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED])
+def test_a_pause_and_the_stop_switch_call_back_what_has_not_begun(blocked: str, state: TargetState):
+    """Z3, Z33."""
+    node = let_go("a") if state is TargetState.RELEASED else a_node_picture("a", hold_wanted=False)
+    targets = (a_held_target("a", state=state), a_held_target("b"))
+    picture = a_picture(a_stage(*targets, max_unavailable=5), nodes=(node, a_node_picture("b")), **{blocked: "Stop."})
+
+    decision = decided(picture)
+
+    assert decision.acts == (Recall(0, ("a",)),)
+    assert decision.waiting_for == "Stop."
+
+
+def test_what_has_begun_cannot_be_called_back():
+    """Z3."""
+    target = a_held_target("a", state=TargetState.RELEASED)
+    picture = a_picture(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),), state=PlanState.HALTED)
+
+    assert not any(isinstance(act, Recall) for act in decided(picture).acts)
+
+
+@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_because": "Stop."}], ids=["halt", "pause"])
+def test_a_joiner_that_cannot_be_held_does_not_keep_others_from_being_called_back(given: dict):
+    """Z3 and Z4 at once: one node whose label cannot be written must not cost another its recall."""
+    joiner = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None)
+    picture = a_picture(a_stage(a_held_target("a", state=TargetState.RELEASED)), nodes=(let_go("a"), joiner), **given)
+
+    decision = decided(picture)
+
+    assert Recall(0, ("a",)) in decision.acts
+    assert PlaceHolds({"uid-of-new": "new"}) in decision.acts
+
+
+def test_a_halted_plan_lets_nothing_go():
+    targets, nodes = held("a", "b")
+    picture = a_picture(a_stage(*targets, state=HALTED), nodes=nodes, state=PlanState.HALTED)
+
+    assert not decided(picture).acts
+
+
+def test_a_halted_plan_still_follows_what_is_under_way():
+    target = a_held_target("a", state=TargetState.CHANGING)
+    picture = a_picture(a_stage(target, state=HALTED), nodes=(a_changed_node("a"),), state=PlanState.HALTED)
+
+    assert [move.to for move in decided(picture).moves] == [TargetState.CHANGED]
+
+
+def test_a_joiner_is_held_before_anything_else_goes():
+    """Z4."""
+    targets, nodes = held("a")
+    joiner = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None, upgrade_state="")
+
+    decision = decided(a_picture(a_stage(*targets), nodes=(*nodes, joiner)))
+
+    assert decision.acts == (PlaceHolds({"uid-of-new": "new"}),)
+
+
+def test_a_hold_that_somebody_took_off_is_put_back():
+    targets, nodes = held("a")
+    freed = a_node_picture("b", has_label=False, label_is_ours=False)
+
+    assert decided(a_picture(a_stage(*targets), nodes=(*nodes, freed))).acts == (PlaceHolds({"uid-of-b": "b"}),)
+
+
+# What halts it
+
+
+@pytest.mark.parametrize(
+    "escaped",
+    [
+        a_node_picture("x", upgrade_state="pod-restart-required"),
+        a_node_picture("x", pod_hash=NEW_HASH),
+        a_changed_node("x", has_label=True, hold_wanted=True),
+    ],
+    ids=["at-work", "new-pod", "changed"],
+)
+@pytest.mark.parametrize("is_target", [True, False])
+def test_a_held_node_that_changes_halts_the_plan(escaped: NodePicture, is_target: bool):
+    """Z4: also one that is no target of any stage, which nobody else watches."""
+    targets = (a_held_target("a"), *([a_held_target("x")] if is_target else []))
+
+    decision = decided(a_picture(a_stage(*targets), nodes=(a_node_picture("a"), escaped)))
+
+    assert plan_moves(decision) == [PlanState.HALTED]
+    assert stage_moves(decision) == [(0, HALTED)]
+    assert not decision.acts
+    assert "x" in decision.waiting_for
+
+
+def test_a_label_held_by_others_is_not_watched_by_us():
+    foreign = a_node_picture("x", hold_is_foreign=True, label_is_ours=False, pod_hash=NEW_HASH)
+    targets, nodes = held("a")
+
+    assert not plan_moves(decided(a_picture(a_stage(*targets), nodes=(*nodes, foreign))))
+
+
+def test_a_failed_node_that_a_person_excluded_does_not_halt_again():
+    """It was let go, and failed: that it is out of the stage makes it no escape."""
+    failed = let_go("x", upgrade_state="upgrade-failed", pod_hash=NEW_HASH)
+    targets = (a_held_target("a"), a_target("x", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed"))
+    nodes = (a_node_picture("a"), failed)
+    picture = a_picture(a_stage(*targets, max_unavailable=2, gates=(FailureBudget(),)), nodes=nodes)
+
+    decision = decided(picture)
+
+    assert not plan_moves(decision)
+
+
+def test_a_failing_gate_halts_in_the_canary():
+    """P8: what fails in the canary goes no further."""
+    canary = a_stage(a_target("a", driver_version=OLD), index=0)
+    targets, nodes = held("b", "c")
+    picture = a_picture(canary, a_stage(*targets, index=1, state=WAITING), nodes=(a_changed_node("a"), *nodes))
+
+    decision = decided(picture)
+
+    assert plan_moves(decision) == [PlanState.HALTED]
+    assert stage_moves(decision) == [(0, HALTED)]
+    assert not decision.acts
+    assert decision.verdicts[0]["driver_version"].answer is Answer.FAIL
+
+
+def test_a_failing_gate_halts_in_the_middle_of_a_wave_too():
+    targets = (a_target("a", state=TargetState.FAILED), a_held_target("b"))
+    picture = a_picture(
+        a_stage(*targets, gates=(FailureBudget(),), max_unavailable=5), nodes=(a_changed_node("a"), a_node_picture("b"))
+    )
+
+    decision = decided(picture)
+
+    assert plan_moves(decision) == [PlanState.HALTED]
+    assert not decision.acts
+
+
+@pytest.mark.parametrize("version", [OLD, "999.9.9", ""])
+def test_a_version_that_somebody_else_wrote_halts(version: str):
+    """Z9."""
+    targets, nodes = held("a")
+
+    decision = decided(a_picture(a_stage(*targets), nodes=nodes, object_version=version))
+
+    assert plan_moves(decision) == [PlanState.HALTED]
+    assert not decision.acts
+
+
+def test_a_gate_that_turns_while_the_next_stage_waits_halts_the_stage_that_had_passed():
+    earlier = a_stage(a_target("a", driver_version=OLD), state=PASSED)
+    targets, nodes = held("b")
+    later = a_stage(*targets, index=1, state=OPENING, gates=(Approval(), DriverVersion()))
+
+    decision = decided(a_picture(earlier, later, nodes=(a_changed_node("a"), *nodes)))
+
+    assert stage_moves(decision) == [(0, HALTED)]
+    assert plan_moves(decision) == [PlanState.HALTED]
+
+
+# From stage to stage
+
+
+def test_a_stage_opens_when_it_is_its_turn():
+    targets, nodes = held("b")
+    stages = (a_stage(a_target("a"), state=PASSED), a_stage(*targets, index=1, state=WAITING))
+
+    assert stage_moves(decided(a_picture(*stages, nodes=(a_changed_node("a"), *nodes)))) == [(1, OPENING)]
+
+
+def opening(*approvals, earlier: TargetEvidence | None = None) -> Picture:
+    first = a_stage(earlier or a_target("a"), state=PASSED)
+    target = a_held_target("b")
+    shown = evidence(target, approvals=approvals)
+    second = a_stage(target, index=1, state=OPENING, gates=(Approval(), DriverVersion()), evidence=shown)
+    return a_picture(first, second, nodes=(a_changed_node("a"), a_node_picture("b")))
+
+
+def test_an_opening_stage_waits_for_its_approval():
+    assert not decided(opening()).moves
+    assert stage_moves(decided(opening(an_approval()))) == [(1, StageState.PROMOTING)]
+
+
+def test_an_opening_stage_waits_while_the_one_before_is_no_longer_sure():
+    decision = decided(opening(an_approval(), earlier=a_target("a", driver_version="")))
+
+    assert not stage_moves(decision)
+    assert "Stage 0 is no longer sure" in decision.waiting_for
+
+
+def test_a_rejection_halts():
+    decision = decided(opening(an_approval(is_rejection=True, because="No.")))
+
+    assert plan_moves(decision) == [PlanState.HALTED]
+
+
+def test_a_stage_soaks_once_every_target_has_changed():
+    picture = a_picture(a_stage(a_target("a")), nodes=(a_changed_node("a"),))
+
+    assert stage_moves(decided(picture)) == [(0, SOAKING)]
+
+
+def test_a_stage_does_not_soak_while_a_target_is_on_its_way():
+    target = a_held_target("a", state=TargetState.CHANGING)
+    picture = a_picture(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),))
+
+    assert not stage_moves(decided(picture))
+
+
+def test_a_stage_passes_when_every_gate_does():
+    picture = a_picture(a_stage(a_target("a"), state=SOAKING), nodes=(a_changed_node("a"),))
+
+    assert stage_moves(decided(picture)) == [(0, PASSED)]
+
+
+def test_a_stage_soaks_on_while_one_gate_holds():
+    gates = (DriverVersion(), Soak(timedelta(minutes=30)))
+    picture = a_picture(a_stage(a_target("a"), state=SOAKING, gates=gates), nodes=(a_changed_node("a"),))
+
+    assert not decided(picture).moves
+
+
+@pytest.mark.parametrize("gates", [(), (Approval(),)], ids=["none", "approval-only"])
+def test_a_stage_without_a_gate_never_passes(gates: tuple):
+    picture = a_picture(a_stage(a_target("a"), state=SOAKING, gates=gates), nodes=(a_changed_node("a"),))
+
+    decision = decided(picture)
+
+    assert not decision.moves
+    assert "no gate" in decision.waiting_for
+
+
+@pytest.mark.parametrize(("minutes", "asks"), [(3, False), (5, True)])
+def test_a_gate_that_holds_for_too_long_asks_a_person(minutes: int, asks: bool):
+    """No answer is never a pass: out of patience, the plan pauses and asks."""
+    stage = a_stage(
+        a_target("a", before=None),
+        gates=(OperandsReady(),),
+        state=SOAKING,
+        state_since=NOON - timedelta(minutes=minutes),
+        patience=timedelta(minutes=4),
+    )
+
+    decision = decided(a_picture(stage, nodes=(a_changed_node("a"),)))
+
+    assert bool(decision.pause_because) is asks
+    assert not decision.moves
+
+
+def test_a_soak_is_not_out_of_patience():
+    gates = (DriverVersion(), Soak(timedelta(hours=9)))
+    stage = a_stage(
+        a_target("a"), state=SOAKING, gates=gates, patience=timedelta(minutes=1), state_since=NOON - timedelta(hours=2)
+    )
+    shown = replace(stage.evidence, others_passing_since=NOON - timedelta(hours=1))
+    picture = a_picture(replace(stage, evidence=shown), nodes=(a_changed_node("a"),))
+
+    assert not decided(picture).pause_because
+
+
+def test_the_plan_is_promoted_when_every_stage_has_passed():
+    stages = (a_stage(a_target("a"), state=PASSED), a_stage(a_target("b"), index=1, state=PASSED))
+
+    decision = decided(a_picture(*stages, nodes=(a_changed_node("a"), a_changed_node("b"))))
+
+    assert plan_moves(decision) == [PlanState.PROMOTED]
