@@ -25,6 +25,7 @@ from simulator.actors.kubelet.kubelets import Kubelets
 from simulator.actors.loop import Loop
 from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
+from simulator.actors.propagation import Propagation
 from simulator.actors.replicaset import ReplicaSets
 from simulator.actors.scheduler import Scheduler
 from simulator.actors.stuck_drains import StuckDrains
@@ -74,6 +75,7 @@ class Play:
             ReplicaSets(world),
             Jobs(world),
             Garbage(world, OWNERS),
+            Propagation(world, OWNERS),
             Scheduler(world),
             DevicePlugins(world, hosts, self._durations, faults),
             FeatureDiscovery(world, hosts, self._durations),
