@@ -5,6 +5,12 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 pages = get_asgi_application()  # sets Django up: everything below may import models
 
+from django.core.checks import ERROR, run_checks  # noqa: E402
+
+if broken := [message for message in run_checks() if message.level >= ERROR]:
+    # The management commands check themselves; a server that starts on bad settings fails later, and elsewhere.
+    raise SystemExit("\n".join(str(message) for message in broken))
+
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402

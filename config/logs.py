@@ -1,8 +1,10 @@
 """How a line of the log looks: one JSON object, the time first, never a secret in it."""
 
+from typing import Any
+
 import structlog
 
-SHARED = [
+SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,

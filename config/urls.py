@@ -1,6 +1,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from config.health import healthz, readyz
+from config.metrics import Metrics
 
 handler400 = "config.errors.bad_request"
 handler500 = "config.errors.server_error"
@@ -12,4 +13,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("people.web.urls")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("metrics", Metrics.as_view(), name="metrics"),
 ]

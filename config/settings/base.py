@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "people",
     "fleet",
     "rollouts",
+    "config.apps.QuarterdeckConfig",
 ]
 
 MIDDLEWARE = [

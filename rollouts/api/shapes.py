@@ -1,6 +1,5 @@
 """Shapes that several endpoints of plans share."""
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -102,7 +101,6 @@ class TargetShape(serializers.ModelSerializer):
             "driver_version_before",
         )  # fmt: skip
 
-    @extend_schema_field(OpenApiTypes.STR)
     def get_driver_version_before(self, target: Target) -> str | None:
         return (target.before or {}).get("driver_version")
 

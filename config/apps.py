@@ -1,0 +1,9 @@
+from django.apps import AppConfig
+
+
+class QuarterdeckConfig(AppConfig):
+    name = "config"
+    label = "quarterdeck"
+
+    def ready(self) -> None:
+        from config import checks  # noqa: F401 (registers them)

@@ -1,0 +1,81 @@
+"""Settings that would fail later, or silently, fail at boot with a hint."""
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as Doubt
+from django.core.exceptions import ImproperlyConfigured
+
+SHORTEST_KEY = 50
+FEWEST_LETTERS = 8  # different ones
+KEY_HINT = (
+    "Set QUARTERDECK_SECRET_KEY to what this prints: python -c 'import secrets; print(secrets.token_urlsafe(64))'"
+)
+REDIS_SCHEMES = {"redis", "rediss", "unix"}
+LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
+
+
+@register()
+def secret_key(**_: Any) -> list[CheckMessage]:
+    """Sessions and CSRF tokens rest on it. On loopback, in the demo and in tests, anything will serve."""
+    try:
+        key = settings.SECRET_KEY
+    except ImproperlyConfigured:
+        return [Error("There is no secret key.", KEY_HINT, id="qd.E001")]
+    if set(settings.ALLOWED_HOSTS) <= LOOPBACK or (len(key) >= SHORTEST_KEY and len(set(key)) >= FEWEST_LETTERS):
+        return []
+    return [
+        Error(f"The secret key has less than {SHORTEST_KEY} characters, or is easy to guess.", KEY_HINT, id="qd.E001")
+    ]
+
+
+@register()
+def hosts(**_: Any) -> list[CheckMessage]:
+    if "*" not in settings.ALLOWED_HOSTS:
+        return []
+    hint = "Name the hosts in QUARTERDECK_ALLOWED_HOSTS: WebSockets of foreign pages are told by them."
+    return [Error("Every host is allowed.", hint, id="qd.E002")]
+
+
+@register()
+def redis_url(**_: Any) -> list[CheckMessage]:
+    parts = urlsplit(settings.REDIS_URL)
+    if parts.scheme in REDIS_SCHEMES and (parts.hostname or (parts.scheme == "unix" and parts.path)):
+        return []
+    hint = "Write it as redis://HOST:PORT/0, rediss://… for TLS or unix:///path/to/socket."
+    return [Error("REDIS_URL is no address of a Redis.", hint, id="qd.E003")]
+
+
+@register()
+def sqlite_folder(**_: Any) -> list[CheckMessage]:
+    """SQLite writes its journal beside the file: the folder must be writable, not only the file."""
+    database = settings.DATABASES["default"]
+    if not database["ENGINE"].endswith("sqlite3") or is_in_memory(str(database["NAME"])):
+        return []
+    folder = Path(database["NAME"]).parent
+    if not folder.is_dir():
+        hint = "Make it, or name another in QUARTERDECK_DATA_DIR."
+        return [Error(f"The data folder {folder} does not exist.", hint, id="qd.E004")]
+    if not os.access(folder, os.W_OK | os.X_OK):
+        hint = f"Give this user the right to write there: chown {folder}, or name another in QUARTERDECK_DATA_DIR."
+        return [Error(f"The data folder {folder} cannot be written.", hint, id="qd.E005")]
+    return []
+
+
+def is_in_memory(name: str) -> bool:
+    return ":memory:" in name or "mode=memory" in name
+
+
+@register()
+def one_machine(**_: Any) -> list[CheckMessage]:
+    """A Redis on another machine means that workers run on other machines, where this file is not."""
+    is_sqlite = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+    parts = urlsplit(settings.REDIS_URL)
+    if not is_sqlite or parts.scheme == "unix" or parts.hostname in {"127.0.0.1", "localhost", "::1", None}:
+        return []
+    hint = "Set DATABASE_URL to a PostgreSQL: SQLite is one machine's. Ignore this if every process runs here."
+    return [Doubt("The database is a file here, but Redis is elsewhere.", hint, id="qd.W001")]

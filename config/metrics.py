@@ -1,0 +1,84 @@
+"""What a Prometheus should know of Quarterdeck itself. Read from the rows at each scrape: any process may be asked."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db.models import Count
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from rest_framework.negotiation import DefaultContentNegotiation
+
+from fleet.models import Bookmark, Observer
+from people.api.edges import Edge
+from people.rights import Deed, require
+from rollouts.lifecycle import PlanState
+from rollouts.models import Plan
+
+
+class Rows(Collector):
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield self.plans()
+        yield self.overdue()
+        yield from self.bookmarks()
+        yield self.leases()
+
+    def plans(self) -> GaugeMetricFamily:
+        gauge = GaugeMetricFamily("quarterdeck_plans", "Plans by state.", labels=["state"])
+        numbers = dict(Plan.objects.order_by().values_list("state").annotate(Count("pk")))
+        for state in PlanState:
+            gauge.add_metric([state.value], numbers.get(state.value, 0))
+        return gauge
+
+    def overdue(self) -> GaugeMetricFamily:
+        """Beat looks every second: what is due for long has no worker."""
+        gauge = GaugeMetricFamily("quarterdeck_plan_overdue_seconds", "How long the plan that waits most has been due.")
+        waiting = Plan.objects.due(now=self.now).order_by("next_look_at").first()
+        due_at = waiting.next_look_at if waiting else None
+        gauge.add_metric([], (self.now - due_at).total_seconds() if due_at else 0)
+        return gauge
+
+    def bookmarks(self) -> Iterator[GaugeMetricFamily]:
+        """A kind that was never heard has a state and no age."""
+        labels = ["cluster", "kind"]
+        age = GaugeMetricFamily("quarterdeck_bookmark_age_seconds", "Since a kind was last heard of.", labels=labels)
+        state = GaugeMetricFamily("quarterdeck_bookmark_state", "1: where a kind stands.", labels=[*labels, "state"])
+        for bookmark in Bookmark.objects.select_related("cluster"):
+            state.add_metric([bookmark.cluster.name, bookmark.kind, bookmark.state], 1)
+            if bookmark.heard_at:
+                age.add_metric([bookmark.cluster.name, bookmark.kind], (self.now - bookmark.heard_at).total_seconds())
+        yield age
+        yield state
+
+    def leases(self) -> GaugeMetricFamily:
+        text = "Left of the lease of a cluster's observer; below zero: nobody watches it."
+        gauge = GaugeMetricFamily("quarterdeck_observer_lease_seconds", text, labels=["cluster"])
+        for observer in Observer.objects.select_related("cluster"):
+            gauge.add_metric([observer.cluster.name], (observer.lease_until - self.now).total_seconds())
+        return gauge
+
+
+class AnyAccept(DefaultContentNegotiation):
+    """Prometheus asks for formats by parameters that DRF does not weigh; whatever it asks for, it reads this one."""
+
+    def select_renderer(self, request, renderers, format_suffix=None):
+        return renderers[0], renderers[0].media_type
+
+
+class Metrics(Edge):
+    """For whoever may see the whole fleet. Give Prometheus a token with the deed “see”."""
+
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(exclude=True)
+    def get(self, request) -> HttpResponse:
+        require(self.user, Deed.SEE)
+        registry = CollectorRegistry()
+        registry.register(Rows(timezone.now()))
+        return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,82 @@
+"""What the schema promises, held against the API with requests that fit it and requests that do not."""
+
+from collections import defaultdict
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from rollouts.models import Target
+from tests.make import a_node_event, a_plan, a_stage_to_approve, a_token, a_user
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/schema?format=json", get_wsgi_application())
+READING_FIRST = ("get", "post", "patch", "delete")
+PARTS = defaultdict(list)
+for found in SCHEMA.get_all_operations():
+    PARTS[found.ok().definition.raw["tags"][0]].append(found.ok())
+
+
+@pytest.fixture
+def keep_connection():
+    """As Django's own test client: what ends a request must not end the test's transaction."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def there(db, now) -> dict[str, int]:
+    """One of everything, by the name its id has in a path."""
+    stage = a_stage_to_approve(a_plan())
+    node = stage.plan.cluster.nodes.first()
+    a_node_event(node)
+    return {
+        "cluster_id": node.cluster_id,
+        "node_id": node.pk,
+        "pool_id": node.pools.get().pk,
+        "plan_id": stage.plan_id,
+        "stage_id": stage.pk,
+        "target_id": Target.objects.first().pk,
+        "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
+    }
+
+
+@pytest.mark.parametrize("mode", GenerationMode, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_no_request_breaks_it(part, mode, there, keep_connection):
+    headers = {"Authorization": f"Bearer {a_token(a_user(role='admin'))}"}
+
+    for operation in sorted(PARTS[part], key=lambda operation: READING_FIRST.index(operation.method)):
+        known = {name: there[name] for name in there if f"{{{name}}}" in operation.path}
+        ask(operation.as_strategy(mode, path_parameters=known or None), headers)
+
+
+def ask(cases, headers: dict[str, str]) -> None:
+    """A few times, each with another request; the same ones in every run."""
+
+    @settings(
+        max_examples=3,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases)
+    def once(case):
+        case.validate_response(case.call(headers=headers), checks=CHECKS)
+
+    once()
