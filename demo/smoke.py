@@ -4,6 +4,7 @@ Figures are JSON lines on stdout. What is not as it should be ends it with a sen
 """
 
 import json
+import shutil
 import statistics
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from websockets.sync.client import ClientConnection
 from demo.cluster import DRIVERS, LOADED_VERSION_LABEL, NODES, SKIP_LABEL, Cluster, at
 from demo.parts import Fleet
 from demo.promotion import GATES, Promotion
+from demo.settings import ROOT
 from demo.stack import CLUSTER, PASSWORD, Stack, StackError
 from demo.visitor import RefusedError, TooSlowError, Visitor, wait_until
 
@@ -54,15 +56,19 @@ class Figure:
 
 
 def smoke(*, nodes: int) -> int:
-    """Return 0 when everything was as it should be."""
+    """Return 0 when everything was as it should be; else what every process said is kept."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-smoke-") as folder:
-        try:
-            with Stack(Path(folder), Fleet(nodes=nodes, speed=SPEED), say=tell) as stack:
-                figures = drive(stack)
-        except (StackError, RefusedError, TooSlowError, WrongError, httpx.HTTPError) as error:
-            tell(f"FAILED after {time.monotonic() - began:.0f} s: {error}")
-            return 1
+    parent = ROOT / ".data"
+    parent.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="smoke-", dir=parent))
+    try:
+        with Stack(folder, Fleet(nodes=nodes, speed=SPEED), say=tell) as stack:
+            figures = drive(stack)
+    except (StackError, RefusedError, TooSlowError, WrongError, httpx.HTTPError) as error:
+        tell(f"FAILED after {time.monotonic() - began:.0f} s: {error}")
+        tell(f"the logs are in {folder / 'logs'}")
+        return 1
+    shutil.rmtree(folder)
     tell(f"all in {time.monotonic() - began:.0f} s")
     return 0 if all(figure.is_ok for figure in figures) else 1
 
