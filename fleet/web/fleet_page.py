@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -25,6 +26,7 @@ PER_PAGE = 50
 
 def fleet(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
+    prefetch_related_objects([request.user], "bindings")  # every part asks what its person may see
     clusters = cluster_lines(request.user, now=now)
     context = {
         "place": "fleet",

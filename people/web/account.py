@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from people.models import ApiToken
 from people.rights import ROLES_FOR, Deed
+from people.tokens import issue, revoke
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 
@@ -40,8 +41,9 @@ def issue_token(request: HttpRequest) -> HttpResponse:
         return _page(request, form, status=400)
     asked = form.cleaned_data
     now = timezone.now()
-    _, secret = ApiToken.issue(
-        user=request.user,
+    _, secret = issue(
+        owner=request.user,
+        actor=request.user.get_username(),
         name=asked["name"],
         deeds=asked["deeds"],
         now=now,
@@ -53,7 +55,7 @@ def issue_token(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(ApiToken, pk=token_id, user=request.user.pk)
-    ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+    revoke(token, actor=request.user.get_username(), now=timezone.now())
     messages.success(request, f"The token “{token.name}” is revoked.")
     return redirect("account")
 

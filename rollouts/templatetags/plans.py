@@ -36,6 +36,18 @@ def gate_title(key: str) -> str:
 
 
 @register.filter
+def gate_event(to: str) -> str:
+    """What a gate's line of the history says: `soak hold` is "Soak: hold"."""
+    key, _, answer = to.partition(" ")
+    return f"{gate_title(key)}: {answer}"
+
+
+@register.filter
+def gate_answer(to: str) -> str:
+    return to.partition(" ")[2]
+
+
+@register.filter
 def measure(value: object) -> str:
     """One number of a gate's answer, as a person reads it."""
     if isinstance(value, list):

@@ -73,14 +73,16 @@ def _save(
 
 
 def _form(request: HttpRequest, form: DraftForm, *, chosen, plan=None, choices=(), status: int = 200) -> HttpResponse:
-    cluster_id = plan.cluster_id if plan else chosen.cluster_id
+    cluster = plan.cluster if plan else chosen.cluster
     context: dict[str, Any] = {
         "place": "plans",
         "form": form,
         "chosen": chosen,
+        "subject": chosen or DriverObject(name=plan.object_name, kind=plan.object_kind, version=plan.from_version),
+        "cluster": cluster,
         "plan": plan,
         "choices": choices,
-        "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster_id),
+        "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster),
         "gates": gate_choices(),
         "blank": StageRow.blank(),
     }

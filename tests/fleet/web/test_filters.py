@@ -1,0 +1,114 @@
+import pytest
+from django.http import QueryDict
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from fleet.models import Node
+from fleet.node_state import NodeState, node_state
+from fleet.web.filters import NodeFilter, with_state
+from tests import make
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+def found(query: str) -> list[str]:
+    return [node.name for node in NodeFilter.read(QueryDict(query)).narrow(Node.objects.all())]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("q=alpha", ["alpha"]),
+        ("q=zone%3Da", ["alpha"]),
+        ("q=!zone", ["beta", "gamma"]),
+        ("driver=580.95.05", ["beta"]),
+        ("driver=unknown", ["gamma"]),
+        ("state=cordoned", ["beta"]),
+        ("faults=1", ["gamma"]),
+        ("held=1", ["alpha"]),
+        ("pool=east/h200", ["alpha"]),
+        ("pool=none", ["gamma"]),
+        ("pool=several", ["beta"]),
+        ("cluster=west", []),
+        ("product=NVIDIA-H200", ["gamma", "beta", "alpha"]),
+        ("state=rubbish", []),
+    ],
+)
+def test_finds(query, names):
+    cluster = make.a_cluster("east")
+    pool, other = make.a_pool(cluster, "h200"), make.a_pool(cluster, "other")
+    make.a_node(cluster, "alpha", pool=pool, labels={"zone": "a"}, is_held=True)
+    beta = make.a_node(cluster, "beta", pool=other, driver_version="580.95.05", is_unschedulable=True, labels={})
+    beta.pools.add(make.a_pool(cluster, "third"))
+    make.a_node(cluster, "gamma", driver_version="", is_ready=False, labels={})
+
+    assert sorted(found(query)) == sorted(names)
+
+
+def test_the_worst_comes_first():
+    cluster = make.a_cluster()
+    make.a_node(cluster, "a-fine")
+    make.a_node(cluster, "b-changing", upgrade_state="drain-required")
+    make.a_node(cluster, "c-down", is_ready=False)
+    make.a_node(cluster, "d-short", gpu_allocatable=7)
+
+    assert found("") == ["c-down", "d-short", "b-changing", "a-fine"]
+
+
+class TestTheDatabaseNamesAState(TestCase):
+    @given(
+        is_ready=st.sampled_from([True, False, None]),
+        is_unschedulable=st.booleans(),
+        is_held=st.booleans(),
+        upgrade_state=st.sampled_from(["", "upgrade-done", "upgrade-required", "upgrade-failed", "drain-required"]),
+        gpu_allocatable=st.sampled_from([None, 0, 7, 8]),
+        gpu_expected=st.sampled_from([None, 8]),
+    )
+    def test_as_the_rule_does(self, **given):
+        node = make.a_node(make.a_cluster(), gpus=0, **given)
+
+        (code,) = with_state(Node.objects.filter(pk=node.pk)).values_list("code", flat=True)
+
+        ruled = node_state(
+            is_ready=given["is_ready"],
+            is_unschedulable=given["is_unschedulable"],
+            upgrade_state=given["upgrade_state"],
+            is_held=given["is_held"],
+            gpus_missing=node.gpus_missing,
+        )
+        assert NodeState(code) is ruled
+
+
+def test_a_filter_that_finds_nothing_says_which_part_of_it_is_too_much():
+    cluster = make.a_cluster()
+    make.a_node(cluster, "alpha", driver_version="570.172.08")
+    make.a_node(cluster, "beta", driver_version="570.172.08")
+
+    seen = page(visiting(make.a_user(role="viewer")), "/parts/fleet/nodes?driver=999&q=alpha")
+
+    assert "0 of 2 GPU nodes match" in seen.text
+    assert "Without driver : 1 node" in seen.text
+    assert "Clear the filter" in seen.text
+
+
+def test_the_url_holds_the_filter():
+    client = visiting(make.a_user(role="viewer"))
+    make.a_node(make.a_cluster(), "alpha")
+
+    response = client.get(
+        "/parts/fleet/nodes?q=alp&driver=&faults=", headers={"HX-Request": "true", "HX-Trigger": "filters"}
+    )
+
+    assert response["HX-Push-Url"] == "/?q=alp"
+
+
+def test_pages_keep_the_filter():
+    cluster = make.a_cluster()
+    for _ in range(51):
+        make.a_node(cluster, gpus=0)
+
+    seen = page(visiting(make.a_user(role="viewer")), "/?product=NVIDIA-H200")
+
+    assert "/?product=NVIDIA-H200&page=2#nodes" in seen.links

@@ -1,0 +1,183 @@
+from datetime import timedelta
+
+import pytest
+
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def viewer():
+    return visiting(make.a_user(role="viewer"))
+
+
+def test_shows_each_node_with_its_state_and_driver(viewer):
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "gpu-1", pool=make.a_pool(cluster, "h200"), driver_version="580.95.05")
+
+    seen = page(viewer, "/")
+
+    assert "gpu-1 east ready" in seen.text.replace("● ", "")
+    assert "580.95.05" in seen.text
+
+
+def test_sums_allocatable_and_missing_gpus_apart(viewer):
+    cluster = make.a_cluster()
+    make.a_node(cluster, gpu_allocatable=6, gpu_allocated=5)
+    make.a_node(cluster, gpu_allocated=8)
+
+    seen = page(viewer, "/parts/fleet/summary")
+
+    assert "16 GPUs" in seen.text
+    assert "13 allocated" in seen.text
+    assert "1 free" in seen.text
+    assert "2 missing" in seen.text
+
+
+def test_free_gpus_of_a_cordoned_node_are_not_called_free(viewer):
+    make.a_node(make.a_cluster(), gpu_allocated=2, is_unschedulable=True)
+
+    seen = page(viewer, "/parts/fleet/summary")
+
+    assert "0 free" in seen.text
+    assert "6 free, not usable" in seen.text
+
+
+def test_zero_and_not_known_look_different(viewer):
+    cluster = make.a_cluster()
+    make.a_node(cluster, "silent", gpu_allocatable=None, gpu_capacity=None, gpu_expected=None, driver_version="")
+
+    response = viewer.get("/parts/fleet/nodes").content.decode()
+
+    assert 'class="nodata"' in response
+    assert page(viewer, "/parts/fleet/summary").text.count("1 node name no GPUs") == 1
+
+
+def test_a_cluster_that_is_not_seen_is_stale_and_its_nodes_are_not_called_down(viewer):
+    cluster = make.a_cluster("east", seen_at=NOON - timedelta(minutes=7))
+    make.a_node(cluster, "gpu-1")
+
+    seen = page(viewer, "/")
+
+    assert "Not seen since 11:53:00 UTC" in seen.text
+    assert "not ready" not in page(viewer, "/parts/fleet/nodes").text
+    assert "1 of 1 cluster not seen" in seen.text
+
+
+def test_pools_name_the_drivers_that_disagree(viewer):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster, "h200")
+    make.a_node(cluster, pool=pool, driver_version="570.172.08")
+    make.a_node(cluster, pool=pool, driver_version="580.95.05")
+
+    seen = page(viewer, "/parts/fleet/pools")
+
+    assert "570.172.08 ×1" in seen.text
+    assert "580.95.05 ×1" in seen.text
+    assert "differ" in seen.text
+
+
+def test_a_node_in_no_pool_and_one_in_two_are_pointed_at(viewer):
+    cluster = make.a_cluster()
+    one, other = make.a_pool(cluster), make.a_pool(cluster)
+    make.a_node(cluster, pool=one).pools.add(other)
+    make.a_node(cluster)
+
+    seen = page(viewer, "/parts/fleet/pools")
+
+    assert "1 GPU node in no pool" in seen.text
+    assert "1 GPU node in more than one" in seen.text
+
+
+def test_without_a_cluster_it_says_how_to_add_one(viewer):
+    seen = page(viewer, "/")
+
+    assert "bin/manage add_cluster" in seen.text
+
+
+def test_a_stranger_sees_that_there_is_no_role_and_nothing_else():
+    make.a_node(make.a_cluster("east"), "gpu-1")
+
+    seen = page(visiting(make.a_user()), "/")
+
+    assert "You have no role yet" in seen.text
+    assert "gpu-1" not in seen.text
+    assert "east" not in seen.text
+
+
+def test_who_sees_one_pool_sees_its_nodes_only():
+    cluster = make.a_cluster()
+    mine, theirs = make.a_pool(cluster, "mine"), make.a_pool(cluster, "theirs")
+    make.a_node(cluster, "gpu-mine", pool=mine)
+    make.a_node(cluster, "gpu-theirs", pool=theirs)
+    client = visiting(make.a_user(role="viewer", on=mine))
+
+    seen = page(client, "/")
+    drawn = client.get("/parts/fleet/map").json()
+
+    assert "gpu-mine" in seen.text
+    assert "theirs" not in seen.text
+    assert [node[1] for group in drawn["groups"] for node in group["nodes"]] == ["gpu-mine"]
+
+
+def test_hostile_names_are_shown_and_not_run(viewer):
+    cluster = make.a_cluster("east", server_version=HOSTILE[:60])
+    make.a_bookmark(cluster, "daemonsets.apps", state="failing", message=HOSTILE)
+    make.a_node(cluster, HOSTILE, pool=make.a_pool(cluster), is_ready=False, not_ready_because=HOSTILE, kernel=HOSTILE)
+
+    seen = page(viewer, f"/?q={HOSTILE[:8]}")
+
+    assert HOSTILE in seen.text.replace("  ", " ")
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/parts/fleet/nodes", "/parts/fleet/pools", "/parts/fleet/summary", "/parts/fleet/map"]
+)
+def test_the_number_of_queries_does_not_grow_with_the_fleet(viewer, queries_of, path):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster)
+    for _ in range(5):
+        make.a_node(cluster, pool=pool, gpus=1)
+    with_few = queries_of(viewer, path)
+
+    for _ in range(95):
+        make.a_node(cluster, pool=pool, gpus=1)
+
+    assert queries_of(viewer, path) == with_few
+    assert with_few <= 22
+
+
+def test_a_part_is_not_sent_again_while_nothing_changed(viewer):
+    make.a_node(make.a_cluster(), "gpu-1")
+    first = viewer.get("/parts/fleet/nodes")
+
+    again = viewer.get("/parts/fleet/nodes", headers={"If-None-Match": first["ETag"]})
+
+    assert again.status_code == 304
+    assert not again.content
+
+
+def test_a_part_is_sent_again_after_a_change_and_not_because_time_went_by(viewer):
+    import time_machine
+
+    cluster = make.a_cluster()
+    node = make.a_node(cluster, "gpu-1")
+    first = viewer.get("/parts/fleet/nodes")["ETag"]
+
+    with time_machine.travel(NOON + timedelta(seconds=20), tick=False):
+        later = viewer.get("/parts/fleet/nodes")["ETag"]
+    type(node).objects.filter(pk=node.pk).update(driver_version="580.95.05")
+    changed = viewer.get("/parts/fleet/nodes")["ETag"]
+
+    assert later == first
+    assert changed != first
+
+
+def test_nobody_is_sent_to_sign_in(client):
+    response = client.get("/")
+
+    assert response.status_code == 302
+    assert response["Location"].startswith("/sign-in")

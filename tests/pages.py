@@ -1,0 +1,78 @@
+"""What the tests of pages share: a page read as a browser reads it, strictly."""
+
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+SHAPES = {"rect", "path", "circle"}  # SVG's, written with a closing slash
+HOSTILE = """<script>alert(1)</script>"'&<img src=x onerror=alert(2)>"""
+
+
+class Page(HTMLParser):
+    """Fails on an element that is closed by another, on one that stays open, on a doubled id, on what the CSP forbids."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+        assert len(set(self.ids)) == len(self.ids), f"twice: {sorted({i for i in self.ids if self.ids.count(i) > 1})}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        assert "style" not in given, f"an inline style on {tag}: the CSP drops it"
+        assert not [name for name in given if name.startswith("on")], f"an inline script on {tag}"
+        assert tag != "script" or given.get("src"), "an inline script"
+        if given.get("id"):
+            self.ids.append(given["id"])
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in VOID | SHAPES, f"{tag} cannot close itself"
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"{tag} closes nothing"
+        assert self.open[-1] == tag, f"{tag} closes {self.open[-1]}"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def visiting(user) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def page(client: Client, path: str, *, status: int = 200) -> Page:
+    response = client.get(path)
+    assert response.status_code == status, f"{path} answered {response.status_code}"
+    return Page(response.content.decode())
+
+
+@pytest.fixture
+def queries_of(db):
+    """How many queries a path costs."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    def count(client: Client, path: str) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(path).status_code == 200
+        return len(captured)
+
+    return count
