@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import models, transaction
 
@@ -35,7 +36,7 @@ class Observer(models.Model):
 
         :raises LostTurn: when the turn is somebody else's by now
         """
-        moved = {"lease_until": now + LEASE}
+        moved: dict[str, Any] = {"lease_until": now + LEASE}
         if flushed:
             moved |= {"batch": models.F("batch") + 1, "batch_at": now}
         if not cls.objects.filter(cluster_id=cluster_id, turn=turn).update(**moved):

@@ -1,96 +1,35 @@
-"""Gather what a plan is decided on: one frozen picture, taken outside any transaction.
-
-The fleet's rows tell what became of the nodes; what is about to be written is asked of the API server itself, for
-the rows of different kinds are of different moments (hazard Z25).
-"""
+"""Gather what a plan is decided on: one frozen picture, taken outside any transaction."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
-
-from fleet import kube
 from fleet.models import DriverObject, Node, Pod
-from fleet.operands import DRIVER, TITLES
+from fleet.operands import DRIVER
+from rollouts.engine.before import read_before
+from rollouts.engine.live import Live
 from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
-from rollouts.gates.base import (
-    ApprovalEvidence,
-    Before,
-    Evidence,
-    OperandEvidence,
-    PodEvidence,
-    TargetEvidence,
-    When,
-)
+from rollouts.engine.workloads import operands_of, pods_on, ready_by_owner, waiting_by_owner, workloads_of
+from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Answer, Hold, Plan, Stage, Target
-from rollouts.queries import driver_daemonsets, is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
-
-STOP_SWITCH = "quarterdeck-stop"  # a ConfigMap of this name in our namespace stops everything (hazard Z33)
-DONE = ("Succeeded", "Failed")
-
-
-@dataclass(frozen=True)
-class Live:
-    """What the API server itself said at the start of this round."""
-
-    object_version: str
-    hashes: Mapping[str, str]  # DaemonSet uid → hash of its newest template
-    unsettled: tuple[str, ...]
-    stopped_because: str
-
-
-def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
-    """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
-    switch = kube.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH)
-    seen = kube.get_driver_object(connection, plan.object_kind, plan.object_name)
-    if seen.uid != plan.object_uid:
-        raise kube.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
-    known = driver_daemonsets(plan)
-    daemonsets = [
-        daemonset
-        for namespace in sorted({row.namespace for row in known})
-        for daemonset in kube.list_daemonsets(connection, namespace=namespace)
-        if daemonset.metadata.owner and daemonset.metadata.owner.uid == plan.object_uid
-    ]
-    uids = {daemonset.uid for daemonset in daemonsets}
-    revisions = [
-        revision
-        for namespace in sorted({daemonset.namespace for daemonset in daemonsets})
-        for revision in kube.list_revisions(connection, namespace=namespace)
-        if revision.daemonset_uid in uids
-    ]
-    newest = {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
-    return Live(
-        object_version=seen.driver.version or "",
-        hashes=newest,
-        unsettled=tuple(one.name for one in daemonsets if not one.is_current),
-        stopped_because=_stopped(plan, switch),
-    )
-
-
-def _stopped(plan: Plan, switch) -> str:
-    if switch is None:
-        return ""
-    reason = switch.values.get("because", "no reason given")
-    return f"ConfigMap {plan.cluster.own_namespace}/{STOP_SWITCH} in the cluster stops everything: {reason}."
+from rollouts.models import Answer, Approval, Hold, Plan, Stage, Target
+from rollouts.queries import is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
 
 
 def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
     """Put rows and live answers together. A fixed number of queries, whatever the size of the plan."""
     rows = nodes_of(plan)
     stale = stale_because(plan.cluster, now=now)
-    pods = _pods_on(plan, rows)
+    pods = pods_on(plan, rows)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
     drivers = {name: pod for name, found in pods.items() for pod in found if pod.operand == DRIVER}
     oldest = seen_at(plan.cluster_id, now=now)
     surroundings = _Surroundings(
-        {row.uid: row for row in rows}, pods, _ready_by_owner(plan), _waiting_by_owner(plan), bool(stale), oldest
+        {row.uid: row for row in rows}, pods, ready_by_owner(plan), waiting_by_owner(plan), bool(stale), oldest
     )
     stages = plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index")
     pause = plan.commands.in_force().first()
@@ -131,32 +70,6 @@ def in_nodes(amount: int | str | None, nodes: int) -> int | None:
     if amount.endswith("%"):
         return math.ceil(nodes * int(amount[:-1]) / 100)
     return int(amount)
-
-
-def _pods_on(plan: Plan, rows: Sequence[Node]) -> dict[str, list[Pod]]:
-    """Node name → the pods on it that matter. One query."""
-    matters = Q(gpus__gt=0) | ~Q(operand="")
-    names = [row.name for row in rows]
-    found: dict[str, list[Pod]] = defaultdict(list)
-    for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).exclude(phase__in=DONE):
-        found[pod.node_name].append(pod)
-    return found
-
-
-def owner_of(pod: Pod) -> str:
-    return f"{pod.owner_kind or 'Pod'} {pod.namespace}/{pod.owner_name or pod.name}"
-
-
-def _tenants(plan: Plan):
-    return Pod.objects.filter(cluster=plan.cluster_id).tenants().exclude(phase__in=DONE)
-
-
-def _ready_by_owner(plan: Plan) -> Counter[str]:
-    return Counter(owner_of(pod) for pod in _tenants(plan).filter(is_ready=True))
-
-
-def _waiting_by_owner(plan: Plan) -> Counter[str]:
-    return Counter(owner_of(pod) for pod in _tenants(plan).filter(node_name=""))
 
 
 def _node(row: Node, driver: Pod | None, hold: Hold | None) -> NodePicture:
@@ -224,14 +137,14 @@ def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
     return most
 
 
-def _passing_since(keys: Sequence[str], answers: Sequence[Answer]) -> datetime | None:
+def _passing_since(keys: Sequence[str], answers: Iterable[Answer]) -> datetime | None:
     current = {answer.gate: answer for answer in answers if answer.is_current}
     if not keys or any(key not in current or current[key].answer != "pass" for key in keys):
         return None
     return max(current[key].since for key in keys)
 
 
-def _approval(plan: Plan, row) -> ApprovalEvidence:
+def _approval(plan: Plan, row: Approval) -> ApprovalEvidence:
     authors = {plan.author, plan.last_editor}
     return ApprovalEvidence(
         by=row.by,
@@ -258,61 +171,6 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
         upgrade_state=node.upgrade_state,
         is_ready=node.is_ready,
         gpu_allocatable=node.gpu_allocatable,
-        operands=_operands(pods),
-        workloads=_workloads(pods),
+        operands=operands_of(pods),
+        workloads=workloads_of(pods),
     )
-
-
-def _operands(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
-    return tuple(
-        OperandEvidence(TITLES.get(pod.operand, pod.operand), pod.is_ready, pod.waiting_because)
-        for pod in pods
-        if pod.operand and pod.deleted_at is None
-    )
-
-
-def _workloads(pods: Sequence[Pod]) -> tuple[PodEvidence, ...]:
-    return tuple(
-        PodEvidence(
-            name=str(pod),
-            owner=owner_of(pod),
-            is_ready=pod.is_ready,
-            started_at=pod.started_at or pod.created_at,
-            restarts=pod.restarts,
-            because=pod.waiting_because,
-        )
-        for pod in pods
-        if not pod.operand and pod.deleted_at is None
-    )
-
-
-def before_release(node: Node, pods: Sequence[Pod], ready: Mapping[str, int], *, now: datetime) -> dict:
-    """A node as it is now, to be held against it later. The JSON of `Before`, and each owner's count in the cluster."""
-    on_node = Counter(pod.owner for pod in _workloads(pods) if pod.is_ready)
-    return {
-        "at": now.isoformat(),
-        "driver_version": node.driver_version,
-        "gpu_allocatable": node.gpu_allocatable,
-        "workloads": dict(on_node),
-        "owners_ready": {owner: ready.get(owner, 0) for owner in on_node},
-        "operands": sorted(operand.operand for operand in _operands(pods) if operand.is_ready),
-    }
-
-
-def read_before(written: dict | None) -> Before | None:
-    if written is None:
-        return None
-    return Before(
-        at=datetime.fromisoformat(written["at"]),
-        driver_version=written["driver_version"],
-        gpu_allocatable=written["gpu_allocatable"],
-        workloads=written["workloads"],
-        operands=tuple(written["operands"]),
-    )
-
-
-def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
-    """Node uid → what it is like now, for the nodes of one wave."""
-    rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids))
-    pods, ready = _pods_on(plan, rows), _ready_by_owner(plan)
-    return {row.uid: before_release(row, pods.get(row.name, []), ready, now=now) for row in rows}

@@ -31,6 +31,7 @@ class NodePicture:
     pod_hash: str  # revision of its driver pod; blank: it has none
     hold_wanted: bool | None = None  # our row; None: we have none for it yet
     hold_is_foreign: bool = False
+    label_was_placed: bool = False  # we read it back from the API server, and have not taken it off since
 
     @property
     def is_held(self) -> bool:
@@ -122,6 +123,9 @@ class Picture:
         newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == newest
 
-    def is_untouched(self, node: NodePicture) -> bool:
-        """It never left the old driver: the old pod is there and no other version was loaded."""
-        return self.has_old_pod(node) and same_version(node.driver_version, self.from_version)
+    def is_as_before(self, node: NodePicture) -> bool:
+        """Once the old template is back: the node is of it, and names the old driver as loaded.
+
+        In sync, and not of the recorded template: a DaemonSet that came later has no recorded one.
+        """
+        return self.is_in_sync(node) and same_version(node.driver_version, self.from_version)

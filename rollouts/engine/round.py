@@ -9,7 +9,8 @@ from fleet import kube
 from rollouts.engine.act import carry_out
 from rollouts.engine.claim import Forfeit
 from rollouts.engine.decide import decide
-from rollouts.engine.observe import ask_cluster, observe
+from rollouts.engine.live import ask_cluster
+from rollouts.engine.observe import observe
 from rollouts.engine.record import make_moves, pause, record_answers, void_approvals
 from rollouts.lifecycle import LostRace
 from rollouts.models import Plan

@@ -23,16 +23,20 @@ class AllocatableRestored:
         }
         settled = tuple(target.name for target in short if now - target.state_since > self.settle)
         if settled:
-            return fail(f"{names(settled)} offer fewer GPUs than before the change.", settled, **measured)
+            return fail(f"{names(settled)} offer fewer GPUs than before the change.", nodes=settled, measured=measured)
         if short:
             nodes = tuple(target.name for target in short)
-            return hold(f"{names(nodes)} do not offer all their GPUs yet.", nodes, **measured)
+            return hold(f"{names(nodes)} do not offer all their GPUs yet.", nodes=nodes, measured=measured)
         unknown = tuple(t.name for t in evidence.changed if t.before is None or t.before.gpu_allocatable is None)
         if unknown:
-            return hold(f"How many GPUs {names(unknown)} offered before is not known.", unknown, **measured)
+            return hold(
+                f"How many GPUs {names(unknown)} offered before is not known.", nodes=unknown, measured=measured
+            )
         if evidence.not_changed:
-            return hold(f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", **measured)
-        return passed(f"{measured['now']} GPUs are allocatable, {measured['before']} were.", **measured)
+            return hold(
+                f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", measured=measured
+            )
+        return passed(f"{measured['now']} GPUs are allocatable, {measured['before']} were.", measured=measured)
 
 
 def fewer(target: TargetEvidence) -> bool:

@@ -22,10 +22,10 @@ class Approval:
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
-            return fail(f"{rejection.by} rejected it: {rejection.because}", by=rejection.by)
+            return fail(f"{rejection.by} rejected it: {rejection.because}", measured={"by": rejection.by})
         valid = [a for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for]
         people = sorted({approval.by for approval in valid})
         measured = {"approved_by": people, "needed": self.needed}
         if len(people) < self.needed:
-            return hold(f"{len(people)} of {self.needed} approvals given.", **measured)
-        return passed(f"Approved by {' and '.join(people)}.", **measured)
+            return hold(f"{len(people)} of {self.needed} approvals given.", measured=measured)
+        return passed(f"Approved by {' and '.join(people)}.", measured=measured)

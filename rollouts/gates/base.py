@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 from rollouts.lifecycle import TargetState
@@ -125,15 +126,18 @@ class Gate(Protocol):
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict: ...
 
 
-def hold(because: str, nodes: tuple[str, ...] = (), **measured: Any) -> Verdict:
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def hold(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Verdict:
     return Verdict(Answer.HOLD, because, measured, nodes)
 
 
-def fail(because: str, nodes: tuple[str, ...] = (), **measured: Any) -> Verdict:
+def fail(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Verdict:
     return Verdict(Answer.FAIL, because, measured, nodes)
 
 
-def passed(because: str, **measured: Any) -> Verdict:
+def passed(because: str, *, measured: Mapping[str, Any] = NOTHING) -> Verdict:
     return Verdict(Answer.PASS, because, measured)
 
 

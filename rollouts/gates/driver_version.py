@@ -23,16 +23,18 @@ class DriverVersion:
             t.name for t in changed if t.driver_version and not same_version(t.driver_version, evidence.to_version)
         )
         if wrong:
-            return fail(f"{names(wrong)} run another driver than {evidence.to_version}.", wrong)
+            return fail(f"{names(wrong)} run another driver than {evidence.to_version}.", nodes=wrong)
         late = tuple(
             t.name for t in evidence.counted if t.state is TargetState.CHANGING and now - t.state_since > self.patience
         )
         if late:
-            return fail(f"{names(late)} did not load {evidence.to_version} in time.", late)
+            return fail(f"{names(late)} did not load {evidence.to_version} in time.", nodes=late)
         silent = tuple(t.name for t in changed if not t.driver_version)
         if silent:
-            return hold(f"{names(silent)} do not say which driver they run.", silent)
+            return hold(f"{names(silent)} do not say which driver they run.", nodes=silent)
         measured = {"changed": len(changed), "of": len(evidence.counted)}
         if len(changed) < len(evidence.counted):
-            return hold(f"{len(changed)} of {len(evidence.counted)} nodes run {evidence.to_version}.", **measured)
-        return passed(f"All {len(changed)} nodes run {evidence.to_version}.", **measured)
+            return hold(
+                f"{len(changed)} of {len(evidence.counted)} nodes run {evidence.to_version}.", measured=measured
+            )
+        return passed(f"All {len(changed)} nodes run {evidence.to_version}.", measured=measured)

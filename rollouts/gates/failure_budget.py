@@ -27,10 +27,14 @@ class FailureBudget:
         bad = failed + lost
         measured = {"failed": len(bad), "tolerated": self.tolerate, "changed": len(evidence.changed)}
         if len(bad) > self.tolerate:
-            return fail(f"{names(bad)} failed: {len(bad)}, where {self.tolerate} would be tolerated.", bad, **measured)
+            return fail(
+                f"{names(bad)} failed: {len(bad)}, where {self.tolerate} would be tolerated.",
+                nodes=bad,
+                measured=measured,
+            )
         if to_come := [t for t in evidence.not_changed if t.name not in bad]:
             return hold(
                 f"{len(bad)} of {self.tolerate} tolerated failures used; {count(len(to_come), 'node')} to come.",
-                **measured,
+                measured=measured,
             )
-        return passed(f"{len(bad)} of {self.tolerate} tolerated failures used.", **measured)
+        return passed(f"{len(bad)} of {self.tolerate} tolerated failures used.", measured=measured)

@@ -22,10 +22,16 @@ class OperandsReady:
             nodes = tuple(target.name for target in down)
             sentence = f"{down[0].name}: {lacking(down[0])}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
             overdue = any(now - target.state_since > self.patience for target in down)
-            return fail(sentence, nodes, **measured) if overdue else hold(sentence, nodes, **measured)
+            return (
+                fail(sentence, nodes=nodes, measured=measured)
+                if overdue
+                else hold(sentence, nodes=nodes, measured=measured)
+            )
         if evidence.not_changed:
-            return hold(f"{len(evidence.changed)} of {len(evidence.counted)} nodes have their stack back.", **measured)
-        return passed(f"Every operand is ready on all {len(evidence.counted)} nodes.", **measured)
+            return hold(
+                f"{len(evidence.changed)} of {len(evidence.counted)} nodes have their stack back.", measured=measured
+            )
+        return passed(f"Every operand is ready on all {len(evidence.counted)} nodes.", measured=measured)
 
 
 def lacking(target: TargetEvidence) -> str:

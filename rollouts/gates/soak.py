@@ -18,9 +18,9 @@ class Soak:
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
         needed = {"needed_s": self.duration.total_seconds()}
         if evidence.others_passing_since is None:
-            return hold("The clock starts when every other gate passes.", soaked_s=0, **needed)
+            return hold("The clock starts when every other gate passes.", measured={"soaked_s": 0, **needed})
         soaked = now - evidence.others_passing_since
         measured = {"soaked_s": soaked.total_seconds(), **needed}
         if soaked < self.duration:
-            return hold(f"{spell(self.duration - soaked)} of {spell(self.duration)} to go.", **measured)
-        return passed(f"Every other gate has passed for {spell(soaked)}.", **measured)
+            return hold(f"{spell(self.duration - soaked)} of {spell(self.duration)} to go.", measured=measured)
+        return passed(f"Every other gate has passed for {spell(soaked)}.", measured=measured)

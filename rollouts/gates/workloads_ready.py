@@ -36,15 +36,20 @@ class WorkloadsReady:
         if len(unready) > self.tolerate:
             target, pod = unready[0]
             return hold(
-                f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}.", **measured
+                f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}.",
+                measured=measured,
             )
         if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
-            return hold(f"No GPU pod of a tenant has run on {names(idle)} since the change.", idle, **measured)
+            return hold(
+                f"No GPU pod of a tenant has run on {names(idle)} since the change.", nodes=idle, measured=measured
+            )
         if lacking := _lacking(evidence):
-            return hold(lacking, **measured)
+            return hold(lacking, measured=measured)
         if evidence.not_changed:
-            return hold(f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", **measured)
-        return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", **measured)
+            return hold(
+                f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", measured=measured
+            )
+        return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", measured=measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.patience
@@ -53,9 +58,10 @@ class WorkloadsReady:
 def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: dict[str, int]) -> Verdict:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     target, pod = broken[0]
-    why = f" ({pod.because})" if pod.because else ""
-    sentence = f"{count(len(broken), 'GPU pod')} do not run on {names(nodes)}: {pod.name} on {target.name}{why}."
-    return fail(sentence, nodes, **measured)
+    why = f": {pod.because}" if pod.because else ", and nothing says why"
+    others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
+    sentence = f"{pod.name} does not run on {target.name} since the change{why}.{others}"
+    return fail(sentence, nodes=nodes, measured=measured)
 
 
 def _is_idle(target: TargetEvidence) -> bool:

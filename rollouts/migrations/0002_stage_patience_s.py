@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('rollouts', '0001_initial'),
+        ("rollouts", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='stage',
-            name='patience_s',
+            model_name="stage",
+            name="patience_s",
             field=models.PositiveIntegerField(default=3600),
         ),
     ]

@@ -41,7 +41,8 @@ class Moving(models.Model):
         subject = self.event_subject()
         because = because[:1000]
         with transaction.atomic():
-            won = type(self).objects.filter(pk=self.pk, state=was).update(state=to, state_since=now, because=because)
+            same = type(self)._default_manager.filter(pk=self.pk, state=was)  # noqa: SLF001 - Django's own public name
+            won = same.update(state=to, state_since=now, because=because)
             if not won:
                 raise LostRace(f"The {kind} is no longer {was}.")
             record_event(**subject, what=kind, was=was, to=to, now=now, actor=actor, because=because)

@@ -11,8 +11,8 @@ from django.db.models import Max
 from fleet import kube
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import HELD_BY, HOLD_LABEL, STATE_LABEL, Writer
+from rollouts.engine.before import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, ReleaseWave
-from rollouts.engine.observe import baselines
 from rollouts.engine.picture import NOT_BEGUN
 from rollouts.lifecycle import IN_FLIGHT, LostRace, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
@@ -97,7 +97,7 @@ def _before(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetim
     found = baselines(plan, [target.node_uid for target in targets], now=now)
     if stage.is_the_way_back:
         forward = Target.objects.filter(stage__plan=plan, before__isnull=False).exclude(stage=stage)
-        found |= {target.node_uid: target.before for target in forward if target.node_uid in found}
+        found |= {target.node_uid: target.before or {} for target in forward if target.node_uid in found}
     return found
 
 

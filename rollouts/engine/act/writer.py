@@ -38,18 +38,19 @@ class Writer:
         :raises TooManyRequests: with the time to wait
         :raises Unreachable: when the cluster does not answer
         """
+        trouble = f"{name} changed each time we tried to write it."
         for _ in range(TRIES):
             try:
                 seen = kube.get_node(self.connection, name)
                 if seen.uid != uid:
-                    return self._trouble(uid, f"{name} is another node now.")
+                    trouble = f"{name} is another node now."
+                    break
                 patch = wanted(seen)
                 return kube.patch_node(self.connection, name, patch) if patch else seen
             except kube.Conflict:
                 continue
             except (kube.Absent, kube.Forbidden, kube.Refused) as refusal:
-                return self._trouble(uid, str(refusal))
-        return self._trouble(uid, f"{name} changed each time we tried to write it.")
-
-    def _trouble(self, uid: str, sentence: str) -> None:
-        Hold.objects.filter(plan=self.plan, node_uid=uid).update(trouble=sentence[:500])
+                trouble = str(refusal)
+                break
+        Hold.objects.filter(plan=self.plan, node_uid=uid).update(trouble=trouble[:500])
+        return None

@@ -27,7 +27,7 @@ from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.decide.promoting import SOON, recall, unfinished_releases
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
 from rollouts.gates.base import Answer, Verdict, When, count, names
-from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 
 
 def roll_back(picture: Picture, *, now: datetime) -> Decision:
@@ -47,7 +47,9 @@ def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
         return restoring
     if not picture.write_intended and (held := _ours(picture)):
         return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
-    left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_untouched(node))
+    if waiting := _in_the_operators_hands(picture):
+        return waiting
+    left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_as_before(node))
     because = f"Given up. {names(left)} changed and stay held." if left else "Given up. No node had changed."
     return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
 
@@ -63,14 +65,31 @@ def restore(picture: Picture) -> Decision | None:
         return Decision(f"Putting {picture.from_version} back.", acts=(act,), look_again_in=SOON)
     if not _template_is_back(picture):
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
-    return _let_untouched_go(picture)
+    if picture.stale_because:
+        return Decision(picture.stale_because)
+    return _let_unchanged_go(picture)
 
 
 def _not_held(picture: Picture) -> dict[str, str]:
     """Until the version is back every node is held. After that only those that wait for their wave."""
-    if picture.has_old_version and _template_is_back(picture):
-        return {}
-    return {node.uid: node.name for node in picture.nodes if not node.is_held}
+    if not (picture.has_old_version and _template_is_back(picture)):
+        return {node.uid: node.name for node in picture.nodes if not node.is_held}
+    waiting = (node for node in picture.nodes if not node.is_held and node.uid not in _let_go(picture))
+    return {node.uid: node.name for node in waiting if _has_to_wait(picture, node)}
+
+
+def _has_to_wait(picture: Picture, node: NodePicture) -> bool:
+    """It changed, and goes back in a wave or not at all. What the operator works on no label stops any more."""
+    at_work = node.has_begun and node.upgrade_state != UPGRADE_FAILED
+    return node.hold_wanted is not None and not at_work and not picture.is_as_before(node)
+
+
+def _let_go(picture: Picture) -> frozenset[str]:
+    """The nodes of the waves so far. A plan that is given up has none: it holds them again."""
+    if picture.state is PlanState.ABORTING:
+        return frozenset()
+    let_go = picture.way_back.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
+    return frozenset(picture.way_back.node_uids[target.name] for target in let_go)
 
 
 def _template_is_back(picture: Picture) -> bool:
@@ -79,16 +98,25 @@ def _template_is_back(picture: Picture) -> bool:
     return not picture.unsettled and all(newest == picture.recorded_hashes[uid] for uid, newest in known.items())
 
 
-def _let_untouched_go(picture: Picture) -> Decision | None:
-    if queued := _ours(picture, lambda node: picture.is_untouched(node) and node.upgrade_state == UPGRADE_REQUIRED):
+def _let_unchanged_go(picture: Picture) -> Decision | None:
+    if queued := _ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_REQUIRED):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
-    if free := _ours(picture, lambda node: picture.is_untouched(node) and node.upgrade_state == UPGRADE_DONE):
+    if free := _ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_DONE):
         sentence = f"Letting {count(len(free), 'node')} go that never changed."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
-    if waiting := _ours(picture, lambda node: picture.is_untouched(node) and not node.upgrade_state):
+    if waiting := _ours(picture, lambda node: picture.is_as_before(node) and not node.upgrade_state):
         return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
     return None
+
+
+def _in_the_operators_hands(picture: Picture) -> Decision | None:
+    """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
+    busy = _ours(picture, lambda node: picture.is_as_before(node) and node.has_begun)
+    if not busy:
+        return None
+    sentence = f"Waiting until the operator is through with {names(tuple(busy.values()))}, which did not change."
+    return Decision(sentence, look_again_in=SOON)
 
 
 def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]]) -> Decision:
@@ -98,6 +126,8 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]])
         return Decision(sentence, acts=(OpenWayBack(missing),), look_again_in=timedelta(0))
     if stage.state is StageState.WAITING:
         if not stage.targets:
+            if waiting := _in_the_operators_hands(picture):
+                return waiting
             because = "No node had changed: the old version is back and every hold is gone."
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
@@ -105,8 +135,8 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]])
     if stage.state is StageState.OPENING:
         moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its way back."),)
         return Decision("The way back begins.", moves=moves, look_again_in=timedelta(0))
-    if moves := follow(picture, stage):
-        return Decision("Taking note of what was seen.", moves=moves, look_again_in=timedelta(0))
+    if seen := follow(picture, stage):
+        return Decision("Taking note of what was seen.", moves=seen, look_again_in=timedelta(0))
     if unfinished := unfinished_releases(picture, stage):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(picture):
@@ -118,7 +148,7 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]])
 def _not_as_before(picture: Picture) -> dict[str, str]:
     """Nodes that changed, are changing or failed, and are not targets of the way back yet."""
     known = set(picture.way_back.node_uids.values())
-    astray = (node for node in picture.nodes if node.uid not in known and not picture.is_untouched(node))
+    astray = (node for node in picture.nodes if node.uid not in known and not picture.is_as_before(node))
     return {node.uid: node.name for node in astray if node.hold_wanted is not None and not node.hold_is_foreign}
 
 
@@ -139,7 +169,8 @@ def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
     ready = [t.name for t in held if t.is_seen and _waits(nodes.get(stage.node_uids[t.name]))]
     # Nodes that are broken already lose nothing by going first, and room() counts them whether they go or not.
     broken = [name for name in ready if nodes[stage.node_uids[name]].is_unavailable]
-    wave = tuple(broken[:1] if broken and not free.nodes else ready[: free.nodes])
+    may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
+    wave = tuple(broken[:1] if broken and may_add and not free.nodes else ready[: free.nodes])
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
         return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
@@ -160,6 +191,8 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
         return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
+    if waiting := _in_the_operators_hands(picture):
+        return waiting
     if all_pass(stage, answers):
         because = f"Every node runs {picture.from_version} again."
         end = (
@@ -172,6 +205,13 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
 
 
 def _ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: True) -> dict[str, str]:
-    """Nodes whose label is ours to take off, and that pass a test."""
-    ours = (node for node in picture.nodes if node.has_label and node.label_is_ours and not node.hold_is_foreign)
+    """Nodes whose label is ours to take off, and that pass a test.
+
+    Rows are late: a node that we want held, or know to have held, may carry our label before they show it.
+    """
+    ours = (node for node in picture.nodes if not node.hold_is_foreign and _may_be_held(node))
     return {node.uid: node.name for node in ours if wanted(node)}
+
+
+def _may_be_held(node: NodePicture) -> bool:
+    return (node.has_label and node.label_is_ours) or node.label_was_placed or node.hold_wanted is True

@@ -20,7 +20,7 @@ def _ask(gate: Gate, stage: StagePicture, *, now: datetime) -> Verdict:
         return hold("The stage has no target left: there is nothing this could be judged on.")
     unseen = tuple(target.name for target in stage.evidence.counted if not target.is_seen)
     if unseen:
-        return hold(f"{names(unseen)} cannot be seen: unknown is not a pass.", unseen)
+        return hold(f"{names(unseen)} cannot be seen: unknown is not a pass.", nodes=unseen)
     return verdict
 
 

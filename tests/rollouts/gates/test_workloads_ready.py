@@ -33,7 +33,7 @@ def test_a_pod_that_crashes_fails_the_stage_and_is_named():
 
     assert verdict.answer is Answer.FAIL
     assert verdict.nodes == ("node-1",)
-    assert "team-a/model-0 on node-1 (CrashLoopBackOff)" in verdict.because
+    assert verdict.because == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
 
 
 def test_a_pod_that_loads_its_model_is_waited_for():

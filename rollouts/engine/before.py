@@ -1,0 +1,45 @@
+"""A node as it was when its release was decided: what it is held against later."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fleet.models import Node, Pod
+from rollouts.engine.workloads import operands_of, pods_on, ready_by_owner, workloads_of
+from rollouts.gates.base import Before
+from rollouts.models import Plan
+
+
+def before_release(node: Node, pods: Sequence[Pod], ready: Mapping[str, int], *, now: datetime) -> dict[str, Any]:
+    """A node as it is now, to be held against it later. The JSON of `Before`, and each owner's count in the cluster."""
+    on_node = Counter(pod.owner for pod in workloads_of(pods) if pod.is_ready)
+    return {
+        "at": now.isoformat(),
+        "driver_version": node.driver_version,
+        "gpu_allocatable": node.gpu_allocatable,
+        "workloads": dict(on_node),
+        "owners_ready": {owner: ready.get(owner, 0) for owner in on_node},
+        "operands": sorted(operand.operand for operand in operands_of(pods) if operand.is_ready),
+    }
+
+
+def read_before(written: dict[str, Any] | None) -> Before | None:
+    if written is None:
+        return None
+    return Before(
+        at=datetime.fromisoformat(written["at"]),
+        driver_version=written["driver_version"],
+        gpu_allocatable=written["gpu_allocatable"],
+        workloads=written["workloads"],
+        operands=tuple(written["operands"]),
+    )
+
+
+def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
+    """Node uid → what it is like now, for the nodes of one wave."""
+    rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids))
+    pods, ready = pods_on(plan, rows), ready_by_owner(plan)
+    return {row.uid: before_release(row, pods.get(row.name, []), ready, now=now) for row in rows}

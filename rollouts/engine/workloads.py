@@ -1,0 +1,63 @@
+"""The pods that matter to a plan: what runs on its nodes, and how its owners fare in the whole cluster."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from django.db.models import Q
+
+from fleet.models import Node, Pod
+from fleet.models.pod import PodQuerySet
+from fleet.operands import TITLES
+from rollouts.gates.base import OperandEvidence, PodEvidence
+from rollouts.models import Plan
+
+DONE = ("Succeeded", "Failed")
+
+
+def pods_on(plan: Plan, rows: Sequence[Node]) -> dict[str, list[Pod]]:
+    """Node name → the pods on it that matter. One query."""
+    matters = Q(gpus__gt=0) | ~Q(operand="")
+    names = [row.name for row in rows]
+    found: dict[str, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).exclude(phase__in=DONE):
+        found[pod.node_name].append(pod)
+    return found
+
+
+def owner_of(pod: Pod) -> str:
+    return f"{pod.owner_kind or 'Pod'} {pod.namespace}/{pod.owner_name or pod.name}"
+
+
+def _tenants(plan: Plan) -> PodQuerySet:
+    return Pod.objects.filter(cluster=plan.cluster_id).tenants().exclude(phase__in=DONE)
+
+
+def ready_by_owner(plan: Plan) -> Counter[str]:
+    return Counter(owner_of(pod) for pod in _tenants(plan).filter(is_ready=True))
+
+
+def waiting_by_owner(plan: Plan) -> Counter[str]:
+    return Counter(owner_of(pod) for pod in _tenants(plan).filter(node_name=""))
+
+
+def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
+    return tuple(
+        OperandEvidence(TITLES.get(pod.operand, pod.operand), pod.is_ready, pod.waiting_because)
+        for pod in pods
+        if pod.operand and pod.deleted_at is None
+    )
+
+
+def workloads_of(pods: Sequence[Pod]) -> tuple[PodEvidence, ...]:
+    return tuple(
+        PodEvidence(
+            name=str(pod),
+            owner=owner_of(pod),
+            is_ready=pod.is_ready,
+            started_at=pod.started_at or pod.created_at,
+            restarts=pod.restarts,
+            because=pod.waiting_because,
+        )
+        for pod in pods
+        if not pod.operand and pod.deleted_at is None
+    )
