@@ -1,13 +1,15 @@
 """The disruption controller: keeps each PodDisruptionBudget's status true as pods come, go and change."""
 
-import math
 import threading
-from datetime import datetime, timedelta
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from simulator import selectors
-from simulator.clock import stamp
-from simulator.eviction import is_ready
+from simulator.budgets import counted
+from simulator.cursor import Cursor
+from simulator.events import Change, EventType
 from simulator.kinds import DISRUPTION_BUDGET, JOB, POD, REPLICA_SET, STATEFUL_SET, Kind
 from simulator.refusals import Refused
 from simulator.store import Store
@@ -15,17 +17,29 @@ from simulator.store import Store
 Obj = dict[str, Any]
 GATHER_S = 0.02
 """Changes within this time are answered by one look."""
-DISRUPTED_FOR = timedelta(minutes=2)
-"""How long an eviction that has not shown itself on its pod still counts (DeletionTimeout of the controller)."""
 SCALED: tuple[Kind, ...] = (REPLICA_SET, STATEFUL_SET, JOB)
 
 
+@dataclass(slots=True)
+class Covered:
+    """A budget's selector, and the pods under it by name."""
+
+    selector: selectors.Selector | None
+    pods: dict[str, Obj] = field(default_factory=dict)
+
+    def covers(self, pod: Mapping[str, Any]) -> bool:
+        return self.selector is not None and self.selector.matches(pod["metadata"].get("labels") or {})
+
+
 class BudgetKeeper:
+    """Its cost follows the changes: a pod that changes is looked at once for each budget of its namespace."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self._stirred = threading.Event()
         self._stopping = threading.Event()
-        self._cursors = {kind: store.cursor(kind, since="0") for kind in (POD, DISRUPTION_BUDGET, *SCALED)}
+        self._covered: dict[str, dict[str, Covered]] = defaultdict(dict)
+        self._cursors = {kind: store.cursor(kind, since="0") for kind in (DISRUPTION_BUDGET, POD, *SCALED)}
         self._stops = [cursor.on_change(self._stirred.set) for cursor in self._cursors.values()]
 
     def start(self) -> None:
@@ -46,27 +60,69 @@ class BudgetKeeper:
             self.look()
 
     def look(self) -> None:
-        """Judge the budgets of every namespace in which something changed."""
-        for namespace in self._stirred_namespaces():
-            with self._store.lock:
-                for record in self._store.page(DISRUPTION_BUDGET, namespace).records:
-                    self._judge(record.obj)
-
-    def _stirred_namespaces(self) -> set[str]:
-        found: set[str] = set()
+        """Judge every budget that a change since the last look can have touched."""
+        touched: set[tuple[str, str]] = set()
         for kind, cursor in self._cursors.items():
-            try:
-                found |= {change.record.obj["metadata"]["namespace"] for change in cursor.read()}
-            except Refused:  # the past is forgotten: look everywhere, and go on from now
-                cursor.version = self._store.version
-                found |= {record.obj["metadata"]["namespace"] for record in self._store.page(kind).records}
-        return found
+            for change in self._read(kind, cursor):
+                touched |= self._taken(kind, change)
+        for namespace, name in touched:
+            with self._store.lock:
+                self._judge(namespace, name)
 
-    def _judge(self, budget: Obj) -> None:
+    def _read(self, kind: Kind, cursor: Cursor) -> list[Change]:
+        try:
+            return cursor.read()
+        except Refused:  # the past is forgotten: everything there is counts as new
+            with self._store.lock:
+                cursor.version = self._store.version
+                records = self._store.page(kind).records
+            if kind is POD:
+                for covered in self._every():
+                    covered.pods.clear()
+            return [Change(EventType.ADDED, record, None) for record in records]
+
+    def _every(self) -> Iterator[Covered]:
+        for held in self._covered.values():
+            yield from held.values()
+
+    def _taken(self, kind: Kind, change: Change) -> set[tuple[str, str]]:
+        namespace = change.record.obj["metadata"]["namespace"]
+        if kind is DISRUPTION_BUDGET:
+            return self._budget_taken(namespace, change)
+        budgets = self._covered.get(namespace, {})
+        if kind is POD:
+            return {(namespace, name) for name, covered in budgets.items() if self._pod_taken(covered, change)}
+        return {(namespace, name) for name in budgets}
+
+    def _budget_taken(self, namespace: str, change: Change) -> set[tuple[str, str]]:
+        budget = change.record.obj
+        name = budget["metadata"]["name"]
+        if change.type is EventType.DELETED:
+            self._covered[namespace].pop(name, None)
+            return set()
         selector = selectors.from_label_selector(budget["spec"].get("selector"))
-        namespace = budget["metadata"]["namespace"]
-        matches = (lambda obj: selector.matches(obj["metadata"].get("labels") or {})) if selector else None
-        pods = [record.obj for record in self._store.page(POD, namespace, matches=matches).records] if selector else []
+        held = self._covered[namespace].get(name)
+        if held is None or held.selector != selector:
+            covered = Covered(selector)
+            for record in self._store.page(POD, namespace, matches=covered.covers).records:
+                covered.pods[record.obj["metadata"]["name"]] = record.obj
+            self._covered[namespace][name] = covered
+        return {(namespace, name)}
+
+    def _pod_taken(self, covered: Covered, change: Change) -> bool:
+        pod = change.record.obj
+        name = pod["metadata"]["name"]
+        if change.type is EventType.DELETED or not covered.covers(pod):
+            return covered.pods.pop(name, None) is not None
+        covered.pods[name] = pod
+        return True
+
+    def _judge(self, namespace: str, name: str) -> None:
+        record = self._store.shelf(DISRUPTION_BUDGET).records.get(f"{namespace}/{name}")
+        covered = self._covered[namespace].get(name)
+        if record is None or covered is None:
+            return
+        budget, pods = record.obj, list(covered.pods.values())
         status = counted(budget, pods, self._expected(budget, pods), self._store.clock.now())
         if status != budget.get("status"):
             self._store.mark(DISRUPTION_BUDGET, {**budget, "status": status})
@@ -94,60 +150,3 @@ class BudgetKeeper:
 def _controller(pod: Obj) -> Obj | None:
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((owner for owner in owners if owner.get("controller")), None)
-
-
-def counted(budget: Obj, pods: list[Obj], expected: int, now: datetime) -> Obj:
-    """The status that a budget should have."""
-    old, spec = budget.get("status") or {}, budget["spec"]
-    disrupted = _still_disrupted(old.get("disruptedPods") or {}, pods, now)
-    healthy = sum(_counts(pod, disrupted) for pod in pods)
-    desired = _desired(spec, expected)
-    allowed = max(healthy - desired, 0) if expected > 0 else 0
-    status = {
-        **{key: value for key, value in old.items() if key != "disruptedPods"},
-        "observedGeneration": budget["metadata"].get("generation", 1),
-        "disruptionsAllowed": allowed,
-        "currentHealthy": healthy,
-        "desiredHealthy": desired,
-        "expectedPods": expected,
-        "conditions": _conditions(old.get("conditions") or [], budget, now, is_allowed=allowed > 0),
-    }
-    return {**status, "disruptedPods": disrupted} if disrupted else status
-
-
-def _still_disrupted(held: dict[str, str], pods: list[Obj], now: datetime) -> dict[str, str]:
-    present = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
-    oldest = stamp(now - DISRUPTED_FOR)
-    return {name: since for name, since in held.items() if name in present and since >= oldest}
-
-
-def _counts(pod: Obj, disrupted: dict[str, str]) -> bool:
-    metadata = pod["metadata"]
-    return is_ready(pod) and "deletionTimestamp" not in metadata and metadata["name"] not in disrupted
-
-
-def _desired(spec: Obj, expected: int) -> int:
-    if "maxUnavailable" in spec:
-        return max(expected - _scaled(spec["maxUnavailable"], expected), 0)
-    return _scaled(spec.get("minAvailable", 1), expected)
-
-
-def _scaled(amount: int | str, whole: int) -> int:
-    """Percentages round up, for both members of the spec."""
-    if isinstance(amount, int):
-        return amount
-    return math.ceil(whole * int(amount.rstrip("%")) / 100)
-
-
-def _conditions(held: list[Obj], budget: Obj, now: datetime, *, is_allowed: bool) -> list[Obj]:
-    status = "True" if is_allowed else "False"
-    was = next((condition for condition in held if condition["type"] == "DisruptionAllowed"), None)
-    condition = {
-        "type": "DisruptionAllowed",
-        "status": status,
-        "reason": "SufficientPods" if is_allowed else "InsufficientPods",
-        "message": "",
-        "observedGeneration": budget["metadata"].get("generation", 1),
-        "lastTransitionTime": was["lastTransitionTime"] if was and was["status"] == status else stamp(now),
-    }
-    return [*(other for other in held if other["type"] != "DisruptionAllowed"), condition]

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from simulator.disruption import BudgetKeeper, counted
+from simulator.budgets import counted
+from simulator.disruption import BudgetKeeper
 from simulator.kinds import DISRUPTION_BUDGET, POD, REPLICA_SET
 from simulator.store import Store
 from tests.simulator.wire.objects import a_budget, a_pod, a_replica_set, owner_of
@@ -85,3 +86,22 @@ def test_a_budget_that_is_true_is_not_written_again() -> None:
     keeper.look()
 
     assert store.version == version
+
+
+def test_pods_that_leave_the_selector_and_forgotten_changes_are_noticed() -> None:
+    store = Store()
+    keeper = BudgetKeeper(store)
+    for index in range(2):
+        store.seed(POD, a_pod(f"web-{index}", node="gpu-1", labels=APP), "default")
+    store.create(DISRUPTION_BUDGET, a_budget("web", APP, minAvailable=1), "default")
+    keeper.look()
+
+    store.patch(POD, "web-0", {"metadata": {"labels": {"app": "other"}}}, "default", how="merge")
+    keeper.look()
+    left = store.get(DISRUPTION_BUDGET, "web", "default")["status"]["expectedPods"]
+    store.delete(POD, "web-1", "default", grace_s=0)
+    store.expire()
+    keeper.look()
+
+    assert left == 1
+    assert store.get(DISRUPTION_BUDGET, "web", "default")["status"]["expectedPods"] == 0
