@@ -85,6 +85,7 @@ def _node(row: Node, driver: Pod | None, hold: Hold | None) -> NodePicture:
         pod_hash=driver.revision_hash if driver else "",
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
+        label_was_placed=hold is not None and hold.placed_at is not None,
     )
 
 

@@ -1,0 +1,56 @@
+"""Leave a cluster as if we had never been there: every label and annotation of ours, found in the cluster itself.
+
+It asks the API server and not our rows, for it is made for the day on which those cannot be trusted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fleet import kube
+from fleet.kube.structs import NodeSeen
+from rollouts.engine.act.writer import HELD_BY, HELD_SINCE, HOLD_LABEL
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A node that carries something of ours."""
+
+    node: str
+    uid: str
+    plan: str
+    since: str
+    has_label: bool
+
+
+def marks(connection: kube.Connection) -> list[Mark]:
+    """One list of all nodes. The annotation tells our holds from those of others."""
+    return [
+        Mark(
+            node.name,
+            node.uid,
+            node.annotations[HELD_BY],
+            node.annotations.get(HELD_SINCE, ""),
+            HOLD_LABEL in node.labels,
+        )
+        for node in kube.list_nodes(connection)
+        if HELD_BY in node.annotations
+    ]
+
+
+def remove(connection: kube.Connection, found: list[Mark]) -> Iterator[tuple[Mark, str]]:
+    """Take the marks off, one node after another. With each, why it could not be done; blank: it is done."""
+    for mark in found:
+        try:
+            node = kube.get_node(connection, mark.node)
+            if patch := _without_marks(node):
+                kube.patch_node(connection, mark.node, patch)
+        except kube.ClusterError as error:
+            yield mark, str(error)
+        else:
+            yield mark, ""
+
+
+def _without_marks(node: NodeSeen) -> kube.Patch:
+    if HELD_BY not in node.annotations:
+        return []
+    return kube.node_patch(node, labels={HOLD_LABEL: None}, annotations={HELD_BY: None, HELD_SINCE: None})

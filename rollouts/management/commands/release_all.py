@@ -1,0 +1,75 @@
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from fleet import kube
+from fleet.models import Cluster
+from people.models import AuditEntry
+from rollouts.engine.takeover import Mark, marks, remove
+from rollouts.lifecycle import PlanState
+from rollouts.models import Plan
+
+
+class Command(BaseCommand):
+    help = (
+        "Remove every hold of ours from a cluster, as docs/takeover.md describes. "
+        "Nodes whose driver object asks for a new version will then change."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("cluster", nargs="?", help="its name; without one, every cluster")
+        parser.add_argument("--dry-run", action="store_true", help="only say what carries a mark of ours")
+        parser.add_argument(
+            "--give-up-plans", metavar="WHY", default="", help="end the plans under way first, or they would hold again"
+        )
+
+    def handle(self, *args, **options) -> None:
+        clusters = Cluster.objects.filter(name=options["cluster"]) if options["cluster"] else Cluster.objects.all()
+        if not clusters:
+            raise CommandError(f"There is no cluster {options['cluster'] or 'at all'}.")
+        for cluster in clusters:
+            self._release(cluster, dry_run=options["dry_run"], why=options["give_up_plans"])
+
+    def _release(self, cluster: Cluster, *, dry_run: bool, why: str) -> None:
+        try:
+            connection = kube.connect(cluster.kubeconfig, cluster.context)
+            found = marks(connection)
+            if dry_run:
+                self._show(cluster, found)
+            else:
+                self._end_plans(cluster, why)
+                self._remove(cluster, connection, found)
+        except kube.ClusterError as error:
+            raise CommandError(f"{cluster.name}: {error}") from error
+
+    def _show(self, cluster: Cluster, found: list[Mark]) -> None:
+        for mark in found:
+            held = "held" if mark.has_label else "annotated only"
+            self.stdout.write(f"{cluster.name} {mark.node}: {held} by {mark.plan} since {mark.since or 'unknown'}")
+        self.stdout.write(f"{cluster.name}: {len(found)} nodes carry a mark of ours. Nothing was changed.")
+        for plan in Plan.objects.filter(cluster=cluster).under_way():
+            armed = f", and the cluster asks for {plan.to_version}: released nodes will change" if plan.is_armed else ""
+            self.stdout.write(f"{cluster.name}: {plan} is {plan.state}{armed}.")
+
+    def _end_plans(self, cluster: Cluster, why: str) -> None:
+        under_way = list(Plan.objects.filter(cluster=cluster).under_way())
+        if under_way and not why:
+            names = ", ".join(str(plan) for plan in under_way)
+            raise CommandError(
+                f"{cluster.name}: {names} under way would hold the nodes again. Roll back or abort there first, "
+                "or give the reason with --give-up-plans."
+            )
+        for plan in under_way:
+            now = timezone.now()
+            for to in (PlanState.ABORTING, PlanState.ABORTED):
+                if plan.state != to:
+                    plan.move(to, now=now, actor="release_all", because=why)
+            AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
+
+    def _remove(self, cluster: Cluster, connection: kube.Connection, found: list[Mark]) -> None:
+        failed = 0
+        for mark, trouble in remove(connection, found):
+            failed += bool(trouble)
+            self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
+        self.stdout.write(f"{cluster.name}: {len(found) - failed} of {len(found)} nodes released.")
+        if failed:
+            raise CommandError(f"{cluster.name}: {failed} nodes still carry a mark. Run it again.")
