@@ -1,0 +1,382 @@
+"""Hazard Z5: the way back in the one order that harms nobody, as a table of pictures."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rollouts.engine.decide import decide
+from rollouts.engine.decide.acts import (
+    ClearUpgradeState,
+    Decision,
+    FinishRelease,
+    LiftHolds,
+    MovePlan,
+    MoveStage,
+    OpenWayBack,
+    PlaceHolds,
+    Recall,
+    ReleaseWave,
+    RequeueFailed,
+    WriteVersion,
+)
+from rollouts.engine.picture import NodePicture, Picture
+from rollouts.gates.base import TargetEvidence
+from rollouts.gates.failure_budget import FailureBudget
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from tests.make import NOON
+from tests.rollouts.make import (
+    DAEMONSET,
+    NEW,
+    NEW_HASH,
+    OLD,
+    OLD_HASH,
+    a_held_target,
+    a_node_picture,
+    a_picture,
+    a_target,
+    put_back,
+    the_way_back,
+)
+
+ROLLING_BACK, ABORTING = PlanState.ROLLING_BACK, PlanState.ABORTING
+BOTH = pytest.mark.parametrize("state", [ROLLING_BACK, ABORTING])
+
+
+def untouched(name: str = "a", **given: Any) -> NodePicture:
+    """Held, and still on the old driver."""
+    return a_node_picture(name, **given)
+
+
+def moved(name: str = "b", **given: Any) -> NodePicture:
+    """On the new driver, held again."""
+    row = {"driver_version": NEW, "pod_hash": NEW_HASH, "upgrade_state": "upgrade-required"}
+    return a_node_picture(name, **row | given)
+
+
+def free(node: NodePicture) -> NodePicture:
+    return replace(node, has_label=False, label_is_ours=False, hold_wanted=False)
+
+
+def still_written(*nodes: NodePicture, state: PlanState = ROLLING_BACK, **given: Any) -> Picture:
+    """The new version is still in the object."""
+    return a_picture(nodes=nodes, state=state, **given)
+
+
+def restored(*nodes: NodePicture, back: tuple[TargetEvidence, ...] = (), **given: Any) -> Picture:
+    stage = {"state": given.pop("stage_state", StageState.PROMOTING if back else StageState.WAITING)}
+    stage |= {key: given.pop(key) for key in ("max_unavailable", "gates") if key in given}
+    return put_back(a_picture(the_way_back(*back, **stage), nodes=nodes), **given)
+
+
+def decided(picture: Picture) -> Decision:
+    return decide(picture, now=NOON)
+
+
+def plan_moves(decision: Decision) -> list[PlanState]:
+    return [move.to for move in decision.moves if isinstance(move, MovePlan)]
+
+
+def held_target(name: str = "b", **given: Any) -> TargetEvidence:
+    return a_held_target(name, **{"driver_version": NEW} | given)
+
+
+# The order
+
+
+@BOTH
+@pytest.mark.parametrize("node", [untouched(), moved(), moved(upgrade_state="upgrade-failed")])
+def test_first_every_node_is_held_moved_and_failed_ones_too(state: PlanState, node: NodePicture):
+    """Z5 (1)."""
+    decision = decided(still_written(free(node), untouched("z"), state=state))
+
+    assert decision.acts == (PlaceHolds({node.uid: node.name}),)
+
+
+@BOTH
+def test_then_the_version_is_put_back(state: PlanState):
+    """Z5 (2)."""
+    decision = decided(still_written(untouched(), moved(), state=state))
+
+    assert decision.acts == (WriteVersion(NEW, OLD),)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "not_yet",
+    [{"newest_hashes": {DAEMONSET: NEW_HASH}}, {"unsettled": ("nvidia-driver",)}],
+    ids=["template", "generation"],
+)
+def test_then_the_template_has_to_follow(state: PlanState, not_yet: dict):
+    """Z5 (3)."""
+    decision = decided(restored(untouched(upgrade_state="upgrade-done"), moved(), state=state, **not_yet))
+
+    assert not decision.acts
+    assert not decision.moves
+
+
+def test_a_daemonset_that_came_later_has_no_template_to_go_back_to():
+    later = {"newest_hashes": {DAEMONSET: OLD_HASH, "uid-of-a-later-one": "hash-of-its-own"}}
+
+    assert decided(restored(untouched(), **later)).acts
+
+
+@BOTH
+def test_then_nodes_that_never_changed_lose_the_operators_mark(state: PlanState):
+    """Z5 (4): taking the hold off first would send them through a drain for nothing (nvidia.md 2.8)."""
+    decision = decided(restored(untouched("a"), untouched("z", upgrade_state="upgrade-done"), moved(), state=state))
+
+    assert decision.acts == (ClearUpgradeState({"uid-of-a": "a"}),)
+
+
+@BOTH
+def test_and_wait_until_the_operator_calls_them_done(state: PlanState):
+    """Z5 (4)."""
+    decision = decided(restored(untouched(upgrade_state=""), moved(), state=state))
+
+    assert not decision.acts
+    assert not decision.moves
+
+
+@BOTH
+def test_and_only_then_they_are_let_go(state: PlanState):
+    """Z5 (4)."""
+    decision = decided(restored(untouched(upgrade_state="upgrade-done"), moved(), state=state))
+
+    assert decision.acts == (LiftHolds({"uid-of-a": "a"}),)
+
+
+def test_nodes_that_changed_become_targets_of_the_way_back():
+    nodes = (free(untouched(upgrade_state="upgrade-done")), moved("b"), moved("c", upgrade_state="upgrade-failed"))
+
+    assert decided(restored(*nodes)).acts == (OpenWayBack({"uid-of-b": "b", "uid-of-c": "c"}),)
+
+
+def test_failed_nodes_are_put_back_into_the_queue():
+    """Z5 (5): they leave upgrade-failed no other way, and each holds a slot."""
+    picture = restored(
+        moved("b", upgrade_state="upgrade-failed"), moved("c"), back=(held_target("b"), held_target("c"))
+    )
+
+    assert decided(picture).acts == (RequeueFailed({"uid-of-b": "b"}),)
+
+
+def test_a_failed_node_that_is_in_sync_again_finds_its_own_way():
+    node = untouched("b", upgrade_state="upgrade-failed")
+
+    assert not any(isinstance(act, RequeueFailed) for act in decided(restored(node, back=(held_target("b"),))).acts)
+
+
+def test_changed_nodes_go_back_in_waves():
+    """Z5 (6)."""
+    picture = restored(moved("b"), moved("c"), back=(held_target("b"), held_target("c")))
+
+    (act,) = decided(picture).acts
+
+    assert isinstance(act, ReleaseWave)
+    assert act.targets == ("b",)
+
+
+def test_the_next_wave_waits_for_the_last():
+    back = (held_target("b", state=TargetState.RELEASED), held_target("c"))
+
+    decision = decided(restored(free(moved("b")), moved("c"), back=back))
+
+    assert not decision.acts
+
+
+def test_a_broken_node_loses_nothing_by_going_first():
+    back = (held_target("b"), held_target("c"))
+    nodes = (moved("b"), moved("c", is_unschedulable=True))
+
+    (act,) = decided(restored(*nodes, back=back)).acts
+
+    assert act.targets == ("c",)
+
+
+def test_broken_nodes_go_one_wave_after_the_other_too():
+    """The budget is asked again before each is recorded: to try each second is to lose each second."""
+    back = (held_target("b", state=TargetState.RELEASED), held_target("c"))
+    nodes = (free(moved("b", is_unschedulable=True)), moved("c", is_unschedulable=True))
+
+    assert not decided(restored(*nodes, back=back)).acts
+
+
+def test_it_is_over_when_every_node_is_back():
+    node = free(untouched("b", upgrade_state="upgrade-done"))
+    back = a_target("b", driver_version=OLD)
+
+    over = restored(node, back=(back,), stage_state=StageState.SOAKING)
+
+    assert plan_moves(decided(over)) == [PlanState.ROLLED_BACK]
+
+
+def test_a_gate_that_fails_on_the_way_back_warns_and_stops_nobody():
+    """Z32: what is left goes on going back."""
+    back = (a_target("b", driver_version=OLD, is_ready=False), held_target("c"))
+    nodes = (free(untouched("b", upgrade_state="upgrade-done")), moved("c"))
+    picture = restored(*nodes, back=back, gates=(FailureBudget(),), max_unavailable=2)
+
+    decision = decided(picture)
+
+    assert decision.verdicts[9]["failure_budget"].answer == "fail"
+    assert not plan_moves(decision)
+    assert isinstance(decision.acts[0], ReleaseWave)
+
+
+def test_where_nothing_had_changed_it_is_over_at_once():
+    decision = decided(restored(free(untouched(upgrade_state="upgrade-done"))))
+
+    assert plan_moves(decision) == [PlanState.ROLLED_BACK]
+
+
+def test_the_way_back_opens_by_itself():
+    """Z32: the plan's approval covers its way back."""
+    for was, to in ((StageState.WAITING, StageState.OPENING), (StageState.OPENING, StageState.PROMOTING)):
+        decision = decided(restored(moved("b"), back=(held_target("b"),), stage_state=was))
+        assert decision.moves[0] == MoveStage(9, to, decision.moves[0].because)
+
+
+# What must not happen on the way
+
+
+@pytest.mark.parametrize("what", ["stale_because", "paused_because", "stopped_because"])
+def test_no_wave_goes_back_while_something_says_stop(what: str):
+    back = (held_target("b", state=TargetState.RELEASED), held_target("c"))
+    picture = restored(free(moved("b")), moved("c"), back=back, max_unavailable=2, **{what: "Stop."})
+
+    decision = decided(picture)
+
+    assert decision.waiting_for == "Stop."
+    assert not any(isinstance(act, ReleaseWave) for act in decision.acts)
+
+
+def test_a_pause_calls_back_what_has_not_begun_on_the_way_back_too():
+    """Z3."""
+    back = (held_target("b", state=TargetState.RELEASED),)
+
+    assert Recall(9, ("b",)) in decided(restored(free(moved("b")), back=back, paused_because="Stop.")).acts
+
+
+@BOTH
+def test_an_old_picture_lets_nobody_go(state: PlanState):
+    """Z25: what was never changed an hour ago may have changed since."""
+    decision = decided(restored(untouched(upgrade_state="upgrade-done"), moved(), state=state, stale_because="Old."))
+
+    assert not decision.acts
+    assert not decision.moves
+    assert decision.waiting_for == "Old."
+
+
+def test_a_node_that_waits_for_its_wave_is_held_again_when_somebody_frees_it():
+    """Z5 (6): only our waves let it go."""
+    freed = replace(moved("c"), has_label=False, label_is_ours=False)
+    picture = restored(moved("b"), freed, back=(held_target("b"), held_target("c")))
+
+    assert decided(picture).acts == (PlaceHolds({"uid-of-c": "c"}),)
+
+
+def test_a_node_of_a_wave_is_not_held_again():
+    for state in (TargetState.RELEASING, TargetState.RELEASED):
+        picture = restored(free(moved("b")), back=(held_target("b", state=state),))
+        assert not any(isinstance(act, PlaceHolds) for act in decided(picture).acts)
+
+
+def test_a_release_back_that_was_recorded_and_not_done_is_done():
+    node = replace(moved("b"), hold_wanted=False)
+
+    assert decided(restored(node, back=(held_target("b", state=TargetState.RELEASING),))).acts == (
+        FinishRelease(9, ("b",)),
+    )
+
+
+@BOTH
+@pytest.mark.parametrize("state_label", ["cordon-required", "drain-required", "upgrade-failed", "uncordon-required"])
+def test_it_is_not_over_while_an_unchanged_node_is_in_the_operators_hands(state: PlanState, state_label: str):
+    """It still has its old driver and our label; the operator sets it free, and then so do we."""
+    decision = decided(restored(untouched(upgrade_state=state_label), state=state))
+
+    assert not decision.acts
+    assert not decision.moves
+    assert "a" in decision.waiting_for
+
+
+def test_a_node_in_the_operators_hands_does_not_keep_the_others_waiting():
+    picture = restored(untouched("a", upgrade_state="wait-for-jobs-required"), moved("b"), back=(held_target("b"),))
+
+    assert isinstance(decided(picture).acts[0], ReleaseWave)
+
+
+def test_a_node_of_a_later_daemonset_is_let_go_as_well():
+    """Its template was not there when the plan was sealed: in sync, and on the old version, it is as before."""
+    node = a_node_picture("new", upgrade_state="upgrade-done", pod_hash="hash-of-its-own")
+    hashes = {DAEMONSET: OLD_HASH, "uid-of-a-later-one": "hash-of-its-own"}
+    picture = restored(node, newest_hashes=hashes, pod_daemonsets={node.uid: "uid-of-a-later-one"})
+
+    assert decided(picture).acts == (LiftHolds({"uid-of-new": "new"}),)
+
+
+@BOTH
+def test_a_foreign_version_is_not_overwritten(state: PlanState):
+    """Z9."""
+    decision = decided(still_written(untouched(), moved(), state=state, object_version="999.9.9"))
+
+    assert not any(isinstance(act, WriteVersion) for act in decision.acts)
+    assert plan_moves(decision) == ([PlanState.ABORTED] if state is ABORTING else [])
+
+
+@BOTH
+def test_a_label_of_somebody_else_stays(state: PlanState):
+    foreign = untouched(upgrade_state="upgrade-done", label_is_ours=False, hold_is_foreign=True)
+
+    decision = decided(restored(foreign, state=state))
+
+    assert not decision.acts
+    assert plan_moves(decision)
+
+
+# Giving up, from each phase
+
+
+def test_giving_up_before_the_version_was_written_frees_every_node():
+    picture = still_written(untouched("a"), free(untouched("b")), state=ABORTING)
+    picture = replace(picture, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+
+    assert decided(picture).acts == (LiftHolds({"uid-of-a": "a"}),)
+
+
+def test_giving_up_frees_a_node_whose_label_the_rows_do_not_show_yet():
+    """Z33: rows are late; what we wanted held may carry our label already, and must not keep it for ever."""
+    just_wanted = replace(free(untouched("a")), hold_wanted=True)
+    just_placed = replace(free(untouched("b")), label_was_placed=True)
+    picture = still_written(just_wanted, just_placed, state=ABORTING)
+    picture = replace(picture, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+
+    decision = decided(picture)
+
+    assert decision.acts == (LiftHolds({"uid-of-a": "a", "uid-of-b": "b"}),)
+    assert not decision.moves
+
+
+def test_a_plan_given_up_early_is_over_when_nobody_is_held():
+    picture = still_written(free(untouched()), state=ABORTING)
+    picture = replace(picture, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+
+    assert plan_moves(decided(picture)) == [PlanState.ABORTED]
+
+
+def test_a_plan_given_up_names_what_changed_and_keeps_it_held():
+    picture = restored(free(untouched(upgrade_state="upgrade-done")), moved("b"), state=ABORTING)
+
+    decision = decided(picture)
+
+    assert plan_moves(decision) == [PlanState.ABORTED]
+    assert "b changed and stay held" in decision.waiting_for
+    assert not decision.acts
+
+
+def test_giving_up_the_way_back_holds_again_what_was_let_go():
+    """Z3: abort re-holds what has not begun, on the way back as well."""
+    back = (held_target("b", state=TargetState.RELEASED),)
+
+    assert decided(restored(free(moved("b")), back=back, state=ABORTING)).acts == (PlaceHolds({"uid-of-b": "b"}),)
