@@ -53,6 +53,7 @@ class PoolRequest(PoolChange):
     cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
 
     class Meta(PoolChange.Meta):
+        validators: list = []  # a name that is taken is a conflict, and the domain's to say
         fields = ("cluster", *PoolChange.Meta.fields)
 
 

@@ -1,0 +1,56 @@
+from datetime import timedelta
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fleet.models import Observer
+from tests.callers import calling
+from tests.make import NOON, a_bookmark, a_cluster, a_draft, a_fleet, a_token, a_user
+
+
+def scraped(client) -> dict[tuple, float]:
+    reply = client.get("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
+    assert reply.status_code == 200
+    families = text_string_to_metric_families(reply.content.decode())
+    return {(s.name, *s.labels.values()): s.value for family in families for s in family.samples}
+
+
+def test_what_it_measures(bob):
+    plan = a_draft(a_fleet("east"))
+    Observer.objects.create(cluster=plan.cluster, lease_until=NOON - timedelta(seconds=5))
+
+    found = scraped(bob)
+
+    assert found["quarterdeck_plans", "draft"] == 1
+    assert found["quarterdeck_plans", "promoting"] == 0
+    assert found["quarterdeck_bookmark_age_seconds", "east", "nodes"] == 0
+    assert found["quarterdeck_observer_lease_seconds", "east"] == -5
+    assert found["quarterdeck_plan_overdue_seconds",] == 0
+
+
+def test_what_was_never_heard_has_no_age(bob):
+    cluster = a_cluster("west", seen_at=None)
+    a_bookmark(cluster, "nodes", state="forbidden", heard_at=None)
+
+    found = scraped(bob)
+
+    assert ("quarterdeck_bookmark_age_seconds", "west", "nodes") not in found
+    assert found["quarterdeck_bookmark_state", "west", "nodes", "forbidden"] == 1
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_assert_num_queries):
+    for _ in range(number):
+        a_cluster()
+
+    with django_assert_num_queries(7):
+        bob.get("/metrics")
+
+
+def test_who_may_scrape(now, db, nobody, eve):
+    scraper = calling(token=a_token(a_user(role="viewer"), deeds=["see"]))
+    of_one_cluster = calling(a_user(role="viewer", on=a_cluster()))
+
+    assert nobody.get("/metrics").status_code == 401
+    assert eve.get("/metrics").status_code == of_one_cluster.get("/metrics").status_code == 403
+    assert scraper.get("/metrics").status_code == 200

@@ -1,0 +1,118 @@
+from datetime import timedelta
+
+import pytest
+
+from tests.callers import calling
+from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pool, a_user
+
+
+def shown(client, cluster) -> dict:
+    return client.get(f"/api/v1/clusters/{cluster.pk}").json()
+
+
+def of(kind: str, cluster: dict) -> dict:
+    return next(row for row in cluster["freshness"] if row["kind"] == kind)
+
+
+def test_a_cluster_says_how_old_each_kind_is_and_why(bob):
+    cluster = a_cluster(seen_at=NOON - timedelta(minutes=5))
+    a_bookmark(cluster, "daemonsets.apps", state="forbidden", heard_at=None, message="list is not allowed.")
+
+    found = shown(bob, cluster)
+
+    assert of("nodes", found) == {
+        "kind": "nodes",
+        "state": "stale",
+        "heard_at": "2026-11-21T11:55:00Z",
+        "age_s": 300.0,
+        "sentence": "Nodes have not been seen since 2026-11-21 11:55:00 UTC.",
+    }
+    assert of("daemonsets.apps", found)["state"] == "forbidden"
+    assert of("daemonsets.apps", found)["age_s"] is None
+    assert "list is not allowed." in of("daemonsets.apps", found)["sentence"]
+
+
+def test_a_cluster_that_was_never_watched_has_unknown_counts_not_zero(bob):
+    found = shown(bob, a_cluster(seen_at=None))
+
+    assert found["counts"]["nodes"] is None
+    assert found["counts"]["gpus_missing"] is None
+    assert of("nodes", found)["state"] == "never"
+
+
+def test_an_empty_cluster_has_zero_nodes(bob):
+    counts = shown(bob, a_cluster())["counts"]
+
+    assert (counts["nodes"], counts["gpus_expected"], counts["driver_versions"]) == (0, 0, [])
+
+
+def test_a_cluster_whose_pods_cannot_be_read_does_not_say_how_many_gpus_are_taken(bob):
+    cluster = a_cluster(seen_at=None)
+    a_bookmark(cluster, "nodes")
+    a_bookmark(cluster, "pods", state="forbidden", heard_at=None)
+    a_node(cluster)
+
+    counts = shown(bob, cluster)["counts"]
+
+    assert (counts["gpus_allocatable"], counts["gpus_allocated"]) == (8, None)
+
+
+def test_what_is_counted(bob):
+    cluster = a_cluster()
+    a_node(cluster, gpu_allocated=8, is_held=True)
+    a_node(cluster, gpu_allocatable=7, is_ready=False, is_unschedulable=True)
+    a_node(cluster, gpu_allocatable=None, is_ready=None, driver_unknown_since=NOON)
+    a_node(cluster, gpus=0, is_gpu_node=False, gpu_expected=None, gpu_allocatable=None, driver_version="")
+
+    counts = shown(bob, cluster)["counts"]
+
+    assert counts == {
+        "nodes": 4,
+        "gpu_nodes": 3,
+        "ready": 1,
+        "not_ready": 1,
+        "readiness_unknown": 1,
+        "unschedulable": 1,
+        "held": 1,
+        "gpus_expected": 24,
+        "gpus_allocatable": 15,
+        "gpus_allocated": 8,
+        "gpus_missing": 9,
+        "driver_versions": [{"version": "570.172.08", "nodes": 2}, {"version": "", "nodes": 1}],
+    }
+
+
+def test_a_viewer_of_one_pool_counts_its_nodes_only(now, db):
+    cluster = a_cluster()
+    pool = a_pool(cluster)
+    a_node(cluster, pool=pool)
+    a_node(cluster)
+    seer = calling(a_user(role="viewer", on=pool))
+
+    assert shown(seer, cluster)["counts"]["nodes"] == 1
+
+
+def test_how_it_is_reached_is_for_its_admins(root, bob, now, db):
+    cluster, other = a_cluster(), a_cluster()
+    own = calling(a_user(role="admin", on=cluster))
+
+    assert shown(root, cluster)["kubeconfig"] == shown(own, cluster)["kubeconfig"] == "/etc/quarterdeck/kubeconfig"
+    assert shown(bob, cluster)["kubeconfig"] is shown(bob, cluster)["context"] is None
+    assert shown(root, other)["kubeconfig"]
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_a_list_costs_the_same_queries_whatever_its_length(bob, number, django_assert_num_queries):
+    for _ in range(number):
+        a_node(a_cluster())
+
+    with django_assert_num_queries(10):
+        rows = bob.get("/api/v1/clusters").json()["results"]
+
+    assert len(rows) == number
+
+
+def test_who_may_see_a_cluster(nobody, eve, bob):
+    place = f"/api/v1/clusters/{a_cluster().pk}"
+
+    assert [caller.get(place).status_code for caller in (nobody, eve, bob)] == [401, 404, 200]

@@ -1,0 +1,70 @@
+"""GPUs, pods and driver objects: lists with nothing but their filters."""
+
+import pytest
+
+from tests.make import a_bookmark, a_cluster, a_driver_object, a_fleet, a_node, a_pod
+
+
+def found(client, place: str) -> list[dict]:
+    reply = client.get(f"/api/v1/{place}")
+    assert reply.status_code == 200, reply.json()
+    return reply.json()["results"]
+
+
+def test_a_gpu_that_nothing_has_named_has_no_uuid(bob):
+    node = a_node(a_cluster(), gpus=1)
+
+    (gpu,) = found(bob, f"gpus?node={node.name}")
+
+    assert (gpu["uuid"], gpu["index"], gpu["node"]["name"]) == (None, 0, node.name)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("namespace=team-b", ["b"]),
+        ("is_tenant=true", ["a", "b"]),
+        ("is_tenant=false", ["driver"]),
+        ("operand=driver", ["driver"]),
+        ("is_ready=false", ["b"]),
+        ("phase=Pending", ["b"]),
+        ("name=RIV", ["driver"]),
+        ("ordering=-gpus,name", ["b", "a", "driver"]),
+    ],
+)
+def test_pods_are_found(bob, asked, names):
+    node = a_node(a_cluster())
+    a_pod(node, "a")
+    a_pod(node, "b", namespace="team-b", gpus=8, is_ready=False, phase="Pending")
+    a_pod(node, "driver", namespace="gpu-operator", gpus=0, operand="driver")
+
+    assert [pod["name"] for pod in found(bob, f"pods?{asked}")] == names
+
+
+def test_a_driver_object_says_how_many_nodes_it_moves(bob):
+    a_fleet(nodes=3)
+
+    rows = {row["kind"]: row for row in found(bob, "driver-objects")}
+
+    assert (rows["NVIDIADriver"]["nodes"], rows["NVIDIADriver"]["version"]) == (3, "570.172.08")
+    assert (rows["ClusterPolicy"]["nodes"], rows["ClusterPolicy"]["version"]) == (0, None)
+
+
+def test_a_driver_object_of_a_cluster_whose_nodes_were_never_seen_moves_an_unknown_number(bob):
+    cluster = a_cluster(seen_at=None)
+    a_bookmark(cluster, "nvidiadrivers.nvidia.com")
+    a_driver_object(cluster)
+
+    assert found(bob, "driver-objects")[0]["nodes"] is None
+
+
+@pytest.mark.parametrize(("path", "queries"), [("gpus", 5), ("pods", 5), ("driver-objects", 7)])
+@pytest.mark.parametrize("number", [1, 4])
+def test_a_list_costs_the_same_queries_whatever_its_length(bob, path, queries, number, django_assert_num_queries):
+    for _ in range(number):
+        node = a_node(a_cluster())
+        a_pod(node)
+        a_driver_object(node.cluster)
+
+    with django_assert_num_queries(queries):
+        assert len(found(bob, path)) >= number
