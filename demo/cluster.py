@@ -1,80 +1,57 @@
-"""The cluster as somebody with kubectl has it, and the log of what was asked of its API server."""
+"""The cluster as somebody with kubectl has it: any API server that the kubeconfig names."""
 
-from datetime import datetime
+import json
 from pathlib import Path
 from typing import Any, Self
 
-import httpx
-import yaml
+from kubernetes import client, config
 
-NODES = "/api/v1/nodes"
-DRIVERS = "/apis/nvidia.com/v1alpha1/nvidiadrivers"
 SKIP_LABEL = "nvidia.com/gpu-driver-upgrade.skip"
 LOADED_VERSION_LABEL = "nvidia.com/cuda.driver-version.full"
+DRIVERS = ("nvidia.com", "v1alpha1", "nvidiadrivers")
+TIMEOUT_S = 15
+Object = dict[str, Any]
 
 
 class Cluster:
-    """Asks the API server directly, with the credentials of a kubeconfig. Not through Quarterdeck: it checks on it."""
+    """Asks the API server directly, not through Quarterdeck: it checks on it."""
 
-    def __init__(self, kubeconfig: Path, context: str, simulator_url: str) -> None:
-        server, token = where(yaml.safe_load(kubeconfig.read_text()), context)
-        headers = {"Authorization": f"Bearer {token}", "User-Agent": "smoke"}
-        self._http = httpx.Client(base_url=server, headers=headers, timeout=15)
-        self._simulator = httpx.Client(base_url=simulator_url, timeout=15)
+    def __init__(self, kubeconfig: Path, context: str) -> None:
+        self._client = config.new_client_from_config(config_file=str(kubeconfig), context=context)
+        self._core = client.CoreV1Api(self._client)
+        self._custom = client.CustomObjectsApi(self._client)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.close()
-        self._simulator.close()
+        self._client.close()
 
-    def items(self, path: str, **asked: str) -> list[dict[str, Any]]:
-        """Return every object of a list."""
-        return list(self._http.get(path, params=asked).raise_for_status().json()["items"])
+    def nodes(self, selector: str = "") -> list[Object]:
+        """Return the nodes that the label selector picks."""
+        answer: Any = self._core.list_node(label_selector=selector, _preload_content=False, _request_timeout=TIMEOUT_S)
+        return list(json.loads(answer.data)["items"])
 
-    def get(self, path: str) -> dict[str, Any]:
-        """Return one object."""
-        return dict(self._http.get(path).raise_for_status().json())
+    def patch_node(self, name: str, patch: Object) -> None:
+        """Change a node by a merge patch."""
+        self._core.patch_node(
+            name,
+            patch,
+            _content_type="application/merge-patch+json",
+            _preload_content=False,
+            _request_timeout=TIMEOUT_S,
+        )
 
-    def merge(self, path: str, patch: dict[str, Any]) -> None:
-        """Change an object by a merge patch."""
-        headers = {"Content-Type": "application/merge-patch+json"}
-        self._http.patch(path, json=patch, headers=headers).raise_for_status()
+    def wanted_version(self, driver: str) -> str:
+        """Return the version that a NVIDIADriver asks for."""
+        found: Any = self._custom.get_cluster_custom_object(*DRIVERS, driver, _request_timeout=TIMEOUT_S)
+        return str(found["spec"]["version"])
 
-    def put_fault(self, **fault: str) -> None:
-        """Turn a fault of the simulator on."""
-        self._simulator.post("/simulator/faults", json=fault).raise_for_status()
+    def loaded_versions(self, sku: str) -> dict[str, str]:
+        """Return the loaded driver by node, of all nodes of a SKU."""
+        labels = {node["metadata"]["name"]: node["metadata"]["labels"] for node in self.nodes()}
+        return {name: found.get(LOADED_VERSION_LABEL, "none") for name, found in labels.items() if f"-{sku}-" in name}
 
-    def requests(self, since: int = 0) -> list[dict[str, Any]]:
-        """Return what has been asked of the API server, in order."""
-        return list(self._simulator.get("/simulator/requests", params={"since": since}).raise_for_status().json())
-
-    def releases(self, since: int = 0) -> list[dict[str, Any]]:
-        """Return the requests that took the skip label from a node: each let one node change."""
-        return [asked for asked in self.requests(since) if is_release(asked)]
-
-
-def where(config: dict[str, Any], context: str) -> tuple[str, str]:
-    """Return server and token of a context."""
-    named = {entry["name"]: entry["context"] for entry in config["contexts"]}[context]
-    cluster = {entry["name"]: entry["cluster"] for entry in config["clusters"]}[named["cluster"]]
-    user = {entry["name"]: entry["user"] for entry in config["users"]}[named["user"]]
-    return cluster["server"], user["token"]
-
-
-def is_release(asked: dict[str, Any]) -> bool:
-    """Say whether the request took the label away, by whichever kind of patch."""
-    if asked["verb"] != "patch" or f"{NODES}/" not in asked["path"] or asked["code"] >= 300:
-        return False
-    body = asked["body"]
-    if isinstance(body, list):
-        label = SKIP_LABEL.replace("/", "~1")
-        return any(step["op"] == "remove" and step["path"].endswith(label) for step in body)
-    labels = (body.get("metadata") or {}).get("labels") or {}
-    return SKIP_LABEL in labels and labels[SKIP_LABEL] is None
-
-
-def at(asked: dict[str, Any]) -> datetime:
-    """Return when the API server answered the request."""
-    return datetime.fromisoformat(asked["at"])
+    def held_nodes(self) -> list[str]:
+        """Return the nodes with the label that keeps the operator away."""
+        return sorted(node["metadata"]["name"] for node in self.nodes(f"{SKIP_LABEL}=true"))

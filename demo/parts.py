@@ -19,18 +19,19 @@ class Fleet:
     seed: int = 1
     speed: float = 20.0
     faults: tuple[str, ...] = ()
+    authorization: str = "allow"  # or rbac: who may do what is for the roles in the cluster to say
     kubeconfig: Path | None = None
     context: str = "simulator"
 
 
 def simulator(fleet: Fleet, folder: Path) -> list[str]:
     """It serves the Kubernetes API and plays all that lives in the cluster."""
-    faults = [word for fault in fleet.faults for word in ("--faults", fault)]
     return [
         *(sys.executable, "-m", "simulator", "--port", "0"),
         *("--nodes", str(fleet.nodes), "--seed", str(fleet.seed), "--speed", str(fleet.speed)),
         *("--kubeconfig-out", str(folder / "kubeconfig"), "--request-log", str(folder / "requests.jsonl")),
-        *faults,
+        *("--authorization", fleet.authorization),
+        *faults(fleet),
     ]
 
 
@@ -39,7 +40,13 @@ def actors(fleet: Fleet) -> list[str]:
     return [
         *(sys.executable, "-m", "simulator.actors", "--kubeconfig", str(fleet.kubeconfig), "--context", fleet.context),
         *("--seed", "small", "--nodes", str(fleet.nodes), "--speed", str(fleet.speed)),
+        *faults(fleet),
     ]
+
+
+def faults(fleet: Fleet) -> list[str]:
+    """What is wrong with the fleet from the beginning."""
+    return [word for fault in fleet.faults for word in ("--faults", fault)]
 
 
 def web(port: int) -> list[str]:

@@ -19,16 +19,18 @@ from typing import Any
 import httpx
 from websockets.sync.client import ClientConnection
 
-from demo.cluster import DRIVERS, LOADED_VERSION_LABEL, NODES, SKIP_LABEL, Cluster, at
+from demo.cluster import Cluster
 from demo.parts import Fleet
 from demo.promotion import GATES, Promotion
+from demo.request_log import RequestLog, at, node_of
 from demo.settings import ROOT
 from demo.stack import CLUSTER, PASSWORD, Stack, StackError
 from demo.visitor import RefusedError, TooSlowError, Visitor, wait_until
 
 SPEED = 60.0  # cluster seconds per second: a node's upgrade takes two or three of ours
 GOOD, BAD = "580.126.20", "580.142.10"
-KERNEL = "6.8.0-64-generic"  # what the bad driver's modules do not get along with
+KERNEL = "6.8.0-64-generic"
+FAULT = f"bad_driver:version={BAD},kernel={KERNEL},how=workloads"  # tenants' pods crash; all of NVIDIA's are fine
 CANARIES = 2
 QUIET_S = 3.0  # after a halt: long enough for a release that should not come
 
@@ -62,7 +64,7 @@ def smoke(*, nodes: int) -> int:
     parent.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="smoke-", dir=parent))
     try:
-        with Stack(folder, Fleet(nodes=nodes, speed=SPEED), say=tell) as stack:
+        with Stack(folder, Fleet(nodes=nodes, speed=SPEED, faults=(FAULT,)), say=tell) as stack:
             figures = drive(stack)
     except (StackError, RefusedError, TooSlowError, WrongError, httpx.HTTPError) as error:
         tell(f"FAILED after {time.monotonic() - began:.0f} s: {error}")
@@ -90,14 +92,14 @@ def drive(stack: Stack) -> list[Figure]:
     with (
         Visitor(stack.url, "operator").sign_in(PASSWORD) as operator,
         Visitor(stack.url, "approver").sign_in(PASSWORD) as approver,
-        Cluster(stack.kubeconfig, stack.fleet.context, stack.simulator_url) as cluster,
+        Cluster(stack.kubeconfig, stack.fleet.context) as cluster,
     ):
         objects = wait_until(lambda: settled(operator), what="a settled picture of the fleet", timeout_s=30.0)
         measured(time_to_live(operator, cluster))
         good = Promotion(operator, approver, driver_object=objects["a100"], to_version=GOOD)
-        measured(*promote(good, cluster))
+        measured(*promote(good, cluster, RequestLog(stack.simulator_url)))
         bad = Promotion(operator, approver, driver_object=objects["h100"], to_version=BAD)
-        measured(break_and_put_back(bad, cluster))
+        measured(break_and_put_back(bad, cluster, RequestLog(stack.simulator_url)))
     return figures
 
 
@@ -120,11 +122,11 @@ def time_to_live(visitor: Visitor, cluster: Cluster, samples: int = 5) -> Figure
         for number in range(samples):
             forget_what_waits(socket)
             asked = time.monotonic()
-            cluster.merge(f"{NODES}/{name}", {"spec": {"unschedulable": number % 2 == 0 or None}})
+            cluster.patch_node(name, {"spec": {"unschedulable": number % 2 == 0 or None}})
             hear_of(socket.recv, node)
             took.append((time.monotonic() - asked) * 1000)
             time.sleep(1)  # each change alone, as a person makes it
-    cluster.merge(f"{NODES}/{name}", {"spec": {"unschedulable": None}})
+    cluster.patch_node(name, {"spec": {"unschedulable": None}})
     return Figure("time_to_live_ms", round(statistics.median(took), 1), "ms", target=1000)
 
 
@@ -145,23 +147,22 @@ def hear_of(receive: Callable[..., Any], node: int) -> None:
     raise WrongError("A node was changed, and no message in the socket named it in 10 s.")
 
 
-def promote(plan: Promotion, cluster: Cluster) -> list[Figure]:
+def promote(plan: Promotion, cluster: Cluster, log: RequestLog) -> list[Figure]:
     """Take one SKU to the newer driver, with a person's halt and resumption on the way."""
-    began = newest(cluster)
     plan.draft(canaries=CANARIES, at_once=2)
     plan.start()
     tell(f"plan {plan.id} to {plan.to_version} has started")
     plan.drive_until(lambda shown: others_have_begun(shown), what="a release in the second stage")
-    halted = halt(plan, cluster, since=began)
+    halted = halt(plan, log)
     plan.tell("resumptions", "The halt was only to measure it.")
     plan.drive_until(lambda shown: running_well(shown) and shown["state"] == "promoted", what="the promotion's end")
     silent = GATES.keys() - plan.gates_that_held()
     if silent:
         raise WrongError(f"These gates never answered HOLD: {', '.join(sorted(silent))}.")
-    promoted = [node["metadata"]["name"] for node in nodes_with(cluster, GOOD)]
-    targets = [target["node"] for stage in plan.stages() for target in stage["targets"]]
-    expect(sorted(promoted) == sorted(targets), f"{GOOD} runs on {promoted}; the plan was for {targets}")
-    expect(not held(cluster, targets), f"still held after the promotion: {held(cluster, targets)}")
+    promoted = sorted(name for name, version in cluster.loaded_versions("a100").items() if version == GOOD)
+    targets = sorted(target["node"] for stage in plan.stages() for target in stage["targets"])
+    expect(promoted == targets, f"{GOOD} runs on {promoted}; the plan was for {targets}")
+    expect(not cluster.held_nodes(), f"still held after the promotion: {cluster.held_nodes()}")
     return [Figure("promoted_nodes", len(promoted), "nodes"), halted]
 
 
@@ -181,22 +182,20 @@ def running_well(shown: dict[str, Any]) -> bool:
     return True
 
 
-def halt(plan: Promotion, cluster: Cluster, *, since: int) -> Figure:
+def halt(plan: Promotion, log: RequestLog) -> Figure:
     """Stop it in the middle of a stage. From the halt's 204 on the API server may see no release."""
     plan.tell("halts", "To see how fast it stops.")
     answered = datetime.now(UTC)
     time.sleep(QUIET_S)
-    releases = cluster.releases(since)
+    releases = log.releases()
     expect(bool(releases), "the API server saw no release before the halt")
     after_ms = max((at(release) - answered).total_seconds() * 1000 for release in releases)
     return Figure("halt_ms", round(max(after_ms, 0.0), 1), "ms", target=1000)
 
 
-def break_and_put_back(plan: Promotion, cluster: Cluster) -> Figure:
+def break_and_put_back(plan: Promotion, cluster: Cluster, log: RequestLog) -> Figure:
     """Try a driver under which tenants' pods crash on one kernel: it must halt in the canary and be put back."""
-    cluster.put_fault(key="bad_driver", version=BAD, kernel=KERNEL, how="workloads")
-    before = versions_of(cluster, "h100")
-    began = newest(cluster)
+    before = cluster.loaded_versions("h100")
     plan.draft(canaries=CANARIES, at_once=2)
     plan.start()
     tell(f"plan {plan.id} to {plan.to_version}, which fails on {KERNEL}, has started")
@@ -206,36 +205,14 @@ def break_and_put_back(plan: Promotion, cluster: Cluster) -> Figure:
     canary, others = plan.stages()
     expect(canary["state"] == "halted", f"it did not halt in the canary, which is {canary['state']}")
     expect({target["state"] for target in others["targets"]} == {"held"}, "a node after the canary was let go")
-    disrupted = {release["path"].rpartition("/")[2] for release in cluster.releases(began)}
+    disrupted = {node_of(release) for release in log.releases()}
     plan.tell("rollbacks", "Its workloads crash.")
     plan.drive_until(lambda shown: shown["state"] == "rolled-back", what="the way back's end")
-    expect(versions_of(cluster, "h100") == before, f"after the rollback: {versions_of(cluster, 'h100')}")
-    wanted = cluster.get(f"{DRIVERS}/h100")["spec"]["version"]
+    after, wanted = cluster.loaded_versions("h100"), cluster.wanted_version("h100")
+    expect(after == before, f"after the rollback the nodes run {after}")
     expect({wanted} == set(before.values()), f"the NVIDIADriver asks for {wanted} after the rollback")
-    expect(not held(cluster, before), f"still held after the rollback: {held(cluster, before)}")
+    expect(not cluster.held_nodes(), f"still held after the rollback: {cluster.held_nodes()}")
     return Figure("nodes_disrupted_by_bad_driver", len(disrupted), "nodes", target=CANARIES)
-
-
-def newest(cluster: Cluster) -> int:
-    """Return the number of the newest request, to look only at later ones."""
-    return max((asked["n"] for asked in cluster.requests()), default=0)
-
-
-def nodes_with(cluster: Cluster, version: str) -> list[dict[str, Any]]:
-    """Return the nodes that have this driver loaded."""
-    return cluster.items(NODES, labelSelector=f"{LOADED_VERSION_LABEL}={version}")
-
-
-def versions_of(cluster: Cluster, sku: str) -> dict[str, str]:
-    """Return the loaded driver by node, of all nodes of a SKU."""
-    labels = {node["metadata"]["name"]: node["metadata"]["labels"] for node in cluster.items(NODES)}
-    return {name: found.get(LOADED_VERSION_LABEL, "none") for name, found in labels.items() if f"-{sku}-" in name}
-
-
-def held(cluster: Cluster, names: Any) -> list[str]:
-    """Return which of these nodes carry the label that keeps the operator away."""
-    found = cluster.items(NODES, labelSelector=f"{SKIP_LABEL}=true")
-    return sorted({node["metadata"]["name"] for node in found} & set(names))
 
 
 def expect(is_so: bool, otherwise: str) -> None:  # noqa: FBT001

@@ -100,6 +100,10 @@ class Stack:
             tied.ask_to_stop(group)
             tied.wait_for_end(group, timeout_s=2.0)
 
+    def way_in(self) -> tuple[Path, str]:
+        """Return the kubeconfig and context that Quarterdeck is given; the flows put a recorder in between."""
+        return self.kubeconfig, self.fleet.context
+
     def manage(self, *commands: Sequence[str]) -> str:
         """Run management commands one after another in one process, and return what they printed."""
         ended = subprocess.run(
@@ -179,7 +183,8 @@ class Stack:
     def _connect(self) -> None:
         self._say("cluster and pools")
         rights.grant(self.kubeconfig, self.fleet.context)
-        where = ["--kubeconfig", str(self.kubeconfig), "--context", self.fleet.context]
+        kubeconfig, context = self.way_in()
+        where = ["--kubeconfig", str(kubeconfig), "--context", context]
         self.manage(["add_cluster", CLUSTER, *where, "--mode", "operate"], ["suggest_pools", CLUSTER, "--create"])
 
     def _start_product(self) -> None:
