@@ -7,10 +7,11 @@ from fleet.observe import allocation, gpus, pools, story
 from fleet.observe.upsert import Written
 
 
-def follow(cluster_id: int, written: Written, *, now: datetime) -> None:
+def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> None:
+    """`is_listing`: part of a list, after which everything is counted once; a list that breaks off begins again."""
     if written.kind.model is Node:
         _follow_nodes(cluster_id, written, now=now)
-    elif written.kind.model is Pod:
+    elif written.kind.model is Pod and not is_listing:
         allocation.count(cluster_id, allocation.touched_by(written))
 
 

@@ -70,6 +70,7 @@ class Flusher:
                     batch, room = Batch(), CHUNK
                 piece, items = items[:room], items[room:]
                 batch.rows.append((KINDS[name], dict(piece)))
+                batch.listing |= {name} if gathering.standings[name].is_listing else set()
                 room -= len(piece)
             self._add_standing(batch, gathering.standings[name], is_touched=is_touched, is_last=is_last)
         yield batch

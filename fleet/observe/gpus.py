@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Count
-
 from fleet.models import Gpu
 from fleet.observe.diff import Row
 from fleet.observe.quantity import whole
 from fleet.observe.rows.labels import GPU_COUNT
+from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
 
 
@@ -18,21 +17,12 @@ def follow(written: Written) -> None:
 
 def fit(nodes: Iterable[Row]) -> None:
     """Make rows for GPUs that have none, and give all of a node what its labels say of them."""
-    wanted = {row["id"]: row for row in nodes if _number(row)}
-    if not wanted:
-        return
-    there = dict(Gpu.objects.filter(node__in=wanted).values_list("node").annotate(Count("id")))
-    Gpu.objects.bulk_create(
-        (
-            Gpu(node_id=node_id, index=index, product=row["gpu_product"], memory_mib=row["gpu_memory_mib"])
-            for node_id, row in wanted.items()
-            for index in range(there.get(node_id, 0), _number(row))
-        ),
-        ignore_conflicts=True,
+    boards = (
+        {"node": row["id"], "index": index, "product": row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
+        for row in nodes
+        for index in range(_number(row))
     )
-    for node_id in there:
-        row = wanted[node_id]
-        Gpu.objects.filter(node=node_id).update(product=row["gpu_product"], memory_mib=row["gpu_memory_mib"])
+    upsert(Gpu, boards, unique=("node", "index"), only_new={"uuid": ""})
 
 
 def _board(row: Row) -> tuple[object, ...]:

@@ -1,18 +1,19 @@
 """The rows of one kind: compared with what is there, and written by uid where they differ."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any
 
 from django.db import models
 
 from fleet.models import Node, Pod
 from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import Kind
+from fleet.observe.statement import upsert
 
 NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "gpu_allocated", "node"})
+BORN_WITH: dict[type[models.Model], Row] = {Node: {"gpu_allocated": 0}}
 
 
 @dataclass
@@ -52,7 +53,7 @@ def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now:
         if old is None:
             written.new.append({**seen, "created_at": row.get("created_at") or now} if "created_at" in row else seen)
         elif any(old[column] != value for column, value in seen.items()):
-            written.changed.append((old, {**seen, "id": old["id"]}))
+            written.changed.append((old, {**old, **seen}))
     return written
 
 
@@ -64,48 +65,36 @@ def _as_seen(kind: Kind, old: Row | None, row: Row, *, now: datetime) -> Row:
 
 
 def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now: datetime) -> None:
-    """Write what `compare` found, and give the new rows their ids."""
+    """Write what `compare` found; new nodes get their ids."""
     model = written.kind.model
     if written.gone:
         model.objects.filter(pk__in=[row["id"] for row in written.gone]).delete()
-    if not written.alive:
-        return
-    objects = list(_objects(cluster_id, written, versions, now=now))
-    model.objects.bulk_create(
-        objects,
-        update_conflicts=True,
-        unique_fields=["cluster", "uid"],
-        update_fields=[*columns_of(model), "changed_at", *_extras(model)],
-    )
-    ids = {saved.uid: saved.pk for saved in objects}
-    for row in written.new:
-        row["id"] = ids[row["uid"]]
+    upsert(model, _values(cluster_id, written, versions, now=now), only_new=BORN_WITH.get(model, {}))
+    if model is Node and written.new:
+        uids = [row["uid"] for row in written.new]
+        ids = dict(Node.objects.filter(cluster_id=cluster_id, uid__in=uids).values_list("uid", "id"))
+        for row in written.new:
+            row["id"] = ids[row["uid"]]
 
 
-def _objects(
+def _values(
     cluster_id: int,
     written: Written,
     versions: Mapping[str, str],
     *,
     now: datetime,
-) -> Iterable[Any]:
+) -> Iterator[Row]:
     model = written.kind.model
+    columns = columns_of(model)
     node_ids = _node_ids(cluster_id, written.alive) if model is Pod else {}
-    was = {row["id"]: row for row, _ in written.changed}
     for row in written.alive:
-        given: dict[str, Any] = {column: was.get(row.get("id"), {}).get(column) for column in columns_of(model)}
-        given |= {column: value for column, value in row.items() if column != "id"}
+        given = {"cluster": cluster_id, "uid": row["uid"], "changed_at": now}
+        given |= {column: row[column] for column in columns}
         if model is Node:
             given["resource_version"] = versions[row["uid"]]
         if model is Pod:
-            given["node_id"] = node_ids.get(row["node_name"])
-        yield model(cluster_id=cluster_id, changed_at=now, **given)
-
-
-def _extras(model: type[models.Model]) -> list[str]:
-    if model is Node:
-        return ["resource_version"]
-    return ["node"] if model is Pod else []
+            given["node"] = node_ids.get(row["node_name"])
+        yield given
 
 
 def _node_ids(cluster_id: int, pods: Iterable[Row]) -> dict[str, int]:

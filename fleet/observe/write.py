@@ -30,6 +30,7 @@ class Batch:
 
     rows: list[tuple[Kind, dict[str, Pending]]] = field(default_factory=list)
     standings: list[Standing] = field(default_factory=list)
+    listing: set[str] = field(default_factory=set)  # kinds of which this is a part of a whole list
 
     @property
     def is_worth_a_number(self) -> bool:
@@ -44,7 +45,7 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime) -> list[Wr
     """
     with transaction.atomic():
         Observer.keep(cluster_id, turn=turn, now=now, flushed=batch.is_worth_a_number)
-        written = [_write_kind(cluster_id, kind, rows, now=now) for kind, rows in batch.rows]
+        written = [_write_kind(cluster_id, kind, rows, batch, now=now) for kind, rows in batch.rows]
         for standing in batch.standings:
             Bookmark.objects.filter(cluster_id=cluster_id, kind=standing.kind).update(**standing.columns())
     for standing in batch.standings:
@@ -52,9 +53,9 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime) -> list[Wr
     return [one for one in written if one]
 
 
-def _write_kind(cluster_id: int, kind: Kind, rows: dict[str, Pending], *, now: datetime) -> Written:
+def _write_kind(cluster_id: int, kind: Kind, rows: dict[str, Pending], batch: Batch, *, now: datetime) -> Written:
     written = compare(cluster_id, kind, {uid: pending.row for uid, pending in rows.items()}, now=now)
     if written:
         save(cluster_id, written, {uid: pending.resource_version for uid, pending in rows.items()}, now=now)
-        consequences.follow(cluster_id, written, now=now)
+        consequences.follow(cluster_id, written, is_listing=kind.name in batch.listing, now=now)
     return written

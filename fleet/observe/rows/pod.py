@@ -39,7 +39,6 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "node_name": seen.spec.node_name or "",
         "created_at": seen.metadata.creation_timestamp,
         "started_at": seen.status.start_time,
-        "started_at": seen.status.start_time,
         "deleted_at": seen.metadata.deletion_timestamp,
         "phase": seen.status.phase[:16],
         "is_ready": ready is not None and ready.status == "True",
