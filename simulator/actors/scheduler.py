@@ -21,6 +21,7 @@ class Scheduler:
         self._pending: dict[Key, Obj] = {}
         self._used: dict[str, Amounts] = defaultdict(Counter)
         self._told: dict[str, str] = {}
+        self._ranks: Counter[int] = Counter()  # how many pods of each importance are bound
         self._nominated: dict[str, tuple[str, Obj]] = {}  # uid of a pod for whom others were pushed aside
         world[POD].on_change(self._pod_changed)
         world[NODE].on_change(self._node_changed)
@@ -28,6 +29,7 @@ class Scheduler:
     def schedule(self) -> None:
         """One pass over the queue, the most important and then the oldest first."""
         refused: dict[str, str] = {}
+        hopeless: set[str] = set()
         for pod in sorted(by_age(self._pending.values()), key=lambda each: -preemption.importance(each)):
             shape = _shape(pod)
             why = refused.get(shape) or self._place(pod)
@@ -35,8 +37,8 @@ class Scheduler:
                 continue
             if not fits.pinned_node(pod):
                 refused[shape] = why
-            if self._preempt(pod):
-                refused.pop(shape, None)  # the next of its kind may find victims too
+            if shape not in hopeless and not self._preempt(pod):
+                hopeless.add(shape)
             self._tell(pod, why)
 
     def _place(self, pod: Obj) -> str:
@@ -95,7 +97,9 @@ class Scheduler:
 
     def _preempt(self, pod: Obj) -> bool:
         """Push lesser pods aside, once; the room is kept until the pod is bound there."""
-        if pod["metadata"]["uid"] in self._nominated or not preemption.may_preempt(pod):
+        if pod["metadata"]["uid"] in self._nominated:
+            return True
+        if not preemption.may_preempt(pod) or not self._has_lesser(pod):
             return False
         best = self._cheapest(pod)
         if best is None:
@@ -108,6 +112,10 @@ class Scheduler:
             self._world.events.normal(victim, "Pod", "Preempted", words, source=SOURCE)
             self._world.delete(POD, victim)
         return True
+
+    def _has_lesser(self, pod: Obj) -> bool:
+        """Is anybody bound who could be pushed aside? Most that wait are of the least important kind."""
+        return any(count and rank < preemption.importance(pod) for rank, count in self._ranks.items())
 
     def _cheapest(self, pod: Obj) -> tuple[str, list[Obj]] | None:
         wanted = requests(pod)
@@ -158,18 +166,18 @@ class Scheduler:
         elif was:
             self._pending.pop(key(was), None)
             self._nominated.pop(was["metadata"]["uid"], None)
-        for node_name in {node_of(each) for each in (was, pod) if each} - {""}:
-            self._recount(node_name, was, pod)
+        if _holds(was) != _holds(pod):
+            self._book(was, -1)
+            self._book(pod, 1)
+            self._wake()
 
-    def _recount(self, node_name: str, was: Obj | None, pod: Obj | None) -> None:
-        if was and pod and node_of(was) == node_of(pod) and is_finished(was) == is_finished(pod):
+    def _book(self, pod: Obj | None, sign: int) -> None:
+        if pod is None or not _holds(pod):
             return
-        total: Amounts = Counter()
-        for each in self._world[POD].by("node", node_name):
-            if not is_finished(each):
-                total.update(requests(each))
-        self._used[node_name] = total
-        self._wake()
+        self._ranks[preemption.importance(pod)] += sign
+        used = self._used[node_of(pod)]
+        for resource, amount in requests(pod).items():
+            used[resource] += sign * amount
 
     def _node_changed(self, was: Obj | None, node: Obj | None) -> None:
         if was is None or node is None or _offer(was) != _offer(node):
@@ -185,6 +193,11 @@ class Scheduler:
     def _wake(self) -> None:
         if self._pending:
             self._world.loop.soon(self.schedule)
+
+
+def _holds(pod: Obj | None) -> str:
+    """The node on which a pod takes room; empty while it takes none."""
+    return node_of(pod) if pod and not is_finished(pod) else ""
 
 
 def _offer(node: Obj) -> tuple[object, ...]:
