@@ -11,7 +11,7 @@ HOSTILE = """<script>alert(1)</script>"'&<img src=x onerror=alert(2)>"""
 
 
 class Page(HTMLParser):
-    """Fails on an element that is closed by another, on one that stays open, on a doubled id, on what the CSP forbids."""
+    """Fails on an element closed by another, on one that stays open, on a doubled id, and on what the CSP forbids."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

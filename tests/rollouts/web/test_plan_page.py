@@ -1,0 +1,123 @@
+import pytest
+
+from rollouts.models import Answer, Target
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def viewer():
+    return visiting(make.a_user(role="viewer"))
+
+
+def an_answer(stage, gate="driver_version", answer="hold", because="0 of 1 nodes run 580.126.20.", **given):
+    row = {"measured": {"changed": 0, "of": 1}, "since": NOON, "at": NOON}
+    return Answer.objects.create(stage=stage, gate=gate, answer=answer, because=because, **row | given)
+
+
+def test_shows_every_stage_with_its_targets(viewer):
+    plan = make.a_plan()
+
+    seen = page(viewer, f"/plans/{plan.pk}")
+
+    assert "1. Canary waiting" in seen.text
+    assert "2. H200 waiting" in seen.text
+    assert "gpu-0 held" in seen.text
+
+
+def test_shows_a_gates_answer_sentence_and_numbers(viewer):
+    stage = make.a_stage_to_approve()
+    an_answer(stage)
+
+    seen = page(viewer, f"/plans/{stage.plan_id}")
+
+    assert "Driver version hold" in seen.text
+    assert "0 of 1 nodes run 580.126.20." in seen.text
+    assert "changed 0 of 1" in seen.text
+
+
+def test_a_soak_that_runs_says_how_long_it_has_to_go(viewer):
+    stage = make.a_stage_to_approve()
+    an_answer(stage, "soak", because="20 min to go.", measured={"soaked_s": 600.0, "needed_s": 1800.0})
+
+    assert "20 min to go" in page(viewer, f"/plans/{stage.plan_id}").text
+
+
+def test_always_says_why_it_is_not_moving(viewer):
+    plan = make.a_plan()
+    draft = make.a_draft()
+
+    assert "What it waits for A worker has not looked at it yet." in page(viewer, f"/plans/{plan.pk}").text
+    assert "nothing in the cluster has been touched" in page(viewer, f"/plans/{draft.pk}").text
+
+
+def test_a_pause_names_who_and_why(viewer):
+    from rollouts.steering.commands import pause
+
+    plan = make.a_plan()
+    pause(plan, actor=make.a_user("amy", role="approver"), because="Lunch.", now=NOON)
+
+    assert "amy paused it: Lunch." in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_an_armed_plan_says_so_and_how_to_go_on_without_us(viewer):
+    plan = make.a_plan()
+    type(plan).objects.filter(pk=plan.pk).update(write_intended_at=NOON, armed_since=NOON)
+
+    seen = page(viewer, f"/plans/{plan.pk}")
+
+    assert "the cluster asks for 580.126.20" in seen.text
+    assert "kubectl patch nvidiadriver h200" in seen.text
+
+
+def test_a_button_one_may_not_press_stays_and_says_why(viewer):
+    plan = make.a_plan()
+
+    response = viewer.get(f"/plans/{plan.pk}").content.decode()
+
+    assert 'aria-disabled="true"' in response
+    assert "you may not stop" in response or "need the role" in response
+
+
+def test_a_draft_shows_what_it_would_do_and_what_stands_against_it(viewer):
+    cluster = make.a_fleet(mode="observe-only")
+    plan = make.a_draft(cluster)
+
+    seen = page(viewer, f"/plans/{plan.pk}")
+
+    assert "its mode is observe-only" in seen.text
+    assert "1 node in 1 wave of at most 1" in seen.text
+    assert "What it disrupts" in seen.text
+
+
+def test_a_draft_whose_object_is_gone_still_shows(viewer):
+    plan = make.a_draft()
+    plan.cluster.driver_objects.all().delete()
+
+    assert "no longer shows NVIDIADriver h200" in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_a_stranger_gets_404():
+    plan = make.a_plan()
+    client = visiting(make.a_user())
+
+    for path in (f"/plans/{plan.pk}", f"/parts/plans/{plan.pk}", f"/parts/plans/{plan.pk}/history"):
+        assert client.get(path).status_code == 404
+
+
+def test_hostile_words_are_shown_and_not_run(viewer):
+    stage = make.a_stage_to_approve(make.a_plan(title=HOSTILE))
+    an_answer(stage, because=HOSTILE, measured={HOSTILE: HOSTILE})
+    Target.objects.filter(stage=stage).update(node_name=HOSTILE, because=HOSTILE)
+
+    assert HOSTILE in page(viewer, f"/plans/{stage.plan_id}").text
+
+
+def test_the_number_of_queries_does_not_grow_with_the_targets(viewer, queries_of):
+    few, many = make.a_plan(make.a_fleet(nodes=10)), make.a_plan(make.a_fleet(nodes=100))
+
+    assert queries_of(viewer, f"/plans/{many.pk}") == queries_of(viewer, f"/plans/{few.pk}")
+    assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 25

@@ -1,0 +1,70 @@
+import pytest
+
+from tests import make
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+def test_lists_what_is_under_way_what_is_drafted_and_why():
+    make.a_plan(title="Going")
+    make.a_draft(title="Written")
+
+    seen = page(visiting(make.a_user(role="viewer")), "/plans")
+
+    assert "Going holding" in seen.text
+    assert "Written draft" in seen.text
+
+
+def test_a_stranger_sees_no_plan():
+    make.a_plan(title="Going")
+
+    assert "Going" not in page(visiting(make.a_user()), "/plans").text
+
+
+def test_who_may_approve_finds_what_waits_for_them():
+    stage = make.a_stage_to_approve()
+    amy = visiting(make.a_user("amy", role="approver"))
+
+    seen = page(amy, "/plans")
+
+    assert "Waits for you" in seen.text
+    assert f"/stages/{stage.pk}/approval" in seen.links
+
+
+def test_the_author_is_not_asked_to_approve_their_own():
+    ada = make.a_user("ada", role="admin")
+    make.a_stage_to_approve(make.a_plan(author=ada))
+
+    assert "Waits for you" not in page(visiting(ada), "/plans").text
+
+
+def test_the_home_page_shows_what_is_under_way():
+    make.a_plan(title="Going")
+
+    assert "Going" in page(visiting(make.a_user(role="viewer")), "/parts/plans/strip").text
+
+
+def test_a_viewer_sees_why_they_may_not_draft():
+    response = visiting(make.a_user(role="viewer")).get("/plans").content.decode()
+
+    assert "Your roles do not allow drafting" in response
+
+
+def test_hostile_titles_are_shown_and_not_run():
+    make.a_plan(title=HOSTILE)
+
+    assert HOSTILE in page(visiting(make.a_user(role="viewer")), "/plans").text
+
+
+def test_the_number_of_queries_does_not_grow_with_the_plans(queries_of):
+    viewer = visiting(make.a_user(role="viewer"))
+    make.a_plan()
+    make.a_draft()
+    with_few = queries_of(viewer, "/plans")
+
+    for _ in range(6):
+        make.a_plan()
+        make.a_draft()
+
+    assert queries_of(viewer, "/plans") == with_few

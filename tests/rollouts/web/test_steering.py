@@ -1,0 +1,123 @@
+import pytest
+
+from rollouts.models import Plan, Target
+from tests import make
+from tests.pages import Page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+def tell(client, plan, verb, **asked):
+    response = client.post(f"/plans/{plan.pk}/commands/{verb}", {"because": "Because.", **asked}, follow=True)
+    return response, Page(response.content.decode()).text
+
+
+@pytest.mark.parametrize(
+    ("verb", "state"), [("halt", "halted"), ("abort", "aborting"), ("pause", "holding")], ids=["halt", "abort", "pause"]
+)
+def test_an_operator_stops_a_plan(verb, state):
+    plan = make.a_plan()
+
+    tell(visiting(make.a_user("ada", role="operator")), plan, verb)
+
+    plan.refresh_from_db()
+    assert plan.state == state
+    assert plan.commands.first().because == "Because."
+
+
+def test_a_draft_is_started_from_what_was_seen():
+    plan = make.a_draft()
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    _, refused = tell(ada, plan, "start", revision="7")
+    tell(ada, plan, "start", revision="1")
+
+    plan.refresh_from_db()
+    assert "Look at it again before you start it" in refused
+    assert plan.state == "holding"
+
+
+def test_what_stands_against_a_start_is_said_on_the_page():
+    plan = make.a_draft(make.a_fleet(mode="observe-only"))
+
+    _, said = tell(visiting(make.a_user(role="operator")), plan, "start", revision="1")
+
+    assert "its mode is observe-only" in said
+
+
+def test_a_reason_is_asked_for():
+    plan = make.a_plan()
+
+    _, said = tell(visiting(make.a_user(role="operator")), plan, "halt", because=" ")
+
+    plan.refresh_from_db()
+    assert "Say why" in said
+    assert plan.state == "holding"
+
+
+def test_a_viewer_is_told_what_is_missing():
+    plan = make.a_plan()
+
+    _, said = tell(visiting(make.a_user(role="viewer")), plan, "halt")
+
+    plan.refresh_from_db()
+    assert "you need the role" in said
+    assert plan.state == "holding"
+
+
+def test_a_stranger_gets_404():
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    eve = visiting(make.a_user())
+
+    assert eve.post(f"/plans/{plan.pk}/commands/halt", {"because": "x"}).status_code == 404
+    assert eve.post(f"/targets/{target.pk}/exclusions", {"because": "x"}).status_code == 404
+
+
+def test_the_same_click_twice_is_one_command():
+    plan = make.a_plan()
+    ada = visiting(make.a_user(role="operator"))
+
+    tell(ada, plan, "pause", key="one-click")
+    tell(ada, plan, "pause", key="one-click")
+
+    assert plan.commands.filter(verb="pause").count() == 1
+
+
+def test_going_on_rests_on_what_was_seen_and_stopping_does_not():
+    plan = make.a_plan()
+    ada = visiting(make.a_user(role="operator"))
+
+    tell(ada, plan, "halt", expected_state="promoting")
+    _, said = tell(ada, plan, "resume", expected_state="promoting")
+
+    assert Plan.objects.get(pk=plan.pk).state == "halted"
+    assert "not promoting as you saw it" in said
+
+
+def test_an_unknown_verb_is_not_found():
+    plan = make.a_plan()
+
+    assert visiting(make.a_user(role="admin")).post(f"/plans/{plan.pk}/commands/explode").status_code == 404
+
+
+def test_a_command_needs_a_csrf_token():
+    from django.test import Client
+
+    plan = make.a_plan()
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(make.a_user(role="admin"))
+
+    assert client.post(f"/plans/{plan.pk}/commands/halt", {"because": "x"}).status_code == 403
+
+
+def test_a_node_is_taken_out_with_a_reason():
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).last()
+    ada = visiting(make.a_user(role="operator"))
+
+    ada.post(f"/targets/{target.pk}/exclusions", {"because": "In repair."})
+
+    target.refresh_from_db()
+    assert target.state == "excluded"
+    assert target.because == "In repair."

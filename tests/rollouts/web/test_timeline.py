@@ -1,0 +1,33 @@
+from datetime import timedelta
+
+import pytest
+
+from rollouts.models import Target
+from tests import make
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+def test_shows_what_was_seen_and_what_plans_did_in_one_line_of_time():
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    node = plan.cluster.nodes.get(uid=target.node_uid)
+    make.a_node_event(node, "The driver is 570.172.08.", at=NOON - timedelta(hours=1))
+    target.move("excluded", now=NOON, actor="ada", because="In repair.")
+
+    seen = page(visiting(make.a_user(role="viewer")), f"/parts/nodes/{node.pk}/timeline")
+
+    assert seen.text.index("In repair.") < seen.text.index("The driver is 570.172.08.")
+    assert f"/plans/{plan.pk}" in seen.links
+
+
+def test_who_sees_only_the_pool_sees_no_plan_on_it():
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    node = plan.cluster.nodes.get(uid=target.node_uid)
+    target.move("excluded", now=NOON, actor="ada", because="In repair.")
+    viewer = visiting(make.a_user(role="viewer", on=node.pools.get()))
+
+    assert "In repair." not in page(viewer, f"/parts/nodes/{node.pk}/timeline").text
