@@ -47,7 +47,7 @@ def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
     def act(plan: Plan) -> None:
         if not plan.is_under_way:
             raise Refusal(f"A plan that is {plan.state} has nothing to pause.")
-        if plan.commands.in_force().exclude(key=key or "-").exists():
+        if plan.commands.in_force().exists():
             raise Refusal("It is paused already.")
         record_event(
             plan=plan, what="command", was="", to="pause", now=now, actor=actor.get_username(), because=because
@@ -156,10 +156,10 @@ def _command(
             raise IllegalMove("A plan", PlanState(plan.state), PlanState.HALTED)
         try:
             with transaction.atomic():
+                act(plan)  # first: a pause that stands must be seen as another's, not as our own
                 Command.objects.create(
                     plan=plan, verb=verb, actor=actor.get_username(), at=now, because=because, key=key
                 )
-                act(plan)
                 evidence = {"state": plan.state, "waiting_for": plan.waiting_for}
                 AuditEntry.record(
                     plan.mark, verb=verb, actor=actor.get_username(), because=because, evidence=evidence, now=now
