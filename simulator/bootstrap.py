@@ -25,7 +25,10 @@ ROLES = {
         {"nonResourceURLs": ["*"], "verbs": ["*"]},
     ],
     "system:discovery": [{"nonResourceURLs": DISCOVERY_PATHS, "verbs": ["get"]}],
-    "system:basic-user": [{"apiGroups": ["authorization.k8s.io"], "resources": REVIEWS, "verbs": ["create"]}],
+    "system:basic-user": [
+        {"apiGroups": ["authorization.k8s.io"], "resources": REVIEWS, "verbs": ["create"]},
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"], "verbs": ["create"]},
+    ],
 }
 BOUND_TO = {
     "cluster-admin": "system:masters",

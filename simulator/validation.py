@@ -84,6 +84,33 @@ def _budget_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
         yield Cause("spec", words)
 
 
+def _binding_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
+    role = new.get("roleRef") or {}
+    for member in ("kind", "name"):
+        if not role.get(member):
+            yield Cause(f"roleRef.{member}", "Required value", "FieldValueRequired")
+    if old is not None and old.get("roleRef") != new.get("roleRef"):
+        yield Cause("roleRef", f"Invalid value: {role!r}: cannot change roleRef")
+    for index, subject in enumerate(new.get("subjects") or []):
+        for member in ("kind", "name"):
+            if not subject.get(member):
+                yield Cause(f"subjects[{index}].{member}", "Required value", "FieldValueRequired")
+
+
+def _definition_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
+    spec = new.get("spec") or {}
+    names = spec.get("names") or {}
+    missing = [f"spec.{member}" for member in ("group", "scope", "versions") if not spec.get(member)]
+    missing += [f"spec.names.{member}" for member in ("plural", "kind") if not names.get(member)]
+    for field in missing:
+        yield Cause(field, "Required value", "FieldValueRequired")
+    wanted = f"{names.get('plural')}.{spec.get('group')}"
+    if not missing and new["metadata"]["name"] != wanted:
+        yield Cause(
+            "metadata.name", f'Invalid value: "{new["metadata"]["name"]}": must be spec.names.plural+"."+spec.group'
+        )
+
+
 CHECKS: Mapping[tuple[str, str], Callable[[Obj, Obj | None], Iterator[Cause]]] = {
     ("", "nodes"): _node_causes,
     ("", "pods"): _pod_causes,
@@ -91,5 +118,8 @@ CHECKS: Mapping[tuple[str, str], Callable[[Obj, Obj | None], Iterator[Cause]]] =
     ("apps", "deployments"): _selecting_causes,
     ("apps", "replicasets"): _selecting_causes,
     ("apps", "statefulsets"): _selecting_causes,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): _definition_causes,
     ("policy", "poddisruptionbudgets"): _budget_causes,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): _binding_causes,
+    ("rbac.authorization.k8s.io", "rolebindings"): _binding_causes,
 }

@@ -17,7 +17,7 @@ from simulator.wire.table import single_row, wants_table
 from simulator.wire.watching import watch_objects
 
 HEALTH = {"/healthz", "/livez", "/readyz"}
-REVIEW_GROUP = "authorization.k8s.io"
+REVIEW_GROUPS = {"authentication.k8s.io", "authorization.k8s.io"}
 
 
 class Api:
@@ -33,7 +33,7 @@ class Api:
         self.access.check(ask.user, act)
         if ask.target is None:
             return self._path(ask)
-        if ask.target.group == REVIEW_GROUP:
+        if ask.target.group in REVIEW_GROUPS:
             return self._review(ask, ask.target)
         kind = self.store.find_kind(ask.target.group, ask.target.version, ask.target.plural)
         if ask.target.subresource:
@@ -71,6 +71,8 @@ class Api:
         return None
 
     def _review(self, ask: Ask, target: Target) -> Answer:
+        if ask.method == "POST" and target.plural == "selfsubjectreviews":
+            return reviews.self_review(ask.user)
         if ask.method == "POST" and target.plural == "selfsubjectaccessreviews":
             return reviews.access_review(self.access.may, ask.user, ask.json())
         if ask.method == "POST" and target.plural == "selfsubjectrulesreviews":

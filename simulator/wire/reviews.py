@@ -26,6 +26,12 @@ def access_review(decide: Decider, user: User, body: dict[str, Any]) -> Answer:
     return of_json({**_shape("SelfSubjectAccessReview"), "spec": spec, "status": {"allowed": decide(user, act)}}, 201)
 
 
+def self_review(user: User) -> Answer:
+    status = {"userInfo": {"username": user.name, "groups": list(user.groups)}}
+    shape = _shape("SelfSubjectReview") | {"apiVersion": "authentication.k8s.io/v1"}
+    return of_json({**shape, "status": status}, 201)
+
+
 def rules_review(store: Store, user: User, body: dict[str, Any]) -> Answer:
     spec = body.get("spec") or {}
     rules = list(rules_of(store, user, spec.get("namespace", "")))

@@ -72,6 +72,7 @@ class Server(uvicorn.Server):
 
     async def vanish(self, seconds: float) -> None:
         """Refuse and drop every connection, then listen again on the same port."""
+        await self.ready.wait()
         for server in self.servers:
             server.close()
         self._listener.close()

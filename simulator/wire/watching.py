@@ -30,6 +30,8 @@ def watch_objects(store: Store, ask: Ask, kind: Kind, target: Target, *, closing
     initial = _initial_events(ask)
     matches = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
     since = "0" if initial else query.get("resourceVersion", "")
+    if since and not since.isdigit():
+        raise invalid(LIST_OPTIONS, "", Cause("resourceVersion", f'Invalid value: "{since}"'))
     if initial is False and since in {"", "0"}:
         since = str(store.version)
     cursor = store.cursor(kind, target.namespace, matches=matches, since=since)

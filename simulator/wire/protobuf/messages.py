@@ -87,5 +87,6 @@ MESSAGES: Mapping[str, Message] = {
     "ResourceAttributes": _texts("namespace", "verb", "group", "version", "resource", "subresource", "name"),
     "NonResourceAttributes": _texts("path", "verb"),
     "SelfSubjectRulesReview": {1: META, 2: Field("spec", "SelfSubjectRulesReviewSpec")},
+    "SelfSubjectReview": {1: META},
     "SelfSubjectRulesReviewSpec": _texts("namespace"),
 }

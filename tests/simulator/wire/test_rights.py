@@ -135,3 +135,20 @@ def _forbidden(call: Callable[[], object]) -> str:
         call()
     assert caught.value.status == 403
     return str(caught.value.body)
+
+
+@pytest.mark.needs_kubectl
+def test_kubectl_creates_the_rights_it_then_has(guarded: Simulation) -> None:
+    """Recent kubectl writes these requests in protobuf."""
+    admin, account = Kubectl(guarded.kubeconfig), Kubectl(guarded.kubeconfig, context="quarterdeck-rbac")
+    before = account.refuses("get", "configmaps", "-n", "later")
+
+    admin.says("create", "namespace", "later")
+    admin.says("create", "configmap", "told", "-n", "later", "--from-literal=a=b")
+    admin.says("create", "role", "reader", "-n", "later", "--verb=get,list", "--resource=configmaps")
+    admin.says(
+        "create", "rolebinding", "reader", "-n", "later", "--role=reader", "--serviceaccount=quarterdeck:quarterdeck"
+    )
+
+    assert "forbidden" in before
+    assert account.says("get", "configmap", "told", "-n", "later", "-o", "jsonpath={.data.a}") == "b"
