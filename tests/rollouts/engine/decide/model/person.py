@@ -1,0 +1,60 @@
+"""What people do to a plan, as `rollouts.steering.commands` lets them; a refusal does nothing."""
+
+from rollouts.lifecycle import PLAN_MOVES, PlanState, StageState, TargetState
+from tests.rollouts.engine.decide.model.worker import Worker
+
+OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
+CLOSED = (StageState.PASSED, StageState.ABANDONED)
+
+
+def halt(worker: Worker) -> None:
+    if worker.state is not PlanState.ROLLING_BACK and PlanState.HALTED in PLAN_MOVES[worker.state]:
+        worker.state = PlanState.HALTED
+        for stage in worker.stages[:-1]:
+            if stage.state in OPEN:
+                stage.state = StageState.HALTED
+
+
+def pause(worker: Worker) -> None:
+    worker.is_paused = True
+
+
+def resume(worker: Worker) -> None:
+    worker.is_paused = False
+    if worker.state is PlanState.HALTED:
+        worker.state = PlanState.PROMOTING if worker.is_armed else PlanState.HOLDING
+        for stage in worker.stages:
+            if stage.state is StageState.HALTED:
+                stage.state = StageState.PROMOTING if stage.has_waves else StageState.OPENING
+
+
+def roll_back(worker: Worker) -> None:
+    if worker.is_write_intended and PlanState.ROLLING_BACK in PLAN_MOVES[worker.state]:
+        _close(worker)
+        worker.state = PlanState.ROLLING_BACK
+
+
+def abort(worker: Worker) -> None:
+    if PlanState.ABORTING in PLAN_MOVES[worker.state]:
+        _close(worker)
+        worker.state = PlanState.ABORTING
+
+
+def _close(worker: Worker) -> None:
+    worker.is_paused = False
+    for stage in worker.stages[:-1]:
+        if stage.state not in CLOSED:
+            stage.state = StageState.ABANDONED
+
+
+def approve(worker: Worker) -> None:
+    for stage in worker.stages[:-1]:
+        stage.is_approved = stage.is_approved or stage.state is StageState.OPENING
+
+
+def exclude_a_failed_node(worker: Worker) -> None:
+    for stage in worker.stages[:-1]:
+        for row in stage.targets.values():
+            if row.state is TargetState.FAILED:
+                row.state = TargetState.EXCLUDED
+                return

@@ -1,0 +1,289 @@
+"""Rows in memory, and a worker that carries decisions out as `rollouts.engine.act` does: guards, intents, live checks.
+
+It may die at any point between two writes; what it wrote stays.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from rollouts.engine.decide import acts as a
+from rollouts.engine.decide import decide
+from rollouts.engine.picture import NodePicture, Picture, StagePicture
+from rollouts.gates.approval import Approval
+from rollouts.gates.base import TargetEvidence
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.failure_budget import FailureBudget
+from rollouts.lifecycle import (
+    IN_FLIGHT,
+    PLAN_MOVES,
+    STAGE_MOVES,
+    TARGET_MOVES,
+    PlanState,
+    StageState,
+    TargetState,
+)
+from tests.make import NOON
+from tests.rollouts.engine.decide.model.world import IDLE, NEW, OLD, Node, World
+from tests.rollouts.make import a_node_picture, a_picture, a_policy, a_stage, a_target, an_approval, evidence
+
+DAEMONSET = "uid-of-the-driver-daemonset"
+MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}
+
+
+class DiedError(Exception):
+    """The worker was killed here."""
+
+
+@dataclass
+class TargetRow:
+    state: TargetState = TargetState.HELD
+    since: datetime = NOON
+
+
+@dataclass
+class StageRow:
+    index: int
+    is_the_way_back: bool = False
+    state: StageState = StageState.WAITING
+    targets: dict[str, TargetRow] = field(default_factory=dict)
+    has_waves: bool = False
+    is_approved: bool = False
+
+
+@dataclass
+class HoldRow:
+    is_wanted: bool = True
+    was_placed: bool = False
+
+
+@dataclass
+class Worker:
+    world: World
+    stages: list[StageRow]
+    max_unavailable: int
+    may_die: Callable[[], bool]
+    interrupt: Callable[[], None] = lambda: None  # what a person does between the decision and its acts
+    state: PlanState = PlanState.HOLDING
+    is_write_intended: bool = False
+    is_armed: bool = False
+    is_paused: bool = False
+    now: datetime = NOON
+    holds: dict[str, HoldRow] = field(default_factory=dict)
+    waiting_for: str = ""
+    is_late: Callable[[], bool] = lambda: False  # whether the rows are still those of the round before
+    seen: dict[str, Node] = field(default_factory=dict)
+
+    @property
+    def way_back(self) -> StageRow:
+        return self.stages[-1]
+
+    # Looking
+
+    def picture(self) -> Picture:
+        """The object and its templates are asked live; the nodes are rows, and rows may be late (Z25)."""
+        if not self.seen or not self.is_late():
+            self.seen = {name: replace(node) for name, node in self.world.nodes.items()}
+        nodes = tuple(self._node(name) for name in self.seen)
+        return a_picture(
+            *(self._stage(stage) for stage in self.stages),
+            nodes=nodes,
+            state=self.state,
+            object_version=self.world.version,
+            write_intended=self.is_write_intended,
+            paused_because="Paused." if self.is_paused else "",
+            recorded_hashes={DAEMONSET: f"hash-{OLD}"},
+            newest_hashes={DAEMONSET: f"hash-{self.world.template}"},
+            unsettled=() if self.world.is_settled else ("nvidia-driver",),
+            policy=a_policy(max_parallel=self.world.max_parallel),
+        )
+
+    def _node(self, name: str) -> NodePicture:
+        node, hold = self.seen[name], self.holds.get(name)
+        return a_node_picture(
+            name,
+            has_label=node.has_label,
+            label_is_ours=node.has_label,
+            upgrade_state=node.state,
+            is_unschedulable=node.is_unschedulable,
+            driver_version=node.loaded,
+            pod_hash=f"hash-{node.template}",
+            hold_wanted=hold.is_wanted if hold else None,
+            label_was_placed=bool(hold and hold.was_placed),
+        )
+
+    def _stage(self, stage: StageRow) -> StagePicture:
+        targets = tuple(self._target(name, row) for name, row in stage.targets.items())
+        approvals = (an_approval(at=self.now),) if stage.is_approved else ()
+        shown = replace(
+            evidence(*targets, approvals=approvals), to_version=OLD if stage.is_the_way_back else NEW, seen_at=self.now
+        )
+        gates = (DriverVersion(timedelta(hours=9)), FailureBudget())
+        return a_stage(
+            *targets,
+            index=stage.index,
+            is_the_way_back=stage.is_the_way_back,
+            state=stage.state,
+            state_since=self.now,
+            evidence=shown,
+            max_unavailable=self.max_unavailable,
+            gates=gates if stage.is_the_way_back else (Approval(), *gates),
+        )
+
+    def _target(self, name: str, row: TargetRow) -> TargetEvidence:
+        node = self.seen[name]
+        return a_target(
+            name,
+            state=row.state,
+            state_since=row.since,
+            driver_version=node.loaded,
+            upgrade_state=node.state,
+        )
+
+    # Deciding and acting
+
+    def round(self) -> None:
+        try:
+            decision = decide(self.picture(), now=self.now)
+            self.interrupt()
+            self.waiting_for = decision.waiting_for
+            if not self._move(decision.moves):
+                return
+            for act in decision.acts:
+                self._die_here()
+                getattr(self, f"_{type(act).__name__}")(act)
+        except DiedError:
+            self.world.log.append("the worker died")
+
+    def _die_here(self) -> None:
+        if self.may_die():
+            raise DiedError
+
+    def _move(self, moves: tuple[a.Move, ...]) -> bool:
+        """All or nothing. False: a person was faster."""
+        for move in moves:
+            was, table = self._row(move)
+            if move.to not in table[was]:
+                return False
+        for move in moves:
+            if isinstance(move, a.MoveTarget):
+                row = self.stages[move.stage_index].targets[move.name]
+                row.state, row.since = move.to, self.now
+            elif isinstance(move, a.MoveStage):
+                self.stages[move.stage_index].state = move.to
+            else:
+                self.state = move.to
+                self.world.log.append(f"{move.to}: {move.because}")
+        return True
+
+    def _row(self, move: a.Move):
+        if isinstance(move, a.MoveTarget):
+            return self.stages[move.stage_index].targets[move.name].state, TARGET_MOVES
+        if isinstance(move, a.MoveStage):
+            return self.stages[move.stage_index].state, STAGE_MOVES
+        return self.state, PLAN_MOVES
+
+    def _want(self, names, *, is_wanted: bool) -> None:
+        for name in names:
+            self.holds.setdefault(name, HoldRow()).is_wanted = is_wanted
+
+    def _label(self, name: str) -> None:
+        self._die_here()
+        self.world.nodes[name].has_label = True
+        self._die_here()
+        self.holds[name].was_placed = True
+
+    def _unlabel(self, name: str) -> None:
+        self._die_here()
+        self.world.nodes[name].has_label = False
+        self._die_here()
+        self.holds[name].was_placed = False
+
+    def _PlaceHolds(self, act: a.PlaceHolds) -> None:  # noqa: N802
+        self._want(act.nodes.values(), is_wanted=True)
+        for name in act.nodes.values():
+            self._label(name)
+
+    def _LiftHolds(self, act: a.LiftHolds) -> None:  # noqa: N802
+        for name in act.nodes.values():
+            node = self.world.nodes[name]
+            assert node.template == self.world.template == OLD, f"{name} is let go outside of a wave"
+            assert not self.is_write_intended or node.state == "upgrade-done", f"{name} is {node.state}"
+        self._want(act.nodes.values(), is_wanted=False)
+        for name in act.nodes.values():
+            self._unlabel(name)
+
+    def _WriteVersion(self, act: a.WriteVersion) -> None:  # noqa: N802
+        if act.new == NEW:
+            if unheld := [name for name, node in self.world.nodes.items() if not node.has_label]:
+                for name in set(unheld) & set(self.holds):
+                    self.holds[name].was_placed = False
+                return
+            if self.state is not PlanState.HOLDING or self.is_paused:
+                return
+            assert all(node.has_label for node in self.world.nodes.values()), "written before every node was held"
+            self.is_write_intended = True
+        self._die_here()
+        if self.world.version == act.old:
+            self.world.version = act.new
+        self._die_here()
+        self.is_armed = True
+
+    def _ReleaseWave(self, act: a.ReleaseWave) -> None:  # noqa: N802
+        stage = self.stages[act.stage_index]
+        ready = [name for name in act.targets if self._may_go_live(stage, name)]
+        may = self.state is MAY_RELEASE[stage.is_the_way_back] and stage.state is StageState.PROMOTING
+        in_flight = sum(row.state in IN_FLIGHT for row in stage.targets.values())
+        if self.is_paused or not may or in_flight + len(ready) > self.max_unavailable:
+            return
+        self._die_here()
+        for name in ready:
+            stage.targets[name] = TargetRow(TargetState.RELEASING, self.now)
+        stage.has_waves = stage.has_waves or bool(ready)
+        self._want(ready, is_wanted=False)
+        self._let_go(stage, ready)
+
+    def _may_go_live(self, stage: StageRow, name: str) -> bool:
+        node = self.world.nodes[name]
+        held = node.has_label and stage.targets[name].state is TargetState.HELD
+        return held and node.state in IDLE and (stage.is_the_way_back or not node.is_unschedulable)
+
+    def _FinishRelease(self, act: a.FinishRelease) -> None:  # noqa: N802
+        stage = self.stages[act.stage_index]
+        self._let_go(stage, [n for n in act.targets if stage.targets[n].state is TargetState.RELEASING])
+
+    def _let_go(self, stage: StageRow, names: list[str]) -> None:
+        for name in names:
+            if self.is_paused or self.state is not MAY_RELEASE[stage.is_the_way_back]:
+                return
+            self._die_here()
+            assert stage.targets[name].state is TargetState.RELEASING, f"{name} is let go without an intent"
+            self.world.nodes[name].let_go_by_us = True
+            self._unlabel(name)
+
+    def _Recall(self, act: a.Recall) -> None:  # noqa: N802
+        for name in act.targets:
+            row = self.stages[act.stage_index].targets[name]
+            if row.state not in (TargetState.RELEASING, TargetState.RELEASED):
+                continue
+            row.state, row.since = TargetState.HELD, self.now
+            self._want([name], is_wanted=True)
+            self._label(name)
+            self.world.nodes[name].let_go_by_us = self.world.nodes[name].is_at_work
+
+    def _ClearUpgradeState(self, act: a.ClearUpgradeState) -> None:  # noqa: N802
+        self._relabel(act.nodes.values(), "upgrade-required", "")
+
+    def _RequeueFailed(self, act: a.RequeueFailed) -> None:  # noqa: N802
+        self._relabel(act.nodes.values(), "upgrade-failed", "upgrade-required")
+
+    def _relabel(self, names, was: str, to: str) -> None:
+        for name in names:
+            self._die_here()
+            if self.world.nodes[name].state == was:
+                self.world.nodes[name].state = to
+
+    def _OpenWayBack(self, act: a.OpenWayBack) -> None:  # noqa: N802
+        for name in act.nodes.values():
+            self.way_back.targets[name] = TargetRow(since=self.now)
+        self._want(act.nodes.values(), is_wanted=True)

@@ -1,0 +1,95 @@
+"""A tiny pure model of the operator's upgrade controller and its nodes (nvidia.md 2.2, 2.3). One tick a reconcile."""
+
+from dataclasses import dataclass, field
+
+OLD, NEW = "570.172.08", "580.95.05"
+BAD_KERNEL = "6.8"
+NEXT = {
+    "cordon-required": "wait-for-jobs-required",
+    "wait-for-jobs-required": "pod-deletion-required",
+    "pod-deletion-required": "pod-restart-required",
+    "validation-required": "uncordon-required",
+    "uncordon-required": "upgrade-done",
+}
+IDLE = ("", "upgrade-done", "upgrade-required")
+
+
+@dataclass
+class Node:
+    name: str
+    kernel: str
+    state: str = "upgrade-done"
+    has_label: bool = False
+    cordoned_by_others: bool = False
+    cordoned_by_operator: bool = False
+    template: str = OLD  # the version its driver pod was made for
+    let_go_by_us: bool = False
+
+    @property
+    def is_broken(self) -> bool:
+        """The new driver fails on one kernel."""
+        return self.template == NEW and self.kernel == BAD_KERNEL
+
+    @property
+    def loaded(self) -> str:
+        return "" if self.is_broken else self.template
+
+    @property
+    def is_unschedulable(self) -> bool:
+        return self.cordoned_by_others or self.cordoned_by_operator
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.state not in (*IDLE, "upgrade-failed")
+
+
+@dataclass
+class World:
+    nodes: dict[str, Node]
+    max_parallel: int
+    version: str = OLD  # of the driver object
+    template: str = OLD  # of its DaemonSet: follows one tick later
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def is_settled(self) -> bool:
+        return self.version == self.template
+
+    def tick(self) -> None:
+        free = self.max_parallel - sum(node.state not in IDLE for node in self.nodes.values())
+        for node in self.nodes.values():
+            free -= self._reconcile(node, free)
+        self.template = self.version
+
+    def _reconcile(self, node: Node, free: int) -> int:
+        """How many slots it took."""
+        if node.state in ("", "upgrade-done"):
+            in_sync = node.template == self.template
+            node.state = "upgrade-required" if not in_sync else "upgrade-done"
+        elif node.state == "upgrade-required":
+            # The label is looked at first; a node that somebody cordoned goes past the slots.
+            if not node.has_label and (free > 0 or node.is_unschedulable):
+                node.state = "cordon-required"
+                return 1
+        elif node.state == "pod-restart-required":
+            node.template = self.template
+            node.state = "upgrade-failed" if node.is_broken else "validation-required"
+        elif node.state == "upgrade-failed":
+            if node.template == self.template and not node.is_broken:
+                node.state = "uncordon-required"
+        else:
+            self._go_on(node)
+        return 0
+
+    def _go_on(self, node: Node) -> None:
+        node.cordoned_by_operator = node.state != "uncordon-required"
+        node.state = NEXT[node.state]
+        if node.state == "upgrade-done":
+            node.let_go_by_us = False
+
+    def recreate_driver_pod(self, name: str) -> None:
+        """It takes the newest template, held or not."""
+        self.nodes[name].template = self.template
+
+    def join(self, name: str, kernel: str) -> None:
+        self.nodes[name] = Node(name, kernel, state="", template=self.template)

@@ -1,0 +1,174 @@
+"""The real decisions against a model of the operator, while people, nodes and workers do what they like.
+
+Each walk is a seed: the same one walks the same way again.
+"""
+
+import random
+from datetime import timedelta
+
+import pytest
+
+from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
+from tests.rollouts.engine.decide.model import person
+from tests.rollouts.engine.decide.model.worker import StageRow, TargetRow, Worker
+from tests.rollouts.engine.decide.model.world import BAD_KERNEL, NEW, OLD, Node, World
+
+WILD_TICKS, CALM_TICKS = 60, 400
+GIVE_UP_AFTER = 200  # a stage whose every node was taken out passes for nobody: somebody goes back in the end
+TICK = timedelta(seconds=30)
+WALKS = 40
+PEOPLE = [person.halt, person.pause, *[person.resume] * 4, person.roll_back, person.abort]
+
+
+def a_worker(chance: random.Random, *, has_bad_kernel: bool, may_die: bool) -> Worker:
+    kernels = ["5.15", "5.15", BAD_KERNEL] if has_bad_kernel and chance.random() < 0.6 else ["5.15"]
+    names = [f"n{number}" for number in range(chance.randint(4, 7))]
+    world = World({name: Node(name, chance.choice(kernels)) for name in names}, max_parallel=chance.randint(1, 3))
+    canary = chance.randint(1, 2)
+    stages = [
+        StageRow(0, targets={name: TargetRow() for name in names[:canary]}),
+        StageRow(1, targets={name: TargetRow() for name in names[canary:-1]}),  # the last one is in no stage
+        StageRow(2, is_the_way_back=True),
+    ]
+    worker = Worker(world, stages, max_unavailable=chance.randint(1, 2), may_die=lambda: False)
+    if may_die:
+        worker.may_die = lambda: chance.random() < 0.05
+        worker.is_late = lambda: chance.random() < 0.3
+    return worker
+
+
+def disturb(worker: Worker, chance: random.Random, number: int) -> None:
+    """Something happens that nobody asked us about."""
+    world, name = worker.world, chance.choice(list(worker.world.nodes))
+    match chance.randint(0, 90):
+        case 0 | 1:
+            node = world.nodes[name]
+            node.cordoned_by_others = not node.cordoned_by_others
+        case 2:
+            world.recreate_driver_pod(name)
+        case 3:
+            world.join(f"joined-{number}", "5.15")
+        case 4:
+            world.nodes[name].has_label = False
+        case 5:
+            person.exclude_a_failed_node(worker)
+        case how if how > 60:
+            person.approve(worker)
+
+
+def step(worker: Worker) -> None:
+    releases_before = {name for name, node in worker.world.nodes.items() if node.let_go_by_us}
+    may_release = worker.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) and not worker.is_paused
+    worker.round()
+    fresh = {name for name, node in worker.world.nodes.items() if node.let_go_by_us} - releases_before
+    assert may_release or not fresh, f"{fresh} let go while {worker.state}, paused: {worker.is_paused}"
+    worker.world.tick()
+    worker.now += TICK
+    at_work = [node.name for node in worker.world.nodes.values() if node.let_go_by_us and node.is_at_work]
+    assert len(at_work) <= worker.max_unavailable, f"{at_work} at once, where {worker.max_unavailable} may be"
+
+
+def calm_down(worker: Worker, chance: random.Random) -> None:
+    """Nothing unforeseen happens any more, and somebody looks after the plan, until it is over."""
+    worker.may_die, worker.interrupt, worker.is_late = (lambda: False), (lambda: None), (lambda: False)
+    for tick in range(CALM_TICKS):
+        if worker.state in PLAN_FINAL:
+            return
+        for node in worker.world.nodes.values():
+            node.cordoned_by_others = False
+        person.approve(worker)
+        if worker.is_paused:
+            person.resume(worker)
+        if worker.state is PlanState.HALTED or tick == GIVE_UP_AFTER:
+            (person.roll_back if worker.is_write_intended else person.abort)(worker)
+        step(worker)
+    pytest.fail(f"never ends: {worker.state}: {worker.waiting_for}\n{worker.world}\n{worker.stages}")
+
+
+def check_the_end(worker: Worker) -> None:
+    nodes = worker.world.nodes
+    if worker.state is PlanState.PROMOTED:
+        wanted = [
+            name
+            for stage in worker.stages[:-1]
+            for name, row in stage.targets.items()
+            if row.state is not TargetState.EXCLUDED
+        ]
+        assert all(nodes[name].loaded == NEW for name in wanted), "promoted with a bad node"
+        assert all(stage.state is StageState.PASSED for stage in worker.stages[:-1])
+    elif worker.state is PlanState.ROLLED_BACK:
+        assert {node.loaded for node in nodes.values()} == {OLD}, "rolled back, and not every node is back"
+        assert not [node.name for node in nodes.values() if node.has_label], "a label is left"
+    else:
+        assert worker.state is PlanState.ABORTED
+        assert worker.world.version == OLD
+        for node in nodes.values():  # one that joined while the version went back is the operator's, as any new node is
+            changed = node.template != OLD and not node.is_at_work
+            assert node.has_label == changed, f"{node} after the end"
+
+
+def walk(seed: int, *, has_bad_kernel: bool = True, may_die: bool = True, is_wild: bool = True) -> Worker:
+    chance = random.Random(seed)
+    worker = a_worker(chance, has_bad_kernel=has_bad_kernel, may_die=may_die)
+    if is_wild:
+        worker.interrupt = lambda: chance.choice(PEOPLE)(worker) if chance.random() < 0.02 else None
+        for number in range(WILD_TICKS):
+            disturb(worker, chance, number)
+            step(worker)
+            if worker.state in PLAN_FINAL:
+                break
+    calm_down(worker, chance)
+    check_the_end(worker)
+    return worker
+
+
+@pytest.mark.parametrize("seed", range(WALKS))
+def test_whatever_happens_nothing_is_let_go_unbidden_and_everything_ends(seed: int):
+    """Z1, Z3, Z4, Z5, Z6."""
+    walk(seed)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_good_driver_that_nobody_disturbs_arrives_everywhere(seed: int):
+    worker = walk(seed, has_bad_kernel=False, may_die=False, is_wild=False)
+
+    assert worker.state is PlanState.PROMOTED
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_killed_workers_alone_change_nothing_about_the_end(seed: int):
+    chance = random.Random(seed)
+    worker = a_worker(chance, has_bad_kernel=False, may_die=True)
+
+    for _ in range(CALM_TICKS):
+        person.approve(worker)
+        step(worker)
+        if worker.state in PLAN_FINAL:
+            break
+
+    assert worker.state is PlanState.PROMOTED
+    check_the_end(worker)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_driver_that_fails_on_one_kernel_gets_no_further_than_its_first_wave(seed: int):
+    """P8: the budget bounds what a bad driver can break, and all of it goes back."""
+    chance = random.Random(seed)
+    worker = a_worker(chance, has_bad_kernel=False, may_die=False)
+    for node in worker.world.nodes.values():
+        node.kernel = BAD_KERNEL
+    broken: set[str] = set()
+
+    for _ in range(CALM_TICKS):
+        person.approve(worker)
+        step(worker)
+        broken |= {node.name for node in worker.world.nodes.values() if node.is_broken}
+        if worker.state is PlanState.HALTED:
+            person.roll_back(worker)
+        if worker.state in PLAN_FINAL:
+            break
+
+    assert 0 < len(broken) <= worker.max_unavailable
+    assert broken <= set(worker.stages[0].targets)
+    assert worker.state is PlanState.ROLLED_BACK
+    check_the_end(worker)
