@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -9,11 +10,15 @@ import pytest
 import yaml
 
 from demo.parts import Fleet
-from demo.stack import PASSWORD, Stack
+from demo.stack import PASSWORD
 from demo.visitor import Visitor
+from tests.flows.cluster import Cluster
+from tests.flows.plans import BAD, Plan
+from tests.flows.proxy import Proxy
+from tests.flows.recorded import RecordedStack
 
 FLOWS = Path(__file__).parent
-NODES = 8
+FLEET = Fleet(nodes=8, speed=40.0, faults=(f"bad_driver:version={BAD},how=workloads",), authorization="rbac")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,14 +33,14 @@ def fleet() -> Fleet:
     """The simulator's, unless the environment names an API server to play the actors against."""
     if given := os.environ.get("QUARTERDECK_TEST_KUBECONFIG"):
         context = yaml.safe_load(Path(given).read_text())["current-context"]
-        return Fleet(nodes=NODES, kubeconfig=Path(given).absolute(), context=context)
-    return Fleet(nodes=NODES)
+        return replace(FLEET, kubeconfig=Path(given).absolute(), context=context)
+    return FLEET
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory, fleet: Fleet, database_url: str) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory, fleet: Fleet, database_url: str) -> Iterator[RecordedStack]:
     """Every process, on free ports. Put back what you break: the next flow has the same one."""
-    with Stack(tmp_path_factory.mktemp("stack"), fleet, database_url=database_url) as running:
+    with RecordedStack(tmp_path_factory.mktemp("stack"), fleet, database_url=database_url) as running:
         yield running
 
 
@@ -53,7 +58,7 @@ def database_url(worker_id: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def people(stack: Stack) -> Iterator[Callable[[str], Visitor]]:
+def people(stack: RecordedStack) -> Iterator[Callable[[str], Visitor]]:
     """One session per role for all flows of this process: too many sign-ins in a minute are refused."""
     signed_in: dict[str, Visitor] = {}
 
@@ -65,6 +70,38 @@ def people(stack: Stack) -> Iterator[Callable[[str], Visitor]]:
     yield person
     for visitor in signed_in.values():
         visitor.http.close()
+
+
+@pytest.fixture(scope="session")
+def proxy(stack: RecordedStack) -> Proxy:
+    """Where Quarterdeck's requests pass by."""
+    return stack.proxy
+
+
+@pytest.fixture(scope="session")
+def gpu_cluster(stack: RecordedStack) -> Iterator[Cluster]:
+    """The cluster, past Quarterdeck."""
+    cluster = Cluster(stack.kubeconfig, stack.fleet.context)
+    cluster.settle()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def plan_for(
+    operator: Visitor, approver: Visitor, gpu_cluster: Cluster, proxy: Proxy
+) -> Iterator[Callable[[str], Plan]]:
+    """Makes plans; what a flow leaves of them is given up and tidied, so that the next one finds a fleet in order."""
+    made: list[Plan] = []
+
+    def plan(driver: str = "a100") -> Plan:
+        made.append(Plan(driver, operator, approver, gpu_cluster, proxy))
+        return made[-1]
+
+    yield plan
+    for one in made:
+        one.end()
+    gpu_cluster.settle()
 
 
 @pytest.fixture

@@ -1,0 +1,156 @@
+"""The cluster as its owner sees it, through the official client: never through Quarterdeck, and not recorded."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client, config
+
+from demo.visitor import wait_until
+
+HOLD = "nvidia.com/gpu-driver-upgrade.skip"
+UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
+LOADED = "nvidia.com/cuda.driver-version.full"
+OWNER = "nvidia.com/gpu-operator.driver.owner"
+OURS = "quarterdeck.io/"
+NAMESPACE = "quarterdeck"
+STOP = "quarterdeck-stop"
+DRIVERS = {"group": "nvidia.com", "version": "v1alpha1", "plural": "nvidiadrivers"}
+PATIENCE_S = 180.0  # machines are busy, and a flow that waits for something real may wait long
+
+
+class Cluster:
+    def __init__(self, kubeconfig: Path, context: str) -> None:
+        self._client = config.new_client_from_config(str(kubeconfig), context=context)
+        self.core = client.CoreV1Api(self._client)
+        self.leases = client.CoordinationV1Api(self._client)
+        self._custom = client.CustomObjectsApi(self._client)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def nodes(self, driver: str = "") -> list[client.V1Node]:
+        """Every GPU node, or those of one NVIDIADriver, by name."""
+        selector = f"{OWNER}={driver}" if driver else OWNER
+        return sorted(self.core.list_node(label_selector=selector).items, key=lambda node: node.metadata.name)
+
+    def names(self, driver: str) -> list[str]:
+        return [node.metadata.name for node in self.nodes(driver)]
+
+    def node(self, name: str) -> client.V1Node:
+        return self.core.read_node(name)
+
+    def loaded(self, driver: str) -> dict[str, str]:
+        """Node → the driver it has loaded, from the node itself."""
+        return {node.metadata.name: node.metadata.labels.get(LOADED, "") for node in self.nodes(driver)}
+
+    def held(self, driver: str = "") -> set[str]:
+        return {node.metadata.name for node in self.nodes(driver) if node.metadata.labels.get(HOLD) == "true"}
+
+    def marked(self) -> set[str]:
+        """Nodes that carry any label or annotation of Quarterdeck's, or the hold."""
+        return {node.metadata.name for node in self.nodes() if marks(node)}
+
+    def cordon(self, name: str, *, on: bool = True) -> None:
+        self.core.patch_node(name, {"spec": {"unschedulable": on or None}})
+
+    @contextmanager
+    def cordoned(self, name: str) -> Iterator[None]:
+        self.cordon(name)
+        try:
+            yield
+        finally:
+            self.cordon(name, on=False)
+
+    def driver(self, name: str) -> dict[str, Any]:
+        return dict(self._custom.get_cluster_custom_object(**DRIVERS, name=name))
+
+    def version(self, name: str) -> str:
+        return str(self.driver(name)["spec"]["version"])
+
+    def change_driver(self, name: str, **spec: Any) -> None:
+        self._custom.patch_cluster_custom_object(**DRIVERS, name=name, body={"spec": spec})
+
+    @contextmanager
+    def allowing(self, driver: str, unavailable: int | str) -> Iterator[None]:
+        """Let the operator have this many nodes of the object unavailable at once."""
+        was = self.driver(driver)["spec"]["upgradePolicy"]["maxUnavailable"]
+        self.change_driver(driver, upgradePolicy={"maxUnavailable": unavailable})
+        try:
+            yield
+        finally:
+            self.change_driver(driver, upgradePolicy={"maxUnavailable": was})
+
+    @contextmanager
+    def stopped(self, because: str) -> Iterator[None]:
+        """With the ConfigMap that stops everything."""
+        metadata = client.V1ObjectMeta(name=STOP, namespace=NAMESPACE)
+        self.core.create_namespaced_config_map(
+            NAMESPACE, client.V1ConfigMap(metadata=metadata, data={"because": because})
+        )
+        try:
+            yield
+        finally:
+            self.core.delete_namespaced_config_map(STOP, NAMESPACE)
+
+    def take_lease(self, holder: str) -> None:
+        """As another Quarterdeck would that drives this cluster."""
+        spec = {"holderIdentity": holder, "renewTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"}
+        self.leases.patch_namespaced_lease(NAMESPACE, NAMESPACE, {"spec": spec})
+
+    def drop_lease(self) -> None:
+        self.leases.delete_namespaced_lease(NAMESPACE, NAMESPACE)
+
+    @contextmanager
+    def joined(self, like: str, name: str) -> Iterator[None]:
+        """With one node more, of the same hardware and kernel as another one."""
+        model = self.node(like)
+        metadata = {
+            "name": name,
+            "labels": {key: value for key, value in model.metadata.labels.items() if is_of_the_machine(key)}
+            | {"kubernetes.io/hostname": name},
+            "annotations": {key: value for key, value in model.metadata.annotations.items() if "example.com" in key},
+        }
+        self.core.create_node({"metadata": metadata, "spec": {"providerID": f"metal://{name}"}})
+        status = self._client.sanitize_for_serialization(model.status)
+        self.core.patch_node_status(name, {"status": status})
+        try:
+            yield
+        finally:
+            self.core.delete_node(name)
+
+    def settle(self) -> None:
+        """Take off what plans have left, and wait until the operator is through with every node."""
+        for node in self.nodes():
+            if found := marks(node):
+                labels = {key: None for key in found if key in node.metadata.labels}
+                notes = {key: None for key in found if key not in node.metadata.labels}
+                self.core.patch_node(node.metadata.name, {"metadata": {"labels": labels, "annotations": notes}})
+        wait_until(
+            lambda: not self.unsettled(), what=lambda: f"a settled fleet: {self.unsettled()}", timeout_s=PATIENCE_S
+        )
+
+    def unsettled(self) -> list[str]:
+        """What of the fleet is not in order."""
+        wanted: dict[str, str] = {}
+        found = []
+        for node in self.nodes():
+            labels, name = node.metadata.labels, node.metadata.name
+            version = wanted.setdefault(labels[OWNER], self.version(labels[OWNER]))
+            if labels.get(LOADED) != version:
+                found.append(f"{name} runs {labels.get(LOADED)}, not {version}")
+            elif labels.get(UPGRADE_STATE) != "upgrade-done" or node.spec.unschedulable:
+                found.append(f"{name} is {labels.get(UPGRADE_STATE)}")
+        return found
+
+
+def is_of_the_machine(label: str) -> bool:
+    return not label.startswith("nvidia.com/") or label == "nvidia.com/gpu.present"
+
+
+def marks(node: client.V1Node) -> set[str]:
+    """What plans put on a node: the hold, and Quarterdeck's own annotations."""
+    keys = {*(node.metadata.labels or {}), *(node.metadata.annotations or {})}
+    return {key for key in keys if key == HOLD or key.startswith(OURS)}

@@ -1,0 +1,187 @@
+"""A plan as two people drive it over REST, and what the API server was asked in its course."""
+
+from collections.abc import Callable
+from typing import Any
+
+from demo.visitor import RefusedError, Visitor, wait_until
+from tests.flows.cluster import HOLD, PATIENCE_S, Cluster
+from tests.flows.proxy import Asked, Proxy
+
+VERSIONS = ("580.126.20", "580.95.05", "580.105.08")
+BAD = "580.142.10"  # under which tenants' GPU pods crash
+GATES: dict[str, dict[str, float]] = {
+    "driver_version": {},
+    "operands_ready": {},
+    "allocatable_restored": {},
+    "workloads_ready": {},
+    "failure_budget": {"tolerate": 0},
+    "soak": {"duration_s": 1},
+}
+APPROVED = {"approval": {"needed": 1}, **GATES}
+FINAL = {"promoted", "rolled-back", "aborted", "discarded"}
+Shown = dict[str, Any]
+
+
+def canary(count: int = 1, **more: Any) -> Shown:
+    """It waits for an approval, so that a flow can do things before anything goes."""
+    return {"name": "Canary", "kind": "canary", "count": count, "max_unavailable": 1, "gate_options": APPROVED} | more
+
+
+def the_others(**more: Any) -> Shown:
+    return {"name": "The others", "kind": "pool", "max_unavailable": 1, "gate_options": GATES} | more
+
+
+class Plan:
+    """One promotion of one NVIDIADriver."""
+
+    def __init__(self, driver: str, operator: Visitor, approver: Visitor, cluster: Cluster, proxy: Proxy) -> None:
+        self.driver = driver
+        self.operator, self.approver = operator, approver
+        self.cluster, self.proxy = cluster, proxy
+        self.from_version = cluster.version(driver)
+        self.since = proxy.count
+        self.id = 0
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/plans/{self.id}"
+
+    def draft(self, *stages: Shown, to: str = "") -> "Plan":
+        driver_object = wait_until(self._driver_object, what="the object as it is", timeout_s=PATIENCE_S)
+        self.to_version = to or next(version for version in VERSIONS if version != self.from_version)
+        asked = {
+            "driver_object": driver_object,
+            "to_version": self.to_version,
+            "stages": stages or (canary(), the_others()),
+        }
+        self.id = self.operator.post("/api/v1/plans", asked)["id"]
+        return self
+
+    def _driver_object(self) -> int | None:
+        """Its number, once Quarterdeck has seen it as it is now."""
+        rows = self.operator.all("/api/v1/driver-objects")
+        return next(
+            (row["id"] for row in rows if (row["name"], row["version"]) == (self.driver, self.from_version)), None
+        )
+
+    def start(self) -> "Plan":
+        wait_until(
+            lambda: not self.blockers(), what=lambda: f"a plan that may start: {self.blockers()}", timeout_s=PATIENCE_S
+        )
+        self.operator.post(f"{self.path}/starts", {"expected_revision": self.now()["revision"]})
+        return self
+
+    def blockers(self) -> list[str]:
+        return [blocker["sentence"] for blocker in self.operator.get(f"{self.path}/preview")["blockers"]]
+
+    def now(self) -> Shown:
+        return dict(self.operator.get(self.path))
+
+    def tell(self, verb: str, because: str = "A flow wants it.") -> None:
+        self.operator.post(f"{self.path}/{verb}", {"because": because})
+
+    def until(self, is_so: Callable[[Shown], object], what: str, timeout_s: float = PATIENCE_S) -> Shown:
+        def look() -> Shown | None:
+            shown = self.now()
+            return shown if is_so(shown) else None
+
+        return wait_until(look, what=lambda: f"{what}; {told(self.now())}", timeout_s=timeout_s) or {}
+
+    def until_state(self, *states: str) -> Shown:
+        """Wait for one of them; a plan that has ended otherwise will not get there."""
+        shown = self.until(lambda shown: shown["state"] in {*states, *FINAL, "halted"}, f"a plan that is {states}")
+        assert shown["state"] in states, told(shown)
+        return shown
+
+    def until_opening(self) -> "Plan":
+        """Wait until the version is written and the canary waits for its approval."""
+        self.until(lambda shown: waits_for_approval(shown["stages"][0]), "a canary that waits for its approval")
+        return self
+
+    def until_said(self, words: str) -> Shown:
+        return self.until(lambda shown: words in shown["waiting_for"] or words in shown["because"], f"“{words}”")
+
+    def bundle(self, stage: int = 0) -> Shown:
+        return dict(self.approver.get(f"/api/v1/stages/{self.stage_id(stage)}/bundle"))
+
+    def approve(self, stage: int = 0, *, bundle_hash: str = "", by: Visitor | None = None) -> None:
+        decision = {"decision": "approve", "bundle_hash": bundle_hash or self.bundle(stage)["hash"], "because": "Seen."}
+        (by or self.approver).post(f"/api/v1/stages/{self.stage_id(stage)}/approvals", decision)
+
+    def stage_id(self, stage: int) -> int:
+        return int(self.now()["stages"][stage]["id"])
+
+    def stage(self, stage: int) -> Shown:
+        return dict(self.operator.get(f"/api/v1/stages/{self.stage_id(stage)}"))
+
+    def targets(self, stage: int) -> dict[str, str]:
+        """Node → the state of its target, in the order of release."""
+        return {target["node"]: target["state"] for target in self.stage(stage)["targets"]}
+
+    def all_targets(self) -> list[str]:
+        forward = [stage for stage in self.now()["stages"] if stage["kind"] != "back"]
+        return [name for number in range(len(forward)) for name in self.targets(number)]
+
+    def requests(self) -> list[Asked]:
+        return self.proxy.requests(self.since)
+
+    def releases(self) -> list[Asked]:
+        """The writes that took the hold from a node, as the API server has them."""
+        return [asked for asked in self.requests() if is_release(asked) and asked.is_forwarded and asked.code == 200]
+
+    def released(self) -> list[str]:
+        return [node_of(asked) for asked in self.releases()]
+
+    def end(self) -> None:
+        """Give it up, if it is not over."""
+        state = self.now()["state"]
+        if state == "draft":
+            self.tell("discards")
+        elif state not in FINAL:
+            if state != "aborting":
+                self.tell("aborts", "The flow is over.")
+            self.until(lambda shown: shown["state"] in FINAL, "the end of a plan that was given up")
+
+
+def waits_for_approval(stage: Shown) -> bool:
+    return stage["state"] == "opening" and any(
+        said["gate"] == "approval" and said["answer"] == "hold" for said in stage["answers"]
+    )
+
+
+def told(shown: Shown) -> str:
+    answers = [
+        f"{said['gate']} {said['answer']}: {said['because']}" for stage in shown["stages"] for said in stage["answers"]
+    ]
+    return f"plan {shown['id']} is {shown['state']}: {shown['because']} {shown['waiting_for']} {answers}"
+
+
+def is_release(asked: Asked) -> bool:
+    return _takes_hold(asked, "remove")
+
+
+def is_hold(asked: Asked) -> bool:
+    return _takes_hold(asked, "add") or _takes_hold(asked, "replace")
+
+
+def _takes_hold(asked: Asked, op: str) -> bool:
+    if asked.method != "PATCH" or not asked.path.startswith("/api/v1/nodes/"):
+        return False
+    return any(step["op"] == op and step["path"].endswith(HOLD.replace("/", "~1")) for step in asked.body)
+
+
+def is_version_write(asked: Asked) -> bool:
+    return asked.method == "PATCH" and "/nvidiadrivers/" in asked.path
+
+
+def node_of(asked: Asked) -> str:
+    return asked.path.rpartition("/")[2]
+
+
+def refused(act: Callable[[], object]) -> RefusedError:
+    """The refusal that an act meets."""
+    try:
+        act()
+    except RefusedError as refusal:
+        return refusal
+    raise AssertionError("it was not refused")
