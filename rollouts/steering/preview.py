@@ -24,6 +24,7 @@ from rollouts.queries import (
     stale_because,
     upgrade_policy,
 )
+from rollouts.steering.refusals import ObjectGone
 
 PRE_INSTALLED = ("nvidia.com/gpu.deploy.driver", "pre-installed")
 
@@ -122,8 +123,11 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
 
 
 def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
-    """:raises DriverObject.DoesNotExist: when the cluster no longer shows the object"""
-    driver_object = DriverObject.objects.get(cluster=plan.cluster_id, uid=object_uid(plan))
+    """:raises ObjectGone: when the cluster no longer shows the object"""
+    driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=object_uid(plan)).first()
+    if driver_object is None:
+        gone = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
+        raise ObjectGone(f"{gone} Draft a plan for what is there now.")
     policy = cluster_policy(plan.cluster_id)
     key, value = PRE_INSTALLED
     return DriverFacts(

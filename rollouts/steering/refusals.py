@@ -25,6 +25,10 @@ class StaleBundle(OutOfDate):
     """What the approver saw is not what stands there now."""
 
 
+class ObjectGone(Refusal):
+    """The cluster no longer shows what the plan would change."""
+
+
 class AlreadyDecided(Refusal):
     """This person has a standing decision on this stage."""
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from fleet.models import DriverObject
 from rollouts.models import Plan
 from rollouts.notes import Note
 from rollouts.steering.preview import Preview, preview
+from rollouts.steering.refusals import ObjectGone
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,6 @@ class Gone:
 def preview_of(plan: Plan) -> Preview | Gone:
     try:
         return preview(plan, now=timezone.now())
-    except DriverObject.DoesNotExist:
+    except ObjectGone:
         sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
         return Gone([Note("gone", sentence, "Discard this draft and write one for an object that is there.")])

@@ -1,9 +1,11 @@
 """What the schema promises, held against the API with requests that fit it and requests that do not."""
 
 from collections import defaultdict
+from io import StringIO
 
 import pytest
 import schemathesis
+from django.core.management import call_command
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
@@ -80,3 +82,7 @@ def ask(cases, headers: dict[str, str]) -> None:
         case.validate_response(case.call(headers=headers), checks=CHECKS)
 
     once()
+
+
+def test_the_schema_is_valid_and_nothing_in_it_was_guessed():
+    call_command("spectacular", "--fail-on-warn", "--validate", stdout=StringIO())

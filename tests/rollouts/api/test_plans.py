@@ -102,6 +102,18 @@ def test_the_preview_says_what_it_would_take(bob):
     assert preview["forecast"]["gpus"] == 24
 
 
+@pytest.mark.parametrize("what", ["preview", "starts"])
+def test_a_plan_whose_object_is_gone_says_so(ada, what):
+    plan = a_draft(a_fleet("east"))
+    plan.cluster.driver_objects.filter(kind="NVIDIADriver").delete()
+    place = f"/api/v1/plans/{plan.pk}/{what}"
+
+    reply = ada.get(place) if what == "preview" else post(ada, f"plans/{plan.pk}/starts", expected_revision=1)
+
+    assert reply.status_code == 409
+    assert reply.json()["detail"].startswith("east no longer shows NVIDIADriver h200.")
+
+
 def test_starting_seals_it(ada):
     plan = a_draft()
 

@@ -1,0 +1,72 @@
+"""Every endpoint there is, asked by nobody, a stranger and a viewer: one that is new cannot be forgotten."""
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.make import a_node_event, a_plan, a_stage_to_approve
+
+OPEN = {("post", "/api/v1/session")}  # where one signs in
+OWN = {("post", "/api/v1/tokens"), ("delete", "/api/v1/tokens/{token_id}"), ("delete", "/api/v1/session")}
+# A body that would be read where the right is asked for only once it is known on what.
+BODIES = {
+    "/api/v1/pools": {"name": "x", "selector": "a=b"},
+    "/api/v1/pool-previews": {"selector": "a=b"},
+    "/api/v1/plans": {"to_version": "580.126.20", "stages": [{"name": "Canary", "kind": "canary", "count": 1}]},
+}
+
+
+def every_endpoint() -> list[tuple[str, str]]:
+    paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    return [(method, path) for path, methods in paths.items() for method in methods if path != "/api/v1/schema"]
+
+
+ENDPOINTS = every_endpoint()
+WRITES = [one for one in ENDPOINTS if one[0] != "get" and one not in OPEN | OWN]
+READS = [one for one in ENDPOINTS if one[0] == "get" and "token_id" not in one[1]]
+WITH_ID = [one for one in ENDPOINTS if "{" in one[1] and "token_id" not in one[1]]
+
+
+@pytest.fixture
+def there(db, now) -> dict[str, int]:
+    stage = a_stage_to_approve(a_plan())
+    node = stage.plan.cluster.nodes.first()
+    a_node_event(node)
+    return {
+        "cluster_id": node.cluster_id,
+        "node_id": node.pk,
+        "pool_id": node.pools.get().pk,
+        "plan_id": stage.plan_id,
+        "stage_id": stage.pk,
+        "target_id": stage.targets.get().pk,
+        "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
+        "token_id": 1,
+    }
+
+
+def ask(caller, endpoint: tuple[str, str], there: dict[str, int]) -> int:
+    method, path = endpoint
+    place = path.format(**there)
+    if method == "get":
+        return caller.get(place).status_code
+    body = {"cluster": there["cluster_id"], "driver_object": there["driver_object_id"], **BODIES.get(path, {})}
+    return getattr(caller, method)(place, body, format="json").status_code
+
+
+@pytest.mark.parametrize("endpoint", [one for one in ENDPOINTS if one not in OPEN], ids=" ".join)
+def test_nobody_gets_in(endpoint, there, nobody):
+    assert ask(nobody, endpoint, there) == 401
+
+
+@pytest.mark.parametrize("endpoint", WITH_ID, ids=" ".join)
+def test_a_stranger_finds_nothing(endpoint, there, eve):
+    assert ask(eve, endpoint, there) == 404
+
+
+@pytest.mark.parametrize("endpoint", WRITES, ids=" ".join)
+def test_a_viewer_changes_nothing(endpoint, there, bob):
+    assert ask(bob, endpoint, there) == 403
+
+
+@pytest.mark.parametrize("endpoint", READS, ids=" ".join)
+def test_a_viewer_sees_everything(endpoint, there, bob):
+    assert ask(bob, endpoint, there) == 200
