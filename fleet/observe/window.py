@@ -14,7 +14,7 @@ from fleet.observe.readers import Reader, Told
 
 FLUSH_EVERY_S = 0.25
 TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
-LOOK_UP_S = 1.0  # how soon a stop is noticed
+LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
 FULL = 500  # rows that are written without waiting for more
 
