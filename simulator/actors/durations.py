@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Durations:
+    retry: float = 1
     container_start: float = 1
     image_pull: float = 2
     ready_after: float = 3

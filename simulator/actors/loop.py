@@ -109,5 +109,8 @@ class Loop:
             level = logging.DEBUG if refusal.status in EVERYDAY else logging.WARNING
             log.log(level, "%s%r was refused and is tried again: %s", call.__qualname__, args, refusal)
             self.later(RETRY_S, call, *args)
+        except OSError as error:
+            log.info("%s%r did not reach the server and is tried again: %s", call.__qualname__, args, error)
+            self.later(RETRY_S, call, *args)
         except Exception:
             log.exception("%s%r", call.__qualname__, args)

@@ -1,7 +1,7 @@
 """A busy fleet of two SKUs on two kernels, with its operator, its tenants, and a queue for every GPU left over."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.skus import SKUS
@@ -12,6 +12,7 @@ GPUS_A_NODE = 8
 KERNELS = ("5.15.0-151-generic", "6.8.0-64-generic")
 DRIVER_NOW, DRIVER_NEXT = "580.95.05", "580.126.20"
 WAITING = 40  # replicas of the queue that find no GPU: more than any wave sets free
+TEAM_NODES = 64  # a fleet of this size has one of each workload
 H100, A100 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"]
 
 
@@ -86,6 +87,15 @@ def _workloads(nodes: int) -> tuple[Workload, ...]:
         Workload("rerank", "search", triton, 1, services // 8 + 1, "inference", budget=1),
         Workload("detector", "vision", triton, 1, services // 8 + 1, "inference", budget=1),
     )
-    left = gpus - sum(workload.gpus * workload.replicas for workload in named)
+    parts = tuple(part for workload in named for part in _parts(workload, -(-nodes // TEAM_NODES)))
+    left = gpus - sum(workload.gpus * workload.replicas for workload in parts)
     queue = Workload("sweep", "batch", torch, 1, max(0, left) + WAITING, "queue")
-    return (*(workload for workload in named if workload.replicas), queue)
+    return (*(workload for workload in parts if workload.replicas), queue)
+
+
+def _parts(workload: Workload, count: int) -> list[Workload]:
+    """A large fleet has more services, not larger ones: a budget of one would stop it."""
+    base, more = divmod(workload.replicas, count)
+    sizes = [base + (index < more) for index in range(count)]
+    names = [workload.name, *(f"{workload.name}-{index + 1}" for index in range(1, count))]
+    return [replace(workload, name=name, replicas=size) for name, size in zip(names, sizes, strict=True)]

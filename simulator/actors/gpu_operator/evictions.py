@@ -45,10 +45,10 @@ class Evictions:
                 yield Wait(LOOK_S)
                 retry_in -= LOOK_S
         self._busy.discard(node_name)
-        tell(error)
+        self._world.loop.soon(tell, error)
 
     def _ask(self, left: dict[str, Obj], asked: set[str]) -> str:
-        """Evict what was not accepted yet. 429 is asked again later, 404 is gone, anything else ends the drain."""
+        """Evict what was not accepted yet. 429 is asked again later, 404 is gone, other refusals end the drain."""
         for key, pod in left.items():
             if key in asked:
                 continue
@@ -59,5 +59,7 @@ class Evictions:
                     continue
                 if refusal.status != 404:
                     return f'error when evicting pods/"{name(pod)}" -n "{namespace(pod)}": {refusal.message}'
+            except OSError:
+                continue
             asked.add(key)
         return ""

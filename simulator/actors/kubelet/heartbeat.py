@@ -34,18 +34,26 @@ class Heartbeats:
         self._world.loop.later(gap_s * self._speed, self._turn_lease, index + 1)
         node = nodes[index % len(nodes)] if nodes else None
         if node and name(node) not in self._is_silent:
-            self._renew(node, self._world.loop.clock.now())
+            self._world.loop.soon(self._renew, name(node))
 
     def _turn_status(self, index: int) -> None:
         nodes = self._nodes()
         self._world.loop.later(STATUS_S / max(1, len(nodes)) * self._speed, self._turn_status, index + 1)
         node = nodes[index % len(nodes)] if nodes else None
         if node and name(node) not in self._is_silent:
+            self._world.loop.soon(self._beat, name(node))
+
+    def _beat(self, node_name: str) -> None:
+        node = self._world[NODE].get(node_name)
+        if node is not None:
             at = stamp(self._world.loop.clock.now())
             beats = [{"type": each["type"], "lastHeartbeatTime": at} for each in status(node).get("conditions") or ()]
             self._world.patch(NODE, node, {"status": {"conditions": beats}}, how="strategic", subresource="status")
 
-    def _renew(self, node: Obj, now: datetime) -> None:
+    def _renew(self, node_name: str) -> None:
+        node, now = self._world[NODE].get(node_name), self._world.loop.clock.now()
+        if node is None:
+            return
         if name(node) in self._with_lease:
             self._world.cluster.patch(LEASE, name(node), {"spec": {"renewTime": micro_stamp(now)}}, LEASE_NAMESPACE)
             return

@@ -11,6 +11,7 @@ from simulator.actors.world import World
 from simulator.clock import stamp
 from simulator.faults import Board
 from simulator.kinds import NODE, POD
+from simulator.refusals import Refused
 
 SOURCE = "kubelet"
 
@@ -35,9 +36,23 @@ class Ward:
         return stamp(self.world.loop.clock.now())
 
     def report(self) -> None:
-        """A pod that is gone by now needs no report."""
+        """The whole status as it is when its turn comes, so a report that failed is simply made again."""
+        self.world.loop.soon(self._report)
+
+    def _report(self) -> None:
+        """A pod that is gone by now needs none."""
         if self.pod is not None:
             self.world.patch_status(POD, self.pod, self.box.report(self.world.loop.clock.now()))
+
+    def insist(self, write: Callable[[], None]) -> Script:
+        """A write that the script cannot go on without."""
+        while True:
+            try:
+                write()
+            except (Refused, OSError):
+                yield Wait(self.durations.retry)
+            else:
+                return
 
     def neighbours(self, app: str) -> list[Obj]:
         """Pods of one app on this node."""

@@ -1,6 +1,7 @@
 """A driver pod: k8s-driver-manager clears the node of the old modules, nvidia-driver-ctr loads the new ones."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.acts import Acts
@@ -50,11 +51,11 @@ def _make_room(ward: Ward, *, is_fast: bool) -> Script:
     init = ward.box.inits[0]
     init.start(ward.now())
     ward.report()
-    _label(ward, to_pause)
+    yield from ward.insist(lambda: _label(ward, to_pause))
     yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
     if not is_fast:
         yield from _unload(ward)
-    _label(ward, to_resume)
+    yield from ward.insist(lambda: _label(ward, to_resume))
     init.end(ward.now(), 0, "Completed")
 
 
@@ -64,33 +65,42 @@ def _unload(ward: Ward) -> Script:
     yield Wait(ward.durations.module_unload)
     if _holders(ward):
         # cleanupOnFailure: the operands come back while the init container crashes and tries again.
-        _label(ward, to_resume)
+        yield from ward.insist(lambda: _label(ward, to_resume))
         yield from ward.crash_loop(ward.box.inits[0], lambda: bool(_holders(ward)))
-        _label(ward, to_pause)
+        yield from ward.insist(lambda: _label(ward, to_pause))
         yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
     ward.host.driver = ward.host.digest = ""
-    if not _is_auto(ward) and ward.node is not None:
-        Acts(ward.world).uncordon(ward.node)  # also where an admin had cordoned
+    if not _is_auto(ward):
+        yield from ward.insist(lambda: _uncordon(ward))  # also where an admin had cordoned
 
 
 def _evict_tenants(ward: Ward) -> Script:
-    """Only where no upgrade controller has done it: the auto-upgrade annotation is absent."""
-    if ward.node is not None:
-        Acts(ward.world).cordon(ward.node)
+    """Only where no upgrade controller has done it: the auto-upgrade annotation is absent.
+
+    What is refused, by a budget or for a moment, is asked again.
+    """
+    yield from ward.insist(lambda: _cordon(ward))
     while holders := _holders(ward):
         for pod in holders:
             _evict(ward, pod)
         yield Wait(EVICT_AGAIN_S)
 
 
+def _cordon(ward: Ward) -> None:
+    if ward.node is not None:
+        Acts(ward.world).cordon(ward.node)
+
+
+def _uncordon(ward: Ward) -> None:
+    if ward.node is not None:
+        Acts(ward.world).uncordon(ward.node)
+
+
 def _evict(ward: Ward, pod: Obj) -> None:
     if is_terminating(pod):
         return
-    try:
+    with suppress(Refused, OSError):
         ward.world.cluster.evict(name(pod), namespace(pod))
-    except Refused as refusal:
-        if refusal.status not in (404, 429, 500):
-            raise
 
 
 def _holders(ward: Ward) -> list[Obj]:
