@@ -18,7 +18,7 @@ from simulator.store import Store
 from simulator.wire.access import ADMIN, Access, Authorization
 from simulator.wire.api import Api
 from simulator.wire.app import Wire
-from simulator.wire.certificate import issue
+from simulator.wire.certificate_files import Certificate
 from simulator.wire.closing import Closing
 from simulator.wire.control import Control
 from simulator.wire.server import Server, Striker, bound
@@ -50,7 +50,7 @@ class Simulation:
         folder = Path(tempfile.mkdtemp(prefix="simulator-"))
         # kubectl and client-go keep a token to themselves unless the connection is encrypted.
         is_secret = options.tls or options.authorization is Authorization.RBAC
-        certificate = issue(folder, options.host) if is_secret else None
+        certificate = _issued(folder, options.host) if is_secret else None
         listener = bound(options.host, options.port)
         self.url = f"{'https' if is_secret else 'http'}://{options.host}:{listener.getsockname()[1]}"
         tokens = {name: secrets.token_urlsafe(24) for name in (ADMIN_CONTEXT, RBAC_CONTEXT)}
@@ -80,3 +80,10 @@ class Simulation:
 
     async def ready(self) -> None:
         await self._server.ready.wait()
+
+
+def _issued(folder: Path, host: str) -> Certificate:
+    # Needs the cryptography package, which those who only watch a demo do not have.
+    from simulator.wire.certificate import issue
+
+    return issue(folder, host)

@@ -1,6 +1,5 @@
 """A certificate of our own for the loopback address: clients hand their token only to a server they can trust."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -10,17 +9,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from simulator.wire.certificate_files import Certificate
+
 VALID_FOR = timedelta(days=30)
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    path: Path
-    key_path: Path
-
-    @property
-    def pem(self) -> bytes:
-        return self.path.read_bytes()
 
 
 def issue(folder: Path, host: str) -> Certificate:

@@ -14,7 +14,7 @@ from simulator.faults.api_gone import ApiGone
 from simulator.faults.board import Board
 from simulator.faults.gone_410 import Gone410
 from simulator.store import Store
-from simulator.wire.certificate import Certificate
+from simulator.wire.certificate_files import Certificate
 from simulator.wire.closing import Closing
 
 BACKLOG = 1024
