@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import prefetch_related_objects
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -20,11 +20,12 @@ from fleet.web.node_map import map_groups
 from fleet.web.parts import part
 from fleet.web.summary import ClusterLine, Sums, cluster_lines, pool_lines, pool_strays, sums_of
 from people.rights import Deed, reach
+from people.web.requests import PersonRequest
 
 PER_PAGE = 50
 
 
-def fleet(request: HttpRequest) -> HttpResponse:
+def fleet(request: PersonRequest) -> HttpResponse:
     now = timezone.now()
     prefetch_related_objects([request.user], "bindings")  # every part asks what its person may see
     clusters = cluster_lines(request.user, now=now)
@@ -42,23 +43,23 @@ def fleet(request: HttpRequest) -> HttpResponse:
 
 
 @part
-def summary_part(request: HttpRequest) -> HttpResponse:
+def summary_part(request: PersonRequest) -> HttpResponse:
     clusters = cluster_lines(request.user, now=timezone.now())
     return render(request, "fleet/_summary.html", _summary(request, clusters))
 
 
 @part
-def clusters_part(request: HttpRequest) -> HttpResponse:
+def clusters_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/_clusters.html", _clusters(cluster_lines(request.user, now=timezone.now())))
 
 
 @part
-def pools_part(request: HttpRequest) -> HttpResponse:
+def pools_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/_pools.html", _pools(request))
 
 
 @part
-def nodes_part(request: HttpRequest) -> HttpResponse:
+def nodes_part(request: PersonRequest) -> HttpResponse:
     clusters = cluster_lines(request.user, now=timezone.now())
     response = render(request, "fleet/_nodes.html", _nodes(request, clusters))
     if request.headers.get("HX-Trigger") == "filters":
@@ -67,11 +68,11 @@ def nodes_part(request: HttpRequest) -> HttpResponse:
 
 
 @part
-def map_part(request: HttpRequest) -> HttpResponse:
+def map_part(request: PersonRequest) -> HttpResponse:
     return JsonResponse({"groups": map_groups(request.user, now=timezone.now())})
 
 
-def _summary(request: HttpRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
+def _summary(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
     unseen = [line for line in clusters if not line.freshness.is_fresh]
     sums = sums_of(Node.objects.visible_to(request.user).with_gpus())
     return {"sums": sums, "clusters": clusters, "unseen": unseen, "bar": _bar(sums)}
@@ -88,7 +89,7 @@ def _clusters(clusters: list[ClusterLine]) -> dict[str, Any]:
     return {"clusters": clusters}
 
 
-def _pools(request: HttpRequest) -> dict[str, Any]:
+def _pools(request: PersonRequest) -> dict[str, Any]:
     return {"pools": pool_lines(request.user), "strays": pool_strays(request.user)}
 
 
@@ -100,7 +101,7 @@ class NodeLine:
     heard_at: datetime | None
 
 
-def _nodes(request: HttpRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
+def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
     wanted = NodeFilter.read(request.GET)
     every = Node.objects.visible_to(request.user).with_gpus()
     found = wanted.narrow(every).select_related("cluster").prefetch_related("pools").defer("labels", "annotations")
@@ -129,7 +130,7 @@ def _hints(every, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
 
 
-def _choices(request: HttpRequest) -> dict[str, Any]:
+def _choices(request: PersonRequest) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
     nodes = Node.objects.visible_to(request.user).with_gpus().order_by()
     return {

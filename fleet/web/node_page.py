@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
@@ -12,9 +12,10 @@ from fleet.models import Bookmark, Gpu, Node, Observer, Pod
 from fleet.web import freshness, states
 from fleet.web.node_stack import stack_of, versions_of
 from fleet.web.parts import part
+from people.web.requests import PersonRequest
 
 
-def node(request: HttpRequest, node_id: int) -> HttpResponse:
+def node(request: PersonRequest, node_id: int) -> HttpResponse:
     row = _visible(request, node_id)
     seq = Observer.objects.filter(cluster=row.cluster_id).values_list("batch", flat=True).first() or 0
     seen = {"place": "fleet", "seq": json.dumps({f"cluster-{row.cluster_id}": seq})}
@@ -22,11 +23,11 @@ def node(request: HttpRequest, node_id: int) -> HttpResponse:
 
 
 @part
-def node_part(request: HttpRequest, node_id: int) -> HttpResponse:
+def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     return render(request, "fleet/_node.html", _node(_visible(request, node_id), now=timezone.now()))
 
 
-def _visible(request: HttpRequest, node_id: int) -> Node:
+def _visible(request: PersonRequest, node_id: int) -> Node:
     nodes = Node.objects.visible_to(request.user).select_related("cluster").prefetch_related("pools")
     return get_object_or_404(nodes, pk=node_id)
 

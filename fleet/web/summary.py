@@ -134,7 +134,7 @@ def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     for bookmark in Bookmark.objects.filter(cluster__in=clusters):
         bookmarks[bookmark.cluster_id].append(bookmark)
     counted: dict[int, dict[str, Any]] = {
-        row["cluster"]: row
+        row["cluster"]: dict(row)
         for row in Node.objects.visible_to(user)
         .order_by()
         .values("cluster")

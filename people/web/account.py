@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from people.models import ApiToken
 from people.rights import ROLES_FOR, Deed
 from people.tokens import issue, revoke
+from people.web.requests import PersonRequest
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 
@@ -29,13 +30,13 @@ class TokenForm(forms.Form):
 
 
 @never_cache
-def account(request: HttpRequest) -> HttpResponse:
+def account(request: PersonRequest) -> HttpResponse:
     return _page(request, TokenForm())
 
 
 @never_cache
 @require_POST
-def issue_token(request: HttpRequest) -> HttpResponse:
+def issue_token(request: PersonRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
@@ -53,14 +54,14 @@ def issue_token(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+def revoke_token(request: PersonRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(ApiToken, pk=token_id, user=request.user.pk)
     revoke(token, actor=request.user.get_username(), now=timezone.now())
     messages.success(request, f"The token “{token.name}” is revoked.")
     return redirect("account")
 
 
-def _page(request: HttpRequest, form: TokenForm, *, secret: str = "", status: int = 200) -> HttpResponse:
+def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: int = 200) -> HttpResponse:
     bindings = request.user.bindings.all()
     context = {
         "place": "account",

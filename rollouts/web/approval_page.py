@@ -3,13 +3,14 @@
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from fleet.models import Node, Pod
 from fleet.web.parts import part
 from people.rights import Deed, NotAllowed, require
+from people.web.requests import PersonRequest
 from rollouts.bundles import Bundle, bundle_for
 from rollouts.decisions import awaited, waiting_for_approval
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState
@@ -21,7 +22,7 @@ from rollouts.web.loading import stage_for
 ANSWER_ORDER = {"fail": 0, "hold": 1, "pass": 2}
 
 
-def approval(request: HttpRequest, stage_id: int) -> HttpResponse:
+def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     if request.method == "POST":
         return _decide(request, stage)
@@ -29,7 +30,7 @@ def approval(request: HttpRequest, stage_id: int) -> HttpResponse:
 
 
 @part
-def live_part(request: HttpRequest, stage_id: int) -> HttpResponse:
+def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     bundle = bundle_for(stage)
     seen_hash = request.GET.get("seen", "")
@@ -37,7 +38,7 @@ def live_part(request: HttpRequest, stage_id: int) -> HttpResponse:
     return render(request, "rollouts/_approval_live.html", context)
 
 
-def _decide(request: HttpRequest, stage: Stage) -> HttpResponse:
+def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
     plan, asked = stage.plan, request.POST
     verb = approving.reject if asked.get("decision") == "reject" else approving.approve
     try:
@@ -59,7 +60,7 @@ def _decide(request: HttpRequest, stage: Stage) -> HttpResponse:
     return redirect("plan", plan_id=plan.pk)
 
 
-def _approval(request: HttpRequest, stage: Stage) -> dict[str, Any]:
+def _approval(request: PersonRequest, stage: Stage) -> dict[str, Any]:
     bundle = bundle_for(stage)
     targets = list(stage.targets.exclude(state=TargetState.EXCLUDED).order_by("position"))
     nodes = Node.objects.filter(cluster=stage.plan.cluster_id, uid__in=[target.node_uid for target in targets])
@@ -91,7 +92,7 @@ def _lines(bundle: Bundle) -> list[dict[str, Any]]:
     return sorted(found, key=lambda line: (ANSWER_ORDER.get(line["answer"], 0), line["index"], line["gate"]))
 
 
-def _why_not(request: HttpRequest, stage: Stage) -> str:
+def _why_not(request: PersonRequest, stage: Stage) -> str:
     """Why this person cannot decide now. Blank: they can."""
     waiting = list(waiting_for_approval(Stage.objects.filter(pk=stage.pk)))
     if not waiting:

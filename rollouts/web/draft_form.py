@@ -68,8 +68,15 @@ class StageRow:
 
         return cls(
             number=number,
-            **{name: text(name) for name in ("name", "kind", "pool", "selector", "count", "max_unavailable")},
-            **{name: text(name) for name in ("approvals", "soak_min", "tolerate")},
+            name=text("name"),
+            kind=text("kind"),
+            pool=text("pool"),
+            selector=text("selector"),
+            count=text("count"),
+            max_unavailable=text("max_unavailable"),
+            approvals=text("approvals"),
+            soak_min=text("soak_min"),
+            tolerate=text("tolerate"),
             gates=post.getlist(f"stage-{number}-gates"),
             options=_options(text("options")),
         )

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from fleet.models import DriverObject, Pool
 from people.rights import Deed, NotAllowed, reach, require
+from people.web.requests import PersonRequest
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.steering import drafting
@@ -16,7 +17,7 @@ from rollouts.web.draft_form import DraftForm, StageRow, gate_choices
 from rollouts.web.loading import plan_for
 
 
-def new(request: HttpRequest) -> HttpResponse:
+def new(request: PersonRequest) -> HttpResponse:
     choices = _objects(request)
     asked = request.POST.get("object") or request.GET.get("object") or ""
     if not asked and len(choices) == 1:
@@ -33,7 +34,7 @@ def new(request: HttpRequest) -> HttpResponse:
     return _save(request, form, chosen, choices=choices)
 
 
-def edit(request: HttpRequest, plan_id: int) -> HttpResponse:
+def edit(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
     if plan.state != PlanState.DRAFT:
         return redirect("plan", plan_id=plan.pk)
@@ -44,22 +45,13 @@ def edit(request: HttpRequest, plan_id: int) -> HttpResponse:
 
 
 def _save(
-    request: HttpRequest, form: DraftForm, chosen: DriverObject | None, *, plan: Plan | None = None, choices=()
+    request: PersonRequest, form: DraftForm, chosen: DriverObject | None, *, plan: Plan | None = None, choices=()
 ) -> HttpResponse:
     """Write it down, or show the form again with what is wrong."""
     cluster = plan.cluster if plan else chosen.cluster  # type: ignore[union-attr]
     try:
         require(request.user, Deed.DRAFT, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        stages = form.stages()
-        written = {"title": form.title, "to_version": form.to_version, "stages": stages}
-        if plan:
-            changed = drafting.edit(
-                plan, **written, expected_revision=form.revision, actor=request.user, now=timezone.now()
-            )
-        else:
-            changed = drafting.draft(
-                **written, cluster=cluster, driver_object=chosen, actor=request.user, now=timezone.now()
-            )
+        changed = _write(request, form, chosen, plan)
     except BadPlan as refusal:
         form.refuse(refusal.problems)
         return _form(request, form, chosen=chosen, plan=plan, choices=choices, status=400)
@@ -72,7 +64,32 @@ def _save(
     return redirect("plan", plan_id=changed.pk)
 
 
-def _form(request: HttpRequest, form: DraftForm, *, chosen, plan=None, choices=(), status: int = 200) -> HttpResponse:
+def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None, plan: Plan | None) -> Plan:
+    actor, now, stages = request.user, timezone.now(), form.stages()
+    if plan is not None:
+        return drafting.edit(
+            plan,
+            title=form.title,
+            to_version=form.to_version,
+            stages=stages,
+            expected_revision=form.revision,
+            actor=actor,
+            now=now,
+        )
+    if chosen is None:
+        raise Http404
+    return drafting.draft(
+        cluster=chosen.cluster,
+        title=form.title,
+        driver_object=chosen,
+        to_version=form.to_version,
+        stages=stages,
+        actor=actor,
+        now=now,
+    )
+
+
+def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices=(), status: int = 200) -> HttpResponse:
     cluster = plan.cluster if plan else chosen.cluster
     context: dict[str, Any] = {
         "place": "plans",
@@ -89,7 +106,7 @@ def _form(request: HttpRequest, form: DraftForm, *, chosen, plan=None, choices=(
     return render(request, "rollouts/draft.html", context, status=status)
 
 
-def _objects(request: HttpRequest) -> list[DriverObject]:
+def _objects(request: PersonRequest) -> list[DriverObject]:
     """The objects a plan can be written for, where one may draft."""
     there = reach(request.user, Deed.DRAFT)
     rows = DriverObject.objects.filter(kind="NVIDIADriver").select_related("cluster")

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 
 from fleet.models import DriverObject, Node
 from fleet.web.parts import part
 from people.rights import Deed, reach
+from people.web.requests import PersonRequest
 from rollouts.gates.base import Gate
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -39,7 +40,7 @@ CONSEQUENCES: dict[str, str] = {
 }
 
 
-def plan(request: HttpRequest, plan_id: int) -> HttpResponse:
+def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
     context = _plan(request, row)
     context |= {
@@ -53,17 +54,17 @@ def plan(request: HttpRequest, plan_id: int) -> HttpResponse:
 
 
 @part
-def plan_part(request: HttpRequest, plan_id: int) -> HttpResponse:
+def plan_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/_plan.html", _plan(request, plan_for(request.user, plan_id)))
 
 
 @part
-def history_part(request: HttpRequest, plan_id: int) -> HttpResponse:
+def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
     return render(request, "rollouts/_history.html", {"plan": row, "history": _history(row)})
 
 
-def _plan(request: HttpRequest, row: Plan) -> dict[str, Any]:
+def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     picture = plan_picture(row)
     node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))
     columns = [_column(stage, node_ids) for stage in picture.stages]

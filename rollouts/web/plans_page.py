@@ -5,11 +5,12 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Max, Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 
 from fleet.web.parts import part
 from people.rights import Deed, reach
+from people.web.requests import PersonRequest
 from rollouts.decisions import awaited, waiting_for_approval
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
 from rollouts.models import Plan, Stage, StageKind
@@ -18,29 +19,29 @@ PER_PAGE = 30
 CHANGED = Q(stages__targets__state=TargetState.CHANGED) & ~Q(stages__kind=StageKind.BACK)
 
 
-def plans(request: HttpRequest) -> HttpResponse:
+def plans(request: PersonRequest) -> HttpResponse:
     return render(request, "rollouts/plans.html", _plans(request))
 
 
 @part
-def plans_part(request: HttpRequest) -> HttpResponse:
+def plans_part(request: PersonRequest) -> HttpResponse:
     return render(request, "rollouts/_plans.html", _plans(request))
 
 
 @part
-def strip_part(request: HttpRequest) -> HttpResponse:
+def strip_part(request: PersonRequest) -> HttpResponse:
     """What is under way, for the home page."""
     under_way = _counted(Plan.objects.visible_to(request.user).under_way())
     return render(request, "rollouts/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
 
 
-def _plans(request: HttpRequest) -> dict[str, Any]:
+def _plans(request: PersonRequest) -> dict[str, Any]:
     visible = Plan.objects.visible_to(request.user)
     over = Paginator(_counted(visible.filter(state__in=sorted(PLAN_FINAL))), PER_PAGE).get_page(request.GET.get("page"))
     under_way = _counted(visible.under_way())
     return {
         "place": "plans",
-        "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),
+        "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
         "under_way": under_way,
         "drafts": _counted(visible.filter(state=PlanState.DRAFT)),
         "over": over,
@@ -62,12 +63,12 @@ def _counted(plans) -> list[Plan]:
     )
 
 
-def _to_decide(request: HttpRequest) -> list[Stage]:
+def _to_decide(request: PersonRequest) -> list[Stage]:
     """Stages that wait for an approval this person may give."""
     visible = Stage.objects.filter(plan__in=Plan.objects.visible_to(request.user).under_way())
     asked = awaited(list(waiting_for_approval(visible)), user=request.user)
     return [one.stage for one in asked if one.may_decide]
 
 
-def _may_draft(request: HttpRequest) -> bool:
+def _may_draft(request: PersonRequest) -> bool:
     return not reach(request.user, Deed.DRAFT).nowhere

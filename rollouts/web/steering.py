@@ -4,12 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from people.rights import Deed, NotAllowed, require
+from people.web.requests import PersonRequest
 from rollouts.lifecycle import IllegalMove, LostRace
 from rollouts.models import Plan
 from rollouts.queries import VERBS
@@ -35,11 +36,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": commands.resume,
     "rollback": commands.roll_back,
     "abort": commands.abort,
+    "start": start,
+    "discard": discard,
 }
 
 
 @require_POST
-def command(request: HttpRequest, plan_id: int, verb: str) -> HttpResponse:
+def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
     if verb not in VERBS:
         raise Http404
     plan = plan_for(request.user, plan_id)
@@ -56,12 +59,12 @@ def command(request: HttpRequest, plan_id: int, verb: str) -> HttpResponse:
     return redirect("plan", plan_id=plan_id)
 
 
-def _call(request: HttpRequest, plan: Plan, verb: str) -> None:
+def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
     asked = request.POST
     because, key = asked.get("because", "").strip()[:1000], asked.get("key", "")[:100]
     if not because:
         raise Refusal("Say why: the next person at this page will want to know.")
-    tell = partial(_verb(verb), plan, actor=request.user, because=because, now=timezone.now())
+    tell = partial(COMMANDS[verb], plan, actor=request.user, because=because, now=timezone.now())
     if verb == "discard":
         tell()
     elif verb == "start":
@@ -72,12 +75,8 @@ def _call(request: HttpRequest, plan: Plan, verb: str) -> None:
         tell(key=key, expected_state=asked.get("expected_state", "")[:16] if verb == "resume" else "")
 
 
-def _verb(verb: str) -> Callable[..., None]:
-    return {**COMMANDS, "start": start, "discard": discard}[verb]
-
-
 @require_POST
-def exclude(request: HttpRequest, target_id: int) -> HttpResponse:
+def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
     target = target_for(request.user, target_id)
     plan = target.stage.plan
     try:

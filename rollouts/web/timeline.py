@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
 from fleet.models import Node, NodeEvent
 from fleet.web.parts import part
+from people.web.requests import PersonRequest
 from rollouts.models import Plan, PlanEvent
 from rollouts.web.states import glyph_of, word_of
 
@@ -27,7 +28,7 @@ class Line:
 
 
 @part
-def node_timeline(request: HttpRequest, node_id: int) -> HttpResponse:
+def node_timeline(request: PersonRequest, node_id: int) -> HttpResponse:
     node = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster"), pk=node_id)
     lines = sorted([*_seen(node), *_planned(request, node)], key=lambda line: line.at, reverse=True)[:MOST]
     days = [{"grouper": day, "list": list(of_day)} for day, of_day in groupby(lines, key=lambda line: line.at.date())]
@@ -39,7 +40,7 @@ def _seen(node: Node) -> list[Line]:
     return [Line(row.at, GLYPHS.get(row.kind, "part"), row.sentence) for row in rows]
 
 
-def _planned(request: HttpRequest, node: Node) -> list[Line]:
+def _planned(request: PersonRequest, node: Node) -> list[Line]:
     plans = Plan.objects.visible_to(request.user).filter(cluster=node.cluster_id)
     events = PlanEvent.objects.filter(plan__in=plans, target__node_uid=node.uid).select_related("plan")[:MOST]
     return [

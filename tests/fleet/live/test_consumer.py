@@ -51,9 +51,7 @@ def a_cluster_at(batch: int, name: str = ""):
 
 
 async def tell(cluster, seq: int, *nodes, groups=None) -> None:
-    message = {
-        "type": "cluster.changed", "cluster": cluster.pk, "seq": seq, "nodes": list(nodes), "kinds": ["nodes"], "at": "",
-    }  # fmt: skip
+    message = {"type": "cluster.changed", "cluster": cluster.pk, "seq": seq, "nodes": list(nodes), "kinds": ["nodes"]}
     for group in groups or ("fleet", f"cluster-{cluster.pk}"):
         await get_channel_layer().group_send(group, message)
 

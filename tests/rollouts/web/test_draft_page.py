@@ -26,8 +26,9 @@ def written(fleet, **changed):
         "options": '{"operands_ready": {"patience_s": 90}}',
     }  # fmt: skip
     rest = {
-        "name": "Rest", "kind": "pool", "pool": fleet.pools.get().pk, "selector": "", "count": "", "max_unavailable": "2",
-        "approvals": "0", "soak_min": "0", "tolerate": "1", "gates": ["driver_version"], "options": "{}",
+        "name": "Rest", "kind": "pool", "pool": fleet.pools.get().pk, "selector": "", "count": "",
+        "max_unavailable": "2", "approvals": "0", "soak_min": "0", "tolerate": "1", "gates": ["driver_version"],
+        "options": "{}",
     }  # fmt: skip
     asked = {"object": fleet.driver_objects.get(kind="NVIDIADriver").pk, "title": "", "to_version": "580.126.20"}
     stages = {f"stage-{at}-{name}": value for at, row in enumerate((canary, rest)) for name, value in row.items()}

@@ -1,0 +1,90 @@
+"""A real Chromium against the real stack. What a page logs as an error, or asks of another host, fails the test."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from demo.parts import Fleet
+from demo.stack import PASSWORD, Stack
+
+FOLDER = Path(__file__).parent
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+WIDE, PHONE = {"width": 1600, "height": 1000}, {"width": 390, "height": 844}
+
+NODES = int(os.environ.get("QUARTERDECK_TEST_NODES", "16"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is a flow in a browser."""
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker(pytest.mark.flow)
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with Stack(tmp_path_factory.mktemp("browser"), Fleet(nodes=NODES)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, PROGRAMS)))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """One person's window, and everything it complained of."""
+
+    def __init__(self, chromium: Browser, stack: Stack, role: str, **given) -> None:
+        self.context = chromium.new_context(base_url=stack.url, **{"viewport": WIDE} | given)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.asked_elsewhere: list[str] = []
+        self.page.on("console", lambda said: self._hear(said.type, said.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda asked: self._ask(asked.url, stack.url))
+        self.page.goto("/sign-in")
+        self.page.fill("#id_username", role)
+        self.page.fill("#id_password", PASSWORD)
+        self.page.click("main button")
+        self.page.wait_for_url("**/")
+
+    def _hear(self, kind: str, words: str) -> None:
+        if kind in {"error", "warning"}:
+            self.complaints.append(words)
+
+    def _ask(self, url: str, home: str) -> None:
+        if not url.startswith((home, home.replace("http", "ws", 1), "data:")):
+            self.asked_elsewhere.append(url)
+
+    def is_live(self) -> None:
+        self.page.wait_for_selector("#link[data-state='live']", timeout=15_000)
+
+    def fits(self) -> bool:
+        """Whether nothing sticks out to the right."""
+        return self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.fixture
+def window(chromium: Browser, stack: Stack) -> Iterator[Callable[..., Watched]]:
+    """Open a window as a role."""
+    opened: list[Watched] = []
+
+    def open_as(role: str, **given) -> Watched:
+        opened.append(Watched(chromium, stack, role, **given))
+        return opened[-1]
+
+    yield open_as
+    for watched in opened:
+        watched.context.close()
+        assert watched.complaints == []
+        assert watched.asked_elsewhere == []

@@ -1,0 +1,126 @@
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE
+
+
+def patch_node(stack, name: str, patch: dict) -> None:
+    """What a person with kubectl would do, from outside."""
+    from kubernetes import client, config
+
+    api = client.CoreV1Api(config.new_client_from_config(str(stack.kubeconfig)))
+    api.patch_node(name, patch)
+
+
+def first_node(page) -> str:
+    return page.locator("#nodes tbody tr .name a").first.inner_text()
+
+
+def test_a_cordon_from_outside_shows_without_a_reload(stack, window):
+    watched = window("viewer")
+    watched.is_live()
+    name = first_node(watched.page)
+
+    patch_node(stack, name, {"spec": {"unschedulable": True}})
+
+    row = watched.page.locator("#nodes tbody tr", has_text=name)
+    expect(row).to_contain_text("cordoned", timeout=8_000)
+    expect(watched.page.locator("#announcer")).not_to_be_empty()
+    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    expect(row).not_to_contain_text("cordoned", timeout=8_000)
+
+
+def test_the_filter_is_in_the_url_and_survives_a_reload(window):
+    page = window("viewer").page
+    name = first_node(page)
+
+    page.fill("#q", name)
+    expect(page.locator("#nodes tbody tr")).to_have_count(1)
+    page.wait_for_url(f"**/?q={name}")
+    page.reload()
+
+    expect(page.locator("#q")).to_have_value(name)
+    expect(page.locator("#nodes tbody tr")).to_have_count(1)
+
+
+def test_a_filter_that_finds_nothing_can_be_cleared(window):
+    page = window("viewer").page
+
+    page.fill("#q", "no-such-node")
+    page.click("text=Clear the filter")
+
+    expect(page.locator("#nodes tbody tr")).not_to_have_count(0)
+
+
+def test_what_somebody_types_is_not_overwritten_by_a_refresh(stack, window):
+    watched = window("viewer")
+    watched.is_live()
+    page = watched.page
+    name = first_node(page)
+    page.fill("#q", "gpu")
+
+    with page.expect_response("**/parts/fleet/nodes*"):
+        patch_node(stack, name, {"metadata": {"labels": {"example.com/touched": "yes"}}})
+
+    expect(page.locator("#q")).to_have_value("gpu")
+    expect(page.locator("#q")).to_be_focused()
+
+
+def test_the_map_draws_every_node_and_leads_to_it(window):
+    page = window("viewer").page
+    page.wait_for_function("document.querySelector('.map canvas').height > 0")
+    colours = page.evaluate(
+        """() => { const c = document.querySelector('.map canvas');
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        const seen = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] + ',' + d[i + 1]);
+        return seen.size; }"""
+    )
+    page.locator(".map canvas").click(position={"x": 8, "y": 28})
+
+    page.wait_for_url("**/nodes/*")
+    assert colours > 2
+
+
+def test_keys_are_visible_controls(window):
+    page = window("viewer").page
+    page.keyboard.press("/")
+
+    expect(page.locator("#q")).to_be_focused()
+
+
+def test_the_theme_is_kept(window):
+    page = window("viewer", color_scheme="light").page
+
+    page.click("[data-theme-toggle]")
+    page.reload()
+
+    assert page.evaluate("document.documentElement.dataset.bsTheme") == "dark"
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 1600, "height": 1000}], ids=["phone", "wide"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits(window, viewport, scheme):
+    watched = window("operator", viewport=viewport, color_scheme=scheme)
+    node = watched.page.locator("#nodes tbody tr .name a").first.get_attribute("href")
+
+    for path in ("/", node, "/plans", "/plans/new", "/account"):
+        watched.page.goto(path)
+        watched.page.wait_for_load_state("networkidle") if path == "/account" else watched.page.wait_for_timeout(300)
+        assert watched.fits(), path
+
+
+def test_a_lost_link_is_said_and_comes_back(stack, window):
+    watched = window("viewer")
+    watched.is_live()
+    page = watched.page
+
+    stack.kill("web")
+    expect(page.locator("#link")).to_have_attribute("data-state", "lost", timeout=8_000)
+    expect(page.locator("#link-bar")).to_contain_text("Live link lost")
+    expect(page.locator("#nodes tbody tr")).not_to_have_count(0)
+    stack.restart("web")
+    page.click("[data-link-retry]")
+
+    watched.is_live()
+    expect(page.locator("#link-bar")).to_be_hidden()
+    watched.complaints.clear()  # the browser itself logs every refused connection

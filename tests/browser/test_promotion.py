@@ -1,0 +1,86 @@
+"""A promotion by hand, as two people do it: drafted, previewed, started, approved, halted and put back."""
+
+import os
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Watched
+
+IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+
+
+def take_pictures(watched: Watched, plan: str) -> None:
+    """The README's are taken with QUARTERDECK_TEST_PICTURES=yes and QUARTERDECK_TEST_NODES=64 on this file."""
+    watched.page.set_viewport_size({"width": 1440, "height": 900})
+    for name, address in (("plan", plan), ("fleet", "/")):
+        watched.page.goto(address)
+        watched.is_live()
+        watched.page.wait_for_timeout(700)
+        if os.environ.get("QUARTERDECK_TEST_PICTURES") == "yes":
+            watched.page.screenshot(path=str(IMAGES / f"{name}.png"))
+        assert watched.fits()
+
+
+def draft(page: Page) -> None:
+    page.goto("/plans/new")
+    page.locator("a.plan-line").first.click()
+    page.fill("#to_version", "580.126.20")
+    for soak in page.locator("#stages input[name$='-soak_min']").all():
+        soak.fill("0.1")
+    page.click("text=Save the draft and preview it")
+    page.wait_for_url(re.compile(r"/plans/\d+$"))
+
+
+def tell(page: Page, verb: str) -> None:
+    page.click(f"[data-dialog='dialog-{verb}']")
+    page.fill(f"#because-{verb}", f"To see it {verb}.")
+    page.locator(f"#dialog-{verb} .ends button:not([type])").click()
+    expect(page.locator(".message.is-success")).to_be_visible()
+
+
+def test_a_wrong_version_is_said_beside_its_field(window):
+    watched = window("operator")
+    page = watched.page
+    page.goto("/plans/new")
+    page.locator("a.plan-line").first.click()
+
+    page.fill("#to_version", "newest")
+    page.click("text=Save the draft and preview it")
+
+    expect(page.locator(".field.is-wrong")).to_contain_text("is no full driver version")
+    expect(page.locator("#to_version")).to_have_value("newest")
+    watched.complaints.clear()  # the browser logs the 400 that carries the form
+
+
+def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
+    ada, amy = window("operator"), window("approver")
+    draft(ada.page)
+    plan = ada.page.url
+    expect(ada.page.locator("#plan")).to_contain_text("What it disrupts")
+
+    tell(ada.page, "start")
+    expect(ada.page.locator("#plan")).to_contain_text("Look at the request for approval", timeout=40_000)
+    amy.page.goto("/plans")
+    amy.page.locator(".asks a").first.click()
+    amy.page.click("button[value=approve]")
+    expect(ada.page.locator(".gates")).to_contain_text("Approved by approver.", timeout=20_000)
+    expect(ada.page.locator(".stage").first).to_contain_text("changing", timeout=40_000)
+    take_pictures(amy, plan)
+    tell(ada.page, "halt")
+    expect(ada.page.locator(".why-box")).to_contain_text("To see it halt.", timeout=20_000)
+    expect(ada.page.locator(".armed")).to_be_visible()
+    tell(ada.page, "rollback")
+
+    expect(ada.page.locator(".plan-head")).to_contain_text("rolled back", timeout=90_000)
+
+
+def test_a_viewer_sees_every_button_and_why_not(window):
+    page = window("viewer").page
+    page.goto("/plans")
+    page.locator("tbody .name a").first.click()
+
+    for button in page.locator(".buttons button").all():
+        assert button.get_attribute("aria-disabled") == "true"
+        assert button.get_attribute("title")
