@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from demo.parts import Fleet
+from demo.parts import BREAKS_WORKLOADS, Fleet
 from demo.settings import ROOT
 from demo.supervisor import run
 
@@ -16,7 +16,7 @@ def main() -> int:
         from demo.smoke import smoke
 
         return smoke(nodes=asked.nodes or 16)
-    fleet = Fleet(nodes=asked.nodes or 64, seed=asked.seed, speed=asked.speed)
+    fleet = Fleet(nodes=asked.nodes or 64, seed=asked.seed, speed=asked.speed, faults=(BREAKS_WORKLOADS,))
     return run(asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload)
 
 

@@ -10,6 +10,10 @@ CELERY = [sys.executable, "-m", "celery", "-A", "config"]
 # Threads per queue. Observing a cluster takes one for about a minute, and a reader thread of its own per kind.
 QUEUES = {"observe": 8, "rollouts": 2, "default": 2}
 
+# The fleet runs 580.95.05. Under the faulty one tenants' pods crash on one kernel; all of NVIDIA's own pods are fine.
+NEWER, FAULTY, KERNEL = "580.126.20", "580.142.10", "6.8.0-64-generic"
+BREAKS_WORKLOADS = f"bad_driver:version={FAULTY},kernel={KERNEL},how=workloads"
+
 
 @dataclass(frozen=True)
 class Fleet:

@@ -20,7 +20,7 @@ import httpx
 from websockets.sync.client import ClientConnection
 
 from demo.cluster import Cluster
-from demo.parts import Fleet
+from demo.parts import BREAKS_WORKLOADS, FAULTY, KERNEL, NEWER, Fleet
 from demo.promotion import GATES, Promotion
 from demo.request_log import RequestLog, at, node_of
 from demo.settings import ROOT
@@ -28,9 +28,6 @@ from demo.stack import CLUSTER, PASSWORD, Stack, StackError
 from demo.visitor import RefusedError, TooSlowError, Visitor, wait_until
 
 SPEED = 60.0  # cluster seconds per second: a node's upgrade takes two or three of ours
-GOOD, BAD = "580.126.20", "580.142.10"
-KERNEL = "6.8.0-64-generic"
-FAULT = f"bad_driver:version={BAD},kernel={KERNEL},how=workloads"  # tenants' pods crash; all of NVIDIA's are fine
 CANARIES = 2
 QUIET_S = 3.0  # after a halt: long enough for a release that should not come
 
@@ -64,7 +61,7 @@ def smoke(*, nodes: int) -> int:
     parent.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="smoke-", dir=parent))
     try:
-        with Stack(folder, Fleet(nodes=nodes, speed=SPEED, faults=(FAULT,)), say=tell) as stack:
+        with Stack(folder, Fleet(nodes=nodes, speed=SPEED, faults=(BREAKS_WORKLOADS,)), say=tell) as stack:
             figures = drive(stack)
     except (StackError, RefusedError, TooSlowError, WrongError, httpx.HTTPError) as error:
         tell(f"FAILED after {time.monotonic() - began:.0f} s: {error}")
@@ -96,9 +93,9 @@ def drive(stack: Stack) -> list[Figure]:
     ):
         objects = wait_until(lambda: settled(operator), what="a settled picture of the fleet", timeout_s=30.0)
         measured(time_to_live(operator, cluster))
-        good = Promotion(operator, approver, driver_object=objects["a100"], to_version=GOOD)
+        good = Promotion(operator, approver, driver_object=objects["a100"], to_version=NEWER)
         measured(*promote(good, cluster, RequestLog(stack.simulator_url)))
-        bad = Promotion(operator, approver, driver_object=objects["h100"], to_version=BAD)
+        bad = Promotion(operator, approver, driver_object=objects["h100"], to_version=FAULTY)
         measured(break_and_put_back(bad, cluster, RequestLog(stack.simulator_url)))
     return figures
 
@@ -159,9 +156,9 @@ def promote(plan: Promotion, cluster: Cluster, log: RequestLog) -> list[Figure]:
     silent = GATES.keys() - plan.gates_that_held()
     if silent:
         raise WrongError(f"These gates never answered HOLD: {', '.join(sorted(silent))}.")
-    promoted = sorted(name for name, version in cluster.loaded_versions("a100").items() if version == GOOD)
+    promoted = sorted(name for name, version in cluster.loaded_versions("a100").items() if version == NEWER)
     targets = sorted(target["node"] for stage in plan.stages() for target in stage["targets"])
-    expect(promoted == targets, f"{GOOD} runs on {promoted}; the plan was for {targets}")
+    expect(promoted == targets, f"{NEWER} runs on {promoted}; the plan was for {targets}")
     expect(not cluster.held_nodes(), f"still held after the promotion: {cluster.held_nodes()}")
     return [Figure("promoted_nodes", len(promoted), "nodes"), halted]
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from demo import tied
-from demo.parts import Fleet
+from demo.parts import FAULTY, NEWER, Fleet
 from demo.reloading import Changes
 from demo.settings import contract, write_for_shell
 from demo.stack import PASSWORD, Stack, StackError
@@ -19,11 +19,11 @@ LOOK_EVERY_S = 0.5
 # Named one by one: nothing else in the folder is ours to remove.
 OF_ONE_FLEET = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule")
 TO_TRY = (
-    "Sign in as operator, open Fleet, and pick a node: its stack, its GPUs, its pods, what happened to it.",
-    "Draft a plan that takes one pool to the newer driver; look at its preview, then seal and start it.",
-    "Sign in as approver in another browser and approve the next stage; watch the waves and the gates move.",
-    "Halt it in the middle, see what is held and why, then roll it back.",
-    "bin/demo --smoke drives two such promotions by itself, one of them with a driver that breaks.",
+    "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
+    f"Draft a plan that takes a100 to {NEWER}; soak it for 30 s; look at its preview, then start it.",
+    "Sign in as approver in another browser and let the canary go; watch the waves and the gates.",
+    "Halt it in the middle, see what is held and why, then resume it or roll it back.",
+    f"Take h100 to {FAULTY}: tenants' pods crash under it on one kernel. It stops in the canary.",
 )
 
 
