@@ -35,20 +35,26 @@ def wake_observer(cluster_id: int, turn: int) -> None:
 
 def wake_plans_of(cluster_id: int) -> None:
     """Something changed in this cluster that its plans may wait for. Called after every flush, it queues a few."""
-    now = time.monotonic()
     with _lock:
-        if now - _plans_woken.get(cluster_id, -PLANS_AT_MOST_EVERY_S) < PLANS_AT_MOST_EVERY_S:
-            _plans_owed.add(cluster_id)
+        if cluster_id in _plans_owed:
             return
-        _plans_woken[cluster_id] = now
+        wait_s = _plans_woken.get(cluster_id, 0.0) + PLANS_AT_MOST_EVERY_S - time.monotonic()
+        if wait_s > 0:
+            _plans_owed.add(cluster_id)
+    if wait_s > 0:
+        # The last change of a burst counts, too.
+        later = threading.Timer(wait_s, _wake_plans_of, [cluster_id])
+        later.daemon = True
+        later.start()
+    else:
+        _wake_plans_of(cluster_id)
+
+
+def _wake_plans_of(cluster_id: int) -> None:
+    with _lock:
         _plans_owed.discard(cluster_id)
+        _plans_woken[cluster_id] = time.monotonic()
     queue("rollouts.tasks.wake_plans_of", queue="rollouts", kwargs={"cluster_id": cluster_id}, expires=10.0)
-
-
-def wake_owed_plans_of(cluster_id: int) -> None:
-    """The wake that `wake_plans_of` held back, if it did: the last change of a burst must not wait for beat."""
-    if cluster_id in _plans_owed:
-        wake_plans_of(cluster_id)
 
 
 def queue(task_name: str, *, queue: str, kwargs: dict[str, Any], expires: float) -> None:

@@ -15,7 +15,15 @@ from urllib.parse import urlencode
 import msgspec
 import urllib3
 from kubernetes.client import ApiClient
-from urllib3.exceptions import HTTPError, LocationValueError, NameResolutionError, SSLError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    LocationValueError,
+    NameResolutionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+)
 
 from fleet.kube import kubeconfig
 from fleet.kube.errors import ClusterError, NotAnApiServer, Unreachable, Untrusted, error_for
@@ -138,4 +146,8 @@ def _in_our_words(server: str, error: Exception) -> ClusterError:
         return Unreachable(f"The name in {server} cannot be resolved.")
     if "refused" in str(error).lower():
         return Unreachable(f"{server} refused the connection: nothing listens there.")
+    if isinstance(error, ReadTimeoutError | ConnectTimeoutError) and "timed out" in str(error).lower():
+        return Unreachable(f"{server} did not answer in time.")
+    if isinstance(error, ProtocolError):
+        return Unreachable(f"{server} broke off the connection.")
     return Unreachable(f"{server} did not answer: {str(error)[:300]}")

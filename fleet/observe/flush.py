@@ -95,7 +95,6 @@ class Flusher:
 
     def _tell(self, written: list[Written], *, has_news: bool) -> None:
         if not written and not has_news:
-            wake.wake_owed_plans_of(self.cluster_id)
             return
         kinds = {one.kind.resource.plural for one in written} | ({"bookmarks"} if has_news else set())
         announce.cluster_changed(

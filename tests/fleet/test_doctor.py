@@ -1,0 +1,57 @@
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from fleet import kube
+from fleet.models import Cluster
+from tests.fleet.api_server import ApiServer, an_api_server
+from tests.make import NOON, a_bookmark, a_cluster
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with an_api_server(tmp_path_factory.mktemp("api")) as server:
+        yield server
+
+
+def reached_by(api: ApiServer):
+    uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    return a_cluster("north", seen_at=None, uid=uid, kubeconfig=api.kubeconfig, context=api.context)
+
+
+def test_all_is_well_where_a_cluster_answers_and_was_heard(api, capsys):
+    cluster = reached_by(api)
+    a_bookmark(cluster, "nodes", heard_at=timezone.now())
+    a_bookmark(cluster, "nvidiadrivers.nvidia.com", state="absent", heard_at=None)
+
+    call_command("doctor")
+
+    said = capsys.readouterr().out
+    assert "nodes heard 0 s ago" in said
+    assert "WRONG" not in said
+
+
+def test_says_what_was_not_heard_for_long_and_who_does_not_answer(capsys):
+    a_cluster("north", seen_at=NOON - timedelta(days=365), kubeconfig="/no/such/file")
+
+    with pytest.raises(SystemExit):
+        call_command("doctor")
+
+    said = capsys.readouterr().out
+    assert "There is no file /no/such/file" in said
+    assert "nodes: watching, last heard 2025-11-21T12:00:00+00:00." in said
+
+
+def test_says_that_another_cluster_answers(api, capsys):
+    reached_by(api)
+    Cluster.objects.update(uid="the-one-we-know")
+
+    with pytest.raises(SystemExit):
+        call_command("doctor")
+
+    assert "What answers is another cluster" in capsys.readouterr().out
