@@ -64,6 +64,7 @@ def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datet
     now = clock()
     void_approvals(plan, now=now)
     picture = observe(plan, live, now=now)
+    _check_nobody_moved_it(plan)
     decision = decide(picture, now=now)
     record_answers(plan, decision.verdicts, now=now)
     make_moves(plan, decision.moves, now=now)
@@ -72,3 +73,12 @@ def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datet
     for act in decision.acts:
         carry_out(plan, act, connection, clock=clock)
     return decision.waiting_for, decision.look_again_in
+
+
+def _check_nobody_moved_it(plan: Plan) -> None:
+    """The plan was read before its stages: a person's command in between makes a picture of two moments.
+
+    :raises LostRace: when it is so
+    """
+    if not Plan.objects.filter(pk=plan.pk, state=plan.state, turn=plan.turn).exists():
+        raise LostRace("The plan was moved while it was looked at.")
