@@ -26,6 +26,10 @@ KEPT_METADATA = (
 NAMED = ("labels", "annotations")
 
 
+def name_of(obj: Obj) -> str:
+    return (obj.get("metadata") or {}).get("name") or ""
+
+
 def shaped(kind: Kind, obj: Obj, metadata: Obj) -> Obj:
     """The members in the order in which they are sent; lists rely on the first two."""
     rest = {key: value for key, value in obj.items() if key not in {"kind", "apiVersion", "metadata"}}

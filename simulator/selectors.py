@@ -157,6 +157,16 @@ def parse(text: str) -> Selector:
     return Selector(tuple(Reader(text).requirements()))
 
 
+EXPRESSIONS: Mapping[str, Operator] = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.ABSENT,
+    "Gt": Operator.GREATER,
+    "Lt": Operator.LESS,
+}
+
+
 def from_label_selector(selector: Mapping[str, Any] | None) -> Selector | None:
     """A metav1.LabelSelector as a test; None matches nothing, an empty one everything."""
     if selector is None:
@@ -164,15 +174,7 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector | None:
     found = [
         Requirement(key, Operator.IN, frozenset({value})) for key, value in (selector.get("matchLabels") or {}).items()
     ]
-    operators = {
-        "In": Operator.IN,
-        "NotIn": Operator.NOT_IN,
-        "Exists": Operator.EXISTS,
-        "DoesNotExist": Operator.ABSENT,
-        "Gt": Operator.GREATER,
-        "Lt": Operator.LESS,
-    }
     for expression in selector.get("matchExpressions") or []:
         values = frozenset(expression.get("values") or [])
-        found.append(Requirement(expression["key"], operators[expression["operator"]], values))
+        found.append(Requirement(expression["key"], EXPRESSIONS[expression["operator"]], values))
     return Selector(tuple(found))

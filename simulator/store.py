@@ -6,7 +6,7 @@ Objects are plain dicts that nobody changes once they are stored; lists, watches
 import threading
 from typing import Any
 
-from simulator import definitions, deletion, eviction, patches, rules, schema
+from simulator import definitions, deletion, eviction, patches, rules, schema, shapes
 from simulator.clock import Clock
 from simulator.cursor import Cursor
 from simulator.defaults import filled
@@ -110,11 +110,11 @@ class Store:
             raise bad_request("an empty namespace may not be set during creation")
         held = self.get(NAMESPACE, namespace)
         if held["metadata"].get("deletionTimestamp"):
-            name = (obj.get("metadata") or {}).get("name", "")
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            raise forbidden(kind, name, why)
+            raise forbidden(kind, rules.name_of(obj), why)
 
     def _add(self, kind: Kind, obj: Obj, namespace: str, *, keep_status: bool, dry_run: bool) -> Obj:
+        shapes.check(kind, obj)
         now = self.clock.now()
         new = self._filled(kind, rules.born(kind, obj, namespace=namespace, now=now, keep_status=keep_status))
         rules.check_metadata(kind, new)
@@ -130,6 +130,7 @@ class Store:
         self, kind: Kind, name: str, obj: Obj, namespace: str = "", subresource: str = "", *, dry_run: bool = False
     ) -> Obj:
         with self.lock:
+            shapes.check(kind, obj)
             return self._revise(kind, self.get(kind, name, namespace), obj, subresource=subresource, dry_run=dry_run)
 
     def patch(
@@ -146,6 +147,7 @@ class Store:
         with self.lock:
             old = self.get(kind, name, namespace)
             new = patches.patched(kind, old, patch, how=how)
+            shapes.check(kind, new, is_patched=True)
             return self._revise(kind, old, new, subresource=subresource, dry_run=dry_run)
 
     def _revise(self, kind: Kind, old: Obj, new: Obj, *, subresource: str, dry_run: bool) -> Obj:

@@ -1,5 +1,6 @@
 """What may not be stored: the few checks of the API server that a client of a GPU fleet can run into."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,10 @@ def _selecting_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
     spec = new["spec"]
     labels = (spec["template"]["metadata"].get("labels")) or {}
     yield from label_causes(labels, "spec.template.labels")
+    wrong = list(_expression_causes(spec.get("selector")))
+    yield from wrong
+    if wrong:
+        return
     selector = selectors.from_label_selector(spec.get("selector"))
     if selector is None:
         yield Cause("spec.selector", "Required value", "FieldValueRequired")
@@ -78,7 +83,33 @@ def _selecting_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
         yield Cause("spec.template.spec.containers", "Required value", "FieldValueRequired")
 
 
+def _expression_causes(selector: Obj | None) -> Iterator[Cause]:
+    for index, expression in enumerate((selector or {}).get("matchExpressions") or []):
+        field = f"spec.selector.matchExpressions[{index}]"
+        if not expression.get("key"):
+            yield Cause(f"{field}.key", "Required value", "FieldValueRequired")
+        if expression.get("operator") not in selectors.EXPRESSIONS:
+            yield Cause(
+                f"{field}.operator", f'Invalid value: "{expression.get("operator", "")}": not a valid selector operator'
+            )
+
+
+def _amount_causes(field: str, amount: Any) -> Iterator[Cause]:
+    if isinstance(amount, str) and not re.fullmatch(r"[0-9]+%", amount):
+        words = (
+            f'Invalid value: "{amount}": a valid percent string must be a numeric string followed by an ending '
+            "'%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+        )
+        yield Cause(field, words)
+    elif not isinstance(amount, int | str) or (isinstance(amount, int) and amount < 0):
+        yield Cause(field, f"Invalid value: {amount}: must be greater than or equal to 0")
+
+
 def _budget_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
+    yield from _expression_causes(new["spec"].get("selector"))
+    for member in ("minAvailable", "maxUnavailable"):
+        if member in new["spec"]:
+            yield from _amount_causes(f"spec.{member}", new["spec"][member])
     if "minAvailable" in new["spec"] and "maxUnavailable" in new["spec"]:
         words = "Invalid value: minAvailable and maxUnavailable cannot be both set"
         yield Cause("spec", words)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from simulator.defaults.cluster import filled_namespace, filled_node, filled_secret
+from simulator.defaults.cluster import filled_budget, filled_namespace, filled_node, filled_secret
 from simulator.defaults.pod import filled_pod
 from simulator.defaults.workload import filled_daemon_set, filled_deployment, filled_job, filled_replicas
 from simulator.kinds import Kind
@@ -20,6 +20,7 @@ DEFAULTS: Mapping[tuple[str, str], Callable[[Obj], Obj]] = {
     ("apps", "replicasets"): filled_replicas,
     ("apps", "statefulsets"): filled_replicas,
     ("batch", "jobs"): filled_job,
+    ("policy", "poddisruptionbudgets"): filled_budget,
 }
 
 

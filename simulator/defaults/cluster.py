@@ -28,6 +28,10 @@ def filled_node(obj: Obj) -> Obj:
     return {**obj, "spec": spec, "status": status}
 
 
+def filled_budget(obj: Obj) -> Obj:
+    return {**obj, "spec": obj.get("spec") or {}}
+
+
 def filled_secret(obj: Obj) -> Obj:
     plain = {key: base64.b64encode(str(value).encode()).decode() for key, value in obj.get("stringData", {}).items()}
     kept = {key: value for key, value in obj.items() if key != "stringData"}

@@ -23,11 +23,11 @@ def patched(kind: Kind, old: dict[str, Any], patch: Any, *, how: str) -> Any:
     raise unsupported_media(FOR_CUSTOM)
 
 
-def _json(old: dict[str, Any], patch: Any) -> Any:
+def _json(old: dict[str, Any], patch: Any) -> dict[str, Any]:
     if not isinstance(patch, list) or not all(isinstance(operation, dict) for operation in patch):
         raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     try:
-        return json_patch.apply(old, patch)
+        return _mapping(json_patch.apply(old, patch))
     except json_patch.PatchError as error:
         raise Refused(422, "Invalid", NOT_APPLIED) from error
 

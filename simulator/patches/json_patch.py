@@ -14,6 +14,8 @@ def apply(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
         act = OPERATIONS.get(operation.get("op", ""))
         if act is None:
             raise PatchError(f"unexpected kind: {operation.get('op')}")
+        if not isinstance(operation.get("path"), str) or not isinstance(operation.get("from", ""), str):
+            raise PatchError("missing path")
         document = act(document, operation)
     return document
 
@@ -122,12 +124,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _copy(document: Any, operation: Mapping[str, Any]) -> Any:
-    value = look_up(document, pointer(operation["from"]))
+    value = look_up(document, pointer(operation.get("from", "?")))
     return _add(document, {"path": operation["path"], "value": value})
 
 
 def _move(document: Any, operation: Mapping[str, Any]) -> Any:
-    value = look_up(document, pointer(operation["from"]))
+    value = look_up(document, pointer(operation.get("from", "?")))
     without = _remove(document, {"path": operation["from"]})
     return _add(without, {"path": operation["path"], "value": value})
 

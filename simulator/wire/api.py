@@ -74,9 +74,9 @@ class Api:
         if ask.method == "POST" and target.plural == "selfsubjectreviews":
             return reviews.self_review(ask.user)
         if ask.method == "POST" and target.plural == "selfsubjectaccessreviews":
-            return reviews.access_review(self.access.may, ask.user, ask.json())
+            return reviews.access_review(self.access.may, ask.user, ask.mapping())
         if ask.method == "POST" and target.plural == "selfsubjectrulesreviews":
-            return reviews.rules_review(self.store, ask.user, ask.json())
+            return reviews.rules_review(self.store, ask.user, ask.mapping())
         raise path_not_found()
 
     def _collection(self, ask: Ask, kind: Kind, target: Target) -> Answer:

@@ -69,6 +69,13 @@ class Ask:
             raise bad_request(f"the object provided is unrecognized (must be of type JSON or YAML): {error}") from error
         raise unsupported_media(ACCEPTED)
 
+    def mapping(self) -> dict[str, Any]:
+        """The body as an object. :raises Refused: 415 or 400."""
+        body = self.json()
+        if not isinstance(body, dict):
+            raise bad_request("the object provided is unrecognized (must be of type object)")
+        return body
+
     def options(self) -> dict[str, Any]:
         """The DeleteOptions of a DELETE; empty when it has no body."""
         if not self.body:

@@ -9,7 +9,7 @@ from simulator.wire.writing import deletion_wishes
 
 
 def evict(store: Store, ask: Ask, target: Target) -> Answer:
-    body = ask.json()
+    body = ask.mapping()
     name = (body.get("metadata") or {}).get("name")
     if name != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -20,7 +20,7 @@ def evict(store: Store, ask: Ask, target: Target) -> Answer:
 
 
 def bind(store: Store, ask: Ask, target: Target) -> Answer:
-    wanted = ask.json().get("target") or {}
+    wanted = ask.mapping().get("target") or {}
     if not wanted.get("name"):
         raise bad_request("target.name: Required value")
     store.bind(target.name, target.namespace, wanted["name"])

@@ -21,14 +21,14 @@ RETURNED = (POD.shelf, NAMESPACE.shelf)
 
 
 def create(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:
-    obj = _object(ask.json())
+    obj = ask.mapping()
     if is_strict(ask):
         strict.check(store, kind, obj)
     return of_json(store.create(kind, obj, target.namespace, dry_run=ask.is_dry_run), 201)
 
 
 def update(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:
-    obj = _object(ask.json())
+    obj = ask.mapping()
     if is_strict(ask):
         strict.check(store, kind, obj)
     new = store.update(kind, target.name, obj, target.namespace, target.subresource, dry_run=ask.is_dry_run)
@@ -86,7 +86,7 @@ def deletion_wishes(ask: Ask, options: dict[str, Any] | None = None) -> dict[str
     preconditions = asked.get("preconditions") or {}
     orphans = asked.get("orphanDependents")
     return {
-        "grace_s": None if grace in (None, "") else int(grace),
+        "grace_s": _seconds(grace),
         "uid": preconditions.get("uid"),
         "resource_version": preconditions.get("resourceVersion"),
         "propagation": asked.get("propagationPolicy")
@@ -100,7 +100,9 @@ def is_strict(ask: Ask) -> bool:
     return ask.query.get("fieldValidation") == "Strict"
 
 
-def _object(body: Any) -> dict[str, Any]:
-    if not isinstance(body, dict):
-        raise bad_request("the object provided is unrecognized (must be of type object)")
-    return body
+def _seconds(text: Any) -> int | None:
+    if text in (None, ""):
+        return None
+    if not str(text).lstrip("-").isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text)
