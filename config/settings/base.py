@@ -139,6 +139,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.Schema",
     "EXCEPTION_HANDLER": "config.errors.translate",
+    # Whoever may write X-Forwarded-For may be everybody: only as many of its ends count as there are proxies of ours.
+    "NUM_PROXIES": env.int("QUARTERDECK_PROXIES", default=0),
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Quarterdeck",

@@ -52,21 +52,23 @@ def ask(caller, endpoint: tuple[str, str], there: dict[str, int]) -> int:
     return getattr(caller, method)(place, body, format="json").status_code
 
 
-@pytest.mark.parametrize("endpoint", [one for one in ENDPOINTS if one not in OPEN], ids=" ".join)
-def test_nobody_gets_in(endpoint, there, nobody):
-    assert ask(nobody, endpoint, there) == 401
+def answers(caller, endpoints, there: dict[str, int]) -> dict[tuple[str, str], int]:
+    return {endpoint: ask(caller, endpoint, there) for endpoint in endpoints}
 
 
-@pytest.mark.parametrize("endpoint", WITH_ID, ids=" ".join)
-def test_a_stranger_finds_nothing(endpoint, there, eve):
-    assert ask(eve, endpoint, there) == 404
+def test_nobody_gets_in(there, nobody):
+    closed = [one for one in ENDPOINTS if one not in OPEN]
+
+    assert answers(nobody, closed, there) == dict.fromkeys(closed, 401)
 
 
-@pytest.mark.parametrize("endpoint", WRITES, ids=" ".join)
-def test_a_viewer_changes_nothing(endpoint, there, bob):
-    assert ask(bob, endpoint, there) == 403
+def test_a_stranger_finds_nothing(there, eve):
+    assert answers(eve, WITH_ID, there) == dict.fromkeys(WITH_ID, 404)
 
 
-@pytest.mark.parametrize("endpoint", READS, ids=" ".join)
-def test_a_viewer_sees_everything(endpoint, there, bob):
-    assert ask(bob, endpoint, there) == 200
+def test_a_viewer_changes_nothing(there, bob):
+    assert answers(bob, WRITES, there) == dict.fromkeys(WRITES, 403)
+
+
+def test_a_viewer_sees_everything(there, bob):
+    assert answers(bob, READS, there) == dict.fromkeys(READS, 200)

@@ -50,6 +50,15 @@ def test_guessing_is_slowed_down_for_that_name_only(bob_at_the_door):
     assert other.status_code == 401
 
 
+def test_a_guesser_cannot_choose_the_address_it_is_counted_by(bob_at_the_door):
+    replies = [
+        sign_in(bob_at_the_door, password="guess", headers={"X-Forwarded-For": f"10.0.0.{number}"})
+        for number in range(21)
+    ]
+
+    assert replies[-1].status_code == 429
+
+
 def test_a_write_by_session_needs_the_csrf_token(bob_at_the_door):
     sign_in(bob_at_the_door)
     token = bob_at_the_door.cookies["csrftoken"].value

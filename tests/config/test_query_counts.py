@@ -1,0 +1,65 @@
+"""What one endpoint costs the database does not depend on how much there is to show."""
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from people.models import User
+from rollouts.models import Answer, Stage
+from tests.callers import calling
+from tests.config.test_who_may import READS
+from tests.make import NOON, a_fleet, a_node, a_node_event, a_plan, a_pod, a_stage_to_approve, a_token, a_user
+
+
+def widen(stage: Stage, root: User) -> None:
+    """More of everything around one stage."""
+    plan, cluster, pool = stage.plan, stage.plan.cluster, stage.plan.cluster.pools.get()
+    node = cluster.nodes.get(name="gpu-0")
+    selector = {"nvidia.com/gpu.deploy.driver": "true"}
+    for number in range(3):
+        a_node(cluster, f"more-{number}", pool=pool, labels=selector)
+        a_pod(node)
+        a_node_event(node)
+        a_token(root)
+        plan.stages.create(index=10 + number, name="More", kind="pool", pool=pool, state="opening", state_since=NOON,
+                           gate_options={"approval": {}})  # fmt: skip
+        stage.targets.create(position=10 + number, node_uid=str(number), node_name="x", state="held", state_since=NOON)
+        stage.waves.create(number=number + 1, decided_at=NOON, because="")
+        Answer.objects.create(stage=stage, gate=f"gate-{number}", answer="hold", because="", since=NOON, at=NOON)
+        stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
+        plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
+        a_plan(a_fleet())
+
+
+def costs(caller, there: dict[str, int]) -> dict[str, int]:
+    found = {}
+    for _, path in READS:
+        with CaptureQueriesContext(connection) as queries:
+            assert caller.get(path.format(**there)).status_code == 200
+        found[path] = len(queries)
+    return found
+
+
+def test_what_an_endpoint_costs_does_not_grow(now, db):
+    root = a_user("root", role="admin")
+    a_token(root)
+    stage = a_stage_to_approve(a_plan())
+    node = stage.plan.cluster.nodes.get(name="gpu-0")
+    a_pod(node)
+    a_node_event(node)
+    Answer.objects.create(stage=stage, gate="soak", answer="hold", because="", since=NOON, at=NOON)
+    stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
+    there = {
+        "cluster_id": node.cluster_id,
+        "node_id": node.pk,
+        "pool_id": node.pools.get().pk,
+        "plan_id": stage.plan_id,
+        "stage_id": stage.pk,
+        "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
+    }
+    caller = calling(root)
+
+    small = costs(caller, there)
+    widen(stage, root)
+
+    assert costs(caller, there) == small
+    assert max(small.values()) <= 24
