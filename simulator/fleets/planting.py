@@ -2,11 +2,10 @@
 
 import random
 from datetime import datetime, timedelta
-from typing import Any
 
 from simulator.actors.cluster import Cluster
 from simulator.actors.daemonset import belongs, pod_of
-from simulator.actors.gpu_operator import conditions, keys
+from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.template import daemon_set
 from simulator.actors.kubelet.host import Host, host_of
@@ -15,7 +14,7 @@ from simulator.actors.objects import Obj, name, namespace, owned_by
 from simulator.actors.replicaset import pod_from
 from simulator.actors.revisions import hash_of, revision_of
 from simulator.clock import stamp
-from simulator.fleets import machines
+from simulator.fleets import machines, operator
 from simulator.fleets.definitions import definitions
 from simulator.fleets.operands import operand_sets
 from simulator.fleets.packing import packed
@@ -78,12 +77,13 @@ class Planting:
             self._hosts[name(node)] = host_of(node)
 
     def _plant_operator(self) -> None:
-        policy = self._put(CLUSTER_POLICY, self._cluster_policy())
+        policy = self._put(CLUSTER_POLICY, _aged(operator.cluster_policy(self._plan, self._now), self._since))
         for each in operand_sets(self._plan.release.version):
             each["metadata"]["ownerReferences"] = [owned_by(policy, api_version="nvidia.com/v1", kind="ClusterPolicy")]
             self._plant_set(each)
         for called, product in self._plan.drivers.items():
-            driver = self._put(NVIDIA_DRIVER, self._driver(called, product))
+            asked = operator.nvidia_driver(self._plan, called, product, self._now)
+            driver = self._put(NVIDIA_DRIVER, _aged(asked, self._since))
             wanted = daemon_set(driver, OS_TAG, has_owner_label=self._plan.release.is_26_7)
             self._account(wanted["spec"]["template"]["spec"]["serviceAccountName"], keys.NAMESPACE)
             self._plant_set(wanted)
@@ -138,59 +138,9 @@ class Planting:
             self._put(DISRUPTION_BUDGET, disruption_budget(workload))
         return made
 
-    def _cluster_policy(self) -> Obj:
-        driver: Obj = {"enabled": True, "useNvidiaDriverCRD": True}
-        if not self._plan.release.is_26_7:
-            driver["upgradePolicy"] = self._upgrade_policy()
-        made: Obj = {
-            "apiVersion": "nvidia.com/v1",
-            "kind": "ClusterPolicy",
-            "metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": self._plan.release.version}},
-            "spec": {
-                "operator": {"defaultRuntime": "containerd", "runtimeClass": "nvidia"},
-                "daemonsets": {"updateStrategy": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "1"}},
-                "driver": driver,
-                "mig": {"strategy": "single"},
-                "sandboxWorkloads": {"enabled": False},
-            },
-        }
-        words = "ClusterPolicy is ready as all resources have been successfully reconciled"
-        made["status"] = conditions.ready(made, words, self._now) | {"namespace": keys.NAMESPACE}
-        return _aged(made, self._since)
-
-    def _driver(self, called: str, product: str) -> Obj:
-        spec: Obj = {
-            "driverType": "gpu",
-            "repository": "nvcr.io/nvidia",
-            "image": "driver",
-            "version": self._plan.driver,
-            "kernelModuleType": "open",
-            "nodeSelector": {"nvidia.com/gpu.product": product},
-        }
-        if self._plan.release.is_26_7:
-            spec["upgradePolicy"] = self._upgrade_policy()
-        made: Obj = {
-            "apiVersion": "nvidia.com/v1alpha1",
-            "kind": "NVIDIADriver",
-            "metadata": {"name": called},
-            "spec": spec,
-        }
-        made["status"] = conditions.ready(made, "All resources have been successfully reconciled", self._now)
-        return _aged(made, self._since)
-
-    def _upgrade_policy(self) -> Obj:
-        return {
-            "autoUpgrade": True,
-            "maxParallelUpgrades": self._plan.max_parallel,
-            "maxUnavailable": self._plan.max_unavailable,
-            "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
-            "drain": {"enable": False, "force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
-        }
-
     def _plant_operator_pod(self) -> None:
-        deployment = self._put(DEPLOYMENT, _aged(_operator(self._plan.release.version), self._since))
-        replicas = _operator_replicas(deployment)
-        made = self._put(REPLICA_SET, _aged(replicas, self._since))
+        deployment = self._put(DEPLOYMENT, _aged(operator.deployment(self._plan.release.version), self._since))
+        made = self._put(REPLICA_SET, _aged(operator.replica_set(deployment), self._since))
         cpu = next(node for node in self._nodes if keys.PRESENT not in node["metadata"]["labels"])
         self._plant_pod(pod_from(made, api_version="apps/v1", kind="ReplicaSet"), name(cpu))
         counts = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1}
@@ -230,45 +180,3 @@ def _aged(obj: Obj, since: str) -> Obj:
 def _running(pod: Obj, host: Host, since: str, at: datetime) -> Obj:
     shaped = {**pod, "metadata": {**pod["metadata"], "uid": ""}}
     return Sandbox.running(shaped, host_ip=host.ip, pod_ip=host.next_pod_ip(), at=since).report(at)
-
-
-def _operator(version: str) -> Obj:
-    labels = {"app": "gpu-operator", "app.kubernetes.io/name": "gpu-operator", "app.kubernetes.io/version": version}
-    container: Obj = {
-        "name": "gpu-operator",
-        "image": f"nvcr.io/nvidia/gpu-operator:{version}",
-        "command": ["gpu-operator"],
-        "args": ["--leader-elect"],
-        "ports": [{"name": "metrics", "containerPort": 8080}],
-    }
-    template = {
-        "metadata": {"labels": {**labels, "nvidia.com/gpu-driver-upgrade-drain.skip": "true"}},
-        "spec": {"priorityClassName": "system-node-critical", "containers": [container]},
-    }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "gpu-operator", "namespace": keys.NAMESPACE, "labels": labels},
-        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "gpu-operator"}}, "template": template},
-    }
-
-
-def _operator_replicas(deployment: Obj) -> Obj:
-    hashed = {"app": "gpu-operator", "pod-template-hash": "6b8f5c7d9"}
-    template: Any = deployment["spec"]["template"]
-    labels = {**template["metadata"]["labels"], **hashed}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {
-            "name": "gpu-operator-6b8f5c7d9",
-            "namespace": keys.NAMESPACE,
-            "labels": labels,
-            "ownerReferences": [owned_by(deployment, api_version="apps/v1", kind="Deployment")],
-        },
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": hashed},
-            "template": {**template, "metadata": {"labels": labels}},
-        },
-    }
