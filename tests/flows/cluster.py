@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client, config
+from kubernetes import client, config, utils
 
 from demo.visitor import wait_until
 
@@ -18,6 +18,7 @@ OURS = "quarterdeck.io/"
 NAMESPACE = "quarterdeck"
 STOP = "quarterdeck-stop"
 DRIVERS = {"group": "nvidia.com", "version": "v1alpha1", "plural": "nvidiadrivers"}
+IS_THERE = 409
 PATIENCE_S = 180.0  # machines are busy, and a flow that waits for something real may wait long
 
 
@@ -121,6 +122,23 @@ class Cluster:
         finally:
             self.core.delete_node(name)
 
+    def apply(self, manifest: Path) -> None:
+        """What is there already stays as it is."""
+        try:
+            utils.create_from_yaml(self._client, str(manifest))
+        except utils.FailToCreateError as refusals:
+            if any(refusal.status != IS_THERE for refusal in refusals.api_exceptions):
+                raise
+
+    def may(self, user: str, verb: str, resource: str) -> bool:
+        """Whether somebody else may, in all namespaces."""
+        asked = {"spec": {"resourceAttributes": {"verb": verb, "resource": resource}}}
+        self._client.set_default_header("Impersonate-User", user)
+        try:
+            return bool(client.AuthorizationV1Api(self._client).create_self_subject_access_review(asked).status.allowed)
+        finally:
+            del self._client.default_headers["Impersonate-User"]
+
     def settle(self) -> None:
         """Take off what plans have left, and wait until the operator is through with every node."""
         for node in self.nodes():
@@ -147,7 +165,7 @@ class Cluster:
 
 
 def is_of_the_machine(label: str) -> bool:
-    return not label.startswith("nvidia.com/") or label == "nvidia.com/gpu.present"
+    return not label.startswith("nvidia.com/") or label in {"nvidia.com/gpu.present", "nvidia.com/gpu.product"}
 
 
 def marks(node: client.V1Node) -> set[str]:

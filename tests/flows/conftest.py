@@ -89,19 +89,21 @@ def gpu_cluster(stack: RecordedStack) -> Iterator[Cluster]:
 
 @pytest.fixture
 def plan_for(
-    operator: Visitor, approver: Visitor, gpu_cluster: Cluster, proxy: Proxy
+    stack: RecordedStack, operator: Visitor, approver: Visitor, gpu_cluster: Cluster
 ) -> Iterator[Callable[[str], Plan]]:
     """Makes plans; what a flow leaves of them is given up and tidied, so that the next one finds a fleet in order."""
     made: list[Plan] = []
+    known = stack.bugs()
 
     def plan(driver: str = "a100") -> Plan:
-        made.append(Plan(driver, operator, approver, gpu_cluster, proxy))
+        made.append(Plan(driver, operator, approver, gpu_cluster, stack.proxy))
         return made[-1]
 
     yield plan
     for one in made:
         one.end()
     gpu_cluster.settle()
+    assert stack.bugs() == known
 
 
 @pytest.fixture

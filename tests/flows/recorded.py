@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from demo.parts import QUEUES
 from demo.stack import Stack
 from tests.flows.proxy import CONTEXT, Proxy
 
@@ -23,3 +24,7 @@ class RecordedStack(Stack):
         super().stop()
         if hasattr(self, "proxy"):
             self.proxy.stop()
+
+    def bugs(self) -> list[str]:
+        """What a task of a worker died of, so far: lines of its log."""
+        return [line for queue in QUEUES for line in self.logs(queue).splitlines() if "raised unexpected" in line]
