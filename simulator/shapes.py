@@ -3,8 +3,10 @@
 The unquoted `true` of a label is the commonest of them, and a server that let it pass would hide it from everybody.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from simulator.kinds import Kind
@@ -104,13 +106,46 @@ OWN: Mapping[tuple[str, str], Mapping[str, Shape]] = {
 }
 
 
+@dataclass(slots=True)
+class Member:
+    shape: Shape | None = None
+    members: "dict[str, Member]" = field(default_factory=dict)
+
+
+@cache
+def _tree(shelf: tuple[str, str]) -> Member:
+    """The paths of a kind as a tree, so that a look costs only what is there."""
+    root = Member()
+    for path, shape in (*EVERY.items(), *OWN.get(shelf, {}).items()):
+        at = root
+        for part in path.replace("[]", "").split("."):
+            at = at.members.setdefault(part, Member())
+        at.shape = shape
+    return root
+
+
 def check(kind: Kind, obj: Obj, *, is_patched: bool = False) -> None:
     """:raises Refused: 400; of what a patch would make, 422."""
-    for path, shape in (*EVERY.items(), *OWN.get(kind.shelf, {}).items()):
-        for value in _at(obj, path.split(".")):
-            found = _wrong(value, shape)
-            if found:
-                raise _refusal(kind, path.replace("[]", ""), shape, found, is_patched=is_patched)
+    complaint = _complaint(_tree(kind.shelf), obj, "")
+    if complaint:
+        path, shape, found = complaint
+        raise _refusal(kind, path, shape, found, is_patched=is_patched)
+
+
+def _complaint(member: Member, value: Any, path: str) -> tuple[str, Shape, str] | None:
+    """The first path whose value is of another type than it should be."""
+    found = _wrong(value, member.shape) if member.shape else ""
+    if member.shape and found:
+        return path, member.shape, found
+    if not member.members:
+        return None
+    for holder in value if isinstance(value, list) else (value,):
+        for name, below in member.members.items():
+            held = holder.get(name)
+            complaint = held is not None and _complaint(below, held, f"{path}.{name}" if path else name)
+            if complaint:
+                return complaint
+    return None
 
 
 def _refusal(kind: Kind, path: str, shape: Shape, found: str, *, is_patched: bool) -> Refused:
@@ -127,29 +162,14 @@ def _scalar(shape: Shape) -> str:
     return "string" if shape in (Shape.TEXTS, Shape.TEXT_MAP) else shape.value
 
 
-def _at(value: Any, parts: list[str]) -> Iterator[Any]:
-    if not parts:
-        yield value
-        return
-    name, rest = parts[0], parts[1:]
-    held = value.get(name.removesuffix("[]")) if isinstance(value, Mapping) else None
-    if not name.endswith("[]"):
-        yield from _at(held, rest)
-    elif isinstance(held, list):
-        for item in held:
-            yield from _at(item, rest)
-
-
 def _wrong(value: Any, shape: Shape) -> str:
-    """The JSON type found instead; empty when all is well. null is as good as absent."""
-    if value is None:
-        return ""
+    """The JSON type found instead; empty when all is well."""
     match shape:
         case Shape.OBJECTS | Shape.TEXTS:
             wanted: type = dict if shape is Shape.OBJECTS else str
             return _named(value) if not isinstance(value, list) else _first_other(value, wanted)
         case Shape.TEXT_MAP:
-            return _named(value) if not isinstance(value, Mapping) else _first_other(value.values(), str)
+            return _named(value) if not isinstance(value, dict) else _first_other(value.values(), str)
         case Shape.NUMBER:
             return "" if isinstance(value, int) and not isinstance(value, bool) else _named(value)
     wanted = {Shape.TEXT: str, Shape.FLAG: bool, Shape.OBJECT: dict}[shape]
@@ -157,7 +177,7 @@ def _wrong(value: Any, shape: Shape) -> str:
 
 
 def _first_other(values: Any, wanted: type) -> str:
-    return next((_named(value) for value in values if not isinstance(value, wanted) and value is not None), "")
+    return next((_named(value) for value in values if not isinstance(value, wanted)), "")
 
 
 def _named(value: Any) -> str:
