@@ -60,10 +60,10 @@ def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
             readiness_unknown=Count("pk", filter=gpu & Q(is_ready=None)),
             unschedulable=Count("pk", filter=gpu & Q(is_unschedulable=True)),
             held=Count("pk", filter=gpu & Q(is_held=True)),
-            gpus_expected=Coalesce(Sum("gpu_expected"), 0),
-            gpus_allocatable=Coalesce(Sum("gpu_allocatable"), 0),
-            gpus_allocated=Coalesce(Sum("gpu_allocated"), 0),
-            gpus_missing=Coalesce(Sum(GPUS_MISSING), 0),
+            gpus_expected=Sum("gpu_expected"),
+            gpus_allocatable=Sum("gpu_allocatable"),
+            gpus_allocated=Sum("gpu_allocated"),
+            gpus_missing=Sum(GPUS_MISSING, filter=~Q(gpu_expected=None)),
         )
     )
     versions = _versions(nodes.filter(gpu), by=by)
@@ -71,7 +71,9 @@ def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
 
 
 def _tally(row: Mapping[str, Any], by: str, versions: Mapping[int, list[VersionCount]]) -> Tally:
-    numbers = {name: number for name, number in row.items() if name != by}
+    """A sum of nothing is None: zero where there is no GPU node, unknown where those there are say nothing."""
+    none = None if row["gpu_nodes"] else 0
+    numbers = {name: none if number is None else number for name, number in row.items() if name != by}
     return Tally(**numbers, driver_versions=tuple(versions.get(row[by], ())))
 
 

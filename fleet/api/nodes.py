@@ -29,7 +29,9 @@ class NodeRow(SeenSerializer):
     pools = Ref(many=True)
     state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
     gpu_allocated = serializers.IntegerField(source="seen.gpu_allocated", allow_null=True)
-    gpus_missing = serializers.IntegerField(help_text="There once, and not allocatable now.")
+    gpus_missing = serializers.SerializerMethodField(
+        help_text="There once, and not allocatable now. Null: a GPU node that never named its GPUs."
+    )
     driver_version = serializers.SerializerMethodField(help_text="As it last said. Null: it never did.")
     seen_at = serializers.DateTimeField(source="seen.nodes_freshness.heard_at", allow_null=True)
     freshness = serializers.CharField(source="seen.nodes_freshness.state", help_text="See a cluster's `freshness`.")
@@ -40,6 +42,9 @@ class NodeRow(SeenSerializer):
 
     def get_driver_version(self, node: Node) -> str | None:
         return node.driver_version or None
+
+    def get_gpus_missing(self, node: Node) -> int | None:
+        return None if node.is_gpu_node and node.gpu_expected is None else node.gpus_missing
 
     def get_state(self, node: Node) -> str:
         state = node_state(

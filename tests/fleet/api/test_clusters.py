@@ -82,6 +82,17 @@ def test_what_is_counted(bob):
     }
 
 
+def test_gpu_nodes_that_never_named_their_gpus_have_an_unknown_number_not_zero(bob):
+    cluster = a_cluster()
+    a_node(cluster, gpus=0, gpu_expected=None, gpu_capacity=None, gpu_allocatable=None)
+
+    counts = shown(bob, cluster)["counts"]
+    (row,) = bob.get("/api/v1/nodes").json()["results"]
+
+    assert (counts["gpu_nodes"], counts["gpus_expected"], counts["gpus_missing"]) == (1, None, None)
+    assert row["gpus_missing"] is None
+
+
 def test_a_viewer_of_one_pool_counts_its_nodes_only(now, db):
     cluster = a_cluster()
     pool = a_pool(cluster)
