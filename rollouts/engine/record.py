@@ -9,7 +9,7 @@ from people.models import AuditEntry
 from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
 from rollouts.gates.base import Verdict
-from rollouts.lifecycle import StageState
+from rollouts.lifecycle import IllegalMove, LostRace, StageState
 from rollouts.models import Answer, Approval, Command, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 
@@ -64,24 +64,26 @@ def make_moves(plan: Plan, moves: tuple[Move, ...], *, now: datetime) -> None:
     if not moves:
         return
     stages = {stage.index: stage for stage in plan.stages.all()}
-    with transaction.atomic():
-        plan.keep_turn(now=now)
-        for move in moves:
-            if isinstance(move, MoveTarget):
-                _move_target(stages[move.stage_index], move, now=now)
-            elif isinstance(move, MoveStage):
-                stages[move.stage_index].move(move.to, now=now, actor="engine", because=move.because)
-            else:
-                plan.move(move.to, now=now, actor="engine", because=move.because)
-                evidence = {"answers": _answers_now(plan)}
-                AuditEntry.record(
-                    plan.mark,
-                    verb=f"become {move.to}",
-                    actor="engine",
-                    because=move.because,
-                    evidence=evidence,
-                    now=now,
-                )
+    try:
+        with transaction.atomic():
+            plan.keep_turn(now=now)
+            for move in moves:
+                _make(plan, stages, move, now=now)
+    except IllegalMove as late:
+        # Legal on the picture it was decided from: a person has moved a stage or a target since.
+        raise LostRace(str(late)) from late
+
+
+def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime) -> None:
+    if isinstance(move, MoveTarget):
+        _move_target(stages[move.stage_index], move, now=now)
+    elif isinstance(move, MoveStage):
+        stages[move.stage_index].move(move.to, now=now, actor="engine", because=move.because)
+    else:
+        plan.move(move.to, now=now, actor="engine", because=move.because)
+        evidence = {"answers": _answers_now(plan)}
+        verb = f"become {move.to}"
+        AuditEntry.record(plan.mark, verb=verb, actor="engine", because=move.because, evidence=evidence, now=now)
 
 
 def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
