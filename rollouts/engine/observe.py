@@ -16,7 +16,7 @@ from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradeP
 from rollouts.engine.workloads import operands_of, pods_on, ready_by_owner, waiting_by_owner, workloads_of
 from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Answer, Approval, Hold, Plan, Stage, Target
+from rollouts.models import Answer, Approval, Hold, Plan, Stage, Target, Verb
 from rollouts.queries import is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
 
 
@@ -32,7 +32,9 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         {row.uid: row for row in rows}, pods, ready_by_owner(plan), waiting_by_owner(plan), bool(stale), oldest
     )
     stages = plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index")
-    pause = plan.commands.in_force().first()
+    pauses = list(plan.commands.filter(verb=Verb.PAUSE))
+    pause = next((pause for pause in pauses if pause.ended_at is None), None)
+    resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
     return Picture(
         seen_at=oldest,
         stale_because=stale,
@@ -48,7 +50,7 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         newest_hashes=live.hashes,
         unsettled=live.unsettled,
         nodes=tuple(_node(row, drivers.get(row.name), holds.get(row.uid)) for row in rows),
-        stages=tuple(_stage(plan, stage, surroundings) for stage in stages),
+        stages=tuple(_stage(plan, stage, surroundings, resumed_at=resumed_at) for stage in stages),
         pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
     )
 
@@ -99,7 +101,7 @@ class _Surroundings:
     seen_at: datetime
 
 
-def _stage(plan: Plan, stage: Stage, around: _Surroundings) -> StagePicture:
+def _stage(plan: Plan, stage: Stage, around: _Surroundings, *, resumed_at: datetime) -> StagePicture:
     targets = list(stage.targets.all())
     gates = tuple(stage.gates)
     before = _most_ready(targets)
@@ -120,7 +122,7 @@ def _stage(plan: Plan, stage: Stage, around: _Surroundings) -> StagePicture:
         name=stage.name,
         is_the_way_back=stage.is_the_way_back,
         state=StageState(stage.state),
-        state_since=stage.state_since,
+        state_since=max(stage.state_since, resumed_at),  # who says "go on" has given every gate its patience again
         patience=timedelta(seconds=stage.patience_s),
         max_unavailable=stage.max_unavailable,
         gates=gates,

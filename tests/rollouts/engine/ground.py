@@ -1,0 +1,228 @@
+"""A small cluster that answers over HTTP, its rows, and a plan in it. Nothing moves but what a test moves."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fleet import kube
+from fleet.models import Bookmark, Cluster
+from fleet.observe.kinds import KINDS
+from fleet.observe.rows.pod import Places
+from people.models import User
+from rollouts.engine.act import carry_out
+from rollouts.engine.act.writer import HELD_BY, HOLD_LABEL, STATE_LABEL, Writer
+from rollouts.engine.round import run_round
+from rollouts.lifecycle import StageState
+from rollouts.models import Plan, Stage, StageKind, Target
+from rollouts.steering.drafting import StageDraft, draft
+from rollouts.steering.starting import start
+from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
+from simulator.actors.store_cluster import StoreCluster
+from simulator.fleets.planting import Planting
+from simulator.fleets.small import DRIVER_NEXT, DRIVER_NOW, small
+from simulator.kinds import CONFIG_MAP, DAEMON_SET, NAMESPACE, NODE
+from simulator.run import Simulation
+from tests.make import NOON, a_bookmark, a_cluster, a_user
+
+OLD, NEW = DRIVER_NOW, DRIVER_NEXT
+NODES = ("gpu-h100-001", "gpu-h100-002", "gpu-h100-003")
+CANARY, *REST = NODES
+MOVING = (KINDS["nodes"], KINDS["nvidiadrivers.nvidia.com"])  # of the others, no test moves any
+QUICK_GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}}
+
+
+@dataclass
+class Clock:
+    at: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    def move(self, **given: float) -> None:
+        self.at += timedelta(**given)
+
+
+@dataclass
+class Ground:
+    simulation: Simulation
+    cluster: Cluster
+    ada: User
+    connection: kube.Connection
+    clock: Clock = field(default_factory=Clock)
+    plan: Plan = field(init=False)
+    read_until: int = 0
+    versions: dict[str, tuple[str, str]] = field(default_factory=dict)  # uid → kind and resource version of its row
+
+    # The cluster, as an outsider changes it
+
+    @property
+    def store(self):
+        return self.simulation.store
+
+    def node(self, name: str) -> dict[str, Any]:
+        return self.store.get(NODE, name)
+
+    def labels(self, name: str) -> dict[str, str]:
+        return self.node(name)["metadata"].get("labels", {})
+
+    def held(self) -> set[str]:
+        return {name for name in NODES if self.labels(name).get(HOLD_LABEL) == "true"}
+
+    def label(self, name: str, **given: str | None) -> None:
+        self.store.patch(NODE, name, {"metadata": {"labels": given}}, how="merge")
+
+    def free(self, name: str) -> None:
+        self.label(name, **{HOLD_LABEL: None})
+
+    def set_state(self, name: str, state: str | None) -> None:
+        self.label(name, **{STATE_LABEL: state})
+
+    def cordon(self, name: str) -> None:
+        self.store.patch(NODE, name, {"spec": {"unschedulable": True}}, how="merge")
+
+    def version(self) -> str:
+        return self.store.get(NVIDIA_DRIVER, "h100")["spec"]["version"]
+
+    def write_version(self, version: str) -> None:
+        self.store.patch(NVIDIA_DRIVER, "h100", {"spec": {"version": version}}, how="merge")
+
+    def take_the_new_driver(self, name: str) -> None:
+        """The node names the new version as loaded, and its pod is in sync: the template here never changes."""
+        major, minor, rev = NEW.split(".")
+        loaded = {"driver-version.full": NEW, "driver.major": major, "driver.minor": minor, "driver.rev": rev}
+        cuda = {f"nvidia.com/cuda.{key}": value for key, value in loaded.items()}
+        self.label(name, **cuda)
+
+    def stop_everything(self, because: str) -> None:
+        switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"because": because}}
+        self.store.create(CONFIG_MAP, switch, "quarterdeck")
+
+    def daemonsets(self) -> list[dict[str, Any]]:
+        listed, _, _ = self.store.list(DAEMON_SET)
+        return listed
+
+    # Its rows
+
+    def look(self) -> None:
+        """Make the rows say what the cluster says now."""
+        places = Places(gpu_nodes=set(NODES), operator_namespaces={"gpu-operator"})
+        for kind in KINDS.values() if not self.versions else MOVING:
+            seen = {one.uid: one for page in kube.list_pages(self.connection, kind.resource) for one in page.items}
+            rows = {uid: row for uid, one in seen.items() if (row := kind.row(one, places)) is not None}
+            if gone := [uid for uid in self.versions if uid not in seen and self.versions[uid][0] == kind.name]:
+                kind.rows_of(self.cluster.pk).filter(uid__in=gone).delete()
+            for uid, row in rows.items():
+                mark = (kind.name, seen[uid].resource_version)
+                if self.versions.get(uid) == mark:
+                    continue
+                self.versions[uid] = mark
+                given = row | {"resource_version": seen[uid].resource_version, "changed_at": self.clock()}
+                names = {column.name for column in kind.model._meta.get_fields()}
+                kept = {key: value for key, value in given.items() if key in names}
+                kind.model.objects.update_or_create(cluster=self.cluster, uid=uid, defaults=kept)
+        Bookmark.objects.filter(cluster=self.cluster).update(heard_at=self.clock(), listed_at=self.clock())
+
+    # The plan
+
+    def draft(self, *, gates: dict[str, dict[str, Any]] = QUICK_GATES, max_unavailable: int = 1) -> Plan:
+        canary = StageDraft("Canary", StageKind.CANARY, count=1, gate_options=gates, max_unavailable=max_unavailable)
+        rest = StageDraft("Rest", StageKind.POOL, gate_options=gates, max_unavailable=max_unavailable)
+        self.plan = draft(
+            cluster=self.cluster,
+            title="",
+            driver_object=self.cluster.driver_objects.get(kind="NVIDIADriver", name="h100"),
+            to_version=NEW,
+            stages=[canary, rest],
+            actor=self.ada,
+            now=self.clock(),
+        )
+        return self.plan
+
+    def start(self, **given: Any) -> Plan:
+        self.draft(**given)
+        start(self.plan, actor=self.ada, because="It is time.", expected_revision=1, now=self.clock())
+        self.plan.refresh_from_db()
+        return self.plan
+
+    def round(self, *, look: bool = True) -> Plan:
+        if look:
+            self.look()
+        run_round(plan_id=self.plan.pk, owner="worker-1", clock=self.clock)
+        self.plan.refresh_from_db()
+        self.clock.move(seconds=2)
+        return self.plan
+
+    def rounds(self, count: int) -> Plan:
+        for _ in range(count):
+            self.round()
+        return self.plan
+
+    def take_turn(self) -> Plan:
+        """As a round does before it acts."""
+        plan = Plan.objects.select_related("cluster").get(pk=self.plan.pk)
+        assert plan.take_turn(owner="worker-1", now=self.clock())
+        return plan
+
+    def act(self, act: Any) -> Plan:
+        """Carry one act out, in a turn of its own."""
+        plan = self.take_turn()
+        carry_out(plan, act, self.connection, clock=self.clock)
+        plan.end_turn(now=self.clock(), next_look_at=self.clock(), waiting_for="")
+        self.plan.refresh_from_db()
+        return self.plan
+
+    def writer(self) -> Writer:
+        return Writer(self.take_turn(), self.connection, self.clock)
+
+    def armed(self, **given: Any) -> Plan:
+        """Held and written; the operator has queued every node, and the canary's first wave is the next round's."""
+        self.start(**given)
+        self.rounds(3)
+        for name in NODES:
+            self.set_state(name, "upgrade-required")
+        self.rounds(2)
+        assert self.stage().state == StageState.PROMOTING, self.plan.waiting_for
+        self.writes()
+        return self.plan
+
+    def stage(self, index: int = 0) -> Stage:
+        return self.plan.stages.get(index=index)
+
+    def target(self, name: str = CANARY) -> Target:
+        return Target.objects.forward().get(stage__plan=self.plan, node_name=name)
+
+    # What the API server was asked
+
+    def writes(self) -> list[dict[str, Any]]:
+        """Patches of nodes and driver objects since the last call."""
+        entries = self.simulation.log.since(self.read_until)
+        if entries:
+            self.read_until = entries[-1]["n"]
+        return [one for one in entries if one["method"] == "PATCH"]
+
+    def releases(self) -> list[str]:
+        """Names of the nodes whose hold was taken off by us since the last call, refused tries left out."""
+        place = "/metadata/labels/" + HOLD_LABEL.replace("/", "~1")
+        return [
+            one["path"].rsplit("/", 1)[-1]
+            for one in self.writes()
+            if one["code"] == 200 and {"op": "remove", "path": place} in one["body"]
+        ]
+
+
+def a_ground(simulation: Simulation) -> Ground:
+    Planting(StoreCluster(simulation.store), small(nodes=6), simulation.store.clock.now()).plant()
+    simulation.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
+    uid = simulation.store.get(NAMESPACE, "kube-system")["metadata"]["uid"]
+    row = {"uid": uid, "kubeconfig": str(Path(simulation.kubeconfig)), "context": "simulator"}
+    cluster = a_cluster("north", seen_at=None, **row)
+    for kind in KINDS:
+        a_bookmark(cluster, kind)
+    connection = kube.connect(cluster.kubeconfig, cluster.context)
+    ground = Ground(simulation, cluster, a_user("ada", role="operator"), connection)
+    ground.look()
+    return ground
+
+
+__all__ = ["CANARY", "HELD_BY", "HOLD_LABEL", "NEW", "NODES", "OLD", "REST", "STATE_LABEL", "Ground", "a_ground"]
