@@ -11,8 +11,10 @@ from pathlib import Path
 
 import uvloop
 
+from simulator.actors.inside import EMPTY
 from simulator.faults import FAULTS
 from simulator.faults.board import UnknownFault, parse
+from simulator.fleets import FLEETS
 from simulator.run import Simulation
 from simulator.wire.access import Authorization
 
@@ -24,7 +26,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--tls", action="store_true", help="https with a certificate of its own; implied by rbac")
-    parser.add_argument("--fleet", default="small", help="what is in the cluster; `none` for an empty one")
+    parser.add_argument("--fleet", default="small", choices=[*FLEETS, EMPTY], help="what is in the cluster")
     parser.add_argument("--nodes", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
@@ -71,7 +73,7 @@ def main() -> None:
         die_with_parent()
     try:
         uvloop.run(serve(options))
-    except UnknownFault as error:
+    except (UnknownFault, OSError) as error:  # a fault nobody wrote, a port somebody has
         sys.exit(f"simulator: {error}")
 
 

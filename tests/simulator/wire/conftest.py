@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -38,17 +39,23 @@ def simulation(start: Callable[..., Simulation]) -> Simulation:
 
 def _begin(folder: Path, *words: str) -> tuple[Simulation, threading.Thread]:
     options = arguments(["--fleet", "none", "--kubeconfig-out", str(folder / "kubeconfig"), *words])
-    ready, made = threading.Event(), []
+    made: Future[Simulation] = Future()
 
     async def run() -> None:
         simulation = Simulation(options)
-        made.append(simulation)
         serving = asyncio.create_task(simulation.serve())
         await simulation.ready()
-        ready.set()
+        made.set_result(simulation)
         await serving
 
-    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    def play() -> None:
+        try:
+            asyncio.run(run())
+        except Exception as error:
+            if not made.done():
+                made.set_exception(error)
+            raise
+
+    thread = threading.Thread(target=play, daemon=True)
     thread.start()
-    assert ready.wait(WAIT_S), "the simulator did not start"
-    return made[0], thread
+    return made.result(WAIT_S), thread

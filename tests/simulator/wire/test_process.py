@@ -163,3 +163,19 @@ def test_it_stops_quickly_while_somebody_watches() -> None:
     url = json.loads(process.stdout.readline())["url"]
     with httpx.stream("GET", f"{url}/api/v1/nodes?watch=true", timeout=10):
         _stop(process)
+
+
+def test_a_port_that_somebody_has_is_named(started: Started) -> None:
+    port = started.url.rpartition(":")[2]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "simulator", "--fleet", "none", "--port", port],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert "Address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
