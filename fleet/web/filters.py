@@ -22,6 +22,16 @@ CONDITIONS: tuple[tuple[NodeState, Q], ...] = (
 )
 FAULTS = (NodeState.UPGRADE_FAILED, NodeState.NOT_READY, NodeState.UNKNOWN, NodeState.GPUS_MISSING)
 WORST_FIRST = (*FAULTS, NodeState.UPGRADING, NodeState.CORDONED, NodeState.HELD, NodeState.READY)
+PARTS: dict[str, str] = {
+    "q": "the text",
+    "cluster": "the cluster",
+    "pool": "the pool",
+    "product": "the product",
+    "driver": "the driver",
+    "state": "the state",
+    "held": "“held”",
+    "faults": "“faults only”",
+}
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "worst": ("worst first", ("severity", "cluster__name", "name")),
     "name": ("by name", ("cluster__name", "name")),
@@ -53,17 +63,15 @@ class NodeFilter:
     faults: str = ""
     sort: str = "worst"
 
-    NAMES = ("q", "cluster", "pool", "product", "driver", "state", "held", "faults")
-
     @classmethod
     def read(cls, query: QueryDict) -> "NodeFilter":
-        given = {name: query.get(name, "").strip()[:200] for name in cls.NAMES}
+        given = {name: query.get(name, "").strip()[:200] for name in PARTS}
         sort = query.get("sort", "worst")
         return cls(**given, sort=sort if sort in ORDERS else "worst")
 
     @property
     def active(self) -> list[str]:
-        return [name for name in self.NAMES if getattr(self, name)]
+        return [name for name in PARTS if getattr(self, name)]
 
     def without(self, name: str) -> "NodeFilter":
         return replace(self, **{name: ""})

@@ -15,7 +15,7 @@ from django.utils import timezone
 from fleet.models import Cluster, Node, Pool
 from fleet.node_state import TITLES
 from fleet.web import states
-from fleet.web.filters import ORDERS, NodeFilter, state_key
+from fleet.web.filters import ORDERS, PARTS, NodeFilter, state_key
 from fleet.web.node_map import map_groups
 from fleet.web.parts import part
 from fleet.web.summary import ClusterLine, Sums, cluster_lines, pool_lines, pool_strays, sums_of
@@ -126,7 +126,7 @@ def _hints(every, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
     if page.paginator.count or not wanted.active:
         return []
     less = [(name, wanted.without(name)) for name in wanted.active]
-    found = [(name, f"?{looser.query()}#nodes", looser.narrow(every).count()) for name, looser in less]
+    found = [(PARTS[name], f"?{looser.query()}#nodes", looser.narrow(every).count()) for name, looser in less]
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
 
 

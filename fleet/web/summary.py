@@ -69,48 +69,51 @@ class Sums:
         """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
         return max(0, self.allocatable - self.allocated - self.free)
 
+    def add(self, row: dict[str, Any]) -> None:
+        """Count in a group of nodes of one state."""
+        for name in GPU_SUMS:
+            setattr(self, name, getattr(self, name) + row[name])
+        state = NodeState(row["code"])
+        self.by_state[state] = self.by_state.get(state, 0) + row["nodes"]
+
 
 def sums_of(nodes: QuerySet) -> Sums:
-    by_state = with_state(nodes).order_by().values("code").annotate(n=Count("pk"))
-    return Sums(
-        **nodes.order_by().aggregate(**GPU_SUMS), by_state={NodeState(row["code"]): row["n"] for row in by_state}
-    )
+    """Costs one query."""
+    sums = Sums()
+    for row in with_state(nodes).order_by().values("code").annotate(**GPU_SUMS):
+        sums.add(row)
+    return sums
 
 
-@dataclass(frozen=True)
+@dataclass
 class PoolLine:
     pool: Pool
-    sums: Sums
-    drivers: list[tuple[str, int]]  # the most common first; blank: nodes that do not say
-    products: list[str]
+    sums: Sums = field(default_factory=Sums)
+    mix: dict[str, int] = field(default_factory=dict)  # driver version → nodes; blank: they do not say
+    products: set[str] = field(default_factory=set)
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.sums.add(row)
+        self.mix[row["driver_version"]] = self.mix.get(row["driver_version"], 0) + row["nodes"]
+        self.products |= {row["gpu_product"]} - {""}
+
+    @property
+    def drivers(self) -> list[tuple[str, int]]:
+        """The most common first."""
+        return sorted(self.mix.items(), key=lambda pair: (-pair[1], pair[0]))
 
     @property
     def disagrees(self) -> bool:
-        return len([version for version, _ in self.drivers if version]) > 1
+        return len([version for version in self.mix if version]) > 1
 
 
 def pool_lines(user) -> list[PoolLine]:
-    pools = list(Pool.objects.visible_to(user).select_related("cluster"))
-    members = with_state(Node.objects.with_gpus()).order_by().filter(pools__in=pools)
-    sums = {row.pop("pools"): row for row in members.values("pools").annotate(**GPU_SUMS)}
-    states: dict[int, dict[NodeState, int]] = defaultdict(dict)
-    for row in members.values("pools", "code").annotate(n=Count("pk")):
-        states[row["pools"]][NodeState(row["code"])] = row["n"]
-    mixes: dict[int, dict[str, int]] = defaultdict(dict)
-    products: dict[int, set[str]] = defaultdict(set)
-    for row in members.values("pools", "driver_version", "gpu_product").annotate(n=Count("pk")):
-        mix = mixes[row["pools"]]
-        mix[row["driver_version"]] = mix.get(row["driver_version"], 0) + row["n"]
-        products[row["pools"]].add(row["gpu_product"])
-    return [
-        PoolLine(
-            pool=pool,
-            sums=Sums(**sums.get(pool.pk, {}), by_state=states[pool.pk]),
-            drivers=sorted(mixes[pool.pk].items(), key=lambda pair: (-pair[1], pair[0])),
-            products=sorted(products[pool.pk] - {""}),
-        )
-        for pool in pools
-    ]
+    """Costs two queries."""
+    lines = {pool.pk: PoolLine(pool) for pool in Pool.objects.visible_to(user).select_related("cluster")}
+    members = with_state(Node.objects.with_gpus()).order_by().filter(pools__in=list(lines))
+    for row in members.values("pools", "code", "driver_version", "gpu_product").annotate(**GPU_SUMS):
+        lines[row["pools"]].add(row)
+    return list(lines.values())
 
 
 def pool_strays(user) -> dict[str, int]:

@@ -154,7 +154,8 @@ def _column(on_page: StageOnPage, node_ids: dict[str, int]) -> Column:
 
 def _gate_line(gate: Gate, on_page: StageOnPage) -> GateLine:
     answer = on_page.answers.get(gate.key)
-    return GateLine(gate, answer, _soak_until(gate, answer))
+    is_running = on_page.stage.state == StageState.SOAKING
+    return GateLine(gate, answer, _soak_until(gate, answer) if is_running else None)
 
 
 def _soak_until(gate: Gate, answer: Answer | None) -> datetime | None:

@@ -89,7 +89,7 @@ def test_a_filter_that_finds_nothing_says_which_part_of_it_is_too_much():
     seen = page(visiting(make.a_user(role="viewer")), "/parts/fleet/nodes?driver=999&q=alpha")
 
     assert "0 of 2 GPU nodes match" in seen.text
-    assert "Without driver : 1 node" in seen.text
+    assert "Without the driver : 1 node" in seen.text
     assert "Clear the filter" in seen.text
 
 
