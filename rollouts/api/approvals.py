@@ -7,7 +7,7 @@ from rest_framework.response import Response
 from people.api.edges import Listing, SeenSerializer
 from people.rights import Deed
 from rollouts.api.base import PlanEdge
-from rollouts.api.plans import PlanRow
+from rollouts.api.plan_shapes import PlanRow
 from rollouts.api.shapes import ApprovalShape, StageRow
 from rollouts.decisions import Awaited, awaited, waiting_for_approval
 from rollouts.models import Approval, Stage

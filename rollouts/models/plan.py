@@ -128,9 +128,10 @@ class Plan(Moving):
             raise LostRace(f"Turn {self.turn} of {self.mark} is over.")
 
     def end_turn(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> None:
-        """Let the turn go. A wake that came during the round is kept."""
+        """Let the turn go. A wake that came during the round is kept; so is the last sentence, if there is no new one."""
         mine = Plan.objects.filter(pk=self.pk, turn=self.turn)
-        mine.update(lease_until=now, looked_at=now, waiting_for=waiting_for[:1000])
+        said = {"waiting_for": waiting_for[:1000]} if waiting_for else {}
+        mine.update(lease_until=now, looked_at=now, **said)
         mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at)
 
     def wake(self, *, now: datetime) -> None:

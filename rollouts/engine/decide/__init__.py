@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from rollouts.engine.decide.acts import Decision, PlaceHolds
+from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.going_back import abort, roll_back
 from rollouts.engine.decide.holding import hold_all
@@ -22,7 +22,7 @@ def stay_halted(picture: Picture, *, now: datetime) -> Decision:
     moves = tuple(move for stage in picture.forward for move in follow(picture, stage))
     verdicts = ask(picture, now=now)
     if moves:
-        return Decision("Taking note of what was seen.", moves=moves, verdicts=verdicts, look_again_in=SOON)
+        return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=SOON)
     # First what was let go: a joiner whose label cannot be written must not keep it from being called back.
     called_back = recall(picture)
     if picture.write_intended and (unheld := to_hold(picture)):

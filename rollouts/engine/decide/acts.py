@@ -112,9 +112,12 @@ class MovePlan:
 Move = MoveTarget | MoveStage | MovePlan
 
 
+AS_BEFORE = ""  # a round that only takes note of what was seen says nothing new
+
+
 @dataclass(frozen=True)
 class Decision:
-    waiting_for: str  # one sentence: why nothing more happens, or what is being done
+    waiting_for: str  # one sentence: why nothing more happens, or what is being done; AS_BEFORE: what was said last
     acts: tuple[Act, ...] = ()
     moves: tuple[Move, ...] = ()
     verdicts: Mapping[int, Mapping[str, Verdict]] = field(default_factory=dict)  # stage → gate → answer

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import (
+    AS_BEFORE,
     ClearUpgradeState,
     Decision,
     LiftHolds,
@@ -136,7 +137,7 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]])
         moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its way back."),)
         return Decision("The way back begins.", moves=moves, look_again_in=timedelta(0))
     if seen := follow(picture, stage):
-        return Decision("Taking note of what was seen.", moves=seen, look_again_in=timedelta(0))
+        return Decision(AS_BEFORE, moves=seen, look_again_in=timedelta(0))
     if unfinished := unfinished_releases(picture, stage):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(picture):

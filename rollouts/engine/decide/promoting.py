@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rollouts.engine.decide.acts import Decision, FinishRelease, MovePlan, MoveStage, PlaceHolds, Recall, ReleaseWave
+from rollouts.engine.decide.acts import (
+    AS_BEFORE,
+    Decision,
+    FinishRelease,
+    MovePlan,
+    MoveStage,
+    PlaceHolds,
+    Recall,
+    ReleaseWave,
+)
 from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
@@ -25,7 +34,7 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
         index, because = halt
         return Decision(because, moves=(*moves, *_halt(picture, index, because)), verdicts=verdicts, look_again_in=SOON)
     if moves:
-        return Decision("Taking note of what was seen.", moves=moves, verdicts=verdicts, look_again_in=timedelta(0))
+        return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=timedelta(0))
     blocked = picture.stopped_because or picture.paused_because
     called_back = recall(picture) if blocked else ()
     if unheld := to_hold(picture):

@@ -1,0 +1,126 @@
+from dataclasses import dataclass
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from fleet.api.shapes import Ref
+from people.api.edges import SeenSerializer
+from rollouts.api.commands import RESOURCES
+from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow
+from rollouts.models import Command, Plan, PlanEvent, Stage
+from rollouts.queries import Button, PlanPicture
+
+AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
+
+
+class PlanRow(serializers.ModelSerializer):
+    cluster = Ref()
+
+    class Meta:
+        model = Plan
+        fields: tuple[str, ...] = (
+            "id", "cluster", "title", "component", "object_kind", "object_name", "from_version", "to_version", "state",
+            "state_since", "because", "waiting_for", "author", "last_editor", "created_at", "edited_at", "revision",
+            "sealed_at", "content_hash", "is_armed", "armed_since", "put_back_at", "looked_at",
+        )  # fmt: skip
+
+
+class PauseShape(serializers.ModelSerializer):
+    by = serializers.CharField(source="actor")
+
+    class Meta:
+        model = Command
+        fields = ("by", "at", "because")
+
+
+class HoldsShape(serializers.Serializer):
+    """The nodes of the driver object that are kept from changing."""
+
+    held = serializers.IntegerField(help_text="Carry the label, as last read back.")
+    to_hold = serializers.IntegerField(help_text="Whose label is not as we want it yet.")
+    foreign = serializers.IntegerField(source="foreign_holds", help_text="Held before us, and never ours to let go.")
+
+
+class ButtonShape(serializers.Serializer):
+    """A verb: whether the caller may use it now, and why not."""
+
+    verb = serializers.CharField()
+    title = serializers.CharField(source="label")
+    is_allowed = serializers.BooleanField()
+    why_not = serializers.CharField()
+    resource = serializers.SerializerMethodField(help_text="POST to /plans/{id}/{resource}.")
+
+    def get_resource(self, button: Button) -> str:
+        return RESOURCES[button.verb]
+
+
+class StageOnPlan(SeenSerializer, StageRow):
+    row = "stage"
+    targets_by_state = serializers.DictField(source="seen.counts", child=serializers.IntegerField())
+    answers = serializers.SerializerMethodField(help_text="What each gate says now.")
+    approvals = ApprovalShape(source="seen.approvals", many=True)
+
+    class Meta(StageRow.Meta):
+        fields = (*StageRow.Meta.fields, "targets_by_state", "answers", "approvals")
+
+    @extend_schema_field(AnswerShape(many=True))
+    def get_answers(self, stage: Stage) -> list[dict[str, Any]]:
+        answers = stage.seen.answers.values()  # type: ignore[attr-defined]
+        return list(AnswerShape(answers, many=True).data)
+
+
+@dataclass(frozen=True)
+class PlanSeen:
+    picture: PlanPicture
+    buttons: list[Button]
+
+    @property
+    def plan(self) -> Plan:
+        return self.picture.plan
+
+    @property
+    def current_stage(self) -> int | None:
+        return self.picture.current.stage.pk if self.picture.current else None
+
+
+class PlanShape(SeenSerializer, PlanRow):
+    row = "plan"
+    stages = StageOnPlan(source="seen.picture.stages", many=True)
+    current_stage = serializers.IntegerField(
+        source="seen.current_stage", allow_null=True, help_text="Null: none has its turn."
+    )
+    pause = PauseShape(source="seen.picture.pause", allow_null=True, help_text="The one in force.")
+    holds = HoldsShape(source="seen.picture")
+    buttons = ButtonShape(source="seen.buttons", many=True)
+    seq = serializers.IntegerField(source="seen.picture.seq", help_text="Of the newest event this was made from.")
+
+    class Meta(PlanRow.Meta):
+        fields = (*PlanRow.Meta.fields, "stages", "current_stage", "pause", "holds", "buttons", "seq")
+
+
+class PlanRequest(serializers.Serializer):
+    driver_object = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Of /driver-objects.")
+    title = serializers.CharField(max_length=200, allow_blank=True, required=False, default="")
+    to_version = serializers.CharField(max_length=64, help_text="As 580.126.20.")
+    stages = StageDraftShape(many=True, help_text="The first must be a canary.", **AT_MOST)
+
+
+class PlanChange(serializers.Serializer):
+    """What is left out stays as it is. `stages` replaces all of them."""
+
+    expected_revision = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, help_text="The `revision` that was read: somebody else's edit is not lost."
+    )
+    title = serializers.CharField(max_length=200, required=False)
+    to_version = serializers.CharField(max_length=64, required=False)
+    stages = StageDraftShape(many=True, required=False, **AT_MOST)
+
+
+class PlanEventShape(serializers.ModelSerializer):
+    stage = Ref(allow_null=True)
+    node = serializers.CharField(source="target.node_name", allow_null=True, default=None)
+
+    class Meta:
+        model = PlanEvent
+        fields = ("id", "at", "what", "was", "to", "actor", "because", "stage", "node")
