@@ -33,9 +33,14 @@ class Record:
 
     @property
     def json(self) -> bytes:
-        if self._json is None:
-            self._json = ENCODER.encode(self.obj)
-        return self._json
+        held = self._json
+        if held is None:
+            held = self._json = ENCODER.encode(self.obj)
+        return held
+
+    def release(self) -> None:
+        """Give up the bytes of a state that is past: they can be made again for whoever reads so late."""
+        self._json = None
 
     def at_version(self, version: int) -> "Record":
         """The same content under another resourceVersion, as the last state of a deleted object is sent."""
@@ -76,6 +81,8 @@ class ChangeLog:
 
     def append(self, change: Change) -> None:
         self.changes.append(change)
+        if change.was is not None:
+            change.was.release()
         if len(self.changes) >= 2 * self.remembered:
             self.forget(self.changes[-self.remembered - 1].version)
 
