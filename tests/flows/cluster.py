@@ -149,6 +149,10 @@ class Cluster:
         wait_until(
             lambda: not self.unsettled(), what=lambda: f"a settled fleet: {self.unsettled()}", timeout_s=PATIENCE_S
         )
+        # The operator leaves a node cordoned that was cordoned when its upgrade came due (nvidia.md 2.1).
+        for node in self.nodes():
+            if node.spec.unschedulable:
+                self.cordon(node.metadata.name, on=False)
 
     def unsettled(self) -> list[str]:
         """What of the fleet is not in order."""
@@ -159,7 +163,7 @@ class Cluster:
             version = wanted.setdefault(labels[OWNER], self.version(labels[OWNER]))
             if labels.get(LOADED) != version:
                 found.append(f"{name} runs {labels.get(LOADED)}, not {version}")
-            elif labels.get(UPGRADE_STATE) != "upgrade-done" or node.spec.unschedulable:
+            elif labels.get(UPGRADE_STATE) != "upgrade-done":
                 found.append(f"{name} is {labels.get(UPGRADE_STATE)}")
         return found
 

@@ -1,0 +1,86 @@
+"""The two manifests in deploy/rbac: the one is enough to promote a driver and no more, the other cannot write.
+
+Every flow runs with the rights of quarterdeck.yaml: the recorder asks in the name of its service account.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.flows.cluster import Cluster
+from tests.flows.plans import Plan, canary
+from tests.flows.proxy import Asked, Proxy
+from tests.flows.recorded import QUARTERDECK
+
+pytestmark = pytest.mark.promote
+MANIFESTS = Path(__file__).parents[2] / "deploy" / "rbac"
+OBSERVER = "system:serviceaccount:quarterdeck:quarterdeck-observer"
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+Right = tuple[str, str, str]  # verb, API group, resource
+
+
+@pytest.fixture(autouse=True)
+def _decided_by_roles(gpu_cluster: Cluster, proxy: Proxy) -> None:
+    """Where everybody may do everything, no manifest can be too narrow."""
+    if gpu_cluster.may(QUARTERDECK, "delete", "nodes"):
+        pytest.skip("this API server authorises everybody")
+
+
+def test_the_manifest_is_enough_and_no_more(plan_for: Callable[..., Plan]):
+    plan = plan_for().draft(canary()).start().until_opening()
+    plan.approve()
+    plan.until_state("promoted")
+
+    used = {right_of(asked) for asked in plan.proxy.requests() if asked.is_write and asked.is_forwarded}
+    assert [asked for asked in plan.proxy.requests() if asked.code == 403] == []
+    assert used == writes_in("quarterdeck.yaml")
+
+
+def test_no_rule_of_observe_only_can_write():
+    assert writes_in("observe-only.yaml") == set()
+
+
+@pytest.fixture
+def as_observer(gpu_cluster: Cluster, proxy: Proxy) -> Iterator[None]:
+    gpu_cluster.apply(MANIFESTS / "observe-only.yaml")
+    proxy.as_user = OBSERVER
+    proxy.drop()
+    yield
+    proxy.as_user = QUARTERDECK
+
+
+def test_an_observer_sees_everything_and_holds_nothing(
+    plan_for: Callable[..., Plan], gpu_cluster: Cluster, as_observer: None
+):
+    plan = plan_for().draft(canary()).start()
+    said = plan.until_said("forbidden")
+    writes = [asked for asked in plan.requests() if asked.is_write and asked.is_forwarded]
+    watches = [asked for asked in plan.proxy.requests() if asked.is_watch and asked.code == 200]
+
+    assert said["state"] == "holding"
+    assert {asked.code for asked in writes} <= {403}
+    assert watches
+    assert gpu_cluster.marked() == set()
+    assert gpu_cluster.version(plan.driver) == plan.from_version
+
+
+def right_of(asked: Asked) -> Right:
+    parts = asked.path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+    resource = rest[2] if rest[0] == "namespaces" else rest[0]
+    return VERBS[asked.method], group, resource
+
+
+def writes_in(manifest: str) -> set[Right]:
+    documents = yaml.safe_load_all((MANIFESTS / manifest).read_text())
+    rules = [rule for document in documents for rule in document.get("rules", [])]
+    return {
+        (verb, group, resource)
+        for rule in rules
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if verb not in {"get", "list", "watch"}
+    }
