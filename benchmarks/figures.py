@@ -27,6 +27,10 @@ class Figures:
         """A figure to compare others with: it has no target of its own."""
         self._say(name, value, unit, target=None, is_ok=True)
 
+    def lacks(self, name: str, because: str) -> None:
+        """A comparator that could not run: the bench is not ok, whatever the others say."""
+        self.failed.append(f"{name} ({because})")
+
     def end(self) -> None:
         """Exit as the figures say."""
         sys.exit(f"not ok: {', '.join(self.failed)}" if self.failed else 0)

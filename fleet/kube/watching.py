@@ -11,7 +11,7 @@ import urllib3
 
 from fleet.kube.client import Connection, translated
 from fleet.kube.decoding import decode_one, decoder_for
-from fleet.kube.errors import Status, Unreadable, error_from
+from fleet.kube.errors import Status, Unreadable, error_from, read_status
 from fleet.kube.resources import Resource
 from fleet.kube.structs import Seen
 
@@ -106,7 +106,7 @@ class Watch(Generic[S]):
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unreadable(f"A watch sent something that is no event: {error}") from error
         if event.type is What.ERROR:
-            raise error_from(decoder_for(Status).decode(event.object))
+            raise error_from(read_status(bytes(event.object)) or Status())
         if event.type is What.BOOKMARK:
             return Change(None, is_gone=False, resource_version=_version_of(event.object))
         seen = decode_one(event.object, self._struct)

@@ -58,8 +58,8 @@ class Gathering:
         for seen in told.items:
             if self._note(kind, seen, is_gone=False):
                 standing.listed_uids.add(seen.uid)
-        standing.is_list_whole = told.is_last
-        standing.whole_version = told.resource_version
+        if told.is_last:
+            standing.complete_list(told.resource_version)
 
     def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
         """Whether it is an object we keep."""

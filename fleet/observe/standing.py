@@ -23,7 +23,6 @@ class Standing:
     list_begun_at: datetime | None = None
     listed_uids: set[str] = field(default_factory=set)
     is_list_whole: bool = False  # every page is here, but what the list lacks is not deleted yet
-    whole_version: str = ""  # of that list
     written_heard_at: datetime | None = None
     is_urgent: bool = False  # a page should not wait for the next tick to see this
 
@@ -63,10 +62,14 @@ class Standing:
         self.list_begun_at, self.listed_uids, self.is_list_whole = now, set(), False
         self.resource_version = ""
 
-    def end_list(self, *, now: datetime) -> None:
-        """The rows are the cluster's, as of when the list was asked for."""
-        self.resource_version, self.listed_at = self.whole_version, now
+    def complete_list(self, resource_version: str) -> None:
+        """Its last page is here. What will be written is the cluster as of when the list was asked for."""
+        self.is_list_whole, self.resource_version = True, resource_version
         self.heard_at = self.list_begun_at
+
+    def end_list(self, *, now: datetime) -> None:
+        """All of it is written, and what it lacks is deleted."""
+        self.listed_at = now
         self.list_begun_at, self.listed_uids, self.is_list_whole = None, set(), False
         self.turn(BookmarkState.WATCHING, "", now=now)
         self.is_urgent = True

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -7,16 +6,10 @@ from django.utils import timezone
 
 from fleet import kube
 from fleet.models import Cluster
-from tests.fleet.api_server import ApiServer, an_api_server
+from tests.fleet.api_server import ApiServer
 from tests.make import NOON, a_bookmark, a_cluster
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with an_api_server(tmp_path_factory.mktemp("api")) as server:
-        yield server
 
 
 def reached_by(api: ApiServer):

@@ -105,6 +105,18 @@ def test_what_a_whole_list_lacks_is_gone(mirror):
     assert NodeEvent.objects.filter(node_name="gpu-001").first().sentence == "The node left the cluster."
 
 
+def test_what_is_heard_after_the_last_page_counts_from_then_on(mirror):
+    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=True))
+    mirror.later(seconds=8)
+    mirror.hear(Opened("nodes"), Heard("nodes", a_node_seen(labels=HELD), False, "56"))
+
+    mirror.flush()
+
+    bookmark = mirror.bookmark("nodes")
+    assert (bookmark.resource_version, bookmark.heard_at) == ("56", mirror.now)
+    assert Node.objects.get().is_held
+
+
 def test_half_a_list_deletes_nothing(mirror):
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
 

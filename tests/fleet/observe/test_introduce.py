@@ -14,12 +14,6 @@ from tests.fleet.api_server import ApiServer, an_api_server
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with an_api_server(tmp_path_factory.mktemp("api")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server that asks who we are and what we may."""
     with an_api_server(tmp_path_factory.mktemp("guarded"), "--authorization", "rbac") as server:
