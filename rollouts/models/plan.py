@@ -128,7 +128,7 @@ class Plan(Moving):
             raise LostRace(f"Turn {self.turn} of {self.mark} is over.")
 
     def end_turn(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> None:
-        """Let the turn go. A wake that came during the round is kept; so is the last sentence, if there is no new one."""
+        """Let the turn go. A wake that came during the round is kept; a blank sentence leaves the last one."""
         mine = Plan.objects.filter(pk=self.pk, turn=self.turn)
         said = {"waiting_for": waiting_for[:1000]} if waiting_for else {}
         mine.update(lease_until=now, looked_at=now, **said)
