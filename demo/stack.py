@@ -94,11 +94,11 @@ class Stack:
         self._wait_until("web", self.answers)
 
     def stop(self) -> None:
-        """End every child, in at most four seconds."""
+        """End every child, in little more than three seconds however busy they are."""
         for names in STOP_ORDER:
             group = [self.children[name] for name in names if name in self.children]
             tied.ask_to_stop(group)
-            tied.wait_for_end(group, timeout_s=2.0)
+            tied.wait_for_end(group, timeout_s=1.5)
 
     def way_in(self) -> tuple[Path, str]:
         """Return the kubeconfig and context that Quarterdeck is given; the flows put a recorder in between."""

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -94,10 +95,12 @@ def ask_to_stop(children: Sequence[Child]) -> None:
 
 
 def wait_for_end(children: Sequence[Child], timeout_s: float) -> None:
-    """Wait for all of them at once in about this time, then end what is left."""
+    """Wait this long for all of them together, then end what is left."""
+    until = time.monotonic() + timeout_s
+    while time.monotonic() < until and not all(child.has_ended for child in children):
+        time.sleep(0.02)
     for child in children:
-        try:
-            child.process.wait(timeout=max(timeout_s, 0.1))
-        except subprocess.TimeoutExpired:
+        if not child.has_ended:
             child.process.kill()
-            child.process.wait()
+    for child in children:
+        child.process.wait()

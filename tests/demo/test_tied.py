@@ -66,3 +66,19 @@ def test_last_words_are_the_end_of_the_log(tmp_path: Path):
     words = child.last_words(lines=2)
 
     assert words == "99\n100"
+
+
+def test_several_that_ignore_the_polite_signal_share_one_wait(tmp_path: Path):
+    children = [
+        tied.start(str(number), [sys.executable, "-c", STUBBORN], log=tmp_path / str(number), env=os.environ)
+        for number in range(3)
+    ]
+    while not all(child.log.read_text() for child in children):
+        time.sleep(0.01)
+
+    tied.ask_to_stop(children)
+    began = time.monotonic()
+    tied.wait_for_end(children, timeout_s=1.0)
+
+    assert time.monotonic() - began < 2.5
+    assert all(child.has_ended for child in children)
