@@ -3,17 +3,17 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import structlog
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.http import QueryDict
-from django.utils import timezone
 
 from fleet.live import heart
 from fleet.live.outbox import Outbox
-from fleet.live.topics import Opened, Topic
+from fleet.live.topics import Opened, Topic, pulse_of
 from people.models import User
 
 FRAMES_EVERY_S = 0.25
@@ -52,7 +52,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             await self.close(TRY_AGAIN)
             return
         # After joining: what changes from here on is either in these numbers or in a message.
-        pulse = await database_sync_to_async(self._whole_pulse)()
+        pulse = await database_sync_to_async(pulse_of)(self.topics)
         await self.send_json({"type": "hello", **self._mine(pulse)})
         self.heard_at = time.monotonic()
         self.sender = asyncio.create_task(self._send())
@@ -124,7 +124,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         except Exception as error:  # noqa: BLE001 - without the layer there is nothing to relay: the page tries again
             log.warning("a browser cannot be served", because=f"{type(error).__name__}: {error}")
             return False
-        heart.heart().listen(self._whole_pulse)
+        heart.heart().listen(partial(pulse_of, self.topics))
         self.is_listening = True
         return True
 
@@ -136,14 +136,6 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
     def _sees_nodes(self, cluster_id: int) -> bool:
         """Whether they may see every node of a cluster: of a pool's own nodes, the page fetches what changed."""
         return any(opened.nodes_of is None or cluster_id in opened.nodes_of for opened in self.opened)
-
-    def _whole_pulse(self) -> dict[str, Any]:
-        """The newest numbers of all there is, for every socket of this process."""
-        pulse: dict[str, Any] = {"server_time": timezone.now().isoformat(), "seq": {}, "heard": {}}
-        for topic in self.topics:
-            pulse["seq"] |= topic.sequences()
-            pulse["heard"] |= topic.heard()
-        return pulse
 
     def _mine(self, pulse: dict[str, Any]) -> dict[str, Any]:
         """Of a pulse, what this socket may know."""

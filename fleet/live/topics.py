@@ -1,7 +1,10 @@
 """What a browser may ask to hear of, and who may hear it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+from django.utils import timezone
 
 from fleet import announce
 from fleet.models import Bookmark, Cluster, Observer
@@ -29,6 +32,15 @@ class Topic(Protocol):
 
     def heard(self) -> dict[str, str]:
         """When the source of each key was last heard of; no entry where a key has none."""
+
+
+def pulse_of(topics: Sequence[Topic]) -> dict[str, Any]:
+    """The newest numbers of all there is: what a process tells all its sockets, and each passes on its share of."""
+    pulse: dict[str, Any] = {"server_time": timezone.now().isoformat(), "seq": {}, "heard": {}}
+    for topic in topics:
+        pulse["seq"] |= topic.sequences()
+        pulse["heard"] |= topic.heard()
+    return pulse
 
 
 @dataclass(frozen=True)

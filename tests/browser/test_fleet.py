@@ -68,7 +68,9 @@ def test_what_somebody_types_is_not_overwritten_by_a_refresh(stack, window):
 
 def test_the_map_draws_every_node_and_leads_to_it(window):
     page = window("viewer").page
-    page.wait_for_function("document.querySelector('.map canvas').height > 0")
+    with page.expect_response("**/parts/fleet/map"):
+        page.reload()
+    page.wait_for_timeout(300)
     colours = page.evaluate(
         """() => { const c = document.querySelector('.map canvas');
         const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
@@ -124,3 +126,23 @@ def test_a_lost_link_is_said_and_comes_back(stack, window):
     watched.is_live()
     expect(page.locator("#link-bar")).to_be_hidden()
     watched.complaints.clear()  # the browser itself logs every refused connection
+
+
+def test_a_redis_that_restarts_is_said_and_got_over(stack, window):
+    """The sockets stay open when Redis goes: only the missing heartbeat tells."""
+    watched = window("viewer")
+    watched.is_live()
+    page = watched.page
+    name = first_node(page)
+
+    stack.kill("valkey")
+    page.wait_for_selector("#link:is([data-state='stale'], [data-state='lost'])", timeout=30_000)
+    patch_node(stack, name, {"spec": {"unschedulable": True}})
+    stack.restart("valkey")
+    page.wait_for_selector("#link[data-state='live']", timeout=60_000)
+
+    row = page.locator("#nodes tbody tr", has_text=name)
+    expect(row).to_contain_text("cordoned", timeout=30_000)
+    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    expect(row).not_to_contain_text("cordoned", timeout=30_000)
+    watched.complaints.clear()  # the browser itself logs what the server closed

@@ -181,3 +181,11 @@ def test_nobody_is_sent_to_sign_in(client):
 
     assert response.status_code == 302
     assert response["Location"].startswith("/sign-in")
+
+
+def test_the_page_listens_to_what_its_parts_follow(viewer):
+    make.a_cluster()
+
+    response = viewer.get("/").content.decode()
+
+    assert 'data-topics="fleet,plans"' in response
