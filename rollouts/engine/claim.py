@@ -27,8 +27,10 @@ def claim(connection: kube.Connection, cluster: Cluster, *, now: datetime) -> No
     """
     if (uid := kube.kube_system_uid(connection)) != cluster.uid:
         raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
-    mine = _own_claim(cluster)
+    # The Lease first: a worker beside us counts in the row before it counts in the Lease, so that a row read later is
+    # never behind it.
     lease = kube.get_lease(connection, cluster.own_namespace, LEASE_NAME)
+    mine = _own_claim(cluster)
     if lease is not None:
         _check(cluster, mine, lease, now=now)
     Claim.objects.filter(pk=mine.pk).update(epoch=F("epoch") + 1)

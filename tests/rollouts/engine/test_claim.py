@@ -1,0 +1,124 @@
+"""Hazard Z10: the right cluster, one Quarterdeck, and a database that is not an old copy."""
+
+from datetime import timedelta
+
+import pytest
+
+from fleet import kube
+from rollouts.engine import claim as claims
+from rollouts.engine.claim import LEASE_FOR, LEASE_NAME, Forfeit, claim
+from rollouts.models import Claim
+from simulator.kinds import LEASE, NAMESPACE
+from tests.rollouts.engine.ground import CANARY, Ground
+
+
+def lease(ground: Ground) -> dict:
+    return ground.store.get(LEASE, LEASE_NAME, "quarterdeck")
+
+
+def take(ground: Ground) -> None:
+    claim(ground.connection, ground.cluster, now=ground.clock())
+
+
+def rewrite(ground: Ground, **spec) -> None:
+    ground.store.patch(LEASE, LEASE_NAME, {"spec": spec}, "quarterdeck", how="merge")
+
+
+def test_the_first_claim_makes_the_lease(ground: Ground):
+    take(ground)
+
+    mine = Claim.objects.get(cluster=ground.cluster)
+    assert lease(ground)["spec"]["holderIdentity"] == mine.instance
+    assert lease(ground)["spec"]["leaseTransitions"] == mine.epoch == 1
+
+
+def test_each_claim_counts_in_the_row_and_in_the_lease(ground: Ground):
+    take(ground)
+    since = lease(ground)["spec"]["acquireTime"]
+    ground.clock.move(seconds=5)
+
+    take(ground)
+
+    assert lease(ground)["spec"]["leaseTransitions"] == Claim.objects.get().epoch == 2
+    assert lease(ground)["spec"]["acquireTime"] == since
+    assert lease(ground)["spec"]["renewTime"] > since
+
+
+def test_another_cluster_behind_the_same_address_is_never_written(ground: Ground):
+    ground.cluster.uid = "uid-of-another"
+
+    with pytest.raises(Forfeit, match="another cluster"):
+        take(ground)
+
+
+def test_another_quarterdeck_that_is_alive_is_left_alone(ground: Ground):
+    take(ground)
+    rewrite(ground, holderIdentity="somebody-else")
+
+    with pytest.raises(Forfeit, match="somebody-else"):
+        take(ground)
+
+
+def test_another_quarterdeck_that_is_gone_is_followed(ground: Ground):
+    take(ground)
+    rewrite(ground, holderIdentity="somebody-else")
+    ground.clock.move(seconds=LEASE_FOR.total_seconds())
+
+    take(ground)
+
+    assert lease(ground)["spec"]["holderIdentity"] == Claim.objects.get().instance
+
+
+def test_a_lease_ahead_of_the_database_means_an_old_copy(ground: Ground):
+    take(ground)
+    rewrite(ground, leaseTransitions=99)
+
+    with pytest.raises(Forfeit, match="old copy"):
+        take(ground)
+
+
+def test_two_workers_at_once_are_no_old_copy(ground: Ground, monkeypatch):
+    """Two plans in one cluster: the other one's claim may land between any two of our steps."""
+    take(ground)
+    get_lease = kube.get_lease
+
+    def after_the_other(*args):
+        monkeypatch.setattr(claims.kube, "get_lease", get_lease)
+        take(ground)
+        return get_lease(*args)
+
+    monkeypatch.setattr(claims.kube, "get_lease", after_the_other)
+
+    take(ground)
+
+    assert lease(ground)["spec"]["leaseTransitions"] == Claim.objects.get().epoch == 3
+
+
+def test_a_cluster_without_our_namespace_says_what_to_apply(ground: Ground):
+    ground.store.delete(NAMESPACE, "quarterdeck")
+
+    with pytest.raises(Forfeit, match=r"deploy/rbac/quarterdeck\.yaml"):
+        take(ground)
+
+
+def test_a_restored_database_pauses_every_plan_of_the_cluster(ground: Ground):
+    """Z10."""
+    ground.armed()
+    rewrite(ground, leaseTransitions=10_000)
+
+    ground.round()
+
+    pause = ground.plan.commands.in_force().get()
+    assert "old copy" in pause.because
+    assert pause.actor == "engine"
+    assert ground.releases() == []
+    assert CANARY in ground.held()
+
+    ground.round()
+    assert ground.plan.commands.filter(verb="pause").count() == 1
+
+
+def test_a_claim_is_renewed_before_it_runs_out(ground: Ground):
+    take(ground)
+
+    assert timedelta(seconds=lease(ground)["spec"]["leaseDurationSeconds"]) == LEASE_FOR
