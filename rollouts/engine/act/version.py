@@ -11,6 +11,7 @@ from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import LostRace, PlanState
 from rollouts.models import Hold, Plan
 from rollouts.models.moving import record_event
+from rollouts.queries import driver_daemonsets
 
 
 def write_version(writer: Writer, act: WriteVersion) -> None:
@@ -34,9 +35,24 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
 
 
 def _not_held_live(writer: Writer) -> set[str]:
-    """Nodes we believe to be held and the API server shows without the label. One list, just before the write."""
+    """Nodes that must be held and are shown without the label: asked of the API server just before the write.
+
+    Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25).
+    """
     held = {node.name for node in kube.list_nodes(writer.connection, label_selector=f"{HOLD_LABEL}=true")}
-    return {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)} - held
+    wanted = {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)}
+    return (wanted | _with_driver_pod(writer)) - held
+
+
+def _with_driver_pod(writer: Writer) -> set[str]:
+    daemonsets = driver_daemonsets(writer.plan)
+    uids = {daemonset.uid for daemonset in daemonsets}
+    return {
+        pod.spec.node_name
+        for namespace in sorted({daemonset.namespace for daemonset in daemonsets})
+        for pod in kube.list_pods(writer.connection, namespace=namespace)
+        if pod.spec.node_name and pod.metadata.owner and pod.metadata.owner.uid in uids
+    }
 
 
 def _intend(plan: Plan, *, now: datetime) -> None:

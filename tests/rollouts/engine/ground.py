@@ -21,7 +21,7 @@ from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.actors.store_cluster import StoreCluster
 from simulator.fleets.planting import Planting
 from simulator.fleets.small import DRIVER_NEXT, DRIVER_NOW, small
-from simulator.kinds import CONFIG_MAP, DAEMON_SET, NAMESPACE, NODE
+from simulator.kinds import CONFIG_MAP, DAEMON_SET, NAMESPACE, NODE, POD
 from simulator.run import Simulation
 from tests.make import NOON, a_bookmark, a_cluster, a_user
 
@@ -77,6 +77,21 @@ class Ground:
 
     def set_state(self, name: str, state: str | None) -> None:
         self.label(name, **{STATE_LABEL: state})
+
+    def patch_node(self, name: str, patch: dict[str, Any]) -> None:
+        self.store.patch(NODE, name, patch, how="merge")
+
+    def join(self, name: str) -> None:
+        """A node like the others, and its driver pod."""
+        node = self.node(NODES[0])
+        labels = {key: value for key, value in node["metadata"]["labels"].items() if key != HOLD_LABEL}
+        metadata = {"name": name, "labels": labels | {"kubernetes.io/hostname": name}}
+        self.store.seed(NODE, {**node, "metadata": metadata})
+        listed, _, _ = self.store.list(POD, "gpu-operator", label_selector="app.kubernetes.io/component=nvidia-driver")
+        pod = next(pod for pod in listed if pod["spec"]["nodeName"] == NODES[0])
+        kept = {key: pod["metadata"][key] for key in ("labels", "ownerReferences")}
+        named = {**kept, "name": f"driver-on-{name}"}
+        self.store.seed(POD, {**pod, "metadata": named, "spec": {**pod["spec"], "nodeName": name}}, "gpu-operator")
 
     def cordon(self, name: str) -> None:
         self.store.patch(NODE, name, {"spec": {"unschedulable": True}}, how="merge")

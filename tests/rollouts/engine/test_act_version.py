@@ -1,0 +1,93 @@
+import pytest
+
+from fleet import kube
+from rollouts.engine.act.version import write_version
+from rollouts.engine.act.writer import Writer
+from rollouts.engine.decide.acts import WriteVersion
+from rollouts.lifecycle import LostRace, PlanState
+from rollouts.models import Hold, Plan
+from rollouts.steering import commands
+from tests.rollouts.engine.ground import CANARY, NEW, OLD, Ground
+
+FORWARD = WriteVersion(OLD, NEW)
+
+
+@pytest.fixture
+def held(ground: Ground) -> Ground:
+    ground.start()
+    ground.round()
+    ground.writes()
+    return ground
+
+
+def test_writes_the_version_and_tests_the_old_one(held: Ground):
+    held.act(FORWARD)
+
+    (write,) = held.writes()
+    assert {"op": "test", "path": "/spec/version", "value": OLD} in write["body"]
+    assert held.version() == NEW
+    assert held.plan.armed_since is not None
+
+
+def test_what_was_written_is_not_written_again(held: Ground):
+    held.act(FORWARD)
+    held.writes()
+
+    with pytest.raises(kube.Conflict):
+        held.act(FORWARD)
+
+    assert not [write for write in held.writes() if write["code"] == 200]
+
+
+def test_a_label_that_vanished_since_keeps_the_version_from_being_written(held: Ground):
+    """Z1: labels are read back from the API before the version is written."""
+    held.free(CANARY)
+
+    held.act(FORWARD)
+
+    assert held.version() == OLD
+    assert held.plan.write_intended_at is None
+    assert Hold.objects.get(plan=held.plan, node_name=CANARY).placed_at is None
+
+
+def test_a_node_that_joined_since_keeps_the_version_from_being_written(held: Ground):
+    """Z1, Z25: the rows do not show it yet; its driver pod is there."""
+    held.join("gpu-h100-004")
+
+    held.act(FORWARD)
+
+    assert held.version() == OLD
+    assert held.plan.write_intended_at is None
+
+
+@pytest.mark.parametrize("command", [commands.halt, commands.pause, commands.abort])
+def test_the_intent_loses_to_a_person(held: Ground, command):
+    plan = held.take_turn()
+    command(Plan.objects.get(pk=plan.pk), actor=held.ada, because="Stop.", now=held.clock())
+    with pytest.raises(LostRace):
+        write_version(Writer(plan, held.connection, held.clock), FORWARD)
+
+    plan.refresh_from_db()
+    assert plan.write_intended_at is None
+    assert held.version() == OLD
+
+
+def test_a_version_that_somebody_else_wrote_is_not_overwritten(held: Ground):
+    """Z9."""
+    held.write_version("570.1.1")
+
+    with pytest.raises(kube.Conflict):
+        held.act(FORWARD)
+
+    assert held.version() == "570.1.1"
+
+
+def test_putting_it_back_is_recorded(held: Ground):
+    held.act(FORWARD)
+    Plan.objects.filter(pk=held.plan.pk).update(state=PlanState.ROLLING_BACK)
+
+    held.act(WriteVersion(NEW, OLD))
+
+    assert held.version() == OLD
+    assert held.plan.put_back_at is not None
+    assert not held.plan.is_armed
