@@ -26,7 +26,7 @@ def release_wave(writer: Writer, act: ReleaseWave) -> None:
     ready = [target for target in targets if _may_go_live(writer, target)]
     if not ready:
         return
-    before = _before(writer.plan, stage, ready, now=writer.clock())
+    before = _before(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
     _intend(writer.plan, stage, ready, before, because=act.because, now=writer.clock())
     _let_go(writer, stage, ready)
 
@@ -57,6 +57,7 @@ def open_way_back(writer: Writer, act: OpenWayBack) -> None:
     known = {target.node_uid: target for target in Target.objects.filter(stage__plan=writer.plan).forward()}
     failed = {uid for uid, target in known.items() if target.state == TargetState.FAILED}
     start = stage.targets.count()
+    before = _before(writer.plan, stage, list(act.nodes), now=now)  # some go back by themselves, without a release
     in_turn = sorted(act.nodes.items(), key=lambda item: (item[0] not in failed, item[1]))
     with transaction.atomic():
         writer.plan.keep_turn(now=now)
@@ -70,6 +71,7 @@ def open_way_back(writer: Writer, act: OpenWayBack) -> None:
                 state=TargetState.HELD,
                 state_since=now,
                 because="To go back.",
+                before=before.get(uid),
             )
             for number, (uid, name) in enumerate(in_turn)
         )
@@ -92,9 +94,9 @@ def _may_go_live(writer: Writer, target: Target) -> bool:
     )
 
 
-def _before(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> dict[str, dict]:
+def _before(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
     """What each node is held against later. On the way back: what it was before the plan, where that is known."""
-    found = baselines(plan, [target.node_uid for target in targets], now=now)
+    found = baselines(plan, node_uids, now=now)
     if stage.is_the_way_back:
         forward = Target.objects.filter(stage__plan=plan, before__isnull=False).exclude(stage=stage)
         found |= {target.node_uid: target.before or {} for target in forward if target.node_uid in found}

@@ -1,0 +1,94 @@
+import pytest
+
+from rollouts.engine.act.holds import want
+from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
+from rollouts.lifecycle import LostRace
+from rollouts.models import Hold
+from tests.rollouts.engine.ground import CANARY, HELD_BY, HOLD_LABEL, NODES, Ground
+
+
+def uids(ground: Ground, *names: str) -> dict[str, str]:
+    return {ground.node(name)["metadata"]["uid"]: name for name in names or NODES}
+
+
+def test_a_hold_carries_our_name_and_is_read_back(ground: Ground):
+    """Z33: whoever finds the label can see whose it is."""
+    ground.start()
+
+    ground.act(PlaceHolds(uids(ground)))
+
+    assert ground.held() == set(NODES)
+    assert ground.node(CANARY)["metadata"]["annotations"][HELD_BY] == ground.plan.mark
+    assert not Hold.objects.filter(plan=ground.plan).unfinished().exists()
+
+
+def test_every_patch_tests_that_it_is_the_node_we_saw(ground: Ground):
+    ground.start()
+
+    ground.act(PlaceHolds(uids(ground, CANARY)))
+
+    (write,) = ground.writes()
+    tested = {one["path"]: one["value"] for one in write["body"] if one["op"] == "test"}
+    assert tested["/metadata/uid"] == ground.node(CANARY)["metadata"]["uid"]
+
+
+def test_holding_twice_writes_once(ground: Ground):
+    ground.start()
+    act = PlaceHolds(uids(ground))
+
+    ground.act(act)
+    ground.act(act)
+
+    assert len(ground.writes()) == len(NODES)
+
+
+def test_taking_a_hold_off_leaves_no_trace(ground: Ground):
+    ground.start()
+    ground.act(PlaceHolds(uids(ground)))
+
+    ground.act(LiftHolds(uids(ground)))
+
+    assert ground.held() == set()
+    assert HELD_BY not in ground.node(CANARY)["metadata"]["annotations"]
+    assert not Hold.objects.filter(plan=ground.plan).unfinished().exists()
+
+
+def test_a_label_of_somebody_else_is_never_taken_off(ground: Ground):
+    ground.start()
+    ground.label(CANARY, **{HOLD_LABEL: "true"})
+
+    ground.act(LiftHolds(uids(ground, CANARY)))
+
+    assert CANARY in ground.held()
+    assert ground.writes() == []
+
+
+def test_one_nodes_error_stops_no_other(ground: Ground):
+    ground.start()
+    wanted = {"uid-of-a-node-that-is-gone": "gpu-h100-000"} | uids(ground)
+
+    ground.act(PlaceHolds(wanted))
+
+    assert ground.held() == set(NODES)
+    assert Hold.objects.get(plan=ground.plan, node_name="gpu-h100-000").trouble
+
+
+def test_a_node_that_left_and_came_back_is_another_node(ground: Ground):
+    ground.start()
+
+    ground.act(PlaceHolds({"uid-of-the-old-one": CANARY}))
+
+    assert ground.held() == set()
+    assert "another node" in Hold.objects.get(plan=ground.plan, node_uid="uid-of-the-old-one").trouble
+
+
+def test_the_intent_loses_when_the_turn_is_over(ground: Ground):
+    ground.start()
+    plan = ground.take_turn()
+    ground.clock.move(minutes=1)
+    ground.take_turn()
+
+    with pytest.raises(LostRace):
+        want(plan, uids(ground), is_wanted=False, now=ground.clock())
+
+    assert not Hold.objects.filter(plan=plan, is_wanted=False).exists()

@@ -1,0 +1,155 @@
+"""Each thing that could forbid a release, in a test in which the release loses."""
+
+from collections.abc import Callable
+
+import pytest
+
+from rollouts.engine.act import waves
+from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, ReleaseWave
+from rollouts.lifecycle import LostRace, StageState, TargetState
+from rollouts.models import Hold, Plan, Target
+from rollouts.steering import commands
+from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground
+
+WAVE = ReleaseWave(0, (CANARY,), "1 node: the stage may have 1.")
+
+
+def told(verb: Callable) -> Callable[[Ground], None]:
+    return lambda ground: verb(
+        Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="Stop.", now=ground.clock()
+    )
+
+
+def stage_halts(ground: Ground) -> None:
+    ground.plan.stages.filter(index=0).update(state=StageState.HALTED)
+
+
+def turn_is_over(ground: Ground) -> None:
+    Plan.objects.filter(pk=ground.plan.pk).update(turn=99)
+
+
+def budget_is_used(ground: Ground) -> None:
+    Target.objects.filter(stage__plan=ground.plan, node_name=REST[0]).update(
+        stage=ground.stage(), state=TargetState.CHANGING
+    )
+
+
+FORBIDDEN = {
+    "halted": told(commands.halt),
+    "paused": told(commands.pause),
+    "aborted": told(commands.abort),
+    "going back": told(commands.roll_back),
+    "stage halted": stage_halts,
+    "turn over": turn_is_over,
+    "budget used": budget_is_used,
+}
+
+
+@pytest.mark.parametrize("why", FORBIDDEN)
+def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
+    ground.armed()
+    writer = ground.writer()
+    FORBIDDEN[why](ground)
+
+    with pytest.raises(LostRace):
+        waves.release_wave(writer, WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
+    assert ground.target().before is None
+    assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
+    assert not ground.stage().waves.exists()
+
+
+@pytest.mark.parametrize("why", ["halted", "paused", "aborted", "turn over"])
+def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Ground, why: str):
+    """The label is asked for once more before each node: a halt stops the wave in its middle."""
+    ground.armed()
+    writer = ground.writer()
+    stage = ground.stage()
+    waves._intend(writer.plan, stage, [ground.target()], {}, because="", now=ground.clock())
+    FORBIDDEN[why](ground)
+
+    waves.finish_release(writer, FinishRelease(0, (CANARY,)))
+
+    assert ground.releases() == []
+    assert CANARY in ground.held()
+
+
+@pytest.mark.parametrize("change", ["cordon", "begin", "foreign", "freed"])
+def test_what_the_node_itself_says_counts_and_not_its_row(ground: Ground, change: str):
+    """Z6, Z25: live GETs of what is about to be touched."""
+    ground.armed()
+    if change == "cordon":
+        ground.cordon(CANARY)
+    elif change == "begin":
+        ground.set_state(CANARY, "drain-required")
+    elif change == "foreign":
+        annotations = {"metadata": {"annotations": {"quarterdeck.io/held-by": "somebody"}}}
+        ground.patch_node(CANARY, annotations)
+    else:
+        ground.free(CANARY)
+
+    ground.act(WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
+
+
+def test_a_release_tests_that_the_label_is_as_we_saw_it(ground: Ground):
+    ground.armed()
+
+    ground.act(WAVE)
+
+    (write,) = ground.writes()
+    place = "/metadata/labels/nvidia.com~1gpu-driver-upgrade.skip"
+    assert {"op": "test", "path": place, "value": "true"} in write["body"]
+
+
+def test_a_recall_puts_the_hold_back(ground: Ground):
+    """Z3."""
+    ground.armed()
+    ground.act(WAVE)
+
+    ground.act(Recall(0, (CANARY,)))
+
+    assert ground.held() == set(NODES)
+    assert ground.target().state == TargetState.HELD
+    assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
+
+
+def test_a_recall_of_what_has_begun_changes_nothing(ground: Ground):
+    ground.armed()
+    ground.act(WAVE)
+    Target.objects.filter(pk=ground.target().pk).update(state=TargetState.CHANGING)
+
+    ground.act(Recall(0, (CANARY,)))
+
+    assert CANARY not in ground.held()
+
+
+def test_the_way_back_takes_failed_nodes_first_and_knows_what_they_were(ground: Ground):
+    """Z5: a node that comes back by itself is judged against what it was before the plan."""
+    ground.armed()
+    ground.act(WAVE)
+    was = ground.target().before
+    Target.objects.filter(stage__plan=ground.plan, node_name=REST[1]).update(state=TargetState.FAILED)
+
+    ground.act(OpenWayBack({ground.node(name)["metadata"]["uid"]: name for name in (CANARY, REST[1])}))
+
+    back = list(Target.objects.filter(stage__plan=ground.plan, stage__kind="back").order_by("position"))
+    assert [target.node_name for target in back] == [REST[1], CANARY]
+    assert back[1].before == was
+    assert back[0].before is not None
+
+
+def test_a_plan_whose_turn_is_over_writes_nothing(ground: Ground):
+    ground.armed()
+    old = ground.writer()
+    ground.clock.move(minutes=1)
+    ground.take_turn()
+
+    with pytest.raises(LostRace):
+        waves.release_wave(old, WAVE)
+
+    assert ground.writes() == []
