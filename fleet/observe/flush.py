@@ -18,7 +18,10 @@ from fleet.observe.standing import Standing
 from fleet.observe.upsert import Written
 from fleet.observe.write import CHUNK, Batch, Pending, write
 
-BREATH_S = 0.02  # between two transactions of a long flush: SQLite gives the next writer no turn by itself
+# SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
+# person's halt must find a gap in less than a second.
+BREATH_S = 0.11
+BREATHE_EVERY_S = 0.6
 STATE_COLUMNS = ("id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable")
 
 
@@ -30,6 +33,7 @@ class Flusher:
         self.turn = turn
         self.batch = batch
         self._clock = clock
+        self._breathed_at = time.monotonic()
 
     def flush(self, gathering: Gathering, *, is_last: bool = False) -> None:
         """Write everything that waits; with the last flush of a turn also when each kind was last heard.
@@ -90,8 +94,9 @@ class Flusher:
         return written
 
     def _let_others_write(self) -> None:
-        if connection.vendor == "sqlite":
+        if connection.vendor == "sqlite" and time.monotonic() - self._breathed_at > BREATHE_EVERY_S:
             time.sleep(BREATH_S)
+            self._breathed_at = time.monotonic()
 
     def _tell(self, written: list[Written], *, has_news: bool) -> None:
         if not written and not has_news:

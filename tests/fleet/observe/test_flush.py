@@ -277,7 +277,7 @@ def test_a_long_list_is_written_in_short_transactions(mirror):
     mirror.list("nodes", [a_node_seen(f"gpu-{number}") for number in range(450)])
 
     assert Node.objects.count() == 450
-    assert Observer.objects.get().batch == 3
+    assert Observer.objects.get().batch == 5
 
 
 def test_a_change_costs_a_fixed_number_of_queries(mirror, django_assert_max_num_queries):
