@@ -65,7 +65,8 @@ def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_sta
     def act(plan: Plan) -> None:
         paused = _end_pause(plan, actor=actor, now=now)
         if plan.state == PlanState.HALTED:
-            to = PlanState.PROMOTING if plan.write_intended_at else PlanState.HOLDING
+            # An intent that was not seen through is: until the write was read back, the old version is no foreign one.
+            to = PlanState.PROMOTING if plan.armed_since else PlanState.HOLDING
             for stage in plan.stages.filter(state=StageState.HALTED):
                 began = stage.waves.exists()
                 back_to = StageState.PROMOTING if began else StageState.OPENING
@@ -111,11 +112,16 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
     """Take a node out of its stage. It stays held; one that failed stays as it is.
 
     :raises IllegalMove: when it has begun to change
+    :raises Refusal: when the plan is over
     """
     plan = target.stage.plan
+    if plan.is_final:
+        raise Refusal(f"The plan is {plan.state}: there is nothing to take a node out of.")
+    was_held = target.state == TargetState.HELD
     with transaction.atomic():
         target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)
-        Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
+        if was_held:  # one that was let go and failed would be taken for an escape
+            Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
         Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, because=because)
         AuditEntry.record(
             plan.mark,

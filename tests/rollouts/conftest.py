@@ -1,0 +1,22 @@
+import pytest
+
+from fleet.models import Cluster
+from people.models import User
+from tests.make import a_user
+from tests.rollouts.rows import a_driver_cluster
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    return a_user("owner", role="operator")
+
+
+@pytest.fixture
+def approver(db: None) -> User:
+    return a_user("approver", role="approver")
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    """Three nodes of one driver object, all in good order."""
+    return a_driver_cluster()

@@ -1,0 +1,86 @@
+"""Rows of a cluster with one driver object, and plans in any state."""
+
+from datetime import datetime
+from typing import Any
+
+from fleet.models import Cluster, OperandRevision
+from rollouts.models import Answer, Hold, Plan, Stage, StageKind
+from rollouts.queries import JUDGED_KINDS
+from rollouts.steering.drafting import StageDraft, draft
+from rollouts.steering.starting import start
+from tests.make import (
+    NOON,
+    a_bookmark,
+    a_cluster,
+    a_driver_object,
+    a_node,
+    a_pod,
+    an_operand,
+)
+from tests.rollouts.make import NEW, OLD_HASH
+
+POLICY = {"autoUpgrade": True, "maxParallelUpgrades": 2, "maxUnavailable": "50%"}
+SELECTOR = {"nvidia.com/gpu.product": "NVIDIA-H200"}
+GATES: dict[str, dict[str, Any]] = {"approval": {"needed": 1}, "driver_version": {}}
+CANARY = StageDraft("Canary", StageKind.CANARY, count=1, gate_options=GATES)
+REST = StageDraft("Rest", StageKind.POOL, gate_options=GATES)
+
+
+def a_driver_cluster(*, nodes: int = 3, seen_at: datetime | None = NOON, **driver: Any) -> Cluster:
+    cluster = a_cluster(seen_at=None)
+    if seen_at:
+        for kind in JUDGED_KINDS:
+            a_bookmark(cluster, kind, heard_at=seen_at)
+    driver_object = a_driver_object(cluster, **driver)
+    a_driver_object(
+        cluster, "cluster-policy", kind="ClusterPolicy", uses_driver_crd=True, upgrade_policy=POLICY, version=""
+    )
+    daemonset = an_operand(cluster, owner_uid=driver_object.uid, node_selector=SELECTOR)
+    OperandRevision.objects.create(
+        cluster=cluster, uid="uid-of-a-revision", owner_uid=daemonset.uid, revision=1, revision_hash=OLD_HASH,
+        changed_at=NOON,
+    )  # fmt: skip
+    for number in range(nodes):
+        node = a_node(cluster, f"node-{number}")
+        a_pod(node, f"driver-{number}", namespace="gpu-operator", gpus=0, operand="driver", owner_uid=daemonset.uid,
+              revision_hash=OLD_HASH)  # fmt: skip
+    return cluster
+
+
+def a_draft(cluster: Cluster, actor, *, stages=(CANARY, REST), to_version: str = NEW, now: datetime = NOON) -> Plan:
+    driver_object = cluster.driver_objects.get(kind="NVIDIADriver")
+    return draft(
+        cluster=cluster, title="", driver_object=driver_object, to_version=to_version, stages=stages, actor=actor,
+        now=now,
+    )  # fmt: skip
+
+
+def a_started_plan(cluster: Cluster, actor, *, now: datetime = NOON, **given: Any) -> Plan:
+    plan = a_draft(cluster, actor, **given)
+    start(plan, actor=actor, because="It is time.", expected_revision=1, now=now)
+    plan.refresh_from_db()
+    return plan
+
+
+def in_state(plan: Plan, state: str, *, is_written: bool = True) -> Plan:
+    """As the engine would have left it, without the way there."""
+    at = NOON if is_written else None
+    Plan.objects.filter(pk=plan.pk).update(state=state, write_intended_at=at, armed_since=at)
+    plan.refresh_from_db()
+    return plan
+
+
+def opened(plan: Plan, index: int = 0) -> Stage:
+    """The stage that waits for its approval."""
+    Stage.objects.filter(plan=plan, index=index).update(state="opening")
+    return Stage.objects.select_related("plan").get(plan=plan, index=index)
+
+
+def answered(stage: Stage, gate: str = "driver_version", answer: str = "pass", **given: Any) -> Answer:
+    Answer.objects.filter(stage=stage, gate=gate).update(is_current=False)
+    row = {"because": "So it is.", "since": NOON, "at": NOON, "measured": {"changed": 1}}
+    return Answer.objects.create(stage=stage, gate=gate, answer=answer, **row | given)
+
+
+def wanted(plan: Plan) -> dict[str, bool]:
+    return dict(Hold.objects.filter(plan=plan).values_list("node_name", "is_wanted"))
