@@ -157,7 +157,8 @@ def _blockers(plan: Plan, picks: Picks, facts: DriverFacts, *, now: datetime):
     if facts.object_version != plan.from_version:
         sentence = f"The object asks for {facts.object_version} now; the plan was written for {plan.from_version}."
         yield Note("drifted", sentence, "Draft it anew.")
-    if other := Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid).first():
+    same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
+    if other := same_object.exclude(pk=plan.pk).first():
         yield Note("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
     yield from preflight(facts)
     for stage in plan.stages.forward():

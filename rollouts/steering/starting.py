@@ -10,7 +10,7 @@ from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.digests import digest
 from rollouts.gates.options import write_options
-from rollouts.lifecycle import PlanState, TargetState
+from rollouts.lifecycle import IllegalMove, PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.plan import queue_round
 from rollouts.notes import Note
@@ -28,6 +28,8 @@ def start(plan: Plan, *, actor: User, because: str, expected_revision: int, key:
     """
     if key and plan.commands.filter(key=key).exists():
         return
+    if plan.state != PlanState.DRAFT:
+        raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
     if blockers := preview(plan, now=now).blockers:
         raise Blocked(blockers)
     nodes = nodes_of(plan)

@@ -1,0 +1,185 @@
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import DriverObject, Node, Operand
+from people.models import AuditEntry
+from rollouts.digests import digest
+from rollouts.lifecycle import IllegalMove, PlanState
+from rollouts.models import Hold, Plan, Target
+from rollouts.steering.drafting import edit
+from rollouts.steering.preview import preview
+from rollouts.steering.refusals import Blocked, OutOfDate
+from rollouts.steering.starting import start
+from tests.make import NOON
+from tests.rollouts.make import NEW, OLD, OLD_HASH
+from tests.rollouts.rows import CANARY, REST, a_draft, a_started_plan, wanted
+
+
+def started(plan: Plan, actor, **given) -> Plan:
+    start(plan, actor=actor, **{"because": "It is time.", "expected_revision": 1, "now": NOON} | given)
+    plan.refresh_from_db()
+    return plan
+
+
+def test_a_start_seals_the_plan_and_wants_every_node_held(cluster, owner):
+    """Z1."""
+    plan = started(a_draft(cluster, owner), owner)
+
+    assert plan.state == PlanState.HOLDING
+    assert wanted(plan) == {"node-0": True, "node-1": True, "node-2": True}
+    assert plan.content_hash == digest(plan.sealed)
+    assert list(plan.sealed["revisions"].values()) == [OLD_HASH]
+    assert [stage["targets"] for stage in plan.sealed["stages"]] == [["node-0"], ["node-1", "node-2"], []]
+    assert plan.next_look_at == NOON
+
+
+def test_the_same_content_has_the_same_name_and_other_content_another(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+    sealed = dict(plan.sealed)
+
+    assert digest(dict(reversed(sealed.items()))) == plan.content_hash
+    assert digest(sealed | {"to": OLD}) != plan.content_hash
+
+
+def test_the_same_key_again_is_the_same_start(cluster, owner):
+    plan = started(a_draft(cluster, owner), owner, key="once")
+
+    started(plan, owner, key="once")
+
+    assert plan.commands.count() == 1
+    assert Target.objects.filter(stage__plan=plan).count() == 3
+    assert [entry.verb for entry in AuditEntry.objects.filter(subject=plan.mark)] == ["draft", "start"]
+
+
+def test_a_plan_that_has_started_is_not_started_again(cluster, owner):
+    plan = started(a_draft(cluster, owner), owner)
+
+    with pytest.raises(IllegalMove):
+        started(plan, owner)
+
+
+def test_a_draft_that_was_edited_since_is_not_started(cluster, owner):
+    plan = a_draft(cluster, owner)
+    edit(plan, title="", to_version=NEW, stages=[CANARY], expected_revision=1, actor=owner, now=NOON)
+
+    with pytest.raises(OutOfDate):
+        started(plan, owner, expected_revision=1)
+
+    assert not Hold.objects.exists()
+
+
+def test_a_label_of_somebody_else_is_known_as_theirs(cluster, owner):
+    Node.objects.filter(name="node-1").update(is_held=True, held_by="")
+
+    plan = started(a_draft(cluster, owner), owner)
+
+    assert Hold.objects.get(plan=plan, is_foreign=True).node_name == "node-1"
+    assert not Target.objects.filter(node_name="node-1").exists()
+
+
+def test_a_node_that_others_cordoned_is_no_target_and_still_held(cluster, owner):
+    """Z6."""
+    Node.objects.filter(name="node-1").update(is_unschedulable=True)
+
+    plan = started(a_draft(cluster, owner), owner)
+
+    assert not Target.objects.filter(node_name="node-1").exists()
+    assert wanted(plan)["node-1"]
+    assert preview(plan, now=NOON).excluded == [("node-1", "cordoned by somebody else")]
+
+
+def driver(**given):
+    return lambda _: DriverObject.objects.filter(kind="NVIDIADriver").update(**given)
+
+
+def policy(**given):
+    def change(_):
+        row = DriverObject.objects.get(kind="ClusterPolicy")
+        row.upgrade_policy = row.upgrade_policy | given
+        row.save()
+
+    return change
+
+
+BLOCKERS = {
+    "stale": lambda cluster: cluster.bookmarks.update(heard_at=NOON - timedelta(minutes=5)),
+    "mode": lambda cluster: setattr(cluster, "mode", "observe-only") or cluster.save(),
+    "drifted": driver(version="570.1.1"),
+    "not-a-driver-object": driver(kind="ClusterPolicyOfSorts"),
+    "same-version": driver(version=NEW),
+    "no-policy": lambda _: DriverObject.objects.filter(kind="ClusterPolicy").delete(),
+    "crd-off": lambda _: DriverObject.objects.filter(kind="ClusterPolicy").update(uses_driver_crd=False),
+    "sandbox": lambda _: DriverObject.objects.filter(kind="ClusterPolicy").update(sandbox_workloads=True),
+    "precompiled": driver(use_precompiled=True),
+    "not-ready": driver(state="notReady", message="conflicting selector"),
+    "pre-installed": lambda _: Node.objects.filter(name="node-2").update(
+        labels={"nvidia.com/gpu.product": "NVIDIA-H200", "nvidia.com/gpu.deploy.driver": "pre-installed"}
+    ),
+    "auto-upgrade": policy(autoUpgrade=False),
+    "parallel": policy(maxParallelUpgrades=0),
+    "owned": driver(owned_by=["Argo CD"]),
+    "no-nodes": lambda cluster: cluster.nodes.all().delete(),
+    "unsettled": lambda _: Operand.objects.update(generation=2, observed_generation=1),
+    "under-way": lambda _: Node.objects.filter(name="node-1").update(upgrade_state="drain-required"),
+    "empty-stage": lambda cluster: cluster.nodes.exclude(name="node-0").delete(),
+}
+
+
+@pytest.mark.parametrize("code", BLOCKERS)
+def test_what_stands_against_it_is_named(cluster, owner, code: str):
+    """Z2, Z9: the lever does not exist, or is somebody else's."""
+    plan = a_draft(cluster, owner)
+    BLOCKERS[code](cluster)
+    plan = Plan.objects.select_related("cluster").get(pk=plan.pk)
+
+    with pytest.raises(Blocked) as refusal:
+        started(plan, owner)
+
+    assert code in [blocker["code"] for blocker in refusal.value.blockers]
+    assert all(blocker["sentence"] for blocker in refusal.value.blockers)
+    assert not Hold.objects.exists()
+    plan.refresh_from_db()
+    assert plan.state == PlanState.DRAFT
+
+
+def test_one_plan_at_a_time_on_one_object(cluster, owner):
+    a_started_plan(cluster, owner)
+    second = a_draft(cluster, owner)
+
+    with pytest.raises(Blocked) as refusal:
+        started(second, owner)
+
+    assert [blocker["code"] for blocker in refusal.value.blockers] == ["busy"]
+
+
+def test_a_plan_under_way_does_not_stand_in_its_own_way(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+
+    assert "busy" not in [note.code for note in preview(plan, now=NOON).blockers]
+
+
+def test_nothing_stands_against_a_cluster_in_good_order(cluster, owner):
+    found = preview(a_draft(cluster, owner), now=NOON)
+
+    assert found.blockers == []
+    assert [stage.targets for stage in found.stages] == [["node-0"], ["node-1", "node-2"]]
+    assert found.forecast.nodes == 3
+    assert found.forecast.gpus == 24
+    assert "1 canary node" in found.canary_proves
+
+
+def test_nodes_that_no_stage_takes_are_named(cluster, owner):
+    found = preview(a_draft(cluster, owner, stages=(CANARY,)), now=NOON)
+
+    assert found.uncovered == ["node-1", "node-2"]
+    assert "uncovered" in [note.code for note in found.warnings]
+
+
+def test_a_kernel_that_the_canary_does_not_meet_is_named(cluster, owner):
+    Node.objects.filter(name="node-2").update(kernel="6.99")
+    plan = a_draft(cluster, owner, stages=(CANARY, REST))
+
+    uncovered = " ".join(preview(plan, now=NOON).cohorts_uncovered)
+
+    assert "kernel" in uncovered
