@@ -1,0 +1,162 @@
+from datetime import timedelta
+
+import pytest
+
+from people.models import AuditEntry
+from people.models.audit_entry import broken_links
+from rollouts.bundles import bundle_for
+from rollouts.engine.record import void_approvals
+from rollouts.lifecycle import TargetState
+from rollouts.models import Approval, Plan, Stage, Target
+from rollouts.steering.approving import approve, reject
+from rollouts.steering.refusals import AlreadyDecided, NotYours, Refusal, StaleBundle
+from tests.make import NOON, a_user
+from tests.rollouts.rows import a_started_plan, answered, in_state, opened
+
+LATER = NOON + timedelta(seconds=30)
+
+
+@pytest.fixture
+def stage(cluster, owner) -> Stage:
+    """The second stage, which rests on the answers of the first."""
+    plan = in_state(a_started_plan(cluster, owner), "promoting")
+    stage = opened(plan, 1)
+    answered(plan.stages.get(index=0))
+    return stage
+
+
+def approved(stage: Stage, actor, **given) -> Approval:
+    row = {"bundle_hash": bundle_for(stage).hash, "because": "", "now": NOON}
+    return approve(stage, actor=actor, **row | given)
+
+
+def test_an_approval_keeps_what_was_seen(stage: Stage, approver):
+    approval = approved(stage, approver)
+
+    assert approval.bundle_hash == bundle_for(stage).hash
+    assert approval.bundle["content"]["targets"] == ["node-1", "node-2"]
+    assert approval.bundle["content"]["answers"] == {"0:driver_version": "pass"}
+    entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
+    assert (entry.verb, entry.actor) == ("approve", "approver")
+    assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
+
+
+@pytest.mark.parametrize("field", ["author", "last_editor"])
+def test_nobody_approves_what_is_their_own(stage: Stage, field: str):
+    eve = a_user("eve", role="admin")
+    Plan.objects.filter(pk=stage.plan_id).update(**{field: "eve"})
+
+    with pytest.raises(NotYours):
+        approved(Stage.objects.get(pk=stage.pk), eve)
+
+    assert not Approval.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["author", "last_editor"])
+def test_a_plan_by_nobody_is_approved_by_nobody(stage: Stage, approver, field: str):
+    """An unknown author fails closed."""
+    Plan.objects.filter(pk=stage.plan_id).update(**{field: ""})
+
+    with pytest.raises(NotYours):
+        approved(Stage.objects.get(pk=stage.pk), approver)
+
+
+def test_the_author_cannot_reject_it_either(stage: Stage, owner):
+    with pytest.raises(NotYours):
+        reject(stage, actor=owner, bundle_hash=bundle_for(stage).hash, because="Mine.", now=NOON)
+
+
+def test_what_changed_since_it_was_shown_is_not_approved(stage: Stage, approver):
+    shown = bundle_for(stage).hash
+    answered(stage.plan.stages.get(index=0), answer="hold")
+
+    with pytest.raises(StaleBundle):
+        approved(stage, approver, bundle_hash=shown)
+
+    assert not Approval.objects.exists()
+
+
+def test_a_stage_that_moved_on_is_not_approved(stage: Stage, approver):
+    shown = bundle_for(stage).hash
+    Stage.objects.filter(pk=stage.pk).update(state="promoting")
+
+    with pytest.raises(StaleBundle):
+        approved(stage, approver, bundle_hash=shown)
+
+
+def test_only_an_open_stage_is_decided_on(stage: Stage, approver):
+    canary = stage.plan.stages.get(index=0)
+
+    with pytest.raises(Refusal):
+        approved(canary, approver)
+
+
+def test_one_person_decides_once(stage: Stage, approver):
+    approved(stage, approver)
+
+    with pytest.raises(AlreadyDecided):
+        approved(stage, approver)
+
+    assert Approval.objects.count() == 1
+
+
+@pytest.mark.parametrize("because", ["", "  "])
+def test_a_rejection_needs_a_reason(stage: Stage, approver, because: str):
+    with pytest.raises(Refusal, match="why"):
+        reject(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because=because, now=NOON)
+
+
+def test_a_rejection_is_kept(stage: Stage, approver):
+    reject(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because="Month end.", now=NOON)
+
+    assert Approval.objects.get().is_rejection
+
+
+def voided(stage: Stage) -> bool:
+    void_approvals(Plan.objects.get(pk=stage.plan_id), now=LATER)
+    return not Approval.objects.standing().exists()
+
+
+@pytest.mark.parametrize("answer", ["hold", "fail"])
+def test_an_answer_that_leaves_pass_voids_it(stage: Stage, approver, answer: str):
+    approved(stage, approver)
+
+    answered(stage.plan.stages.get(index=0), answer=answer)
+
+    assert voided(stage)
+    assert Approval.objects.get().void_because
+
+
+def test_other_targets_void_it(stage: Stage, approver):
+    approved(stage, approver)
+
+    Target.objects.filter(stage=stage, node_name="node-2").update(state=TargetState.EXCLUDED)
+
+    assert voided(stage)
+
+
+def test_new_numbers_with_the_same_answers_keep_it(stage: Stage, approver):
+    approved(stage, approver)
+
+    answered(stage.plan.stages.get(index=0), measured={"changed": 99}, because="More of the same.")
+
+    assert not voided(stage)
+
+
+def test_a_voided_approval_can_be_given_again(stage: Stage, approver):
+    approved(stage, approver)
+    answered(stage.plan.stages.get(index=0), answer="hold")
+    assert voided(stage)
+    answered(stage.plan.stages.get(index=0), answer="pass")
+
+    approved(stage, approver)
+
+    assert Approval.objects.standing().count() == 1
+
+
+def test_an_approval_has_the_plan_looked_at_now(stage: Stage, approver):
+    Plan.objects.filter(pk=stage.plan_id).update(next_look_at=NOON + timedelta(hours=1))
+
+    approved(stage, approver)
+
+    assert Plan.objects.get(pk=stage.plan_id).next_look_at == NOON

@@ -1,0 +1,131 @@
+from dataclasses import replace
+
+import pytest
+
+from people.models import AuditEntry
+from rollouts.lifecycle import IllegalMove, PlanState
+from rollouts.models import Plan, StageKind
+from rollouts.steering.drafting import discard, draft, edit, suggest_stages
+from rollouts.steering.refusals import BadPlan, OutOfDate
+from tests.make import NOON, a_pool, a_user
+from tests.rollouts.make import NEW, OLD
+from tests.rollouts.rows import CANARY, REST, a_draft
+
+
+def test_a_draft_says_who_wrote_it_and_what_it_starts_from(cluster, owner):
+    plan = a_draft(cluster, owner)
+
+    assert (plan.author, plan.last_editor, plan.revision) == ("owner", "owner", 1)
+    assert (plan.from_version, plan.to_version) == (OLD, NEW)
+    assert plan.state == PlanState.DRAFT
+    assert plan.title == f"h200 to {NEW}"
+
+
+def test_the_way_back_is_drafted_with_it_and_asks_for_no_approval(cluster, owner):
+    """Z32."""
+    plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, max_unavailable=3)))
+
+    back = plan.stages.get(kind=StageKind.BACK)
+    assert back.index == 2
+    assert back.max_unavailable == 3
+    assert "approval" not in back.gate_options
+
+
+PROBLEMS = {
+    "version": ({"to_version": "latest"}, "to_version"),
+    "no stages": ({"stages": ()}, "stages"),
+    "no canary": ({"stages": (REST,)}, "stages"),
+    "no name": ({"stages": (replace(CANARY, name=" "),)}, "stages.0.name"),
+    "kind": ({"stages": (CANARY, replace(REST, kind="back"))}, "stages.1.kind"),
+    "canary of how many": ({"stages": (replace(CANARY, count=None),)}, "stages.0.count"),
+    "canary of none": ({"stages": (replace(CANARY, count=0),)}, "stages.0.count"),
+    "no budget": ({"stages": (CANARY, replace(REST, max_unavailable=0))}, "stages.1.max_unavailable"),
+    "pool of nowhere": ({"stages": (CANARY, replace(REST, pool_id=10**6))}, "stages.1.pool"),
+    "selector": ({"stages": (CANARY, replace(REST, selector="a==b==c"))}, "stages.1.selector"),
+    "no gate": ({"stages": (CANARY, replace(REST, gate_options={}))}, "stages.1.gate_options"),
+    "approval only": ({"stages": (CANARY, replace(REST, gate_options={"approval": {}}))}, "stages.1.gate_options"),
+    "unknown gate": ({"stages": (CANARY, replace(REST, gate_options={"luck": {}}))}, "stages.1.gate_options"),
+}
+
+
+@pytest.mark.parametrize("what", PROBLEMS)
+def test_each_problem_names_its_field(cluster, owner, what: str):
+    given, field = PROBLEMS[what]
+
+    with pytest.raises(BadPlan) as refusal:
+        a_draft(cluster, owner, **given)
+
+    assert [problem["field"] for problem in refusal.value.problems] == [field]
+    assert refusal.value.problems[0]["sentence"]
+    assert not Plan.objects.exists()
+
+
+def test_all_problems_are_named_at_once(cluster, owner):
+    with pytest.raises(BadPlan) as refusal:
+        a_draft(cluster, owner, to_version="x", stages=(replace(CANARY, name="", max_unavailable=0),))
+
+    assert len(refusal.value.problems) == 3
+
+
+def changed(plan: Plan, actor, *, expected_revision: int = 1) -> Plan:
+    return edit(
+        plan, title="Now", to_version="580.1.2", stages=[CANARY], expected_revision=expected_revision, actor=actor,
+        now=NOON,
+    )  # fmt: skip
+
+
+def test_an_edit_counts_and_names_the_last_editor(cluster, owner):
+    plan = changed(a_draft(cluster, owner), a_user("eve"))
+
+    assert (plan.revision, plan.author, plan.last_editor) == (2, "owner", "eve")
+    assert [stage.name for stage in plan.stages.all()] == ["Canary", "The way back"]
+
+
+def test_an_edit_of_what_somebody_else_has_edited_loses(cluster, owner):
+    plan = a_draft(cluster, owner)
+    changed(plan, a_user("eve"))
+
+    with pytest.raises(OutOfDate):
+        changed(plan, owner, expected_revision=1)
+
+    plan.refresh_from_db()
+    assert (plan.revision, plan.last_editor) == (2, "eve")
+
+
+def test_a_plan_that_has_started_cannot_be_edited(cluster, owner):
+    plan = a_draft(cluster, owner)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HOLDING)
+
+    with pytest.raises(OutOfDate):
+        changed(plan, owner)
+
+
+def test_a_draft_can_be_thrown_away_and_nothing_else_can(cluster, owner):
+    plan = a_draft(cluster, owner)
+    discard(plan, actor=owner, because="Wrong object.", now=NOON)
+
+    assert plan.state == PlanState.DISCARDED
+    with pytest.raises(IllegalMove):
+        discard(plan, actor=owner, because="Again.", now=NOON)
+
+
+def test_what_is_written_is_audited(cluster, owner):
+    plan = changed(a_draft(cluster, owner), owner)
+
+    assert [entry.verb for entry in AuditEntry.objects.filter(subject=plan.mark)] == ["draft", "edit"]
+
+
+def test_suggests_a_canary_then_each_pool_then_what_is_in_none(cluster, owner):
+    pool = a_pool(cluster, "training")
+    for node in cluster.nodes.all()[:2]:
+        node.pools.add(pool)
+
+    stages = suggest_stages(cluster.driver_objects.get(kind="NVIDIADriver"))
+
+    assert [stage.name for stage in stages] == ["Canary", "training", "Nodes in no pool"]
+    assert stages[0].count == 2
+    drafted = draft(
+        cluster=cluster, title="", driver_object=cluster.driver_objects.get(kind="NVIDIADriver"), to_version=NEW,
+        stages=stages, actor=owner, now=NOON,
+    )  # fmt: skip
+    assert drafted.stages.count() == 4
