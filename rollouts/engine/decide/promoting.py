@@ -8,6 +8,7 @@ from rollouts.engine.decide.acts import (
     AS_BEFORE,
     Decision,
     FinishRelease,
+    LiftHolds,
     MovePlan,
     MoveStage,
     PlaceHolds,
@@ -140,6 +141,10 @@ def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
         return Decision(picture.stale_because)
     stage = current_stage(picture)
     if stage is None:
+        if late := held_though_changed(picture):
+            return Decision(
+                f"Letting {count(len(late), 'node')} go that changed.", acts=(LiftHolds(late),), look_again_in=SOON
+            )
         return Decision("Every stage passed.", moves=(MovePlan(PlanState.PROMOTED, "Every stage passed."),))
     if unfinished := unfinished_releases(picture, stage):
         return Decision(
@@ -152,6 +157,15 @@ def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
     if stage.state is StageState.PROMOTING:
         return _release(picture, stage)
     return _soak(stage, verdicts[stage.index], now=now)
+
+
+def held_though_changed(picture: Picture) -> dict[str, str]:
+    """Nodes that were called back in the moment they began: what came too late must not outlive the plan."""
+    changed = {
+        stage.node_uids[target.name] for stage in picture.forward for target in stage.in_state(TargetState.CHANGED)
+    }
+    held = (node for node in picture.nodes if node.uid in changed and node.is_held and not node.hold_is_foreign)
+    return {node.uid: node.name for node in held}
 
 
 def _wait(stage: StagePicture) -> Decision:

@@ -7,6 +7,7 @@ from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import (
     Decision,
     FinishRelease,
+    LiftHolds,
     MovePlan,
     MoveStage,
     PlaceHolds,
@@ -414,3 +415,14 @@ def test_the_plan_is_promoted_when_every_stage_has_passed():
     decision = decided(a_picture(*stages, nodes=(a_changed_node("a"), a_changed_node("b"))))
 
     assert plan_moves(decision) == [PlanState.PROMOTED]
+
+
+def test_a_node_that_was_called_back_too_late_is_let_go_before_the_plan_ends():
+    """Held again in the moment the operator began: the label stopped nothing, and would stay for ever (hazard Z3)."""
+    stages = (a_stage(a_target("a"), a_target("b"), state=PASSED),)
+    late = replace(a_changed_node("a"), has_label=True, label_is_ours=True, hold_wanted=True)
+
+    decision = decided(a_picture(*stages, nodes=(late, a_changed_node("b"))))
+
+    assert plan_moves(decision) == []
+    assert [act.nodes for act in decision.acts if isinstance(act, LiftHolds)] == [{late.uid: "a"}]
