@@ -1,0 +1,168 @@
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Bookmark, Node, Pod
+from rollouts.engine.before import baselines
+from rollouts.engine.live import Live
+from rollouts.engine.observe import observe
+from rollouts.engine.picture import Picture
+from rollouts.models import Approval, Command, Hold, Plan, Target
+from tests.make import NOON, a_pod
+from tests.rollouts.make import OLD, OLD_HASH
+from tests.rollouts.rows import a_started_plan, answered, in_state
+
+LIVE = Live(object_version=OLD, hashes={}, unsettled=(), stopped_because="")
+
+
+@pytest.fixture
+def plan(cluster, owner) -> Plan:
+    return in_state(a_started_plan(cluster, owner), "promoting")
+
+
+def seen(plan: Plan, *, now=NOON) -> Picture:
+    return observe(Plan.objects.select_related("cluster").get(pk=plan.pk), LIVE, now=now)
+
+
+def node(picture: Picture, name: str = "node-0"):
+    return next(node for node in picture.nodes if node.name == name)
+
+
+def target(picture: Picture):
+    return picture.stages[0].targets[0]
+
+
+def test_a_picture_costs_the_same_number_of_queries_however_large_the_plan(
+    plan: Plan, cluster, django_assert_max_num_queries
+):
+    with django_assert_max_num_queries(22):
+        seen(plan)
+
+
+def test_what_is_about_to_be_written_is_as_the_api_server_said(plan: Plan):
+    """Z25."""
+    live = Live(object_version="1.2.3", hashes={"a": "b"}, unsettled=("ds",), stopped_because="Stop.")
+
+    picture = observe(plan, live, now=NOON)
+
+    assert (picture.object_version, picture.newest_hashes, picture.unsettled) == ("1.2.3", {"a": "b"}, ("ds",))
+    assert picture.stopped_because == "Stop."
+
+
+def test_a_node_is_held_by_us_when_its_label_names_this_plan(plan: Plan):
+    Node.objects.filter(name="node-0").update(is_held=True, held_by=plan.mark)
+    Node.objects.filter(name="node-1").update(is_held=True, held_by="plan-999")
+
+    picture = seen(plan)
+
+    assert node(picture).is_held
+    assert not node(picture, "node-1").is_held
+
+
+def test_what_we_read_back_counts_before_the_rows_show_it(plan: Plan):
+    Hold.objects.filter(plan=plan, node_name="node-0").update(placed_at=NOON)
+
+    assert node(seen(plan)).label_was_placed
+
+
+def test_a_node_whose_driver_label_vanished_names_no_driver(plan: Plan):
+    """Z21."""
+    Node.objects.filter(name="node-0").update(driver_unknown_since=NOON)
+
+    picture = seen(plan)
+
+    assert node(picture).driver_version == ""
+    assert target(picture).driver_version == ""
+
+
+def test_the_driver_pod_says_which_template_a_node_has(plan: Plan):
+    assert node(seen(plan)).pod_hash == OLD_HASH
+
+    Pod.objects.filter(name="driver-0").delete()
+
+    assert node(seen(plan)).pod_hash == ""
+
+
+def test_in_an_old_picture_no_target_is_seen(plan: Plan):
+    """Z25."""
+    picture = seen(plan, now=NOON + timedelta(minutes=5))
+
+    assert "has not been seen since" in picture.stale_because
+    assert not any(target.is_seen for stage in picture.forward for target in stage.targets)
+
+
+def test_a_kind_that_was_never_shown_is_an_old_picture(plan: Plan):
+    Bookmark.objects.filter(kind="pods").delete()
+
+    assert "pods" in seen(plan).stale_because
+
+
+def test_a_node_that_left_is_not_seen(plan: Plan):
+    Node.objects.filter(name="node-0").delete()
+
+    assert not target(seen(plan)).is_seen
+
+
+def test_a_pause_that_stands_is_seen(plan: Plan):
+    Command.objects.create(plan=plan, verb="pause", actor="ada", at=NOON, because="Lunch.")
+
+    assert seen(plan).paused_because == "Paused by ada: Lunch."
+
+
+def test_patience_starts_anew_when_a_pause_ends(plan: Plan):
+    later = NOON + timedelta(hours=2)
+    Command.objects.create(plan=plan, verb="pause", actor="engine", at=NOON, because="Look.", ended_at=later)
+
+    assert seen(plan).stages[0].state_since == later
+
+
+@pytest.mark.parametrize(("by", "is_own"), [("amy", False), ("owner", True), ("", True)])
+def test_an_approval_by_the_author_or_by_nobody_does_not_count(plan: Plan, by: str, is_own: bool):
+    Approval.objects.create(stage=plan.stages.get(index=0), bundle={}, bundle_hash="x", by=by, at=NOON)
+
+    (approval,) = seen(plan).stages[0].evidence.approvals
+
+    assert approval.is_by_author is is_own
+
+
+def test_a_void_approval_is_not_shown(plan: Plan):
+    Approval.objects.create(stage=plan.stages.get(index=0), bundle={}, bundle_hash="x", by="amy", at=NOON, void_at=NOON)
+
+    assert seen(plan).stages[0].evidence.approvals == ()
+
+
+def test_the_others_pass_since_the_last_of_them_did(plan: Plan):
+    stage = plan.stages.get(index=0)
+    assert seen(plan).stages[0].evidence.others_passing_since is None
+
+    answered(stage, since=NOON - timedelta(minutes=3))
+    assert seen(plan).stages[0].evidence.others_passing_since == NOON - timedelta(minutes=3)
+
+    answered(stage, answer="hold")
+    assert seen(plan).stages[0].evidence.others_passing_since is None
+
+
+def test_a_node_is_held_against_what_it_was_when_it_was_let_go(plan: Plan):
+    """Z24, Z26."""
+    row = Node.objects.get(name="node-0")
+    a_pod(row, "model-0")
+    uid = row.uid
+    before = baselines(plan, [uid], now=NOON)[uid]
+    Target.objects.filter(node_name="node-0").update(before=before, state="changed")
+    Pod.objects.filter(name="model-0").update(is_ready=False)
+
+    shown = seen(plan).stages[0].evidence
+
+    assert shown.targets[0].before.gpu_allocatable == 8
+    assert shown.targets[0].before.operands == ("Driver",)
+    assert shown.workloads_ready_before == {"Deployment team-a/model": 1}
+    assert shown.workloads_ready_now == {"Deployment team-a/model": 0}
+
+
+def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):
+    a_pod(Node.objects.get(name="node-0"), "model-0", started_at=NOON, is_ready=False)
+    Target.objects.filter(node_name="node-0").update(state="changed")
+
+    (pod,) = target(seen(plan)).workloads
+
+    assert (pod.started_at, pod.is_ready) == (NOON, False)

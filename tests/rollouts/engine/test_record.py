@@ -1,0 +1,118 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from people.models import AuditEntry
+from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
+from rollouts.engine.record import BLIND, make_moves, pause, record_answers
+from rollouts.gates.base import Answer as Says
+from rollouts.gates.base import Verdict
+from rollouts.lifecycle import LostRace, PlanState, StageState, TargetState
+from rollouts.models import Answer, Plan, PlanEvent, Target
+from tests.make import NOON
+from tests.rollouts.rows import a_started_plan, in_state
+
+PASS = Verdict(Says.PASS, "All 1 nodes run it.", {"changed": 1})
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def plan(cluster, owner) -> Plan:
+    plan = in_state(a_started_plan(cluster, owner), "promoting")
+    plan.take_turn(owner="worker-1", now=NOON)
+    return plan
+
+
+def recorded(plan: Plan, verdict: Verdict, *, at=NOON) -> Answer:
+    record_answers(plan, {0: {"driver_version": verdict}}, now=at)
+    return Answer.objects.get(stage__plan=plan, gate="driver_version", is_current=True)
+
+
+def test_an_answer_is_kept_with_its_numbers(plan: Plan):
+    answer = recorded(plan, PASS)
+
+    assert (answer.answer, answer.because, answer.measured) == ("pass", "All 1 nodes run it.", {"changed": 1})
+    assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
+
+
+def test_new_numbers_move_the_same_row(plan: Plan):
+    first = recorded(plan, PASS)
+
+    second = recorded(plan, replace(PASS, measured={"changed": 2}), at=NOON + SECOND)
+
+    assert second.pk == first.pk
+    assert (second.since, second.at, second.measured) == (NOON, NOON + SECOND, {"changed": 2})
+    assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
+
+
+def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):
+    recorded(plan, PASS)
+
+    recorded(plan, Verdict(Says.HOLD, "Wait."), at=NOON + SECOND)
+
+    assert Answer.objects.filter(stage__plan=plan).count() == 2
+    assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 2
+
+
+def test_a_gap_in_which_nobody_looked_begins_the_answer_anew(plan: Plan):
+    """A soak counts only what was watched."""
+    recorded(plan, PASS)
+
+    watched = recorded(plan, PASS, at=NOON + BLIND)
+    assert watched.since == NOON
+
+    after_a_gap = recorded(plan, PASS, at=NOON + 2 * BLIND + SECOND)
+    assert after_a_gap.since == NOON + 2 * BLIND + SECOND
+
+
+def test_a_worker_whose_turn_is_over_records_nothing(plan: Plan):
+    Plan.objects.filter(pk=plan.pk).update(turn=99)
+
+    with pytest.raises(LostRace):
+        recorded(plan, PASS)
+    with pytest.raises(LostRace):
+        make_moves(plan, (MovePlan(PlanState.HALTED, "No."),), now=NOON)
+
+    assert not Answer.objects.exists()
+    assert Plan.objects.get(pk=plan.pk).state == PlanState.PROMOTING
+
+
+def test_moves_are_all_made_or_none(plan: Plan):
+    moves = (
+        MoveTarget(0, "node-0", TargetState.RELEASING, "Its turn."),
+        MoveStage(0, StageState.PASSED, "Not from waiting."),
+    )
+
+    with pytest.raises(LostRace):
+        make_moves(plan, moves, now=NOON)
+
+    assert Target.objects.get(node_name="node-0").state == TargetState.HELD
+    assert not PlanEvent.objects.filter(what="target").exists()
+
+
+def test_an_escape_is_marked(plan: Plan):
+    """Z4."""
+    move = MoveTarget(0, "node-0", TargetState.CHANGING, "Although held.", has_escaped=True)
+
+    make_moves(plan, (move,), now=NOON)
+
+    assert Target.objects.get(node_name="node-0").has_escaped
+
+
+def test_the_end_of_a_plan_keeps_the_answers_it_rests_on(plan: Plan):
+    recorded(plan, PASS)
+
+    make_moves(plan, (MovePlan(PlanState.PROMOTED, "Every stage passed."),), now=NOON)
+
+    entry = AuditEntry.objects.filter(subject=plan.mark).last()
+    assert entry.verb == "become promoted"
+    assert entry.evidence["answers"]["0:driver_version"]["answer"] == "pass"
+
+
+def test_the_engine_pauses_once(plan: Plan):
+    pause(plan, "Somebody has to look.", now=NOON)
+    pause(plan, "Somebody has to look.", now=NOON + SECOND)
+
+    assert plan.commands.in_force().count() == 1
+    assert AuditEntry.objects.filter(subject=plan.mark, verb="pause").count() == 1
