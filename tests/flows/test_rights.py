@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.flows.cluster import Cluster
+from demo.visitor import wait_until
+from tests.flows.cluster import PATIENCE_S, Cluster
 from tests.flows.plans import Plan, canary
 from tests.flows.proxy import Asked, Proxy
 from tests.flows.recorded import QUARTERDECK
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.promote
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "rbac"
 OBSERVER = "system:serviceaccount:quarterdeck:quarterdeck-observer"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+EVERY_KIND = {"nodes", "pods", "daemonsets", "controllerrevisions", "nvidiadrivers", "clusterpolicies"}
 Right = tuple[str, str, str]  # verb, API group, resource
 
 
@@ -43,27 +45,35 @@ def test_no_rule_of_observe_only_can_write():
 
 
 @pytest.fixture
-def as_observer(gpu_cluster: Cluster, proxy: Proxy) -> Iterator[None]:
+def as_observer(gpu_cluster: Cluster, proxy: Proxy) -> Iterator[int]:
+    """The number of the first request that is asked with those rights alone."""
     gpu_cluster.apply(MANIFESTS / "observe-only.yaml")
+    proxy.refuse()
     proxy.as_user = OBSERVER
-    proxy.drop()
-    yield
+    since = proxy.count
+    proxy.accept()
+    yield since
     proxy.as_user = QUARTERDECK
 
 
 def test_an_observer_sees_everything_and_holds_nothing(
-    plan_for: Callable[..., Plan], gpu_cluster: Cluster, as_observer: None
+    plan_for: Callable[..., Plan], gpu_cluster: Cluster, as_observer: int
 ):
     plan = plan_for().draft(canary()).start()
     said = plan.until_said("forbidden")
+    wait_until(
+        lambda: watched(plan.proxy, as_observer) >= EVERY_KIND, what="a watch of every kind", timeout_s=PATIENCE_S
+    )
     writes = [asked for asked in plan.requests() if asked.is_write and asked.is_forwarded]
-    watches = [asked for asked in plan.proxy.requests() if asked.is_watch and asked.code == 200]
 
     assert said["state"] == "holding"
     assert {asked.code for asked in writes} <= {403}
-    assert watches
     assert gpu_cluster.marked() == set()
     assert gpu_cluster.version(plan.driver) == plan.from_version
+
+
+def watched(proxy: Proxy, since: int) -> set[str]:
+    return {asked.path.rpartition("/")[2] for asked in proxy.requests(since) if asked.is_watch and asked.code == 200}
 
 
 def right_of(asked: Asked) -> Right:
