@@ -18,6 +18,8 @@ GLYPHS: dict[NodeState, str] = {
 }
 # The upgrade controller names the step a node is in by what it still requires (k8s-operator-libs, upgrade/consts.go).
 STEPS: dict[str, str] = {
+    "upgrade-done": "done",
+    "upgrade-failed": "failed",
     "upgrade-required": "waits for its turn",
     "cordon-required": "cordoning",
     "wait-for-jobs-required": "waiting for jobs",

@@ -49,6 +49,15 @@ def test_a_soak_counts_down_while_it_runs(viewer, state, runs):
     assert ('data-when="until">20 min' in response) is runs
 
 
+def test_a_node_that_a_gate_fails_on_is_marked_though_it_changed(viewer):
+    stage = make.a_stage_to_approve()
+    target = stage.targets.get()
+    Target.objects.filter(pk=target.pk).update(state="changed")
+    an_answer(stage, "workloads_ready", "fail", "A pod does not run.", nodes=[target.node_name])
+
+    assert "fails Tenants' GPU pods" in page(viewer, f"/plans/{stage.plan_id}").text
+
+
 def test_always_says_why_it_is_not_moving(viewer):
     plan = make.a_plan()
     draft = make.a_draft()
