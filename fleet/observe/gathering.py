@@ -94,6 +94,6 @@ class Gathering:
             places.discard(name)
         elif name not in places:
             places.add(name)
-            if not self.standings[kind.name].is_listing:
+            if self.standings[kind.name].listed_at is not None:
                 # Pods that were there before it, and were not ours to keep then.
                 self.to_list_again.update(other.name for other in KINDS.values() if kind.name in other.after)

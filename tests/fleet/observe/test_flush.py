@@ -273,6 +273,14 @@ def test_pods_of_a_node_that_turns_out_to_have_gpus_are_listed_again(mirror):
     assert mirror.gathering.to_list_again == {"pods"}
 
 
+def test_so_are_they_when_it_turns_out_in_a_second_list(mirror):
+    mirror.list("nodes", [a_node_seen()])
+
+    mirror.list("nodes", [a_node_seen(), a_node_seen("gpu-002")])
+
+    assert mirror.gathering.to_list_again == {"pods"}
+
+
 def test_a_long_list_is_written_in_short_transactions(mirror):
     mirror.list("nodes", [a_node_seen(f"gpu-{number}") for number in range(450)])
 
