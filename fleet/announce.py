@@ -31,10 +31,6 @@ def cluster_group(cluster_id: int) -> str:
     return f"cluster-{cluster_id}"
 
 
-def plan_group(plan_id: int) -> str:
-    return f"plan-{plan_id}"
-
-
 def cluster_changed(
     cluster_id: int,
     *,

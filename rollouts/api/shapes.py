@@ -109,11 +109,10 @@ class StageRow(serializers.ModelSerializer):
     plan = serializers.IntegerField(source="plan_id")
     pool = Ref(allow_null=True)
     gate_options = GateOptions()
-    waived_gates = serializers.DictField(child=serializers.CharField(), help_text="Gate → why it is not asked.")
 
     class Meta:
         model = Stage
         fields: tuple[str, ...] = (
             "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "gate_options",
-            "waived_gates", "state", "state_since", "because",
+            "state", "state_since", "because",
         )  # fmt: skip

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db.models import F
 
 from fleet import kube
-from fleet.models import Cluster
+from fleet.models import Cluster, Mode
 from rollouts.models import Claim
 
 LEASE_NAME = "quarterdeck"
@@ -22,9 +22,11 @@ def claim(connection: kube.Connection, cluster: Cluster, *, now: datetime) -> No
 
     The count goes up in our row before it goes up in the Lease, so that a Lease ahead of us can mean one thing only.
 
-    :raises Forfeit: on another cluster, another Quarterdeck, or an old copy of our database
+    :raises Forfeit: where we may only watch, on another cluster, another Quarterdeck, or an old copy of our database
     :raises ClusterError: when the cluster does not answer
     """
+    if cluster.mode != Mode.OPERATE:
+        raise Forfeit(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
     if (uid := kube.kube_system_uid(connection)) != cluster.uid:
         raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
     # The Lease first: a worker beside us counts in the row before it counts in the Lease, so that a row read later is

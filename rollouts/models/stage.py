@@ -43,7 +43,6 @@ class Stage(Moving):
     max_unavailable = models.PositiveIntegerField(default=1)  # nodes of the driver object, broken ones included
     gate_options = models.JSONField(default=dict)  # {"soak": {"duration_s": 600}, …}
     patience_s = models.PositiveIntegerField(default=3600)  # how long a gate may hold before a person is asked
-    waived_gates = models.JSONField(default=dict)  # gate → why it is not asked here
 
     objects = StageQuerySet.as_manager()
 

@@ -112,8 +112,4 @@ def test_everything_is_sent_by_one_thread(use):
 
 
 def test_groups_are_named_once():
-    assert (announce.fleet_group(), announce.cluster_group(3), announce.plan_group(4)) == (
-        "fleet",
-        "cluster-3",
-        "plan-4",
-    )
+    assert (announce.fleet_group(), announce.cluster_group(3)) == ("fleet", "cluster-3")

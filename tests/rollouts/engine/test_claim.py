@@ -44,6 +44,14 @@ def test_each_claim_counts_in_the_row_and_in_the_lease(ground: Ground):
     assert lease(ground)["spec"]["renewTime"] > since
 
 
+def test_a_cluster_that_is_only_observed_is_never_written(ground: Ground):
+    """Z34."""
+    ground.cluster.mode = "observe-only"
+
+    with pytest.raises(Forfeit, match="observe-only"):
+        take(ground)
+
+
 def test_another_cluster_behind_the_same_address_is_never_written(ground: Ground):
     ground.cluster.uid = "uid-of-another"
 
