@@ -44,12 +44,15 @@ def test_a_minute_without_it_fails_nothing_and_is_said(
         nodes = wait_until(lambda: bookmark(operator, "refused"), what="a bookmark that fails", timeout_s=PATIENCE_S)
         time.sleep(max(0.0, GONE_S - (time.monotonic() - left_at)))
         during = plan.now()
+        fleet_page, plan_page = (operator.http.get(path).text for path in ("/", f"/plans/{plan.id}"))
         ready = operator.all("/api/v1/clusters")[0]["counts"]
     plan.until_state("promoted")
 
     assert said["state"] == during["state"] == "promoting"
     assert [stage["state"] for stage in during["stages"]][:2] == ["passed", "promoting"]
     assert nodes["heard_at"]
+    assert "not seen since" in fleet_page
+    assert "refused the connection" in plan_page
     assert ready["ready"] == ready["gpu_nodes"]
     assert sorted(plan.released()) == sorted(plan.all_targets())
     assert gpu_cluster.marked() == set()
