@@ -7,4 +7,4 @@ def same_version(one: str, other: str) -> bool:
 
 
 def _parts(version: str) -> tuple[int | str, ...]:
-    return tuple(int(part) if part.isdigit() else part for part in version.strip().split("."))
+    return tuple(int(part) if part.isdecimal() else part for part in version.strip().split("."))
