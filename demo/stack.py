@@ -33,8 +33,8 @@ except CommandError as refusal:
     sys.exit(str(refusal))
 """
 ANNOUNCE_THEMSELVES = ("simulator", "actors")  # their first line says where they are, as JSON
-# Workers first: what they still write must find its broker and its cluster.
-STOP_ORDER = (("beat", "observe", "rollouts", "default", "web"), ("simulator", "actors", "valkey"))
+# With the seconds each group has. Workers first: what they still write must find its broker and its cluster.
+STOP_ORDER = {("beat", "observe", "rollouts", "default", "web"): 2.5, ("simulator", "actors", "valkey"): 1.0}
 
 
 class StackError(Exception):
@@ -94,11 +94,11 @@ class Stack:
         self._wait_until("web", self.answers)
 
     def stop(self) -> None:
-        """End every child, in little more than three seconds however busy they are."""
-        for names in STOP_ORDER:
+        """End every child, in four seconds however busy they are."""
+        for names, seconds in STOP_ORDER.items():
             group = [self.children[name] for name in names if name in self.children]
             tied.ask_to_stop(group)
-            tied.wait_for_end(group, timeout_s=1.5)
+            tied.wait_for_end(group, timeout_s=seconds)
 
     def way_in(self) -> tuple[Path, str]:
         """Return the kubeconfig and context that Quarterdeck is given; the flows put a recorder in between."""
@@ -172,7 +172,7 @@ class Stack:
 
     def _wait_for_cluster(self) -> None:
         name = "actors" if self.fleet.kubeconfig else "simulator"
-        self._wait_until(name, lambda: bool(self._first_line(name)), timeout_s=120)
+        self._wait_until(name, lambda: bool(self._first_line(name)))
         self.simulator_url = self._first_line(name).get("url", "")
 
     def _first_line(self, name: str) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Stack:
             name, command, log=self._log(name), stdout=out, cwd=ROOT, env={**self.environment, **more}
         )
 
-    def _wait_until(self, name: str, is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    def _wait_until(self, name: str, is_true: Callable[[], bool], timeout_s: float = 120.0) -> None:
         until = time.monotonic() + timeout_s
         while not is_true():
             child = self.children[name]
