@@ -211,6 +211,7 @@ class Ground:
 
     def writes(self) -> list[dict[str, Any]]:
         """Patches of nodes and driver objects since the last call."""
+        kube.server_version(self.connection)  # an answer is logged once it is sent: by the next one, the last ones are
         entries = self.simulation.log.since(self.read_until)
         if entries:
             self.read_until = entries[-1]["n"]
