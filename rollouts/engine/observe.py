@@ -49,7 +49,7 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         recorded_hashes=plan.sealed.get("revisions", {}),
         newest_hashes=live.hashes,
         unsettled=live.unsettled,
-        nodes=tuple(_node(row, drivers.get(row.name), holds.get(row.uid)) for row in rows),
+        nodes=tuple(_node(plan, row, drivers.get(row.name), holds.get(row.uid)) for row in rows),
         stages=tuple(_stage(plan, stage, surroundings, resumed_at=resumed_at) for stage in stages),
         pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
     )
@@ -74,7 +74,7 @@ def in_nodes(amount: int | str | None, nodes: int) -> int | None:
     return int(amount)
 
 
-def _node(row: Node, driver: Pod | None, hold: Hold | None) -> NodePicture:
+def _node(plan: Plan, row: Node, driver: Pod | None, hold: Hold | None) -> NodePicture:
     return NodePicture(
         uid=row.uid,
         name=row.name,
@@ -88,6 +88,7 @@ def _node(row: Node, driver: Pod | None, hold: Hold | None) -> NodePicture:
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
         label_was_placed=hold is not None and hold.placed_at is not None,
+        is_joiner=plan.write_intended_at is not None and row.created_at > plan.write_intended_at,
     )
 
 

@@ -116,6 +116,8 @@ class Cluster:
         }
         self.core.create_node({"metadata": metadata, "spec": {"providerID": f"metal://{name}"}})
         status = self._client.sanitize_for_serialization(model.status)
+        for amounts in (status["capacity"], status["allocatable"]):
+            amounts.pop("nvidia.com/gpu", None)  # there is no driver yet, so there is nothing to advertise
         self.core.patch_node_status(name, {"status": status})
         try:
             yield

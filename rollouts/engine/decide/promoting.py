@@ -79,8 +79,11 @@ def reason_to_halt(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict
 
 
 def _escaped(picture: Picture, node: NodePicture) -> bool:
-    """Held nodes that are no target of any stage count as well: they are the ones nobody watches."""
-    if not node.hold_wanted or node.hold_is_foreign or not node.pod_hash:
+    """Held nodes that are no target of any stage count as well: they are the ones nobody watches.
+
+    A node that joined since the version was written never had the old driver, so it has escaped from nothing.
+    """
+    if not node.hold_wanted or node.hold_is_foreign or node.is_joiner or not node.pod_hash:
         return False
     return node.has_begun or (
         not picture.has_old_pod(node) and picture.is_in_sync(node) and _is_begun_nowhere(picture, node)
@@ -160,11 +163,12 @@ def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
 
 
 def held_though_changed(picture: Picture) -> dict[str, str]:
-    """Nodes that were called back in the moment they began: what came too late must not outlive the plan."""
+    """Nodes that were called back in the moment they began, and joiners: their holds must not outlive the plan."""
     changed = {
         stage.node_uids[target.name] for stage in picture.forward for target in stage.in_state(TargetState.CHANGED)
     }
-    held = (node for node in picture.nodes if node.uid in changed and node.is_held and not node.hold_is_foreign)
+    new = (node for node in picture.nodes if node.uid in changed or (node.is_joiner and picture.is_in_sync(node)))
+    held = (node for node in new if node.is_held and not node.hold_is_foreign)
     return {node.uid: node.name for node in held}
 
 

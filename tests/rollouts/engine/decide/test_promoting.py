@@ -242,6 +242,24 @@ def test_a_held_node_that_changes_halts_the_plan(escaped: NodePicture, is_target
     assert "x" in decision.waiting_for
 
 
+def test_a_joiner_that_starts_on_the_new_driver_has_not_escaped():
+    """Z4: its first driver pod is of the new template, whatever its label says."""
+    joiner = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_joiner=True)
+    targets, nodes = held("a")
+
+    assert not plan_moves(decided(a_picture(a_stage(*targets), nodes=(*nodes, joiner))))
+
+
+def test_a_joiner_on_the_new_driver_is_let_go_before_the_end():
+    joiner = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_joiner=True)
+    passed = a_stage(a_target("a", state=TargetState.CHANGED), state=PASSED)
+
+    decision = decided(a_picture(passed, nodes=(a_changed_node("a"), joiner)))
+
+    assert decision.acts == (LiftHolds({"uid-of-new": "new"}),)
+    assert not plan_moves(decision)
+
+
 def test_a_label_held_by_others_is_not_watched_by_us():
     foreign = a_node_picture("x", hold_is_foreign=True, label_is_ours=False, pod_hash=NEW_HASH)
     targets, nodes = held("a")
