@@ -70,8 +70,8 @@ TARGET_MOVES: Mapping[TargetState, frozenset[TargetState]] = {
     TargetState.HELD: frozenset({TargetState.RELEASING, TargetState.CHANGING, TargetState.EXCLUDED}),
     TargetState.RELEASING: frozenset({TargetState.RELEASED, TargetState.CHANGING, TargetState.HELD}),
     TargetState.RELEASED: frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.HELD, TargetState.FAILED}),
-    TargetState.CHANGING: frozenset({TargetState.CHANGED, TargetState.FAILED}),
-    TargetState.CHANGED: frozenset({TargetState.CHANGING, TargetState.FAILED}),
+    TargetState.CHANGING: frozenset({TargetState.CHANGED, TargetState.FAILED, TargetState.EXCLUDED}),
+    TargetState.CHANGED: frozenset({TargetState.CHANGING, TargetState.FAILED, TargetState.EXCLUDED}),
     TargetState.FAILED: frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.EXCLUDED}),
     TargetState.EXCLUDED: frozenset({TargetState.HELD}),
 }

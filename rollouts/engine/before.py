@@ -8,12 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from fleet.models import Node, Pod
-from rollouts.engine.workloads import operands_of, pods_on, ready_by_owner, workloads_of
+from rollouts.engine.workloads import crashing_owners, operands_of, pods_on, ready_by_owner, workloads_of
 from rollouts.gates.base import Before
 from rollouts.models import Plan
 
 
-def before_release(node: Node, pods: Sequence[Pod], ready: Mapping[str, int], *, now: datetime) -> dict[str, Any]:
+def before_release(
+    node: Node, pods: Sequence[Pod], ready: Mapping[str, int], sick: Sequence[str], *, now: datetime
+) -> dict[str, Any]:
     """A node as it is now, to be held against it later. The JSON of `Before`, and each owner's count in the cluster."""
     on_node = Counter(pod.owner for pod in workloads_of(pods) if pod.is_ready)
     return {
@@ -21,6 +23,7 @@ def before_release(node: Node, pods: Sequence[Pod], ready: Mapping[str, int], *,
         "driver_version": node.driver_version,
         "gpu_allocatable": node.gpu_allocatable,
         "workloads": dict(on_node),
+        "sick_owners": list(sick),
         "owners_ready": {owner: ready.get(owner, 0) for owner in on_node},
         "operands": sorted(operand.operand for operand in operands_of(pods) if operand.is_ready),
     }
@@ -35,11 +38,12 @@ def read_before(written: dict[str, Any] | None) -> Before | None:
         gpu_allocatable=written["gpu_allocatable"],
         workloads=written["workloads"],
         operands=tuple(written["operands"]),
+        sick_owners=tuple(written.get("sick_owners", ())),
     )
 
 
 def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
     """Node uid → what it is like now, for the nodes of one wave."""
     rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids))
-    pods, ready = pods_on(plan, rows), ready_by_owner(plan)
-    return {row.uid: before_release(row, pods.get(row.name, []), ready, now=now) for row in rows}
+    pods, ready, sick = pods_on(plan, rows), ready_by_owner(plan), crashing_owners(plan)
+    return {row.uid: before_release(row, pods.get(row.name, []), ready, sick, now=now) for row in rows}

@@ -126,6 +126,13 @@ def void_approvals(plan: Plan, *, now: datetime) -> None:
                 )
 
 
+def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:
+    """A worker that died right after its write has left nobody to say since when the cluster is armed."""
+    if object_version == plan.to_version and plan.write_intended_at and plan.armed_since is None:
+        plan.armed_since = now
+        Plan.objects.filter(pk=plan.pk, armed_since__isnull=True).update(armed_since=now)
+
+
 def pause(plan: Plan, because: str, *, now: datetime) -> None:
     """Stand still until a person has looked. Once: a pause that is in force is enough."""
     with transaction.atomic():

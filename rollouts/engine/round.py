@@ -11,7 +11,7 @@ from rollouts.engine.claim import Forfeit
 from rollouts.engine.decide import decide
 from rollouts.engine.live import ask_cluster
 from rollouts.engine.observe import observe
-from rollouts.engine.record import make_moves, pause, record_answers, void_approvals
+from rollouts.engine.record import make_moves, note_armed, pause, record_answers, void_approvals
 from rollouts.lifecycle import LostRace
 from rollouts.models import Plan
 from rollouts.models.plan import queue_round
@@ -62,6 +62,7 @@ def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, ti
 def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
     live = ask_cluster(plan, connection)
     now = clock()
+    note_armed(plan, live.object_version, now=now)
     void_approvals(plan, now=now)
     picture = observe(plan, live, now=now)
     _check_nobody_moved_it(plan)

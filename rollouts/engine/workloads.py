@@ -9,9 +9,11 @@ from fleet.models import Node, Pod
 from fleet.models.pod import PodQuerySet
 from fleet.operands import TITLES
 from rollouts.gates.base import OperandEvidence, PodEvidence
-from rollouts.models import Plan
+from rollouts.lifecycle import TargetState
+from rollouts.models import Plan, Target
 
 DONE = ("Succeeded", "Failed")
+CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 
 def pods_on(plan: Plan, rows: Sequence[Node]) -> dict[str, list[Pod]]:
@@ -34,6 +36,13 @@ def _tenants(plan: Plan) -> PodQuerySet:
 
 def ready_by_owner(plan: Plan) -> Counter[str]:
     return Counter(owner_of(pod) for pod in _tenants(plan).filter(is_ready=True))
+
+
+def crashing_owners(plan: Plan) -> list[str]:
+    """Owners with a pod that crashes on a node this plan has not touched: they were sick before it came."""
+    touched = Target.objects.filter(stage__plan=plan).exclude(state=TargetState.HELD).values("node_name")
+    crashing = _tenants(plan).filter(is_ready=False, restarts__gt=CRASHING).exclude(node_name__in=touched)
+    return sorted({owner_of(pod) for pod in crashing})
 
 
 def waiting_by_owner(plan: Plan) -> Counter[str]:

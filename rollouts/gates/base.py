@@ -57,6 +57,7 @@ class Before:
     gpu_allocatable: int | None
     workloads: Mapping[str, int]  # owner → its Ready GPU pods on this node
     operands: tuple[str, ...]  # operands that were ready on this node
+    sick_owners: tuple[str, ...] = ()  # had pods in the cluster that crashed: not to be blamed on the change
 
 
 @dataclass(frozen=True)

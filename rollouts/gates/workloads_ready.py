@@ -4,9 +4,10 @@ This is the most direct answer to "after the update half the nodes no longer run
 and validators can all be green while the workloads crash.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rollouts.gates.base import Evidence, PodEvidence, TargetEvidence, Verdict, When, count, fail, hold, names, passed
 
@@ -22,15 +23,18 @@ class WorkloadsReady:
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
-        pods = [(target, pod) for target in evidence.changed for pod in target.workloads]
+        sick = {owner for target in evidence.changed if target.before for owner in target.before.sick_owners}
+        pods = [(target, pod) for target in evidence.changed for pod in target.workloads if pod.owner not in sick]
         unready = [(target, pod) for target, pod in pods if not pod.is_ready]
         broken = [(target, pod) for target, pod in unready if self._is_broken(pod, now)]
-        measured = {
+        measured: dict[str, Any] = {
             "pods": len(pods),
             "ready": len(pods) - len(unready),
             "broken": len(broken),
             "tolerated": self.tolerate,
         }
+        if sick:
+            measured["sick_before"] = sorted(sick)
         if len(broken) > self.tolerate:
             return _broken(broken, measured)
         if len(unready) > self.tolerate:
@@ -55,7 +59,7 @@ class WorkloadsReady:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.patience
 
 
-def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: dict[str, int]) -> Verdict:
+def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> Verdict:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     target, pod = broken[0]
     why = f": {pod.because}" if pod.because else ", and nothing says why"

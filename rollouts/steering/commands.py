@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.lifecycle import (
     PLAN_FINAL,
@@ -19,6 +20,7 @@ from rollouts.models.moving import record_event
 from rollouts.steering.refusals import OutOfDate, Refusal
 
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
+MAY_PAUSE = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
@@ -45,7 +47,7 @@ def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
     """
 
     def act(plan: Plan) -> None:
-        if not plan.is_under_way:
+        if plan.state not in MAY_PAUSE:
             raise Refusal(f"A plan that is {plan.state} has nothing to pause.")
         if plan.commands.in_force().exists():
             raise Refusal("It is paused already.")
@@ -71,6 +73,8 @@ def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_sta
                 began = stage.waves.exists()
                 back_to = StageState.PROMOTING if began else StageState.OPENING
                 stage.move(back_to, now=now, actor=actor.get_username(), because=because)
+                rejected = stage.approvals.standing().filter(is_rejection=True)
+                rejected.update(void_at=now, void_because="The plan was resumed: it is asked anew.")
             plan.move(to, now=now, actor=actor.get_username(), because=because)
         elif not paused:
             raise Refusal(f"A plan that is {plan.state} and not paused has nothing to resume.")
@@ -111,13 +115,16 @@ def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
 def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None:
     """Take a node out of its stage. It stays held; one that failed stays as it is.
 
-    :raises IllegalMove: when it has begun to change
-    :raises Refusal: when the plan is over
+    :raises IllegalMove: when it is on its way out of its hold
+    :raises Refusal: when it has begun to change and is still there, or the plan is over
     """
     plan = target.stage.plan
     if plan.is_final:
         raise Refusal(f"The plan is {plan.state}: there is nothing to take a node out of.")
     was_held = target.state == TargetState.HELD
+    begun = {TargetState.CHANGING, TargetState.CHANGED}
+    if target.state in begun and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
+        raise Refusal(f"{target.node_name} is {target.state}: it can be taken out once it is gone, or has failed.")
     with transaction.atomic():
         target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)
         if was_held:  # one that was let go and failed would be taken for an escape

@@ -50,6 +50,7 @@ class ContainerStatus(Struct, frozen=True):
     ready: bool = False
     restart_count: int = 0
     state: ContainerState | None = None
+    last_state: ContainerState | None = None
 
 
 class PodStatus(Struct, frozen=True):

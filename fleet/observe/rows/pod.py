@@ -106,9 +106,18 @@ def waiting_because(seen: PodSeen) -> str:
 
 def _stuck(status: ContainerStatus) -> str:
     waiting = status.state.waiting if status.state else None
-    if waiting is None or waiting.reason in ("PodInitializing", "ContainerCreating"):
-        return ""
-    return _words(waiting.reason, waiting.message)
+    if waiting is not None and waiting.reason not in ("PodInitializing", "ContainerCreating"):
+        return _words(waiting.reason, waiting.message)
+    return "" if status.ready else _died(status)
+
+
+def _died(status: ContainerStatus) -> str:
+    """A container that crashes runs again for a moment between two back-offs: how it ended last is still the reason."""
+    for state in (status.state, status.last_state):
+        ended = state.terminated if state else None
+        if ended is not None and ended.exit_code != 0:
+            return _words(ended.reason, f"exit code {ended.exit_code}, {status.restart_count} restarts")
+    return ""
 
 
 def _words(*parts: str | None) -> str:

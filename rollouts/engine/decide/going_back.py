@@ -201,7 +201,11 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
             MovePlan(PlanState.ROLLED_BACK, because),
         )
         return Decision(because, moves=end)
-    waits = first(Answer.FAIL, answers) or first(Answer.HOLD, answers)
+    if failed := first(Answer.FAIL, answers):
+        because = f"{picture.from_version} is back, but look at this: {failed[1].because}"
+        end = (MoveStage(stage.index, StageState.PASSED, because), MovePlan(PlanState.ROLLED_BACK, because))
+        return Decision(because, moves=end)
+    waits = first(Answer.HOLD, answers)
     return Decision(f"Back, and being judged: {waits[1].because if waits else 'no gate answers'}", look_again_in=SOON)
 
 

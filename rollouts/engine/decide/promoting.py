@@ -33,10 +33,11 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
     verdicts = ask(picture, now=now)
     if halt := reason_to_halt(picture, verdicts):
         index, because = halt
-        return Decision(because, moves=(*moves, *_halt(picture, index, because)), verdicts=verdicts, look_again_in=SOON)
+        halted = (*moves, *_halt(picture, index, because))
+        return Decision(because, acts=recall(picture), moves=halted, verdicts=verdicts, look_again_in=SOON)
     if moves:
         return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=timedelta(0))
-    blocked = picture.stopped_because or picture.paused_because
+    blocked = picture.stopped_because or picture.paused_because or _without_controller(picture)
     called_back = recall(picture) if blocked else ()
     if unheld := to_hold(picture):
         sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
@@ -44,6 +45,13 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
     if blocked:
         return Decision(blocked, acts=called_back, verdicts=verdicts)
     return replace(_step(picture, verdicts, now=now), verdicts=verdicts)
+
+
+def _without_controller(picture: Picture) -> str:
+    """Switched off, the operator forgets the state of every node, and what is let go now would change unwatched."""
+    if picture.policy.auto_upgrade:
+        return ""
+    return "autoUpgrade was switched off: the operator changes nothing. Switch it on, or roll back."
 
 
 def ask(picture: Picture, *, now: datetime) -> Verdicts:
@@ -158,7 +166,7 @@ def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
     if stage.state is StageState.OPENING:
         return _open(picture, stage, verdicts)
     if stage.state is StageState.PROMOTING:
-        return _release(picture, stage)
+        return _release(picture, stage, now=now)
     return _soak(stage, verdicts[stage.index], now=now)
 
 
@@ -188,7 +196,10 @@ def _open(picture: Picture, stage: StagePicture, verdicts: Verdicts) -> Decision
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
 
-def _release(picture: Picture, stage: StagePicture) -> Decision:
+def _release(picture: Picture, stage: StagePicture, *, now: datetime) -> Decision:
+    if ignored := _ignored(stage, now=now):
+        asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
+        return Decision(asks, pause_because=f"{asks} Look at its log and its slots, then resume.")
     held = stage.in_state(TargetState.HELD)
     if not held:
         on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)
@@ -214,6 +225,11 @@ def _release(picture: Picture, stage: StagePicture) -> Decision:
     return Decision(
         f"{stage.name}: {count(len(held), 'node')} to go; the operator has not queued them yet.", look_again_in=SOON
     )
+
+
+def _ignored(stage: StagePicture, *, now: datetime) -> tuple[str, ...]:
+    released = stage.in_state(TargetState.RELEASED)
+    return tuple(target.name for target in released if now - target.state_since > stage.patience)
 
 
 def _may_go(picture: Picture, stage: StagePicture, name: str) -> bool:

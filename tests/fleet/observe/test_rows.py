@@ -91,6 +91,15 @@ def test_a_pod_that_waits_says_why():
     assert pod_row(a_pod_seen(statuses=[], conditions=[unscheduled]))["waiting_because"] == "Unschedulable: 0/64 nodes"
 
 
+def test_a_pod_that_crashes_says_why_between_two_back_offs_as_well():
+    died = {"terminated": {"exitCode": 1, "reason": "Error"}}
+    running_again = {"name": "main", "ready": False, "restartCount": 3, "state": {"running": {}}, "lastState": died}
+    well_again = running_again | {"ready": True}
+
+    assert pod_row(a_pod_seen(statuses=[running_again]))["waiting_because"] == "Error: exit code 1, 3 restarts"
+    assert pod_row(a_pod_seen(statuses=[well_again]))["waiting_because"] == ""
+
+
 def test_an_init_container_counts_only_where_it_needs_more():
     def asks(gpus: int, **more: str):
         return {"name": "c", "resources": {"limits": {"nvidia.com/gpu": gpus}}, **more}

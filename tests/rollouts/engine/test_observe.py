@@ -166,3 +166,19 @@ def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):
     (pod,) = target(seen(plan)).workloads
 
     assert (pod.started_at, pod.is_ready) == (NOON, False)
+
+
+def test_who_crashed_elsewhere_before_is_remembered_and_not_blamed(plan: Plan):
+    untouched = Node.objects.get(name="node-2")
+    a_pod(untouched, is_ready=False, restarts=9, owner_name="always-broken")
+    uid = Node.objects.get(name="node-0").uid
+
+    assert baselines(plan, [uid], now=NOON)[uid]["sick_owners"] == ["Deployment team-a/always-broken"]
+
+
+def test_who_crashes_on_a_node_we_touched_is_not_excused(plan: Plan):
+    Target.objects.filter(stage__plan=plan, node_name="node-0").update(state="changed")
+    a_pod(Node.objects.get(name="node-0"), is_ready=False, restarts=9)
+    uid = Node.objects.get(name="node-2").uid
+
+    assert baselines(plan, [uid], now=NOON)[uid]["sick_owners"] == []

@@ -110,3 +110,12 @@ def test_pods_on_nodes_that_have_not_changed_are_not_judged():
     shown = evidence(a_target("node-1"), a_held_target("node-2", workloads=(crashing(),)))
 
     assert GATE.judge(shown, now=NOON).answer is Answer.HOLD
+
+
+def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it():
+    sick = before(sick_owners=("ReplicaSet team-a/model",))
+
+    verdict = GATE.judge(evidence(a_target(before=sick, workloads=(crashing(),))), now=NOON)
+
+    assert verdict.answer is Answer.PASS
+    assert verdict.measured["sick_before"] == ["ReplicaSet team-a/model"]

@@ -1,18 +1,19 @@
 import pytest
 
+from fleet.models import Node
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.lifecycle import PLAN_FINAL, IllegalMove, LostRace, PlanState, StageState, TargetState
-from rollouts.models import Command, Plan, PlanEvent, Stage, Target, Verb
+from rollouts.models import Approval, Command, Plan, PlanEvent, Stage, Target, Verb
 from rollouts.steering import commands
 from rollouts.steering.refusals import OutOfDate, Refusal
 from tests.make import NOON
-from tests.rollouts.rows import a_started_plan, in_state, wanted
+from tests.rollouts.rows import a_started_plan, in_state, opened, wanted
 
 S = PlanState
 LEGAL = {
     "halt": {S.HOLDING, S.PROMOTING},
-    "pause": {S.HOLDING, S.PROMOTING, S.HALTED, S.ROLLING_BACK, S.ABORTING},
+    "pause": {S.HOLDING, S.PROMOTING, S.ROLLING_BACK},
     "resume": {S.HALTED},
     "roll_back": {S.PROMOTING, S.HALTED},
     "abort": {S.HOLDING, S.PROMOTING, S.HALTED, S.ROLLING_BACK},
@@ -193,8 +194,29 @@ def test_a_failed_node_that_is_taken_out_stays_as_it_is(plan: Plan, owner):
 def test_a_node_that_has_begun_cannot_be_taken_out(plan: Plan, owner, state: TargetState):
     Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=state)
 
-    with pytest.raises(IllegalMove):
+    with pytest.raises((IllegalMove, Refusal)):
         commands.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="No.", now=NOON)
+
+
+@pytest.mark.parametrize("state", [TargetState.CHANGING, TargetState.CHANGED])
+def test_a_node_that_left_the_cluster_can_be_taken_out_whatever_it_was_doing(plan: Plan, owner, state: TargetState):
+    Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=state)
+    Node.objects.filter(name="node-0").delete()
+
+    commands.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="It was scrapped.", now=NOON)
+
+    assert Target.objects.get(node_name="node-0").state == TargetState.EXCLUDED
+
+
+def test_a_resumed_plan_asks_anew_after_a_rejection(plan: Plan, owner):
+    stage = opened(plan)
+    no = Approval.objects.create(stage=stage, bundle={}, bundle_hash="x", by="amy", at=NOON, is_rejection=True)
+    told(plan, "halt", owner)
+
+    told(plan, "resume", owner)
+
+    no.refresh_from_db()
+    assert no.void_at == NOON
 
 
 def test_nothing_is_taken_out_of_a_plan_that_is_over(plan: Plan, owner):

@@ -224,6 +224,18 @@ def test_a_gate_that_fails_on_the_way_back_warns_and_stops_nobody():
     assert isinstance(decision.acts[0], ReleaseWave)
 
 
+def test_a_gate_that_fails_at_the_end_is_named_and_keeps_nobody_going_back():
+    """Z32."""
+    back = (a_target("b", driver_version=OLD, is_ready=False),)
+    nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
+    picture = restored(*nodes, back=back, gates=(FailureBudget(),), stage_state=StageState.SOAKING)
+
+    decision = decided(picture)
+
+    assert plan_moves(decision) == [PlanState.ROLLED_BACK]
+    assert "look at this: b failed" in decision.waiting_for
+
+
 def test_where_nothing_had_changed_it_is_over_at_once():
     decision = decided(restored(free(untouched(upgrade_state="upgrade-done"))))
 

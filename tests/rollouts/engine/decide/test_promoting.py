@@ -444,3 +444,44 @@ def test_a_node_that_was_called_back_too_late_is_let_go_before_the_plan_ends():
 
     assert plan_moves(decision) == []
     assert [act.nodes for act in decision.acts if isinstance(act, LiftHolds)] == [{late.uid: "a"}]
+
+
+def test_a_halt_calls_back_what_has_not_begun_in_the_same_round():
+    """Z3."""
+    picture = a_picture(
+        a_stage(
+            a_target("a", state=TargetState.FAILED, upgrade_state="upgrade-failed"),
+            a_held_target("b", state=TargetState.RELEASED),
+            gates=(FailureBudget(),),
+            max_unavailable=2,
+        ),
+        nodes=(
+            a_changed_node("a", upgrade_state="upgrade-failed"),
+            a_node_picture("b", has_label=False, hold_wanted=False),
+        ),
+    )
+
+    decision = decided(picture)
+
+    assert plan_moves(decision) == [PlanState.HALTED]
+    assert decision.acts == (Recall(0, ("b",)),)
+
+
+def test_nothing_is_let_go_while_the_operator_is_switched_off():
+    """Z2: without autoUpgrade the states are gone, and a node that is let go changes unwatched."""
+    picture = a_picture(a_stage(a_held_target()), nodes=(a_node_picture(),), policy=a_policy(auto_upgrade=False))
+
+    decision = decided(picture)
+
+    assert not decision.acts
+    assert "autoUpgrade" in decision.waiting_for
+
+
+def test_a_node_that_the_operator_ignores_is_shown_to_a_person():
+    long_ago = NOON - timedelta(hours=2)
+    released = a_held_target(state=TargetState.RELEASED, state_since=long_ago)
+    node = a_node_picture(has_label=False, hold_wanted=False)
+
+    decision = decided(a_picture(a_stage(released), nodes=(node,)))
+
+    assert "has not begun with node-1" in decision.pause_because
