@@ -88,8 +88,14 @@ def _node(plan: Plan, row: Node, driver: Pod | None, hold: Hold | None) -> NodeP
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
         label_was_placed=hold is not None and hold.placed_at is not None,
-        is_joiner=plan.write_intended_at is not None and row.created_at > plan.write_intended_at,
+        is_joiner=_is_joiner(plan, row),
     )
+
+
+def _is_joiner(plan: Plan, row: Node) -> bool:
+    """API servers give the second in which an object was made: one of the same second counts as later."""
+    written = plan.write_intended_at
+    return written is not None and row.created_at >= written.replace(microsecond=0)
 
 
 @dataclass(frozen=True)

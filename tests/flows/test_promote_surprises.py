@@ -10,6 +10,7 @@ from tests.flows.plans import Plan, canary, is_hold, is_version_write, node_of, 
 
 pytestmark = pytest.mark.promote
 QUIET_S = 3.0
+NEW = "gpu-a100-new"
 Planner = Callable[..., Plan]
 
 
@@ -56,14 +57,18 @@ def test_another_quarterdeck_in_the_cluster_pauses_the_plan(plan_for: Planner, g
 
 
 def test_a_node_that_joins_in_the_middle_is_held(plan_for: Planner, gpu_cluster: Cluster):
-    """Z4."""
+    """Z4: it takes the new driver with its first pod, which no hold can keep from it, and stops nobody's plan."""
     plan = plan_for().draft().start().until_opening()
     like = gpu_cluster.names(plan.driver)[0]
-    with gpu_cluster.joined(like, "gpu-a100-new"):
-        plan.until(lambda _: "gpu-a100-new" in gpu_cluster.held(), "a joiner that is held")
+    with gpu_cluster.joined(like, NEW):
+        plan.until(lambda _: NEW in gpu_cluster.held(), "a joiner that is held")
+        plan.until(lambda _: gpu_cluster.loaded(plan.driver).get(NEW) == plan.to_version, "a joiner with a driver")
+        time.sleep(QUIET_S)
+        shown = plan.now()
 
-    assert [node_of(asked) for asked in plan.requests() if is_hold(asked)].count("gpu-a100-new") == 1
+    assert [node_of(asked) for asked in plan.requests() if is_hold(asked)].count(NEW) == 1
     assert plan.released() == []
+    assert shown["state"] == "promoting", shown["because"]
 
 
 def test_a_node_that_others_cordoned_is_left_out_and_left_cordoned(plan_for: Planner, gpu_cluster: Cluster):
