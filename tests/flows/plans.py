@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from demo.visitor import RefusedError, Visitor, wait_until
+from tests.flows.asked import Asked
 from tests.flows.cluster import HOLD, PATIENCE_S, Cluster
-from tests.flows.proxy import Asked, Proxy
+from tests.flows.proxy import Proxy
 
 VERSIONS = ("580.126.20", "580.95.05", "580.105.08")
 BAD = "580.142.10"  # under which tenants' GPU pods crash

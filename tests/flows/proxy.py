@@ -6,104 +6,24 @@ the flows need no hook in the product and no help of whatever serves the API.
 
 import asyncio
 import json
-import ssl
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs
 
-import httpx
 import uvicorn
-from kubernetes import config as kubernetes_config
 
 from demo.ports import LOOPBACK, free_port
 from demo.visitor import wait_until
+from tests.flows.asked import Asked, Held, Matches, Rule
+from tests.flows.upstream import Upstream, left, pass_back, say
 
 CONTEXT = "recorded"
 NOT_OURS_TO_PASS = {"host", "authorization", "accept-encoding", "connection", "content-length"}
-PASSED_BACK = {b"content-type", b"retry-after", b"content-encoding"}
 T = TypeVar("T")
-
-
-@dataclass
-class Asked:
-    """One request of Quarterdeck's. Those that never reached the API server have no answer of its own."""
-
-    n: int
-    method: str
-    path: str
-    query: dict[str, str]
-    body: Any
-    at: datetime  # when it was asked
-    answered_at: datetime | None = None
-    code: int = 0  # 0: nobody has answered
-    is_forwarded: bool = False
-
-    @property
-    def is_write(self) -> bool:
-        return self.method != "GET"
-
-    @property
-    def is_watch(self) -> bool:
-        return self.query.get("watch") in {"1", "true"}
-
-    @property
-    def is_list(self) -> bool:
-        return self.method == "GET" and "limit" in self.query
-
-    def of(self, method: str, path: str) -> bool:
-        return self.method == method and self.path == path
-
-
-Matches = Callable[[Asked], bool]
-
-
-@dataclass
-class Rule:
-    """What becomes of requests that match, instead of being passed on."""
-
-    matches: Matches
-    times: int | None = None  # None: until it is taken off
-    code: int = 0  # answer this, with the body
-    body: bytes = b""
-    delay_s: float = 0.0
-    hold: "Held | None" = None
-
-    def takes(self, asked: Asked) -> bool:
-        if self.times == 0 or not self.matches(asked):
-            return False
-        if self.times is not None:
-            self.times -= 1
-        return True
-
-
-@dataclass
-class Held:
-    """One request that is kept on its way, before the API server sees it or after it has answered."""
-
-    is_answer: bool
-    loop: asyncio.AbstractEventLoop
-    asked: Asked | None = None
-    _caught: threading.Event = field(default_factory=threading.Event)
-    _free: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def wait(self, timeout_s: float = 90.0) -> Asked:
-        """Return the request, once it is there."""
-        assert self._caught.wait(timeout_s), "nothing came that was to be held"
-        assert self.asked
-        return self.asked
-
-    def let_go(self) -> None:
-        self.loop.call_soon_threadsafe(self._free.set)
-
-    async def keep(self, asked: Asked) -> None:
-        self.asked = asked
-        self._caught.set()
-        await self._free.wait()
 
 
 class Proxy:
@@ -271,60 +191,6 @@ class Proxy:
     def _note(self, asked: Asked, code: int) -> None:
         asked.code = asked.code or code
         asked.answered_at = asked.answered_at or datetime.now(UTC)
-
-
-class Upstream:
-    """The API server itself, with the credentials of the kubeconfig."""
-
-    def __init__(self, kubeconfig: Path, context: str) -> None:
-        self._client = kubernetes_config.new_client_from_config(str(kubeconfig), context=context)
-        told = self._client.configuration
-        trust = ssl.create_default_context(cafile=told.ssl_ca_cert)
-        if not told.verify_ssl:
-            trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-        if told.cert_file:
-            trust.load_cert_chain(told.cert_file, told.key_file)
-        self._server = told.host.rstrip("/")
-        limits = httpx.Limits(max_connections=None)
-        self._http = httpx.AsyncClient(verify=trust, timeout=httpx.Timeout(15, read=None), limits=limits)
-
-    def asking(self, asked: Asked, headers: dict[str, str]) -> Any:
-        credentials: dict[str, str] = {}
-        self._client.update_params_for_auth(credentials, [], ["BearerToken"], "", "", None)
-        query = f"?{urlencode(asked.query)}" if asked.query else ""
-        return self._http.stream(
-            asked.method,
-            f"{self._server}{asked.path}{query}",
-            content=None if asked.body is None else json.dumps(asked.body).encode(),
-            headers={**headers, **credentials, "accept-encoding": "identity"},
-        )
-
-    async def close(self) -> None:
-        await self._http.aclose()
-        self._client.close()
-
-
-async def left(receive: Any) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass  # the rest of a body that was read already
-
-
-async def say(send: Any, code: int, body: bytes) -> None:
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": code, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def pass_back(response: httpx.Response, send: Any) -> None:
-    headers = [(name.lower(), value) for name, value in response.headers.raw if name.lower() in PASSED_BACK]
-    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-    # A held answer was read already; a watch comes as it comes.
-    if response.is_stream_consumed:
-        await send({"type": "http.response.body", "body": response.content, "more_body": True})
-    else:
-        async for piece in response.aiter_raw():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
 
 
 def write_kubeconfig(file: Path, server: str) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from demo.visitor import Visitor, wait_until
+from tests.flows.asked import Asked
 from tests.flows.cluster import PATIENCE_S, Cluster
 from tests.flows.plans import Plan, canary, is_release, the_others
-from tests.flows.proxy import Asked, Proxy
+from tests.flows.proxy import Proxy
 
 pytestmark = pytest.mark.act
 GONE_S = 60.0
@@ -63,7 +64,7 @@ def test_errors_and_slow_answers_only_cost_time(plan_for: Planner, gpu_cluster: 
     with (
         proxy.answering(fails_now_and_then, 500, FAILING),
         proxy.answering(is_release, 429, {**FAILING, "reason": "TooManyRequests", "code": 429}, times=2),
-        proxy.slow(lambda asked: asked.n % 5 == 0, 1.0),
+        proxy.slow(lambda asked: asked.n % 7 == 0, 0.5),
     ):
         plan.approve()
         plan.until_state("promoted")

@@ -5,9 +5,10 @@ from functools import partial
 
 import pytest
 
+from tests.flows.asked import Asked
 from tests.flows.cluster import Cluster
 from tests.flows.plans import Plan, canary, is_release, node_of, the_others
-from tests.flows.proxy import Asked, Proxy
+from tests.flows.proxy import Proxy
 from tests.flows.recorded import RecordedStack
 
 pytestmark = pytest.mark.act

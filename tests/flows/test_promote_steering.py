@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.flows.asked import Asked
 from tests.flows.cluster import Cluster
 from tests.flows.plans import APPROVED, Plan, canary, is_hold, is_release, is_version_write, node_of, the_others
-from tests.flows.proxy import Asked, Proxy
+from tests.flows.proxy import Proxy
 
 pytestmark = pytest.mark.promote
 QUIET_S = 3.0  # long enough for a release that should not come

@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from demo.visitor import wait_until
+from tests.flows.asked import Asked
 from tests.flows.cluster import PATIENCE_S, Cluster
 from tests.flows.plans import Plan, canary
-from tests.flows.proxy import Asked, Proxy
+from tests.flows.proxy import Proxy
 from tests.flows.recorded import QUARTERDECK
 
 pytestmark = pytest.mark.promote
