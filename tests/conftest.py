@@ -11,6 +11,12 @@ PROGRAMS = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "ground" in getattr(item, "fixturenames", ()):
+            item.add_marker("rounds")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, names in PROGRAMS.items():
         if item.get_closest_marker(marker) and not any(shutil.which(name) for name in names):

@@ -70,7 +70,7 @@ def ask(cases, headers: dict[str, str]) -> None:
     """A few times, each with another request; the same ones in every run."""
 
     @settings(
-        max_examples=3,
+        max_examples=2,
         deadline=None,
         derandomize=True,
         database=None,

@@ -22,7 +22,7 @@ one_unseen = st.tuples(targets("node-0", is_seen=st.just(value=False)), targets(
 
 
 @ALL
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(shown=some_evidence())
 def test_answers_in_a_sentence_whatever_was_seen(gate, shown: Evidence):
     verdict = gate.judge(shown, now=NOON)
@@ -34,14 +34,14 @@ def test_answers_in_a_sentence_whatever_was_seen(gate, shown: Evidence):
 
 
 @ALL
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(shown=some_evidence())
 def test_the_same_evidence_gets_the_same_answer(gate, shown: Evidence):
     assert gate.judge(shown, now=NOON) == gate.judge(shown, now=NOON)
 
 
 @ALL_THROUGH
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(shown=some_evidence(of_targets=st.just(())))
 def test_a_stage_without_targets_never_passes(gate, shown: Evidence):
     verdicts = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
@@ -50,7 +50,7 @@ def test_a_stage_without_targets_never_passes(gate, shown: Evidence):
 
 
 @ALL_THROUGH
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(shown=some_evidence(of_targets=one_unseen))
 def test_a_stage_with_an_unseen_target_never_passes(gate, shown: Evidence):
     """Unknown is not a pass (Z25)."""
@@ -96,7 +96,7 @@ def test_passes_when_all_is_as_before(gate):
 
 
 @ALL_THROUGH
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(shown=some_evidence())
 def test_a_node_that_a_person_took_out_is_not_judged(gate, shown: Evidence):
     """What was excluded answers for nothing any more, or a failed node could never be given up."""
