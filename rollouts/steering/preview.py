@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -112,7 +112,7 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
     facts = facts_of(plan, nodes)
     return Preview(
         blockers=list(_blockers(plan, picks, facts, now=now)),
-        warnings=[*warnings(facts), *_pick_warnings(picks)],
+        warnings=[*warnings(facts), *_pick_warnings(picks), *_budget_warnings(plan, nodes)],
         stages=[_stage_preview(stage, picks.by_stage[stage.index]) for stage in plan.stages.forward()],
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
@@ -173,6 +173,15 @@ def _pick_warnings(picks: Picks):
     if picks.excluded:
         yield Note("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
     yield from (Note("cohort", sentence) for sentence in _uncovered_sentences(picks))
+
+
+def _budget_warnings(plan: Plan, nodes: Sequence[Node]) -> Iterator[Note]:
+    """A budget that is used up before the plan starts: it counts what is broken already, by whomever."""
+    broken = tuple(sorted(node.name for node in nodes if node.is_unschedulable or node.is_ready is not True))
+    for stage in plan.stages.forward():
+        if len(broken) >= stage.max_unavailable:
+            sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {names(broken)} already are."
+            yield Note("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
 
 
 def _stage_preview(stage: Stage, nodes: Sequence[Node]) -> StagePreview:
