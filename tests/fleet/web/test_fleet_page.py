@@ -126,7 +126,8 @@ def test_who_sees_one_pool_sees_its_nodes_only():
 def test_hostile_names_are_shown_and_not_run(viewer):
     cluster = make.a_cluster("east", server_version=HOSTILE[:60])
     make.a_bookmark(cluster, "daemonsets.apps", state="failing", message=HOSTILE)
-    make.a_node(cluster, HOSTILE, pool=make.a_pool(cluster), is_ready=False, not_ready_because=HOSTILE, kernel=HOSTILE)
+    words = {"not_ready_because": HOSTILE, "kernel": HOSTILE}
+    make.a_node(cluster, HOSTILE, uid="hostile", pool=make.a_pool(cluster), is_ready=False, **words)
 
     seen = page(viewer, f"/?q={HOSTILE[:8]}")
 

@@ -86,9 +86,10 @@ def test_a_stranger_gets_404():
 
 def test_hostile_words_are_shown_and_not_run(viewer):
     node = make.a_node(
-        make.a_cluster(), HOSTILE, labels={HOSTILE: HOSTILE}, taints=[{"key": HOSTILE, "effect": "NoSchedule"}]
-    )
-    make.a_pod(node, HOSTILE, waiting_because=HOSTILE)
+        make.a_cluster(), HOSTILE, uid="hostile", labels={HOSTILE: HOSTILE},
+        taints=[{"key": HOSTILE, "effect": "NoSchedule"}],
+    )  # fmt: skip
+    make.a_pod(node, HOSTILE, uid="hostile", waiting_because=HOSTILE)
     make.a_node_event(node, HOSTILE)
 
     assert HOSTILE in page(viewer, f"/nodes/{node.pk}").text
