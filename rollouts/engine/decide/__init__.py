@@ -6,7 +6,8 @@ from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.going_back import abort, roll_back
 from rollouts.engine.decide.holding import hold_all
-from rollouts.engine.decide.promoting import SOON, ask, promote, recall, to_hold
+from rollouts.engine.decide.promoting import ask, promote
+from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState

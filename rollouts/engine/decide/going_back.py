@@ -25,7 +25,7 @@ from rollouts.engine.decide.acts import (
 from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
-from rollouts.engine.decide.promoting import SOON, recall, unfinished_releases
+from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
 from rollouts.gates.base import Answer, Verdict, When, count, names
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState

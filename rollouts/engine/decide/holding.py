@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
-from rollouts.engine.decide.promoting import SOON
+from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState

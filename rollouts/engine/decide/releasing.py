@@ -1,0 +1,98 @@
+"""Who goes next, who must be held, and who is called back. Pure."""
+
+from datetime import datetime, timedelta
+
+from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave
+from rollouts.engine.decide.budget import room
+from rollouts.engine.picture import Picture, StagePicture
+from rollouts.gates.base import count, names, spell
+from rollouts.lifecycle import StageState, TargetState
+
+SOON = timedelta(seconds=1)  # something is on its way
+
+
+def release(picture: Picture, stage: StagePicture, *, now: datetime) -> Decision:
+    if ignored := _ignored(stage, now=now):
+        asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
+        return Decision(asks, pause_because=f"{asks} Look at its log and its slots, then resume.")
+    held = stage.in_state(TargetState.HELD)
+    if not held:
+        on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)
+        if on_the_way:
+            return Decision(f"{stage.name}: {count(len(on_the_way), 'node')} on the way.", look_again_in=SOON)
+        moves = (MoveStage(stage.index, StageState.SOAKING, "Every target has changed."),)
+        return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
+    cordoned = cordoned_by_others(picture, stage)
+    free = room(picture, stage)
+    ready = [
+        target.name
+        for target in held
+        if target.is_seen and target.name not in cordoned and _may_go(picture, stage, target.name)
+    ]
+    wave = tuple(ready[: free.nodes])
+    if wave:
+        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.because}.")
+        return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
+    if len(cordoned) < len(held) and not free.nodes:
+        return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
+    if cordoned:
+        return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
+    return Decision(
+        f"{stage.name}: {count(len(held), 'node')} to go; the operator has not queued them yet.", look_again_in=SOON
+    )
+
+
+def _ignored(stage: StagePicture, *, now: datetime) -> tuple[str, ...]:
+    released = stage.in_state(TargetState.RELEASED)
+    return tuple(target.name for target in released if now - target.state_since > stage.patience)
+
+
+def _may_go(picture: Picture, stage: StagePicture, name: str) -> bool:
+    """The label to take off is ours and was seen, and the operator has the node in its queue."""
+    node = next((node for node in picture.nodes if node.uid == stage.node_uids[name]), None)
+    return node is not None and node.has_label and not node.hold_is_foreign
+
+
+def cordoned_by_others(picture: Picture, stage: StagePicture) -> tuple[str, ...]:
+    """Held targets that are cordoned: the operator would take them at once, past its own slots (hazard Z6)."""
+    uids = {node.uid for node in picture.nodes if node.is_unschedulable}
+    return tuple(target.name for target in stage.in_state(TargetState.HELD) if stage.node_uids[target.name] in uids)
+
+
+def to_hold(picture: Picture) -> dict[str, str]:
+    """Nodes that must carry the label and do not: joiners, and those somebody freed.
+
+    A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
+    label cannot stop any more.
+    """
+    free = (node for node in picture.nodes if not node.is_held and not node.has_begun)
+    return {node.uid: node.name for node in free if node.hold_wanted is not False}
+
+
+def unfinished_releases(picture: Picture, stage: StagePicture) -> FinishRelease | None:
+    """What a worker that was killed between its intent and its act has left."""
+    labelled = {node.uid for node in picture.nodes if node.has_label}
+    releasing = stage.in_state(TargetState.RELEASING)
+    left = tuple(target.name for target in releasing if stage.node_uids[target.name] in labelled)
+    return FinishRelease(stage.index, left) if left else None
+
+
+def recall(picture: Picture) -> tuple[Recall, ...]:
+    """What was let go and has not begun, in every stage (hazard Z3)."""
+    begun = {node.uid for node in picture.nodes if node.has_begun}
+    found = []
+    for stage in picture.stages:
+        let_go = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
+        if targets := tuple(target.name for target in let_go if stage.node_uids[target.name] not in begun):
+            found.append(Recall(stage.index, targets))
+    return tuple(found)
+
+
+def held_though_changed(picture: Picture) -> dict[str, str]:
+    """Nodes that were called back in the moment they began, and joiners: their holds must not outlive the plan."""
+    changed = {
+        stage.node_uids[target.name] for stage in picture.forward for target in stage.in_state(TargetState.CHANGED)
+    }
+    new = (node for node in picture.nodes if node.uid in changed or (node.is_joiner and picture.is_in_sync(node)))
+    held = (node for node in new if node.is_held and not node.hold_is_foreign)
+    return {node.uid: node.name for node in held}
