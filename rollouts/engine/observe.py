@@ -43,6 +43,8 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         to_version=plan.to_version,
         object_version=live.object_version,
         write_intended=plan.write_intended_at is not None,
+        armed_since=max(plan.armed_since, resumed_at) if plan.armed_since else None,
+        may_be_armed_for=timedelta(seconds=plan.max_armed_s),
         paused_because=f"Paused by {pause.actor}: {pause.because}" if pause else "",
         stopped_because=live.stopped_because,
         policy=read_policy(plan, len(rows)),

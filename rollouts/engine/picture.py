@@ -88,6 +88,8 @@ class Picture:
     to_version: str
     object_version: str  # read live
     write_intended: bool
+    armed_since: datetime | None  # or since a person last let it go on; None: it is not
+    may_be_armed_for: timedelta
     paused_because: str  # blank: not paused
     stopped_because: str  # blank: nothing in the cluster tells us to stop
     policy: UpgradePolicy

@@ -11,6 +11,7 @@ from people.rights import Deed, Reach, reach
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, LostRace, PlanState
 from rollouts.models.moving import Moving
 
+WEEK_S = 7 * 24 * 3600
 LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds; a killed worker costs this much
 
 
@@ -56,6 +57,9 @@ class Plan(Moving):
 
     write_intended_at = models.DateTimeField(null=True)  # from here on the new version may be in the cluster
     armed_since = models.DateTimeField(null=True)  # the new version was read back: a recreated driver pod takes it
+    max_armed_s = models.PositiveIntegerField(
+        default=WEEK_S
+    )  # then a person is asked: an armed fleet changes by itself
     put_back_at = models.DateTimeField(null=True)  # the old version was read back
 
     waiting_for = models.CharField(max_length=1000, blank=True)  # why it is not moving, in one sentence

@@ -149,6 +149,8 @@ def a_picture(*stages: StagePicture, nodes: tuple[NodePicture, ...] = (), **give
         "to_version": NEW,
         "object_version": NEW,
         "write_intended": True,
+        "armed_since": NOON - timedelta(minutes=10),
+        "may_be_armed_for": timedelta(days=7),
         "paused_because": "",
         "stopped_because": "",
         "policy": a_policy(),

@@ -47,6 +47,8 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
     if blocked:
         return Decision(blocked, acts=called_back, verdicts=verdicts)
+    if asks := _armed_for_too_long(picture, now=now):
+        return Decision(asks, acts=recall(picture), verdicts=verdicts, pause_because=asks)
     return replace(_step(picture, verdicts, now=now), verdicts=verdicts)
 
 
@@ -55,6 +57,13 @@ def _without_controller(picture: Picture) -> str:
     if picture.policy.auto_upgrade:
         return ""
     return "autoUpgrade was switched off: the operator changes nothing. Switch it on, or roll back."
+
+
+def _armed_for_too_long(picture: Picture, *, now: datetime) -> str:
+    """An armed fleet changes by itself wherever a driver pod is made again, held or not (hazard Z4)."""
+    if picture.armed_since is None or now - picture.armed_since <= picture.may_be_armed_for:
+        return ""
+    return f"The cluster has been armed for {spell(picture.may_be_armed_for)}. Resume for as long again, or roll back."
 
 
 def ask(picture: Picture, *, now: datetime) -> Verdicts:

@@ -485,3 +485,15 @@ def test_a_node_that_the_operator_ignores_is_shown_to_a_person():
     decision = decided(a_picture(a_stage(released), nodes=(node,)))
 
     assert "has not begun with node-1" in decision.pause_because
+
+
+def test_an_armed_fleet_is_brought_before_a_person_in_time():
+    """Z4: limited."""
+    picture = a_picture(a_stage(a_held_target()), nodes=(a_node_picture(),))
+    long_armed = replace(picture, armed_since=NOON - timedelta(days=8))
+
+    decision = decided(long_armed)
+
+    assert "armed for 168 h" in decision.pause_because
+    assert not decision.acts
+    assert decided(picture).acts
