@@ -20,7 +20,7 @@ LOOK_EVERY_S = 0.5
 OF_ONE_FLEET = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule")
 TO_TRY = (
     "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
-    f"Draft a plan that takes a100 to {NEWER}; soak it for 30 s; look at its preview, then start it.",
+    f"Draft a plan that takes a100 to {NEWER}; make its soaks 0.5 minutes; look at its preview, then start it.",
     "Sign in as approver in another browser and let the canary go; watch the waves and the gates.",
     "Halt it in the middle, see what is held and why, then resume it or roll it back.",
     f"Take h100 to {FAULTY}: tenants' pods crash under it on one kernel. It stops in the canary.",
