@@ -1,1 +1,21 @@
+import pytest
+
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
+from tests.make import a_node_event, a_plan, a_stage_to_approve
+
+
+@pytest.fixture
+def there(db, now) -> dict[str, int]:  # noqa: F811
+    """One of everything, by the name its id has in a path."""
+    stage = a_stage_to_approve(a_plan())
+    node = stage.plan.cluster.nodes.first()
+    a_node_event(node)
+    return {
+        "cluster_id": node.cluster_id,
+        "node_id": node.pk,
+        "pool_id": node.pools.get().pk,
+        "plan_id": stage.plan_id,
+        "stage_id": stage.pk,
+        "target_id": stage.targets.get().pk,
+        "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
+    }

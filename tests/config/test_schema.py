@@ -18,8 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from rollouts.models import Target
-from tests.make import a_node_event, a_plan, a_stage_to_approve, a_token, a_user
+from tests.make import a_token, a_user
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/schema?format=json", get_wsgi_application())
@@ -37,23 +36,6 @@ def keep_connection():
     yield
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
-
-
-@pytest.fixture
-def there(db, now) -> dict[str, int]:
-    """One of everything, by the name its id has in a path."""
-    stage = a_stage_to_approve(a_plan())
-    node = stage.plan.cluster.nodes.first()
-    a_node_event(node)
-    return {
-        "cluster_id": node.cluster_id,
-        "node_id": node.pk,
-        "pool_id": node.pools.get().pk,
-        "plan_id": stage.plan_id,
-        "stage_id": stage.pk,
-        "target_id": Target.objects.first().pk,
-        "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
-    }
 
 
 @pytest.mark.parametrize("mode", GenerationMode, ids=lambda mode: mode.value)

@@ -1,9 +1,6 @@
 """Every endpoint there is, asked by nobody, a stranger and a viewer: one that is new cannot be forgotten."""
 
-import pytest
 from drf_spectacular.generators import SchemaGenerator
-
-from tests.make import a_node_event, a_plan, a_stage_to_approve
 
 OPEN = {("post", "/api/v1/session")}  # where one signs in
 OWN = {("post", "/api/v1/tokens"), ("delete", "/api/v1/tokens/{token_id}"), ("delete", "/api/v1/session")}
@@ -26,26 +23,9 @@ READS = [one for one in ENDPOINTS if one[0] == "get" and "token_id" not in one[1
 WITH_ID = [one for one in ENDPOINTS if "{" in one[1] and "token_id" not in one[1]]
 
 
-@pytest.fixture
-def there(db, now) -> dict[str, int]:
-    stage = a_stage_to_approve(a_plan())
-    node = stage.plan.cluster.nodes.first()
-    a_node_event(node)
-    return {
-        "cluster_id": node.cluster_id,
-        "node_id": node.pk,
-        "pool_id": node.pools.get().pk,
-        "plan_id": stage.plan_id,
-        "stage_id": stage.pk,
-        "target_id": stage.targets.get().pk,
-        "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
-        "token_id": 1,
-    }
-
-
 def ask(caller, endpoint: tuple[str, str], there: dict[str, int]) -> int:
     method, path = endpoint
-    place = path.format(**there)
+    place = path.format(**there, token_id=1)
     if method == "get":
         return caller.get(place).status_code
     body = {"cluster": there["cluster_id"], "driver_object": there["driver_object_id"], **BODIES.get(path, {})}
