@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from fleet.labels import GPU_COUNT
 from fleet.models import Gpu
 from fleet.observe.diff import Row
 from fleet.observe.quantity import whole
-from fleet.observe.rows.labels import GPU_COUNT
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fleet import kube
 from fleet.kube.structs import NodeSeen
-from rollouts.engine.act.writer import HELD_BY, HELD_SINCE, HOLD_LABEL
+from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def marks(connection: kube.Connection) -> list[Mark]:
             node.uid,
             node.annotations[HELD_BY],
             node.annotations.get(HELD_SINCE, ""),
-            HOLD_LABEL in node.labels,
+            UPGRADE_SKIP in node.labels,
         )
         for node in kube.list_nodes(connection)
         if HELD_BY in node.annotations
@@ -53,4 +53,4 @@ def remove(connection: kube.Connection, found: list[Mark]) -> Iterator[tuple[Mar
 def _without_marks(node: NodeSeen) -> kube.Patch:
     if HELD_BY not in node.annotations:
         return []
-    return kube.node_patch(node, labels={HOLD_LABEL: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+    return kube.node_patch(node, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})

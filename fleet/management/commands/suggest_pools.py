@@ -5,9 +5,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.text import slugify
 
 from fleet import kube
+from fleet.labels import GPU_PRODUCT
 from fleet.models import Cluster, Node, Pool
 from fleet.observe import pools
-from fleet.observe.rows.labels import GPU_PRODUCT
 from fleet.observe.rows.node import product_of
 
 

@@ -1,8 +1,8 @@
 from typing import Any
 
+from fleet import labels as keys
 from fleet.kube.structs import NodeSeen
 from fleet.observe.quantity import whole
-from fleet.observe.rows import labels as keys
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting, nobody knows
 

@@ -2,10 +2,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleet import labels as keys
 from fleet.kube.structs import PodSeen
 from fleet.kube.structs.pod import Container, ContainerStatus
 from fleet.observe.quantity import whole
-from fleet.observe.rows import labels as keys
 from fleet.operands import operand_of
 
 DONE = frozenset({"Succeeded", "Failed"})  # holds no resource any more

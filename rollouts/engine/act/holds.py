@@ -7,7 +7,8 @@ from django.db import transaction
 
 from fleet import kube
 from fleet.kube.structs import NodeSeen
-from rollouts.engine.act.writer import HELD_BY, HELD_SINCE, HOLD_LABEL, Writer
+from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
 from rollouts.models import Hold, Plan
 
@@ -42,13 +43,13 @@ def hold_node(writer: Writer, uid: str, name: str) -> bool:
     now = writer.clock()
 
     def held(seen: NodeSeen) -> kube.Patch:
-        if seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(HOLD_LABEL) == "true":
+        if seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(UPGRADE_SKIP) == "true":
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        return kube.node_patch(seen, labels={HOLD_LABEL: "true"}, annotations=ours)
+        return kube.node_patch(seen, labels={UPGRADE_SKIP: "true"}, annotations=ours)
 
     seen = writer.change(uid, name, held)
-    if seen is None or seen.labels.get(HOLD_LABEL) != "true":
+    if seen is None or seen.labels.get(UPGRADE_SKIP) != "true":
         return False
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=now, trouble="")
     return True
@@ -60,10 +61,10 @@ def free_node(writer: Writer, uid: str, name: str) -> bool:
     def freed(seen: NodeSeen) -> kube.Patch:
         if seen.annotations.get(HELD_BY) != writer.plan.mark:
             return []
-        return kube.node_patch(seen, labels={HOLD_LABEL: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+        return kube.node_patch(seen, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})
 
     seen = writer.change(uid, name, freed)
-    if seen is None or HOLD_LABEL in seen.labels:
+    if seen is None or UPGRADE_SKIP in seen.labels:
         return False
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=None, trouble="")
     return True

@@ -2,7 +2,8 @@
 
 from fleet import kube
 from fleet.kube.structs import NodeSeen
-from rollouts.engine.act.writer import STATE_LABEL, Writer
+from fleet.labels import UPGRADE_STATE
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ClearUpgradeState, RequeueFailed
 from rollouts.engine.picture import UPGRADE_FAILED, UPGRADE_REQUIRED
 
@@ -20,6 +21,6 @@ def requeue_failed(writer: Writer, act: RequeueFailed) -> None:
 
 def _from(seen: NodeSeen, was: str, to: str | None) -> kube.Patch:
     """Nothing, where the operator has moved the node since."""
-    if seen.labels.get(STATE_LABEL) != was:
+    if seen.labels.get(UPGRADE_STATE) != was:
         return []
-    return kube.node_patch(seen, labels={STATE_LABEL: to})
+    return kube.node_patch(seen, labels={UPGRADE_STATE: to})

@@ -5,8 +5,9 @@ from datetime import datetime
 from django.db import transaction
 
 from fleet import kube
+from fleet.labels import UPGRADE_SKIP
 from rollouts.components import COMPONENTS
-from rollouts.engine.act.writer import HOLD_LABEL, Writer
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import LostRace, PlanState
 from rollouts.models import Hold, Plan
@@ -39,7 +40,7 @@ def _not_held_live(writer: Writer) -> set[str]:
 
     Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25).
     """
-    held = {node.name for node in kube.list_nodes(writer.connection, label_selector=f"{HOLD_LABEL}=true")}
+    held = {node.name for node in kube.list_nodes(writer.connection, label_selector=f"{UPGRADE_SKIP}=true")}
     wanted = {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)}
     return (wanted | _with_driver_pod(writer)) - held
 

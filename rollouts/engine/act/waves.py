@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models import Max
 
 from fleet import kube
+from fleet.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from rollouts.engine.act.holds import free_node, hold_node
-from rollouts.engine.act.writer import HELD_BY, HOLD_LABEL, STATE_LABEL, Writer
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.before import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, ReleaseWave
 from rollouts.engine.picture import NOT_BEGUN
@@ -84,8 +85,8 @@ def _may_go_live(writer: Writer, target: Target) -> bool:
         seen = kube.get_node(writer.connection, target.node_name)
     except kube.Absent:
         return False
-    is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(HOLD_LABEL) == "true"
-    not_begun = seen.labels.get(STATE_LABEL, "") in NOT_BEGUN
+    is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(UPGRADE_SKIP) == "true"
+    not_begun = seen.labels.get(UPGRADE_STATE, "") in NOT_BEGUN
     return (
         seen.uid == target.node_uid
         and is_ours

@@ -8,11 +8,6 @@ from fleet import kube
 from fleet.kube.structs import NodeSeen
 from rollouts.models import Hold, Plan
 
-HOLD_LABEL = "nvidia.com/gpu-driver-upgrade.skip"
-STATE_LABEL = "nvidia.com/gpu-driver-upgrade-state"
-HELD_BY = "quarterdeck.io/held-by"
-HELD_SINCE = "quarterdeck.io/held-since"
-
 MOST_AT_ONCE = 100  # nodes an act touches before the round ends: a person's word must not wait for five thousand
 TRIES = 4  # a heartbeat between our read and our write is common, and no reason to give up
 

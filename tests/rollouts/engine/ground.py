@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from fleet import kube
+from fleet.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from fleet.models import Bookmark, Cluster
 from fleet.observe.kinds import KINDS
 from fleet.observe.rows.pod import Places
 from people.models import User
 from rollouts.engine.act import carry_out
-from rollouts.engine.act.writer import HELD_BY, HOLD_LABEL, STATE_LABEL, Writer
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.round import run_round
 from rollouts.lifecycle import StageState
 from rollouts.models import Plan, Stage, StageKind, Target
@@ -67,16 +68,16 @@ class Ground:
         return self.node(name)["metadata"].get("labels", {})
 
     def held(self) -> set[str]:
-        return {name for name in NODES if self.labels(name).get(HOLD_LABEL) == "true"}
+        return {name for name in NODES if self.labels(name).get(UPGRADE_SKIP) == "true"}
 
     def label(self, name: str, **given: str | None) -> None:
         self.store.patch(NODE, name, {"metadata": {"labels": given}}, how="merge")
 
     def free(self, name: str) -> None:
-        self.label(name, **{HOLD_LABEL: None})
+        self.label(name, **{UPGRADE_SKIP: None})
 
     def set_state(self, name: str, state: str | None) -> None:
-        self.label(name, **{STATE_LABEL: state})
+        self.label(name, **{UPGRADE_STATE: state})
 
     def patch_node(self, name: str, patch: dict[str, Any]) -> None:
         self.store.patch(NODE, name, patch, how="merge")
@@ -84,7 +85,7 @@ class Ground:
     def join(self, name: str) -> None:
         """A node like the others, and its driver pod."""
         node = self.node(NODES[0])
-        labels = {key: value for key, value in node["metadata"]["labels"].items() if key != HOLD_LABEL}
+        labels = {key: value for key, value in node["metadata"]["labels"].items() if key != UPGRADE_SKIP}
         metadata = {"name": name, "labels": labels | {"kubernetes.io/hostname": name}}
         self.store.seed(NODE, {**node, "metadata": metadata})
         listed, _, _ = self.store.list(POD, "gpu-operator", label_selector="app.kubernetes.io/component=nvidia-driver")
@@ -219,7 +220,7 @@ class Ground:
 
     def releases(self) -> list[str]:
         """Names of the nodes whose hold was taken off by us since the last call, refused tries left out."""
-        place = "/metadata/labels/" + HOLD_LABEL.replace("/", "~1")
+        place = "/metadata/labels/" + UPGRADE_SKIP.replace("/", "~1")
         return [
             one["path"].rsplit("/", 1)[-1]
             for one in self.writes()
@@ -241,4 +242,4 @@ def a_ground(simulation: Simulation) -> Ground:
     return ground
 
 
-__all__ = ["CANARY", "HELD_BY", "HOLD_LABEL", "NEW", "NODES", "OLD", "REST", "STATE_LABEL", "Ground", "a_ground"]
+__all__ = ["CANARY", "HELD_BY", "NEW", "NODES", "OLD", "REST", "UPGRADE_SKIP", "UPGRADE_STATE", "Ground", "a_ground"]

@@ -4,7 +4,7 @@ from rollouts.engine.act.holds import want
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
 from rollouts.lifecycle import LostRace
 from rollouts.models import Hold
-from tests.rollouts.engine.ground import CANARY, HELD_BY, HOLD_LABEL, NODES, Ground
+from tests.rollouts.engine.ground import CANARY, HELD_BY, NODES, UPGRADE_SKIP, Ground
 
 
 def uids(ground: Ground, *names: str) -> dict[str, str]:
@@ -55,7 +55,7 @@ def test_taking_a_hold_off_leaves_no_trace(ground: Ground):
 
 def test_a_label_of_somebody_else_is_never_taken_off(ground: Ground):
     ground.start()
-    ground.label(CANARY, **{HOLD_LABEL: "true"})
+    ground.label(CANARY, **{UPGRADE_SKIP: "true"})
 
     ground.act(LiftHolds(uids(ground, CANARY)))
 

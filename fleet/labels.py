@@ -1,4 +1,4 @@
-"""The label and annotation keys of the GPU stack, and ours.
+"""The label and annotation keys of the GPU stack, and ours. Pure.
 
 From NVIDIA's k8s-operator-libs (pkg/upgrade/consts.go with the driver name `gpu`), gpu-operator and
 gpu-feature-discovery.
@@ -20,6 +20,7 @@ ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
+HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
 KEPT_ANNOTATIONS = ("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine")
 
 GPU = "nvidia.com/gpu"
