@@ -16,6 +16,11 @@ UPGRADE_SKIP = "nvidia.com/gpu-driver-upgrade.skip"
 DEPLOY_PREFIX = "nvidia.com/gpu.deploy."
 PAUSED = "paused-for-driver-upgrade"
 
+GPU_CLIQUE = "nvidia.com/gpu.clique"  # cluster UUID and clique of an NVLink domain
+MIG_CONFIG = "nvidia.com/mig.config"
+MIG_CONFIG_STATE = "nvidia.com/mig.config.state"
+
+REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 

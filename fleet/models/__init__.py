@@ -1,19 +1,33 @@
+from fleet.models.admission import LimitRange, PriorityClass, ResourceQuota
 from fleet.models.cluster import Cluster, Mode
+from fleet.models.cluster_event import ClusterEvent
+from fleet.models.crash_log import CrashLog
+from fleet.models.disruption_budget import DisruptionBudget
 from fleet.models.driver_object import DriverObject
+from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
+from fleet.models.finding import Finding, Severity
 from fleet.models.gpu import Gpu
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
 from fleet.models.observer import Bookmark, BookmarkState, LostTurn, Observer
 from fleet.models.operand import Operand, OperandRevision
+from fleet.models.operator_config import OperatorConfig
 from fleet.models.pod import Pod
 from fleet.models.pool import Pool
+from fleet.models.workload import Workload
 
 __all__ = [
     "Bookmark",
     "BookmarkState",
     "Cluster",
+    "ClusterEvent",
+    "CrashLog",
+    "DeviceClass",
+    "DisruptionBudget",
     "DriverObject",
+    "Finding",
     "Gpu",
+    "LimitRange",
     "LostTurn",
     "Mode",
     "Node",
@@ -21,6 +35,13 @@ __all__ = [
     "Observer",
     "Operand",
     "OperandRevision",
+    "OperatorConfig",
     "Pod",
     "Pool",
+    "PriorityClass",
+    "ResourceClaim",
+    "ResourceQuota",
+    "ResourceSlice",
+    "Severity",
+    "Workload",
 ]

@@ -28,6 +28,7 @@ class Cluster(models.Model):
     context = models.CharField(max_length=253, blank=True)
     mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.OBSERVE_ONLY)
     own_namespace = models.CharField(max_length=63, default="quarterdeck")  # our Lease and the stop switch live there
+    stranger_uid = models.CharField(max_length=64, blank=True)  # another cluster answers in its place: a person decides
     server_version = models.CharField(max_length=64, blank=True)
     added_at = models.DateTimeField()
 

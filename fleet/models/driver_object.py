@@ -15,7 +15,7 @@ class DriverObject(models.Model):
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="driver_objects")
     uid = models.CharField(max_length=64)
-    kind = models.CharField(max_length=63)  # NVIDIADriver, ClusterPolicy
+    kind = models.CharField(max_length=63)  # NVIDIADriver, ClusterPolicy, GPUCluster
     name = models.CharField(max_length=253)
     generation = models.PositiveIntegerField(default=0)
     version = models.CharField(max_length=64, blank=True)  # desired; blank: the operator's own default
@@ -28,6 +28,11 @@ class DriverObject(models.Model):
     upgrade_policy = models.JSONField(default=dict)  # {} on an NVIDIADriver: the ClusterPolicy's counts
     state = models.CharField(max_length=32, blank=True)  # ready, notReady, ignored, disabled
     message = models.CharField(max_length=1000, blank=True)  # of the condition that says why not
+    operand_versions = models.JSONField(default=dict)  # desired, by operand (`fleet.operands`); only those it names
+    mig_strategy = models.CharField(max_length=16, blank=True)  # ClusterPolicy only: none, single, mixed
+    sharing_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that device plugins read
+    mig_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that MIG managers read
+    uses_cdi = models.BooleanField(null=True)  # null: it does not say
     operator_version = models.CharField(max_length=64, blank=True)  # from app.kubernetes.io/version or helm.sh/chart
     owned_by = models.JSONField(default=list)  # GitOps and Helm marks: ["Helm release gpu-operator/gpu-operator"]
     changed_at = models.DateTimeField()

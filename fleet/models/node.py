@@ -45,12 +45,27 @@ class Node(models.Model):
     os_image = models.CharField(max_length=128, blank=True)
     container_runtime = models.CharField(max_length=128, blank=True)
     kubelet_version = models.CharField(max_length=64, blank=True)
+    region = models.CharField(max_length=64, blank=True)
     zone = models.CharField(max_length=64, blank=True)
     instance_type = models.CharField(max_length=64, blank=True)
+    capacity_type = models.CharField(max_length=16, blank=True)  # spot, on-demand; blank: its cloud does not say
+    nvlink_domain = models.CharField(max_length=128, blank=True)  # cluster UUID and clique, as GFD labels it
 
     is_gpu_node = models.BooleanField(default=False)
     gpu_product = models.CharField(max_length=128, blank=True)  # without -SHARED and -MIG-…
     gpu_memory_mib = models.PositiveIntegerField(null=True)
+    gpu_vendor = models.CharField(max_length=16, blank=True)  # nvidia, amd, habana, intel
+    sharing = models.CharField(max_length=16, blank=True)  # time-slicing, mps; blank: a GPU has one user
+    sharing_replicas = models.PositiveIntegerField(null=True)  # users a GPU may have; null: not shared, or not said
+    mig_strategy = models.CharField(max_length=16, blank=True)  # single, mixed; blank: no MIG
+    mig_config = models.CharField(max_length=128, blank=True)  # that the MIG manager is asked for
+    mig_config_state = models.CharField(max_length=16, blank=True)  # pending, rebooting, success, failed
+    layout = models.CharField(max_length=200, blank=True)  # how the GPUs are cut and shared: `expected` is of this one
+    capacity = models.JSONField(default=dict)  # {"nvidia.com/gpu": 8, "nvidia.com/mig-1g.10gb": 14}
+    allocatable = models.JSONField(default=dict)
+    expected = models.JSONField(default=dict)  # the most of each that was ever seen under this layout
+    requested = models.JSONField(default=dict)  # by the pods bound to it
+    # The next four count whole GPUs: neither shares nor slices.
     gpu_capacity = models.PositiveIntegerField(null=True)  # null: the node does not name the resource
     gpu_allocatable = models.PositiveIntegerField(null=True)
     gpu_expected = models.PositiveIntegerField(null=True)  # the most that was ever seen; remembered over restarts

@@ -22,6 +22,8 @@ class Observer(models.Model):
     lease_until = models.DateTimeField()
     batch = models.PositiveBigIntegerField(default=0)  # the flushes so far: the sequence number browsers see
     batch_at = models.DateTimeField(null=True)
+    lag_ms = models.PositiveIntegerField(default=0)  # how long the oldest change of the last flush had waited
+    behind_since = models.DateTimeField(null=True)  # since when the lag is more than a page may hide; null: it is not
 
     @classmethod
     def take(cls, cluster_id: int, *, turn: int, owner: str, now: datetime) -> int | None:

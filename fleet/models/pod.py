@@ -37,12 +37,19 @@ class Pod(models.Model):
     ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
     restarts = models.PositiveIntegerField(default=0)
     waiting_because = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
+    stuck_container = models.CharField(max_length=253, blank=True)  # which of its containers waits or crashed
+    last_words = models.CharField(max_length=500, blank=True)  # the last line of that one's termination message
 
     resources = models.JSONField(default=dict)  # extended resources requested, by name: {"nvidia.com/gpu": 8}
     gpus = models.PositiveIntegerField(default=0)  # whole GPUs requested
     owner_kind = models.CharField(max_length=63, blank=True)
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)
+    claims = models.JSONField(default=list)  # names of its ResourceClaims
+    devices = models.JSONField(default=dict)  # what its kubelet says it holds: {"nvidia.com/gpu": ["GPU-…"]}
+    runtime_class = models.CharField(max_length=253, blank=True)
+    priority_class = models.CharField(max_length=253, blank=True)
+    labels = models.JSONField(default=dict)  # of tenants that hold or want GPUs: what budgets select by
     has_empty_dir = models.BooleanField(default=False)  # draining it loses what is in there
 
     operand = models.CharField(

@@ -35,7 +35,7 @@ class Pool(models.Model):
     environment = models.CharField(max_length=63, blank=True)
     workload_class = models.CharField(max_length=16, choices=WorkloadClass.choices, default=WorkloadClass.MIXED)
     max_unavailable = models.PositiveIntegerField(default=1)  # nodes, those already broken included
-    price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True)  # null: not known
+    price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)  # null: not known
 
     objects = PoolQuerySet.as_manager()
 

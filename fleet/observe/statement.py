@@ -23,11 +23,12 @@ def upsert(
     columns: list[tuple[str, Prepare]] = []
     statement = ""
     values: list[list[Any]] = []
+    born_with = [_prepare(model, name)(value) for name, value in only_new.items()]
     for row in rows:
         if not columns:
             columns = [(name, _prepare(model, name)) for name in row]
             statement = _statement(model, tuple(row), unique, tuple(only_new))
-        values.append([prepare(row[name]) for name, prepare in columns] + list(only_new.values()))
+        values.append([prepare(row[name]) for name, prepare in columns] + born_with)
     if values:
         with connection.cursor() as cursor:
             cursor.executemany(statement, values)

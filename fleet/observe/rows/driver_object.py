@@ -25,6 +25,11 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
         "upgrade_policy": driver.upgrade_policy or {},
         "state": ((seen.status.state if seen.status else "") or "")[:32],
         "message": _message(seen)[:1000],
+        "operand_versions": {},
+        "mig_strategy": "",
+        "sharing_config": "",
+        "mig_config": "",
+        "uses_cdi": None,
         "operator_version": operator_version(seen.labels)[:64],
         "owned_by": owners(seen),
     }

@@ -20,6 +20,7 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
         "owner_name": owner.name[:253] if owner else "",
         "owner_uid": owner.uid[:64] if owner else "",
         "node_selector": template.node_selector or {},
+        "tolerations": [],
         "image": (template.containers[0].image or "")[:500] if template.containers else "",
         "generation": seen.metadata.generation,
         "observed_generation": status.observed_generation,

@@ -1,0 +1,55 @@
+from django.db import models
+from django.db.models import Q
+
+from fleet.models.node import members_of
+from people.rights import Deed, reach
+
+
+class Severity(models.TextChoices):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class FindingQuerySet(models.QuerySet["Finding"]):
+    def visible_to(self, user) -> "FindingQuerySet":
+        """A finding is seen with its node; one about a cluster or about Quarterdeck itself, with its cluster."""
+        seen = reach(user, Deed.SEE)
+        if seen.everywhere:
+            return self
+        return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
+
+    def open(self) -> "FindingQuerySet":
+        return self.filter(resolved_at__isnull=True)
+
+
+class Finding(models.Model):
+    """Something wrong with a node, a cluster or our sight of it: opened, updated and resolved with evidence."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="findings")
+    node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="findings")
+    subject = models.CharField(max_length=300)  # "node gpu-001", "cluster", "quarterdeck": stays when the node goes
+    rule = models.CharField(max_length=63)  # the name of a file in `fleet.rules`
+    severity = models.CharField(max_length=16, choices=Severity.choices)
+    sentence = models.CharField(max_length=500)
+    action = models.CharField(max_length=500)  # what a person should do about it
+    evidence = models.JSONField(default=dict)
+    opened_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True)
+
+    objects = FindingQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "rule", "subject"],
+                condition=Q(resolved_at__isnull=True),
+                name="one_open_finding_per_subject",
+            )
+        ]
+        indexes = [models.Index(fields=["cluster", "-opened_at"])]
+        ordering = ["-opened_at", "-pk"]
+
+    def __str__(self) -> str:
+        return self.sentence
