@@ -12,7 +12,9 @@ from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import Kind
 from fleet.observe.statement import upsert
 
-NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "gpu_allocated", "requested", "node"})
+NOT_COMPARED = frozenset(
+    {"id", "cluster", "uid", "changed_at", "resource_version", "gpu_allocated", "requested", "node"}
+)
 BORN_WITH: dict[type[models.Model], Row] = {Node: {"gpu_allocated": 0, "requested": {}}}
 
 
