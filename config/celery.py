@@ -17,6 +17,11 @@ app.conf.beat_schedule = {
         "schedule": 10.0,
         "options": {"queue": "default", "expires": 10.0},
     },
+    "judge every cluster anew": {
+        "task": "fleet.tasks.sweep_findings",
+        "schedule": 10.0,
+        "options": {"queue": "default", "expires": 10.0},
+    },
     "advance every plan that is due": {
         "task": "rollouts.tasks.sweep_plans",
         "schedule": 1.0,

@@ -1,6 +1,8 @@
 from celery import shared_task
 from django.utils import timezone
 
+from fleet import findings, wake
+from fleet.models import Cluster
 from fleet.observe.sweep import sweep
 from fleet.observe.turn import take_turn
 
@@ -14,3 +16,16 @@ def observe(*, cluster_id: int, turn: int, **_: object) -> None:
 @shared_task(queue="default", ignore_result=True)
 def sweep_observers(**_: object) -> None:
     sweep(now=timezone.now())
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_findings(**_: object) -> None:
+    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+        wake.wake_findings_of(cluster_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def look_for_findings(*, cluster_id: int, **_: object) -> None:
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        findings.look(cluster, now=timezone.now())

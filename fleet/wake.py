@@ -33,6 +33,11 @@ def wake_observer(cluster_id: int, turn: int) -> None:
     )
 
 
+def wake_findings_of(cluster_id: int) -> None:
+    """Judge a cluster anew. What is not done before the next sweep is not worth doing."""
+    queue("fleet.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=10.0)
+
+
 def wake_plans_of(cluster_id: int) -> None:
     """Something changed in this cluster that its plans may wait for. Called after every flush, it queues a few."""
     with _lock:

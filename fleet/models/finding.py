@@ -20,7 +20,7 @@ class FindingQuerySet(models.QuerySet["Finding"]):
         return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
 
     def open(self) -> "FindingQuerySet":
-        return self.filter(resolved_at__isnull=True)
+        return self.filter(opened_at__isnull=False, resolved_at__isnull=True)
 
 
 class Finding(models.Model):
@@ -34,7 +34,8 @@ class Finding(models.Model):
     sentence = models.CharField(max_length=500)
     action = models.CharField(max_length=500)  # what a person should do about it
     evidence = models.JSONField(default=dict)
-    opened_at = models.DateTimeField()
+    since = models.DateTimeField()  # when it was first seen
+    opened_at = models.DateTimeField(null=True)  # null: not for as long as its rule asks for, so that nobody is told
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
 
@@ -45,7 +46,7 @@ class Finding(models.Model):
             models.UniqueConstraint(
                 fields=["cluster", "rule", "subject"],
                 condition=Q(resolved_at__isnull=True),
-                name="one_open_finding_per_subject",
+                name="one_finding_at_a_time_per_subject",
             )
         ]
         indexes = [models.Index(fields=["cluster", "-opened_at"])]

@@ -1,0 +1,173 @@
+"""From rules to findings: opened when a rule has been right for long enough, resolved when it no longer is.
+
+What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from fleet import announce
+from fleet.freshness import NODES
+from fleet.models import Bookmark, Cluster, Finding, Node, NodeEvent, Observer, Pool
+from fleet.node_state import AT_REST
+from fleet.rules import CLUSTER_RULES, NODE_RULES
+from fleet.rules.base import ClusterFacts, NodeFacts, Wrong
+
+MIG_AT_REST = frozenset({"", "success", "failed"})
+COLUMNS = (
+    "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
+    "mig_config_state", "sharing", "sharing_replicas",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a finding is about. `node_id` None: the cluster, or our sight of it."""
+
+    name: str
+    node_id: int | None = None
+    node_uid: str = ""
+    node_name: str = ""
+
+
+@dataclass(frozen=True)
+class Signal:
+    subject: Subject
+    rule: str
+    title: str
+    after: timedelta
+    wrong: Wrong
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.rule, self.subject.name
+
+
+def look(cluster: Cluster, *, now: datetime) -> int:
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. Seven queries, and changes."""
+    observer = Observer.objects.get(cluster=cluster)
+    signals = list(_of_cluster(cluster, observer))
+    judged = {rule.key for rule in CLUSTER_RULES}
+    bookmark = Bookmark.objects.filter(cluster=cluster, kind=NODES).first()
+    if bookmark is not None and bookmark.is_fresh(now=now):
+        signals += _of_nodes(cluster)
+        judged |= {rule.key for rule in NODE_RULES}
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
+        told = _write(cluster, signals, judged, now=now)
+    if told:
+        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=(), kinds=("findings",), at=now)
+    return told
+
+
+def _of_cluster(cluster: Cluster, observer: Observer) -> Iterator[Signal]:
+    facts = ClusterFacts(cluster.name, observer.lag_ms / 1000, observer.behind_since)
+    for rule in CLUSTER_RULES:
+        if wrong := rule.judge(facts):
+            yield Signal(Subject("quarterdeck"), rule.key, rule.title, rule.after, wrong)
+
+
+def _of_nodes(cluster: Cluster) -> Iterator[Signal]:
+    classes = _classes(cluster)
+    rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
+    for row in rows.iterator(chunk_size=500):
+        facts = _facts(row, classes.get(row["id"], frozenset()))
+        for rule in NODE_RULES:
+            if wrong := rule.judge(facts):
+                subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
+                yield Signal(subject, rule.key, rule.title, rule.after, wrong)
+
+
+def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
+    """The workload classes of each node's pools."""
+    members = Pool.objects.filter(cluster=cluster, nodes__isnull=False).values_list("nodes", "workload_class")
+    found: dict[int, frozenset[str]] = {}
+    for node_id, workload_class in members:
+        found[node_id] = found.get(node_id, frozenset()) | {workload_class}
+    return found
+
+
+def _facts(row: dict, classes: frozenset[str]) -> NodeFacts:
+    is_changing = row["upgrade_state"] not in AT_REST or row["mig_config_state"] not in MIG_AT_REST
+    return NodeFacts(
+        name=row["name"],
+        allocatable=row["allocatable"],
+        capacity=row["capacity"],
+        expected=row["expected"],
+        requested=row["requested"],
+        is_changing=is_changing,
+        sharing=row["sharing"],
+        sharing_replicas=row["sharing_replicas"],
+        workload_classes=classes,
+    )
+
+
+def _write(cluster: Cluster, signals: Iterable[Signal], judged: set[str], *, now: datetime) -> int:
+    waiting = {
+        (finding.rule, finding.subject): finding
+        for finding in Finding.objects.filter(
+            cluster=cluster, resolved_at__isnull=True, rule__in=judged
+        ).select_related("node")
+    }
+    told = 0
+    for signal in signals:
+        finding = waiting.pop(signal.key, None) or _new(cluster, signal, now=now)
+        told += _update(finding, signal, now=now)
+    for finding in waiting.values():
+        told += _resolve(finding, now=now)
+    return told
+
+
+def _new(cluster: Cluster, signal: Signal, *, now: datetime) -> Finding:
+    return Finding(
+        cluster=cluster,
+        node_id=signal.subject.node_id,
+        subject=signal.subject.name,
+        rule=signal.rule,
+        since=now,
+    )
+
+
+def _update(finding: Finding, signal: Signal, *, now: datetime) -> int:
+    """1: it opened now."""
+    wrong = signal.wrong
+    said = (wrong.severity.value, wrong.sentence[:500], wrong.action[:500], dict(wrong.evidence))
+    opens = finding.opened_at is None and now - finding.since >= signal.after
+    if not opens and said == (finding.severity, finding.sentence, finding.action, finding.evidence):
+        return 0
+    finding.severity, finding.sentence, finding.action, finding.evidence = said
+    finding.opened_at = now if opens else finding.opened_at
+    finding.updated_at = now
+    finding.save()
+    if opens:
+        _note(finding, signal.subject.node_uid, signal.subject.node_name, f"{signal.title}: {wrong.sentence}", now=now)
+    return int(opens)
+
+
+def _resolve(finding: Finding, *, now: datetime) -> int:
+    """1: somebody had been told of it. One that never opened leaves no trace."""
+    if finding.opened_at is None:
+        finding.delete()
+        return 0
+    finding.resolved_at = finding.updated_at = now
+    finding.save(update_fields=["resolved_at", "updated_at"])
+    node = finding.node
+    if node is not None:
+        _note(finding, node.uid, node.name, f"Resolved: {finding.sentence}", now=now)
+    return 1
+
+
+def _note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
+    if uid:
+        NodeEvent.objects.create(
+            cluster_id=finding.cluster_id,
+            node_uid=uid,
+            node_name=name,
+            at=now,
+            kind="finding",
+            sentence=sentence[:500],
+            detail={"finding": finding.pk, "rule": finding.rule},
+        )

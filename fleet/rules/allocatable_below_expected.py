@@ -1,0 +1,61 @@
+"""Fewer GPUs can be allocated than the node once had: capacity may still say they are there (S3, Z24)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from fleet.rules.base import NodeFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class AllocatableBelowExpected:
+    key: ClassVar[str] = "allocatable-below-expected"
+    title: ClassVar[str] = "GPUs missing"
+    after: ClassVar[timedelta] = timedelta(minutes=1)  # a device plugin that restarts is back in seconds
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        missing = {
+            name: count - node.allocatable.get(name, 0)
+            for name, count in node.expected.items()
+            if count > node.allocatable.get(name, 0)
+        }
+        if node.is_changing or not missing:
+            return None
+        is_gone = all(not node.allocatable.get(name, 0) for name in missing)
+        return Wrong(
+            Severity.CRITICAL if is_gone else Severity.WARNING,
+            f"{_list(node, missing)} on {node.name} than it had before.",
+            _action(node, missing),
+            {
+                name: {
+                    "allocatable": node.allocatable.get(name),
+                    "capacity": node.capacity.get(name),
+                    "expected": node.expected[name],
+                }
+                for name in missing
+            },
+        )
+
+
+def _list(node: NodeFacts, missing: dict[str, int]) -> str:
+    parts = [f"{count} fewer {name}{_in_gpus(node, count)} can be allocated" for name, count in sorted(missing.items())]
+    return "; ".join(parts)
+
+
+def _in_gpus(node: NodeFacts, count: int) -> str:
+    """Shares are not GPUs: eight missing shares of a GPU cut in four are two."""
+    if not node.sharing or not node.sharing_replicas:
+        return ""
+    gpus = count / node.sharing_replicas
+    return f" ({gpus:g} GPU{'' if gpus == 1 else 's'} in {node.sharing_replicas} shares each)"
+
+
+def _action(node: NodeFacts, missing: dict[str, int]) -> str:
+    if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
+        return (
+            "The device plugin calls some of them unhealthy: read its log for the Xid, then the node's kernel log. "
+            "Where the Xid is over, restart the plugin's pod."
+        )
+    if not any(node.capacity.get(name) for name in missing):
+        return "The device plugin offers none: look at its pod and at the driver's on this node first."
+    return "Capacity fell too, as after a boot without the GPU: look for it in lspci and nvidia-smi on the node."

@@ -1,0 +1,60 @@
+"""What a rule is given and what it answers. Pure: no Django, no I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+
+class Severity(StrEnum):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What a rule found: shown to a person as it is."""
+
+    severity: Severity
+    sentence: str
+    action: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    name: str
+    allocatable: Mapping[str, int]  # by resource: {"nvidia.com/gpu": 7}
+    capacity: Mapping[str, int]
+    expected: Mapping[str, int]  # the most of each that was ever seen while the GPUs were cut and shared as they are
+    requested: Mapping[str, int]
+    is_changing: bool = False  # its driver is being replaced, or its MIG layout: GPUs are away for a reason
+    sharing: str = ""  # time-slicing, mps
+    sharing_replicas: int | None = None
+    workload_classes: frozenset[str] = frozenset()  # of its pools
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    name: str
+    lag_s: float = 0.0  # how long the oldest change of the last flush had waited
+    behind_since: datetime | None = None
+
+
+class NodeRule(Protocol):
+    key: ClassVar[str]
+    title: ClassVar[str]
+    after: ClassVar[timedelta]  # how long it must be so before anybody is told
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        """None: nothing of this kind is wrong."""
+
+
+class ClusterRule(Protocol):
+    key: ClassVar[str]
+    title: ClassVar[str]
+    after: ClassVar[timedelta]
+
+    def judge(self, cluster: ClusterFacts) -> Wrong | None: ...

@@ -1,0 +1,27 @@
+"""Time-slicing shares a GPU in turns, without isolation of memory or faults: latency suffers from neighbours (S4)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from fleet.rules.base import NodeFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class InferenceOnTimeSlices:
+    key: ClassVar[str] = "inference-on-time-slices"
+    title: ClassVar[str] = "Inference on time-slices"
+    after: ClassVar[timedelta] = timedelta(minutes=5)
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        taken = sum(node.requested.values())
+        if node.sharing != "time-slicing" or "inference" not in node.workload_classes or not taken:
+            return None
+        each = f"up to {node.sharing_replicas} pods" if node.sharing_replicas else "several pods"
+        return Wrong(
+            Severity.WARNING,
+            f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} take turns on each, "
+            f"{taken} shares are taken.",
+            "Latency-sensitive inference wants a whole GPU or a MIG slice: move it, or give the pool another class.",
+            {"shares_taken": taken, "replicas": node.sharing_replicas},
+        )

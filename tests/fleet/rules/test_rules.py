@@ -1,0 +1,78 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from fleet.rules import CLUSTER_RULES, NODE_RULES
+from fleet.rules.allocatable_below_expected import AllocatableBelowExpected
+from fleet.rules.base import ClusterFacts, NodeFacts, Severity
+from fleet.rules.inference_on_time_slices import InferenceOnTimeSlices
+from fleet.rules.observer_behind import ObserverBehind
+
+GPU = "nvidia.com/gpu"
+WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
+
+
+def test_a_node_with_all_its_gpus_is_well():
+    assert [rule.judge(WELL) for rule in NODE_RULES] == [None] * len(NODE_RULES)
+
+
+def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
+    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}))
+
+    assert wrong.severity == Severity.WARNING
+    assert wrong.sentence == "1 fewer nvidia.com/gpu can be allocated on gpu-001 than it had before."
+    assert "unhealthy" in wrong.action
+    assert wrong.evidence == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
+
+
+def test_a_gpu_lost_before_boot_is_missed_although_capacity_and_allocatable_agree():
+    """Z24."""
+    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}))
+
+    assert "Capacity fell too" in wrong.action
+
+
+@pytest.mark.parametrize("capacity", [{}, {GPU: 0}])
+def test_a_node_that_offers_none_is_critical(capacity):
+    """Z24: capacity goes when the plugin stops, or is 0 with the plugin running."""
+    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable=capacity, capacity=capacity))
+
+    assert wrong.severity == Severity.CRITICAL
+    assert "device plugin offers none" in wrong.action
+
+
+def test_shares_are_told_in_gpus():
+    shared = replace(WELL, sharing="time-slicing", sharing_replicas=4, expected={GPU: 32}, capacity={GPU: 32})
+
+    wrong = AllocatableBelowExpected().judge(replace(shared, allocatable={GPU: 28}))
+
+    assert "4 fewer nvidia.com/gpu (1 GPU in 4 shares each)" in wrong.sentence
+
+
+def test_a_node_whose_driver_is_being_replaced_misses_nothing():
+    assert AllocatableBelowExpected().judge(replace(WELL, allocatable={}, is_changing=True)) is None
+
+
+def test_inference_on_time_slices_is_found_where_somebody_is_on_them():
+    node = replace(WELL, sharing="time-slicing", sharing_replicas=4, workload_classes=frozenset({"inference"}))
+
+    assert "up to 4 pods take turns" in InferenceOnTimeSlices().judge(node).sentence
+    assert InferenceOnTimeSlices().judge(replace(node, requested={})) is None
+    assert InferenceOnTimeSlices().judge(replace(node, sharing="mps")) is None
+    assert InferenceOnTimeSlices().judge(replace(node, workload_classes=frozenset({"training"}))) is None
+
+
+def test_a_lag_is_about_quarterdeck_itself():
+    behind = ClusterFacts("prod", lag_s=7.25, behind_since=datetime(2026, 11, 21, 12, tzinfo=UTC))
+
+    assert ObserverBehind().judge(behind).sentence == (
+        "Quarterdeck lags behind prod: what its pages show is 7.2 s old, and has been late since 12:00:00 UTC."
+    )
+    assert ObserverBehind().judge(replace(behind, behind_since=None)) is None
+
+
+def test_every_rule_has_a_key_of_its_own():
+    keys = [rule.key for rule in (*NODE_RULES, *CLUSTER_RULES)]
+
+    assert len(set(keys)) == len(keys)
