@@ -24,6 +24,7 @@ class Observer(models.Model):
     batch_at = models.DateTimeField(null=True)
     lag_ms = models.PositiveIntegerField(default=0)  # how long the oldest change of the last flush had waited
     behind_since = models.DateTimeField(null=True)  # since when the lag is more than a page may hide; null: it is not
+    clock_skew_s = models.FloatField(null=True)  # how far the API server's clock is ahead of ours; null: not measured
 
     @classmethod
     def take(cls, cluster_id: int, *, turn: int, owner: str, now: datetime) -> int | None:
@@ -70,6 +71,7 @@ class Bookmark(models.Model):
     resource_version = models.CharField(max_length=64, blank=True)  # blank: list first
     heard_at = models.DateTimeField(null=True)  # null: never
     listed_at = models.DateTimeField(null=True)  # when a whole list was last written
+    unread = models.JSONField(default=dict)  # objects that cost nothing but themselves: {uid: {"name", "because"}}
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "kind"], name="one_bookmark_per_kind")]
