@@ -2,6 +2,7 @@ from django.urls import path
 
 from fleet.api.clusters import ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
+from fleet.api.findings import FindingList
 from fleet.api.gpus import GpuList
 from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
 from fleet.api.pods import PodList
@@ -11,6 +12,7 @@ urlpatterns = [
     path("clusters", ClusterList.as_view()),
     path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
     path("driver-objects", DriverObjectList.as_view()),
+    path("findings", FindingList.as_view()),
     path("gpus", GpuList.as_view()),
     path("nodes", NodeList.as_view()),
     path("nodes/<int:node_id>", NodeDetail.as_view()),

@@ -16,6 +16,7 @@ from fleet.models import Cluster, Node, Pool
 from fleet.node_state import TITLES
 from fleet.web import states
 from fleet.web.filters import ORDERS, PARTS, NodeFilter, state_key
+from fleet.web.findings_page import strip
 from fleet.web.node_map import map_groups
 from fleet.web.parts import part
 from fleet.web.summary import ClusterLine, Sums, cluster_lines, pool_lines, pool_strays, sums_of
@@ -38,6 +39,7 @@ def fleet(request: PersonRequest) -> HttpResponse:
         **_pools(request),
         **_nodes(request, clusters),
         **_choices(request),
+        **strip(request),
     }
     return render(request, "fleet/fleet.html", context)
 

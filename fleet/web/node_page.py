@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from fleet.models import Bookmark, Gpu, Node, Observer, Pod
+from fleet.models import Bookmark, Finding, Gpu, Node, Observer, Pod
 from fleet.web import freshness, states
 from fleet.web.node_stack import stack_of, versions_of
 from fleet.web.parts import part
@@ -44,6 +44,7 @@ def _node(row: Node, *, now: datetime) -> dict[str, Any]:
         "stack": stack,
         "versions": versions_of(row, stack),
         "gpus": Gpu.objects.filter(node=row).order_by("index"),
+        "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
         "pods": tenants.order_by("-gpus", "namespace", "name"),
         "labels": sorted(row.labels.items()),
         "commands": [

@@ -1,0 +1,55 @@
+"""What is wrong now, the worst first, and what was lately."""
+
+import json
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from fleet.models import Cluster, Finding, Observer, Severity
+from fleet.web.parts import part
+from people.web.requests import PersonRequest
+
+PER_PAGE = 50
+WORST_FIRST = Case(
+    *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity.values)),
+    output_field=IntegerField(),
+)
+
+
+def findings(request: PersonRequest) -> HttpResponse:
+    clusters = Cluster.objects.visible_to(request.user)
+    batches = Observer.objects.filter(cluster__in=clusters).values_list("cluster", "batch")
+    seq = json.dumps({f"cluster-{cluster}": batch for cluster, batch in batches})
+    return render(request, "fleet/findings.html", {"place": "findings", "seq": seq, **_findings(request)})
+
+
+@part
+def findings_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "fleet/_findings.html", _findings(request))
+
+
+@part
+def findings_strip_part(request: PersonRequest) -> HttpResponse:
+    """The first few, for the page of the fleet."""
+    return render(request, "fleet/_findings_strip.html", strip(request))
+
+
+def strip(request: PersonRequest) -> dict[str, Any]:
+    found = open_findings(request)
+    return {"findings": found[:5], "findings_count": found.count()}
+
+
+def open_findings(request: PersonRequest) -> QuerySet[Finding]:
+    visible = Finding.objects.visible_to(request.user)
+    return visible.open().select_related("cluster").order_by(WORST_FIRST, "-opened_at", "-pk")
+
+
+def _findings(request: PersonRequest) -> dict[str, Any]:
+    over = Finding.objects.visible_to(request.user).filter(resolved_at__isnull=False).select_related("cluster")
+    return {
+        "open": Paginator(open_findings(request), PER_PAGE).get_page(request.GET.get("page")),
+        "over": over.order_by("-resolved_at", "-pk")[:20],
+    }
