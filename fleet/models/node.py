@@ -55,7 +55,7 @@ class Node(models.Model):
     gpu_product = models.CharField(max_length=128, blank=True)  # without -SHARED and -MIG-…
     gpu_memory_mib = models.PositiveIntegerField(null=True)
     gpu_vendor = models.CharField(max_length=16, blank=True)  # nvidia, amd, habana, intel
-    sharing = models.CharField(max_length=16, blank=True)  # time-slicing, mps; blank: a GPU has one user
+    sharing = models.CharField(max_length=16, blank=True)  # time-slicing, mps, shared (how: not said); blank: one user
     sharing_replicas = models.PositiveIntegerField(null=True)  # users a GPU may have; null: not shared, or not said
     mig_strategy = models.CharField(max_length=16, blank=True)  # single, mixed; blank: no MIG
     mig_config = models.CharField(max_length=128, blank=True)  # that the MIG manager is asked for
@@ -70,6 +70,13 @@ class Node(models.Model):
     gpu_allocatable = models.PositiveIntegerField(null=True)
     gpu_expected = models.PositiveIntegerField(null=True)  # the most that was ever seen; remembered over restarts
     gpu_allocated = models.PositiveIntegerField(default=0)  # whole GPUs requested by the pods bound to it
+    # What a GPU is cut into (MIG slices, partitions) and what several users share: counted apart, never added to GPUs.
+    slices_expected = models.PositiveIntegerField(default=0)
+    slices_allocatable = models.PositiveIntegerField(default=0)
+    slices_allocated = models.PositiveIntegerField(default=0)
+    shares_expected = models.PositiveIntegerField(default=0)
+    shares_allocatable = models.PositiveIntegerField(default=0)
+    shares_allocated = models.PositiveIntegerField(default=0)
 
     driver_version = models.CharField(max_length=64, blank=True)  # running, as the node says; kept while it is silent
     driver_unknown_since = models.DateTimeField(null=True)  # the label is gone, as it is during an upgrade

@@ -12,10 +12,14 @@ from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import Kind
 from fleet.observe.statement import upsert
 
-NOT_COMPARED = frozenset(
-    {"id", "cluster", "uid", "changed_at", "resource_version", "gpu_allocated", "requested", "node"}
-)
-BORN_WITH: dict[type[models.Model], Row] = {Node: {"gpu_allocated": 0, "requested": {}}}
+ALLOCATION: Row = {
+    "gpu_allocated": 0,
+    "slices_allocated": 0,
+    "shares_allocated": 0,
+    "requested": {},
+}  # its pods' to say
+NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION})
+BORN_WITH: dict[type[models.Model], Row] = {Node: ALLOCATION}
 
 
 @dataclass

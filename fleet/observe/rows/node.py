@@ -72,6 +72,10 @@ def _gpus(seen: NodeSeen) -> dict[str, Any]:
         "capacity": {},
         "allocatable": {},
         "expected": {},
+        "slices_expected": 0,
+        "slices_allocatable": 0,
+        "shares_expected": 0,
+        "shares_allocatable": 0,
         "gpu_capacity": counted,
         "gpu_allocatable": whole(allocatable.get(keys.GPU)),
     }
