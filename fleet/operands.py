@@ -1,26 +1,33 @@
-"""The DaemonSets of the GPU stack, by the `app` label that their pods carry. Pure.
+"""The DaemonSets of the GPU stack, by the labels that their pods carry. Pure.
 
 Names from NVIDIA's gpu-operator, assets/*; the driver's pods are told by their component label, which both the
-ClusterPolicy and the NVIDIADriver way of running it set.
+ClusterPolicy and the NVIDIADriver way of running it set. Without the operator: k8s-device-plugin, deployments/*;
+node-feature-discovery, deployment/helm/*/templates/worker.yaml; the device plugin that Google's clusters come with.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 DRIVER = "driver"
+TOOLKIT = "container-toolkit"
 VALIDATOR = "operator-validator"
 DEVICE_PLUGIN = "device-plugin"
+GFD = "gpu-feature-discovery"
+NFD = "node-feature-discovery"
+MIG_MANAGER = "mig-manager"
+DRA_DRIVER = "dra-driver"
 
 TITLES: Mapping[str, str] = MappingProxyType(
     {
         DRIVER: "Driver",
-        "container-toolkit": "Container toolkit",
+        TOOLKIT: "Container toolkit",
         DEVICE_PLUGIN: "Device plugin",
         "mps-control-daemon": "MPS control daemon",
-        "gpu-feature-discovery": "GPU feature discovery",
+        NFD: "Node feature discovery",
+        GFD: "GPU feature discovery",
         "dcgm": "DCGM",
         "dcgm-exporter": "DCGM exporter",
-        "mig-manager": "MIG manager",
+        MIG_MANAGER: "MIG manager",
         VALIDATOR: "Validator",
         "node-status-exporter": "Node status exporter",
         "vgpu-manager": "vGPU manager",
@@ -30,7 +37,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "sandbox-validator": "Sandbox validator",
         "kata-sandbox-device-plugin": "Kata sandbox device plugin",
         "cc-manager": "Confidential computing manager",
-        "dra-driver": "DRA driver",
+        DRA_DRIVER: "DRA driver",
         "dcgm-dra": "DCGM (DRA)",
         "dcgm-exporter-dra": "DCGM exporter (DRA)",
     },
@@ -39,13 +46,13 @@ TITLES: Mapping[str, str] = MappingProxyType(
 BY_APP: Mapping[str, str] = MappingProxyType(
     {
         "nvidia-driver-daemonset": DRIVER,
-        "nvidia-container-toolkit-daemonset": "container-toolkit",
+        "nvidia-container-toolkit-daemonset": TOOLKIT,
         "nvidia-device-plugin-daemonset": DEVICE_PLUGIN,
         "nvidia-device-plugin-mps-control-daemon": "mps-control-daemon",
-        "gpu-feature-discovery": "gpu-feature-discovery",
+        "gpu-feature-discovery": GFD,
         "nvidia-dcgm": "dcgm",
         "nvidia-dcgm-exporter": "dcgm-exporter",
-        "nvidia-mig-manager": "mig-manager",
+        "nvidia-mig-manager": MIG_MANAGER,
         "nvidia-operator-validator": VALIDATOR,
         "nvidia-node-status-exporter": "node-status-exporter",
         "nvidia-vgpu-manager-daemonset": "vgpu-manager",
@@ -55,18 +62,52 @@ BY_APP: Mapping[str, str] = MappingProxyType(
         "nvidia-sandbox-validator": "sandbox-validator",
         "nvidia-kata-sandbox-device-plugin-daemonset": "kata-sandbox-device-plugin",
         "nvidia-cc-manager": "cc-manager",
-        "nvidia-dra-driver-kubelet-plugin": "dra-driver",
+        "nvidia-dra-driver-kubelet-plugin": DRA_DRIVER,
         "nvidia-dcgm-dra": "dcgm-dra",
         "nvidia-dcgm-exporter-dra": "dcgm-exporter-dra",
     },
 )
 
 
-def operand_of(labels: Mapping[str, str]) -> str:
-    """Which operand a pod with these labels belongs to. Blank: none."""
-    if labels.get("app.kubernetes.io/component") == "nvidia-driver":
-        return DRIVER
-    return BY_APP.get(labels.get("app", ""), "")
+# Outside the operator: what else tells an operand. A key and its value.
+BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("app.kubernetes.io/component", "nvidia-driver"): DRIVER,
+        ("app.kubernetes.io/name", "nvidia-device-plugin"): DEVICE_PLUGIN,
+        ("name", "nvidia-device-plugin-ds"): DEVICE_PLUGIN,
+        ("k8s-app", "nvidia-gpu-device-plugin"): DEVICE_PLUGIN,
+    },
+)
+
+# What an operand's own init containers wait for, the first one first: driver-validation, toolkit-validation, …
+WAITS_FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        TOOLKIT: (DRIVER,),
+        DEVICE_PLUGIN: (DRIVER, TOOLKIT),
+        "mps-control-daemon": (DRIVER, TOOLKIT),
+        GFD: (DRIVER, TOOLKIT),
+        "dcgm": (DRIVER, TOOLKIT),
+        "dcgm-exporter": (DRIVER, TOOLKIT),
+        MIG_MANAGER: (DRIVER, TOOLKIT),
+        VALIDATOR: (DRIVER, TOOLKIT, DEVICE_PLUGIN),
+        DRA_DRIVER: (DRIVER,),
+        "dcgm-dra": (DRIVER,),
+        "dcgm-exporter-dra": (DRIVER,),
+    },
+)
+
+
+def operand_of(labels: Mapping[str, str], name: str = "") -> str:
+    """Which operand a pod with these labels belongs to. Blank: none.
+
+    `name`: the pod's or its DaemonSet's; the chart of the device plugin gives both of its DaemonSets the same labels.
+    """
+    if labels.get("app.kubernetes.io/name") == NFD:
+        return NFD if labels.get("role") == "worker" else ""
+    found = next((operand for (key, value), operand in BY_LABEL.items() if labels.get(key) == value), "")
+    if found == DEVICE_PLUGIN and "gpu-feature-discovery" in name:
+        return GFD
+    return found or BY_APP.get(labels.get("app", ""), "")
 
 
 def title_of(operand: str) -> str:

@@ -1,4 +1,4 @@
-from fleet.operands import BY_APP, TITLES, operand_of
+from fleet.operands import BY_APP, NFD, TITLES, WAITS_FOR, operand_of
 
 
 def test_driver_pods_are_told_by_their_component_however_they_are_named():
@@ -16,5 +16,25 @@ def test_a_tenants_pod_is_no_operand():
     assert operand_of({}) == ""
 
 
+def test_of_node_feature_discovery_only_the_worker_runs_on_every_node():
+    name = {"app.kubernetes.io/name": "node-feature-discovery"}
+
+    assert operand_of({**name, "role": "worker"}) == "node-feature-discovery"
+    assert operand_of({**name, "role": "master"}) == ""
+
+
+def test_the_device_plugins_own_chart_gives_two_daemon_sets_the_same_labels():
+    labels = {"app.kubernetes.io/name": "nvidia-device-plugin", "app.kubernetes.io/instance": "nvdp"}
+
+    assert operand_of(labels, "nvdp-nvidia-device-plugin-x7jbk") == "device-plugin"
+    assert operand_of(labels, "nvdp-nvidia-device-plugin-gpu-feature-discovery-w2x9d") == "gpu-feature-discovery"
+
+
 def test_every_operand_has_a_title():
-    assert set(BY_APP.values()) == set(TITLES)
+    assert set(BY_APP.values()) | {NFD} == set(TITLES)
+
+
+def test_nothing_waits_for_itself_or_for_what_does_not_exist():
+    for operand, awaited in WAITS_FOR.items():
+        assert operand not in awaited
+        assert {operand, *awaited} <= set(TITLES)
