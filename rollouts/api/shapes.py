@@ -7,6 +7,7 @@ from fleet.api.shapes import Ref
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer as Answered
 from rollouts.models import Answer, Approval, Stage, StageKind, Target, Wave
+from rollouts.steering.drafting import PATIENCE_LEAST_S, PATIENCE_MOST_S
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
 MOST_NODES = 100_000
@@ -47,6 +48,12 @@ class StageDraftShape(serializers.Serializer):
         min_value=1, max_value=MOST_NODES, allow_null=True, required=False, help_text="Null: every node that is left."
     )
     max_unavailable = serializers.IntegerField(min_value=1, max_value=MOST_NODES, required=False)
+    patience_s = serializers.IntegerField(
+        min_value=PATIENCE_LEAST_S,
+        max_value=PATIENCE_MOST_S,
+        required=False,
+        help_text="How long a gate may hold before the plan pauses and asks a person.",
+    )
     gate_options = GateOptions(required=False)
 
 
@@ -113,6 +120,6 @@ class StageRow(serializers.ModelSerializer):
     class Meta:
         model = Stage
         fields: tuple[str, ...] = (
-            "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "gate_options",
-            "state", "state_since", "because",
+            "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "patience_s",
+            "gate_options", "state", "state_since", "because",
         )  # fmt: skip

@@ -13,6 +13,7 @@ from rollouts.steering.drafting import StageDraft
 from rollouts.steering.refusals import BadPlan
 
 # Gates with a number of their own on the form; the other options keep what they were.
+FORM_NAMES = {"patience_s": "patience_min"}  # what people write in other units than plans keep
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
 
 
@@ -32,6 +33,7 @@ class StageRow:
     selector: str = ""
     count: str = ""
     max_unavailable: str = "1"
+    patience_min: str = "60"
     approvals: str = "1"
     soak_min: str = "30"
     tolerate: str = "0"
@@ -54,6 +56,7 @@ class StageRow:
             selector=stage.selector,
             count=str(stage.count or ""),
             max_unavailable=str(stage.max_unavailable),
+            patience_min=f"{stage.patience_s / 60:g}",
             approvals=str(options["approval"].get("needed", 1)) if "approval" in options else "0",
             soak_min=f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",
             tolerate=str(options.get("failure_budget", {}).get("tolerate", 0)),
@@ -74,6 +77,7 @@ class StageRow:
             selector=text("selector"),
             count=text("count"),
             max_unavailable=text("max_unavailable"),
+            patience_min=text("patience_min"),
             approvals=text("approvals"),
             soak_min=text("soak_min"),
             tolerate=text("tolerate"),
@@ -96,6 +100,7 @@ class StageRow:
             selector=self.selector,
             count=None if count is None else int(count),
             max_unavailable=int(self._number("max_unavailable") or 0),
+            patience_s=round((self._number("patience_min", float) or 0) * 60),
             gate_options=self._gate_options(soak_s=(soak or 0) * 60),
         )
 
@@ -174,6 +179,6 @@ class DraftForm:
         for problem in problems:
             place, _, name = problem["field"].removeprefix("stages.").partition(".")
             if place.isdecimal() and int(place) < len(self.rows):
-                self.rows[int(place)].problems[name] = problem["sentence"]
+                self.rows[int(place)].problems[FORM_NAMES.get(name, name)] = problem["sentence"]
             else:
                 self.problems[problem["field"] or "all"] = problem["sentence"]

@@ -8,12 +8,14 @@ export function startComforts() {
     }
   });
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return undefined;
+    if (event.key === "?") return document.getElementById("help")?.showModal();
     const control = document.querySelector(`[data-shortcut="${CSS.escape(event.key)}"]`);
-    if (!control) return;
+    if (!control) return undefined;
     event.preventDefault();
-    if (control.type === "checkbox") control.click();
+    if (control.type === "checkbox" || control.tagName === "A") control.click();
     else control.focus();
+    return undefined;
   });
 }
 

@@ -1,11 +1,20 @@
-// Stages added to and removed from a draft. The order on the page is the order they go in.
+// Stages added to, moved in and removed from a draft. The order on the page is the order they go in.
 let made = 0;
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-add-stage]")) addStage();
   const remove = event.target.closest("[data-remove-stage]");
   if (remove) remove.closest("fieldset").remove();
+  const move = event.target.closest("[data-move-stage]");
+  if (move) moveStage(move);
 });
+
+function moveStage(button) {
+  const stage = button.closest("fieldset");
+  if (button.dataset.moveStage === "up") stage.previousElementSibling?.before(stage);
+  else stage.nextElementSibling?.after(stage);
+  button.focus();
+}
 
 function addStage() {
   const stages = document.getElementById("stages");
