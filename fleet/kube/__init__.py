@@ -3,6 +3,7 @@
 from fleet.kube.client import Connection, connect
 from fleet.kube.errors import (
     Absent,
+    Backwards,
     BadCredentials,
     BadKubeconfig,
     ClusterError,
@@ -12,6 +13,7 @@ from fleet.kube.errors import (
     NotAnApiServer,
     Refused,
     ServerFailing,
+    Silent,
     TooManyRequests,
     Unreachable,
     Unreadable,
@@ -39,6 +41,7 @@ from fleet.kube.writing import create_lease, lease_spec, patch_driver_object, pa
 
 __all__ = [
     "Absent",
+    "Backwards",
     "BadCredentials",
     "BadKubeconfig",
     "ClusterError",
@@ -56,6 +59,7 @@ __all__ = [
     "Refused",
     "RevisionSeen",
     "ServerFailing",
+    "Silent",
     "TooManyRequests",
     "Unreachable",
     "Unreadable",

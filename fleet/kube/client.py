@@ -5,6 +5,7 @@ are never built.
 """
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 import urllib3
 from kubernetes.client import ApiClient
+from kubernetes.client.rest import tcp_keepalive_socket_options
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -26,10 +28,16 @@ from urllib3.exceptions import (
 )
 
 from fleet.kube import kubeconfig
-from fleet.kube.errors import ClusterError, NotAnApiServer, Unreachable, Untrusted, error_for
+from fleet.kube.errors import ClusterError, NotAnApiServer, Unreachable, Unreadable, Untrusted, error_for
+from fleet.kube.server_clock import ServerClock
 
 CONNECT_S = 5.0
 READ_S = 10.0
+WHOLE_ANSWER_S = 300.0  # one that trickles in never runs into the time that each of its pieces has
+WHOLE_ANSWER_BYTES = 512 * 2**20
+A_PIECE = 2**20
+# A peer that vanished without a word is given up after 20 + 3 x 10 s, before a watch may be silent for 90.
+KEEP_ALIVE = {"idle": 20, "interval": 10, "count": 3}
 FIELD_MANAGER = "quarterdeck"
 ENOUGH_OF_A_REFUSAL = 64 * 1024
 
@@ -51,7 +59,7 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
     """
     settings = kubeconfig.load(kubeconfig_path, context)
     settings.connection_pool_maxsize = 16
-    settings.keep_alive = True
+    settings.socket_options = tcp_keepalive_socket_options(**KEEP_ALIVE)
     return Connection(ApiClient(settings))
 
 
@@ -62,6 +70,7 @@ class Connection:
         self._client = client
         self._renewing = threading.Lock()
         self.server = str(client.configuration.host)
+        self.clock = ServerClock()
 
     def get(self, path: str, query: Query | None = None, *, read_s: float = READ_S) -> bytes:
         """:raises ClusterError: of the class that the answer means"""
@@ -79,8 +88,12 @@ class Connection:
     ) -> bytes:
         """Send once, never again: whether an act may be repeated is its caller's to know."""
         response = self.open(method, path, query, body=body, content_type=content_type, read_s=read_s)
-        with translated(self.server):
-            answer = response.read()
+        try:
+            with translated(self.server):
+                answer = b"".join(self._pieces(response))
+        except ClusterError:
+            response.close()
+            raise
         response.release_conn()
         return answer
 
@@ -95,6 +108,7 @@ class Connection:
         read_s: float = READ_S,
     ) -> urllib3.BaseHTTPResponse:
         """An answer whose body is still on the wire. Its reader releases or closes it."""
+        asked_at = time.time()
         with translated(self.server):
             response = self._client.rest_client.pool_manager.request(
                 method,
@@ -106,6 +120,7 @@ class Connection:
                 retries=False,
                 redirect=False,
             )
+            self.clock.note(response.headers.get("Date"), asked_at=asked_at, answered_at=time.time())
             if response.status < 300:
                 return response
             refusal = error_for(
@@ -118,6 +133,16 @@ class Connection:
 
     def close(self) -> None:
         self._client.rest_client.close()
+
+    def _pieces(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+        until, size = time.monotonic() + WHOLE_ANSWER_S, 0
+        while piece := response.read1(A_PIECE):
+            yield piece
+            size += len(piece)
+            if time.monotonic() > until:
+                raise Unreachable(f"{self.server} took longer than {WHOLE_ANSWER_S:.0f} s for one answer.")
+            if size > WHOLE_ANSWER_BYTES:
+                raise Unreadable(f"{self.server} sent more than {WHOLE_ANSWER_BYTES // 2**20} MiB as one answer.")
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": user_agent()}

@@ -1,17 +1,18 @@
-"""From bytes to structs. What cannot be read costs one object and one line in the log, never the list it came in."""
+"""From bytes to structs. What cannot be read costs one object, never the list it came in."""
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
-import structlog
 
 from fleet.kube.errors import Unreadable
+from fleet.kube.splitting import split_list
 from fleet.kube.structs import Seen
 
-log = structlog.get_logger(__name__)
 T = TypeVar("T")
 S = TypeVar("S", bound=Seen)
+BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -24,10 +25,32 @@ class ListOf(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
-class Identity(msgspec.Struct, frozen=True):
-    """As much of an unreadable object as the log line needs."""
+class IdentityMeta(msgspec.Struct, frozen=True):
+    """Of whatever type a broken object gives them."""
 
-    metadata: dict[str, Any] = {}
+    name: Any = ""
+    namespace: Any = ""
+    uid: Any = ""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    metadata: IdentityMeta = IdentityMeta()
+
+
+@dataclass(frozen=True)
+class Unread:
+    """An object that cannot be read: it is there, and that is all that is known of it."""
+
+    uid: str  # blank: not even that
+    name: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Listed(Generic[S]):
+    items: tuple[S, ...]
+    unread: tuple[Unread, ...]
+    meta: ListMeta
 
 
 @cache
@@ -39,32 +62,41 @@ def decode(body: bytes, kind: type[T]) -> T:
     """:raises Unreadable: with what is wrong and where"""
     try:
         return decoder_for(kind).decode(body)  # type: ignore[arg-type]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except BAD_JSON as error:
         raise Unreadable(f"The answer is not what we expect: {error}") from error
 
 
-def decode_list(body: bytes, kind: type[S]) -> tuple[tuple[S, ...], ListMeta]:
-    """The items that can be read, and where the list ends.
-
-    :raises Unreadable: when it is no list at all
-    """
+def decode_list(body: bytes, kind: type[S]) -> Listed[S]:
+    """:raises Unreadable: when it is no list at all"""
     try:
         whole = _list_decoder_for(kind).decode(body)
-        return tuple(whole.items or ()), whole.metadata
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # One of the items, or all of it: go through it one by one.
-        page = decode(body, ListOf)
-    found = (decode_one(item, kind) for item in page.items or ())
-    return tuple(item for item in found if item is not None), page.metadata
+        return Listed(tuple(whole.items or ()), (), whole.metadata)
+    except BAD_JSON:
+        return _decode_one_by_one(body, kind)
 
 
-def decode_one(raw: msgspec.Raw, kind: type[S]) -> S | None:
-    """None: it cannot be read, and the log says so."""
+def decode_one(raw: bytes | msgspec.Raw, kind: type[S]) -> S | Unread:
     try:
         return decoder_for(kind).decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        log.warning("an object cannot be read", kind=kind.__name__, object=_name_of(raw), because=str(error))
-        return None
+    except BAD_JSON as error:
+        return _unread(raw, str(error))
+
+
+def _decode_one_by_one(body: bytes, kind: type[S]) -> Listed[S]:
+    items, meta = _items_of(body)
+    found = [decode_one(item, kind) for item in items]
+    seen = tuple(one for one in found if not isinstance(one, Unread))
+    return Listed(seen, tuple(one for one in found if isinstance(one, Unread)), meta)
+
+
+def _items_of(body: bytes) -> tuple[list[Any], ListMeta]:
+    try:
+        page = decoder_for(ListOf).decode(body)
+    except BAD_JSON as error:
+        if (split := split_list(body)) is None:
+            raise Unreadable(f"The answer is not what we expect: {error}") from error
+        return list(split.items), decode(split.rest, ListOf).metadata
+    return list(page.items or ()), page.metadata
 
 
 @cache
@@ -74,9 +106,11 @@ def _list_decoder_for(kind: type[Seen]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(whole, strict=False)
 
 
-def _name_of(raw: msgspec.Raw) -> str:
+def _unread(raw: bytes | msgspec.Raw, because: str) -> Unread:
     try:
-        metadata = msgspec.json.decode(raw, type=Identity).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return "?"
-    return f"{metadata.get('namespace', '')}/{metadata.get('name', '?')}".lstrip("/")
+        metadata = decoder_for(Identity).decode(raw).metadata
+    except BAD_JSON:
+        metadata = IdentityMeta()
+    name = "/".join(part for part in (metadata.namespace, metadata.name) if isinstance(part, str) and part)
+    uid = metadata.uid if isinstance(metadata.uid, str) else ""
+    return Unread(uid[:64], name[:317] or "one without a name", because[:300])

@@ -28,6 +28,10 @@ class Unreachable(ClusterError):
     retry_after_s = 5.0
 
 
+class Silent(Unreachable):
+    """The connection stands and nothing comes through it, as behind a firewall that forgot it."""
+
+
 class Untrusted(ClusterError):
     """The server's certificate is not one that the kubeconfig trusts."""
 
@@ -56,6 +60,13 @@ class Gone(ClusterError):
     """410: what we want to go on from is forgotten. List again."""
 
     retry_after_s = 0.0
+
+
+class Backwards(ClusterError):
+    """504 with the cause ResourceVersionTooLarge: the server has not come as far as we were. A replica that lags, or
+    data restored from a backup."""
+
+    retry_after_s = 1.0
 
 
 class Conflict(ClusterError):
@@ -90,6 +101,10 @@ class Unreadable(ClusterError):
 # applyJSPatch, answers with NewGenericServerResponse(422)). An invalid object says "… is invalid" instead.
 PATCH_DOES_NOT_APPLY = "the server rejected our request due to an error in our request"
 
+# What a watch cache answers that waited three seconds for a version in vain (NewTimeoutError with this cause:
+# kubernetes/kubernetes pull 92537; the body is quoted in kubernetes-client/java issue 2190).
+VERSION_TOO_LARGE = "ResourceVersionTooLarge"
+
 BY_STATUS: dict[int, type[ClusterError]] = {
     401: BadCredentials,
     403: Forbidden,
@@ -100,8 +115,13 @@ BY_STATUS: dict[int, type[ClusterError]] = {
 }
 
 
+class StatusCause(msgspec.Struct, frozen=True):
+    reason: str | None = ""
+
+
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
     retry_after_seconds: float | None = None
+    causes: list[StatusCause] | None = None
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):
@@ -130,6 +150,8 @@ def error_from(status: Status, *, code: int | None = None, retry_after: str | No
         wait_s = status.details.retry_after_seconds
     if code == 422 and status.message == PATCH_DOES_NOT_APPLY:
         return Conflict("The object is not what the patch was made for.")
+    if status.details is not None and any(one.reason == VERSION_TOO_LARGE for one in status.details.causes or ()):
+        return Backwards(message, retry_after_s=wait_s)
     return _class_for(code)(message, retry_after_s=wait_s)
 
 
@@ -137,7 +159,7 @@ def read_status(body: bytes) -> Status | None:
     """None: the body is not a Status."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return status if status.kind == "Status" else None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fleet.kube.client import Connection
-from fleet.kube.decoding import decode_list
+from fleet.kube.decoding import Unread, decode_list
 from fleet.kube.resources import Resource
 from fleet.kube.structs import Seen
 
@@ -19,6 +19,7 @@ class Page(Generic[S]):
     items: tuple[S, ...]
     resource_version: str  # of the whole list: where a watch goes on from
     is_last: bool
+    unread: tuple[Unread, ...] = ()  # what is in the list, too, and cannot be read
 
 
 def list_pages(
@@ -39,8 +40,9 @@ def list_pages(
         query["labelSelector"] = label_selector
     while True:
         body = connection.get(resource.path(namespace=namespace), query, read_s=LIST_S)
-        items, meta = decode_list(body, resource.struct)
-        yield Page(items, meta.resource_version, is_last=not meta.continue_)
-        if not meta.continue_:
+        found = decode_list(body, resource.struct)
+        version, more = found.meta.resource_version, found.meta.continue_
+        yield Page(found.items, version, is_last=not more, unread=found.unread)
+        if not more:
             return
-        query["continue"] = meta.continue_
+        query["continue"] = more

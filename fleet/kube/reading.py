@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
+import structlog
+
 from fleet.kube.client import Connection
 from fleet.kube.decoding import decode
 from fleet.kube.errors import Absent, NotAnApiServer, Unreadable
@@ -35,6 +37,7 @@ from fleet.kube.structs import (
 )
 
 S = TypeVar("S", bound=Seen)
+log = structlog.get_logger(__name__)
 
 
 def kube_system_uid(connection: Connection) -> str:
@@ -129,7 +132,9 @@ def list_all(
     namespace: str = "",
     label_selector: str = "",
 ) -> list[S]:
-    pages = list_pages(connection, resource, namespace=namespace, label_selector=label_selector)
+    pages = list(list_pages(connection, resource, namespace=namespace, label_selector=label_selector))
+    for unread in (one for page in pages for one in page.unread):
+        log.warning("an object cannot be read", kind=resource.name, object=unread.name, because=unread.because)
     return [item for page in pages for item in page.items]
 
 
