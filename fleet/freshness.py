@@ -16,6 +16,7 @@ NAMES: Mapping[str, str] = {
     "controllerrevisions.apps": "ControllerRevisions",
     "nvidiadrivers.nvidia.com": "NVIDIADrivers",
     "clusterpolicies.nvidia.com": "ClusterPolicies",
+    "gpuclusters.nvidia.com": "GPUClusters",
 }
 
 

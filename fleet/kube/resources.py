@@ -7,6 +7,7 @@ from fleet.kube.structs import (
     ClusterPolicySeen,
     ConfigMapSeen,
     DaemonSetSeen,
+    GpuClusterSeen,
     LeaseSeen,
     NamespaceSeen,
     NodeSeen,
@@ -50,6 +51,7 @@ REVISIONS = Resource("apps/v1", "controllerrevisions", RevisionSeen)
 LEASES = Resource("coordination.k8s.io/v1", "leases", LeaseSeen)
 NVIDIA_DRIVERS = Resource("nvidia.com/v1alpha1", "nvidiadrivers", NvidiaDriverSeen)
 CLUSTER_POLICIES = Resource("nvidia.com/v1", "clusterpolicies", ClusterPolicySeen)
+GPU_CLUSTERS = Resource("nvidia.com/v1alpha1", "gpuclusters", GpuClusterSeen)
 
 DRIVER_OBJECTS: dict[str, Resource[NvidiaDriverSeen] | Resource[ClusterPolicySeen]] = {
     "NVIDIADriver": NVIDIA_DRIVERS,

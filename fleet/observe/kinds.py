@@ -6,7 +6,16 @@ from typing import Any
 
 from django.db import models
 
-from fleet.kube.resources import CLUSTER_POLICIES, DAEMON_SETS, NODES, NVIDIA_DRIVERS, PODS, REVISIONS, Resource
+from fleet.kube.resources import (
+    CLUSTER_POLICIES,
+    DAEMON_SETS,
+    GPU_CLUSTERS,
+    NODES,
+    NVIDIA_DRIVERS,
+    PODS,
+    REVISIONS,
+    Resource,
+)
 from fleet.models import DriverObject, Node, Operand, OperandRevision, Pod
 from fleet.observe.rows.driver_object import driver_object_row
 from fleet.observe.rows.node import node_row
@@ -54,6 +63,12 @@ KINDS: dict[str, Kind] = {
             DriverObject,
             lambda seen, _: driver_object_row(seen),
             shares=(("kind", "ClusterPolicy"),),
+        ),
+        Kind(
+            GPU_CLUSTERS,
+            DriverObject,
+            lambda seen, _: driver_object_row(seen),
+            shares=(("kind", "GPUCluster"),),
         ),
     )
 }

@@ -1,6 +1,12 @@
 from fleet.kube.structs.cluster_objects import ConfigMapSeen, LeaseSeen, LeaseSpec, NamespaceSeen, ServerVersion
 from fleet.kube.structs.daemonset import DaemonSetSeen, RevisionSeen
-from fleet.kube.structs.driver_object import ClusterPolicySeen, DriverObjectSeen, DriverSpec, NvidiaDriverSeen
+from fleet.kube.structs.driver_object import (
+    ClusterPolicySeen,
+    DriverObjectSeen,
+    DriverSpec,
+    GpuClusterSeen,
+    NvidiaDriverSeen,
+)
 from fleet.kube.structs.meta import Condition, Meta, Owner, Seen
 from fleet.kube.structs.node import NodeSeen, Taint
 from fleet.kube.structs.pod import PodSeen
@@ -12,6 +18,7 @@ __all__ = [
     "DaemonSetSeen",
     "DriverObjectSeen",
     "DriverSpec",
+    "GpuClusterSeen",
     "LeaseSeen",
     "LeaseSpec",
     "Meta",

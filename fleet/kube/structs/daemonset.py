@@ -2,22 +2,48 @@ from fleet.kube.structs.meta import Seen, Struct
 from fleet.kube.structs.pod import Container
 
 
+class Toleration(Struct, frozen=True):
+    key: str | None = ""  # blank, with Exists: every taint
+    operator: str | None = "Equal"
+    value: str | None = ""
+    effect: str | None = ""  # blank: every effect
+
+
 class TemplateMeta(Struct, frozen=True):
     labels: dict[str, str] | None = None
 
 
+class ClaimReference(Struct, frozen=True):
+    """How a pod names a claim of its own: an existing one, or one that is made for it from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = ""
+    resource_claim_template_name: str | None = ""
+
+
 class TemplateSpec(Struct, frozen=True):
     containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
     node_selector: dict[str, str] | None = None
+    tolerations: list[Toleration] | None = None
+    resource_claims: list[ClaimReference] | None = None
 
 
 class Template(Struct, frozen=True):
-    metadata: TemplateMeta = TemplateMeta()
-    spec: TemplateSpec = TemplateSpec()
+    metadata: TemplateMeta | None = None
+    spec: TemplateSpec | None = None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return (self.metadata.labels if self.metadata else None) or {}
+
+    @property
+    def pod(self) -> TemplateSpec:
+        return self.spec or TemplateSpec()
 
 
 class DaemonSetSpec(Struct, frozen=True):
-    template: Template = Template()
+    template: Template | None = None
 
 
 class DaemonSetStatus(Struct, frozen=True):
@@ -30,7 +56,7 @@ class DaemonSetStatus(Struct, frozen=True):
 
 
 class DaemonSetSeen(Seen, frozen=True):
-    spec: DaemonSetSpec = DaemonSetSpec()
+    spec: DaemonSetSpec | None = None
     status: DaemonSetStatus = DaemonSetStatus()
 
     @property
@@ -38,8 +64,12 @@ class DaemonSetSeen(Seen, frozen=True):
         return self.metadata.namespace
 
     @property
+    def template(self) -> Template:
+        return (self.spec.template if self.spec else None) or Template()
+
+    @property
     def pod_labels(self) -> dict[str, str]:
-        return self.spec.template.metadata.labels or {}
+        return self.template.labels
 
     @property
     def is_current(self) -> bool:

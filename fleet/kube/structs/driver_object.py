@@ -1,5 +1,10 @@
-"""NVIDIADriver and ClusterPolicy: each says which driver some nodes should run."""
+"""NVIDIADriver, ClusterPolicy and GPUCluster: each says what the GPU stack of some nodes should be.
 
+Fields from gpu-operator: api/nvidia/v1/clusterpolicy_types.go and v1alpha1/{nvidiadriver,gpucluster}_types.go.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -21,22 +26,63 @@ class DriverSpec(Struct, frozen=True):
     use_nvidia_driver_crd: bool | None = msgspec.field(default=False, name="useNvidiaDriverCRD")  # ClusterPolicy only
 
 
-class SandboxWorkloads(Struct, frozen=True):
-    enabled: bool | None = False
+class ConfigName(Struct, frozen=True):
+    """Which ConfigMap an operand reads, in the operator's namespace."""
+
+    name: str | None = ""
+
+
+class OperandSpec(Struct, frozen=True):
+    enabled: bool | None = None  # not said: the operator's default for that operand
+    version: str | None = ""
+    config: ConfigName | None = None  # device plugin and MIG manager
+
+
+class Switch(Struct, frozen=True):
+    enabled: bool | None = None
+
+
+class MigSpec(Struct, frozen=True):
+    strategy: str | None = ""  # none, single, mixed
 
 
 class PolicySpec(Struct, frozen=True):
-    driver: DriverSpec = DriverSpec()
-    sandbox_workloads: SandboxWorkloads | None = None
+    driver: DriverSpec | None = None
+    sandbox_workloads: Switch | None = None
+    mig: MigSpec | None = None
+    cdi: Switch | None = None
+    toolkit: OperandSpec | None = None
+    device_plugin: OperandSpec | None = None
+    gfd: OperandSpec | None = None
+    dcgm: OperandSpec | None = None
+    dcgm_exporter: OperandSpec | None = None
+    mig_manager: OperandSpec | None = None
+    validator: OperandSpec | None = None
+    node_status_exporter: OperandSpec | None = None
+    vgpu_manager: OperandSpec | None = None
+    vgpu_device_manager: OperandSpec | None = None
+    vfio_manager: OperandSpec | None = None
+    sandbox_device_plugin: OperandSpec | None = None
+    kata_sandbox_device_plugin: OperandSpec | None = None
+    cc_manager: OperandSpec | None = None
+
+
+class ClusterSpec(Struct, frozen=True):
+    """Of a GPUCluster. Its driver is an NVIDIADriver's or the host's to say."""
+
+    dra_driver: OperandSpec | None = None
+    dcgm: OperandSpec | None = None
+    dcgm_exporter: OperandSpec | None = None
 
 
 class DriverStatus(Struct, frozen=True):
     state: str | None = ""
+    namespace: str | None = ""  # of the operator and its operands; ClusterPolicy and GPUCluster only
     conditions: list[Condition] | None = None
 
 
 class DriverObjectSeen(Seen, frozen=True):
-    """What both kinds have in common: all that the rest of the product needs to know."""
+    """What the kinds have in common: all that the rest of the product needs to know."""
 
     status: DriverStatus | None = None
 
@@ -56,9 +102,28 @@ class DriverObjectSeen(Seen, frozen=True):
     def sandbox_workloads(self) -> bool:
         return False
 
+    @property
+    def operands(self) -> Mapping[str, OperandSpec | None]:
+        """What it says of each operand, by the field that says it."""
+        return MappingProxyType({})
+
+    @property
+    def mig_strategy(self) -> str:
+        return ""
+
+    @property
+    def uses_cdi(self) -> bool | None:
+        """None: it does not say."""
+        return None
+
+    @property
+    def namespace(self) -> str:
+        """Where the operator runs. Blank: it has not said yet."""
+        return (self.status.namespace if self.status else "") or ""
+
 
 class NvidiaDriverSeen(DriverObjectSeen, frozen=True):
-    spec: DriverSpec = DriverSpec()
+    spec: DriverSpec | None = None
 
     @property
     def kind(self) -> str:
@@ -66,24 +131,60 @@ class NvidiaDriverSeen(DriverObjectSeen, frozen=True):
 
     @property
     def driver(self) -> DriverSpec:
-        return self.spec
+        return self.spec or DriverSpec()
 
 
 class ClusterPolicySeen(DriverObjectSeen, frozen=True):
-    spec: PolicySpec = PolicySpec()
+    spec: PolicySpec | None = None
 
     @property
     def kind(self) -> str:
         return "ClusterPolicy"
 
     @property
+    def policy(self) -> PolicySpec:
+        return self.spec or PolicySpec()
+
+    @property
     def driver(self) -> DriverSpec:
-        return self.spec.driver
+        return self.policy.driver or DriverSpec()
 
     @property
     def uses_driver_crd(self) -> bool:
-        return bool(self.spec.driver.use_nvidia_driver_crd)
+        return bool(self.driver.use_nvidia_driver_crd)
 
     @property
     def sandbox_workloads(self) -> bool:
-        return bool(self.spec.sandbox_workloads and self.spec.sandbox_workloads.enabled)
+        return bool(self.policy.sandbox_workloads and self.policy.sandbox_workloads.enabled)
+
+    @property
+    def operands(self) -> Mapping[str, OperandSpec | None]:
+        said = {name: getattr(self.policy, name) for name in self.policy.__struct_fields__}
+        return {name: spec for name, spec in said.items() if isinstance(spec, OperandSpec)}
+
+    @property
+    def mig_strategy(self) -> str:
+        return (self.policy.mig.strategy if self.policy.mig else "") or ""
+
+    @property
+    def uses_cdi(self) -> bool | None:
+        return self.policy.cdi.enabled if self.policy.cdi else None
+
+
+class GpuClusterSeen(DriverObjectSeen, frozen=True):
+    """The DRA-based stack, instead of a ClusterPolicy: no device plugin, no GPU feature discovery, no driver."""
+
+    spec: ClusterSpec | None = None
+
+    @property
+    def kind(self) -> str:
+        return "GPUCluster"
+
+    @property
+    def driver(self) -> DriverSpec:
+        return DriverSpec()
+
+    @property
+    def operands(self) -> Mapping[str, OperandSpec | None]:
+        spec = self.spec or ClusterSpec()
+        return {"dra_driver": spec.dra_driver, "dcgm_dra": spec.dcgm, "dcgm_exporter_dra": spec.dcgm_exporter}

@@ -1,3 +1,10 @@
+"""What driver objects say. Where GitOps and Helm leave their marks: their own documentation.
+
+kubernetes.io/docs/reference/labels-annotations-taints; argo-cd.readthedocs.io, "Resource tracking"; fluxcd.io.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from fleet.kube.structs import DriverObjectSeen
@@ -7,6 +14,29 @@ ARGO_ANNOTATION = "argocd.argoproj.io/tracking-id"
 ARGO_LABEL = "argocd.argoproj.io/instance"
 FLUX_PREFIXES = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 HELM_NAME, HELM_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
+
+# By the field of the spec that says which version: the names of `fleet.operands`.
+OPERANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "toolkit": "container-toolkit",
+        "device_plugin": "device-plugin",
+        "gfd": "gpu-feature-discovery",
+        "dcgm": "dcgm",
+        "dcgm_exporter": "dcgm-exporter",
+        "mig_manager": "mig-manager",
+        "validator": "operator-validator",
+        "node_status_exporter": "node-status-exporter",
+        "vgpu_manager": "vgpu-manager",
+        "vgpu_device_manager": "vgpu-device-manager",
+        "vfio_manager": "vfio-manager",
+        "sandbox_device_plugin": "sandbox-device-plugin",
+        "kata_sandbox_device_plugin": "kata-sandbox-device-plugin",
+        "cc_manager": "cc-manager",
+        "dra_driver": "dra-driver",
+        "dcgm_dra": "dcgm-dra",
+        "dcgm_exporter_dra": "dcgm-exporter-dra",
+    },
+)
 
 
 def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
@@ -25,14 +55,29 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
         "upgrade_policy": driver.upgrade_policy or {},
         "state": ((seen.status.state if seen.status else "") or "")[:32],
         "message": _message(seen)[:1000],
-        "operand_versions": {},
-        "mig_strategy": "",
-        "sharing_config": "",
-        "mig_config": "",
-        "uses_cdi": None,
+        "operand_versions": operand_versions(seen),
+        "mig_strategy": seen.mig_strategy,
+        "sharing_config": config_of(seen, "device_plugin"),
+        "mig_config": config_of(seen, "mig_manager"),
+        "uses_cdi": seen.uses_cdi,
         "operator_version": operator_version(seen.labels)[:64],
         "owned_by": owners(seen),
     }
+
+
+def operand_versions(seen: DriverObjectSeen) -> dict[str, str]:
+    """Only of those that it names a version for, and does not switch off."""
+    return {
+        OPERANDS[field]: spec.version[:64]
+        for field, spec in seen.operands.items()
+        if spec is not None and spec.version and spec.enabled is not False
+    }
+
+
+def config_of(seen: DriverObjectSeen, field: str) -> str:
+    """The ConfigMap that an operand reads. Blank: none is named, the operand has its own way."""
+    spec = seen.operands.get(field)
+    return (spec.config.name if spec is not None and spec.config else "") or ""
 
 
 def _message(seen: DriverObjectSeen) -> str:

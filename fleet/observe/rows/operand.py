@@ -11,7 +11,7 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
     operand = operand_of(seen.pod_labels) or operand_of(seen.labels)
     if not operand:
         return None
-    owner, status, template = seen.metadata.owner, seen.status, seen.spec.template.spec
+    owner, status, template = seen.metadata.owner, seen.status, seen.template.pod
     return {
         "namespace": seen.namespace,
         "name": seen.name,
@@ -20,7 +20,15 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
         "owner_name": owner.name[:253] if owner else "",
         "owner_uid": owner.uid[:64] if owner else "",
         "node_selector": template.node_selector or {},
-        "tolerations": [],
+        "tolerations": [
+            {
+                "key": toleration.key or "",
+                "operator": toleration.operator or "Equal",
+                "value": toleration.value or "",
+                "effect": toleration.effect or "",
+            }
+            for toleration in template.tolerations or ()
+        ],
         "image": (template.containers[0].image or "")[:500] if template.containers else "",
         "generation": seen.metadata.generation,
         "observed_generation": status.observed_generation,
