@@ -2,55 +2,55 @@
 
 import json
 import os
-import statistics
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass
 class Figures:
-    """The figures of one bench in one run, all with the same conditions."""
+    """The figures of one bench and the conditions they hold under; `suffix` tells one size from another."""
 
     bench: str
     conditions: dict[str, Any]
+    suffix: str = ""
     failed: list[str] = field(default_factory=list)
 
-    def at_least(self, name: str, value: float, target: float, unit: str) -> None:
-        self._say(name, value, unit, target=target, is_ok=value >= target)
+    def under(self, suffix: str, **more: Any) -> "Figures":
+        """The same bench under other conditions: what fails there fails here."""
+        return Figures(self.bench, self.conditions | more, suffix, self.failed)
 
-    def at_most(self, name: str, value: float, target: float, unit: str) -> None:
-        self._say(name, value, unit, target=target, is_ok=value <= target)
+    def at_least(self, name: str, value: float, target: float, unit: str, **more: Any) -> None:
+        self._say(name, value, unit, target=target, is_ok=value >= target, more=more)
 
-    def beside(self, name: str, value: float, unit: str) -> None:
+    def at_most(self, name: str, value: float, target: float, unit: str, **more: Any) -> None:
+        self._say(name, value, unit, target=target, is_ok=value <= target, more=more)
+
+    def beside(self, name: str, value: float, unit: str, **more: Any) -> None:
         """A figure to compare others with: it has no target of its own."""
-        self._say(name, value, unit, target=None, is_ok=True)
+        self._say(name, value, unit, target=None, is_ok=True, more=more)
 
     def lacks(self, name: str, because: str) -> None:
         """A comparator that could not run: the bench is not ok, whatever the others say."""
-        self.failed.append(f"{name} ({because})")
+        self.failed.append(f"{name}{self.suffix} ({because})")
 
     def end(self) -> None:
         """Exit as the figures say."""
         sys.exit(f"not ok: {', '.join(self.failed)}" if self.failed else 0)
 
-    def _say(self, name: str, value: float, unit: str, *, target: float | None, is_ok: bool) -> None:
+    def _say(self, name: str, value: float, unit: str, *, target: float | None, is_ok: bool, more: dict) -> None:
         if not is_ok:
-            self.failed.append(name)
+            self.failed.append(name + self.suffix)
         line = {
             "bench": self.bench,
-            "name": name,
-            "value": round(value, 3),
+            "name": name + self.suffix,
+            "value": round(value, 4),
             "unit": unit,
             "target": target,
             "ok": is_ok,
         }
-        print(json.dumps(line | self.conditions | {"load": round(os.getloadavg()[0], 2)}), flush=True)
-
-
-def median_of_three(measure: Callable[[], float]) -> float:
-    return statistics.median(measure() for _ in range(3))
+        print(json.dumps(line | more | self.conditions | {"load": round(os.getloadavg()[0], 2)}), flush=True)
 
 
 def percentile(values: Iterable[float], share: float) -> float:

@@ -19,6 +19,7 @@ BREAKS_WORKLOADS = f"bad_driver:version={FAULTY},kernel={KERNEL},how=workloads"
 class Fleet:
     """The simulated fleet to start, or the API server that is there already and only lacks its actors."""
 
+    name: str = "small"
     nodes: int = 64
     seed: int = 1
     speed: float = 20.0
@@ -32,7 +33,8 @@ def simulator(fleet: Fleet, folder: Path) -> list[str]:
     """It serves the Kubernetes API and plays all that lives in the cluster."""
     return [
         *(sys.executable, "-m", "simulator", "--port", "0"),
-        *("--nodes", str(fleet.nodes), "--seed", str(fleet.seed), "--speed", str(fleet.speed)),
+        *("--fleet", fleet.name, "--nodes", str(fleet.nodes)),
+        *("--seed", str(fleet.seed), "--speed", str(fleet.speed)),
         *("--kubeconfig-out", str(folder / "kubeconfig"), "--request-log", str(folder / "requests.jsonl")),
         *("--authorization", fleet.authorization),
         *faults(fleet),
@@ -43,7 +45,7 @@ def actors(fleet: Fleet) -> list[str]:
     """The same actors against an API server that somebody else runs."""
     return [
         *(sys.executable, "-m", "simulator.actors", "--kubeconfig", str(fleet.kubeconfig), "--context", fleet.context),
-        *("--seed", "small", "--nodes", str(fleet.nodes), "--speed", str(fleet.speed)),
+        *("--seed", fleet.name, "--nodes", str(fleet.nodes), "--speed", str(fleet.speed)),
         *faults(fleet),
     ]
 

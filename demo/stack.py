@@ -90,7 +90,7 @@ class Stack:
         self.manage(["migrate", "--verbosity", "0"], ["create_demo_people", "--password", PASSWORD])
         self._start_product()
         self._wait_for_cluster()
-        self._connect()
+        self.connect()
         self._wait_until("web", self.answers)
 
     def stop(self) -> None:
@@ -180,7 +180,8 @@ class Stack:
         line, end, _ = self._out(name).read_text().partition("\n")
         return json.loads(line) if end else {}
 
-    def _connect(self) -> None:
+    def connect(self) -> None:
+        """Make the cluster Quarterdeck's to watch."""
         self._say("cluster and pools")
         rights.grant(self.kubeconfig, self.fleet.context)
         kubeconfig, context = self.way_in()

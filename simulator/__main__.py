@@ -30,6 +30,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
+    parser.add_argument("--churn", type=float, default=0.0, metavar="N", help="pods and labels that change each second")
     parser.add_argument("--operator", default="v26.7.0", help="the GPU Operator's release")
     parser.add_argument("--kubeconfig-out", type=Path)
     parser.add_argument("--request-log", type=Path)

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from simulator import kubeconfig
+from simulator.actors.churn import Churn
 from simulator.actors.inside import raise_curtain
 from simulator.bootstrap import add_roles
 from simulator.clock import Clock
@@ -44,6 +45,9 @@ class Simulation:
             seed=options.seed,
             operator=options.operator,
         )
+        self._churn = Churn(self._play.world, options.seed) if self._play else None
+        if self._churn and options.churn:
+            self._churn.ask(options.churn)
         self._listen(options)
 
     def _listen(self, options: argparse.Namespace) -> None:
@@ -59,7 +63,7 @@ class Simulation:
         kubeconfig.write(self.kubeconfig, self.url, tokens, certificate.pem if certificate else None)
         closing = Closing()
         api = Api(self.store, Access(self.store, options.authorization, users), self.ends, closing=closing)
-        wire = Wire(api, Control(self.board, self.log).app(), self.board, self.log)
+        wire = Wire(api, Control(self.board, self.log, self._churn).app(), self.board, self.log)
         self._server = Server(wire, listener, closing=closing, certificate=certificate)
         self.board.on_change(Striker(self.board, self.store, self._server).listener())
 

@@ -1,4 +1,4 @@
-"""The simulator's own paths, outside of Kubernetes: faults and the request log. Loopback only."""
+"""The simulator's own paths, outside of Kubernetes: faults, churn and the request log. Loopback only."""
 
 import dataclasses
 from typing import Any
@@ -8,23 +8,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from simulator.actors.churn import Churn
 from simulator.faults import FAULTS
 from simulator.faults.board import Board, UnknownFault, build
 from simulator.request_log import RequestLog
 
+MOST_CHURN = 1000.0
 LOOPBACK = {"127.0.0.1", "::1", "testclient"}
 
 
 class Control:
-    def __init__(self, board: Board, log: RequestLog) -> None:
+    def __init__(self, board: Board, log: RequestLog, churn: Churn | None = None) -> None:
         self.board = board
         self.log = log
+        self.churn = churn
 
     def app(self) -> Starlette:
         return Starlette(
             routes=[
                 Route("/simulator/faults", self.faults, methods=["GET", "POST", "DELETE"]),
                 Route("/simulator/requests", self.requests),
+                Route("/simulator/churn", self.stir, methods=["POST"]),
                 Route("/simulator/outage", self.one("api_gone"), methods=["POST"]),
                 Route("/simulator/slow", self.one("slow_api"), methods=["POST"]),
                 Route("/simulator/errors", self.one("error_500"), methods=["POST"]),
@@ -44,6 +48,15 @@ class Control:
         if request.method == "DELETE":
             self.board.clear(request.query_params.get("key", ""))
         return JSONResponse(self._listing())
+
+    async def stir(self, request: Request) -> Response:
+        if not _is_local(request):
+            return JSONResponse({"error": "only from this machine"}, 403)
+        per_s = (await request.json()).get("per_s")
+        if self.churn is None or not isinstance(per_s, int | float) or not 0 <= per_s <= MOST_CHURN:
+            return JSONResponse({"error": f"a fleet and a per_s from 0 to {MOST_CHURN:.0f}"}, 400)
+        self.churn.ask(float(per_s))
+        return JSONResponse({"per_s": per_s})
 
     def one(self, key: str) -> Any:
         async def put(request: Request) -> Response:

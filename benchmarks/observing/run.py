@@ -1,0 +1,134 @@
+"""One size of fleet through all that is measured, in one stack."""
+
+import shutil
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.figures import Figures, percentile
+from benchmarks.observing import changes, kubectl, pages
+from benchmarks.observing.api import Api
+from benchmarks.observing.crowd import crowd
+from benchmarks.observing.decoding import decode_ratio
+from benchmarks.observing.ear import TOPIC, Ear
+from benchmarks.observing.worker import Running
+from demo.parts import Fleet
+from demo.stack import PASSWORD, Stack
+from demo.visitor import Visitor, wait_until
+
+FIRST_SYNC_S = 600.0
+SETTLED = {"live", "absent", "forbidden"}
+CLIENTS = 100
+STORM_PER_S = 50.0
+CHURN_PER_S = 5.0
+
+
+@dataclass(frozen=True)
+class Length:
+    """How much of everything: more of it for percentiles that mean something."""
+
+    rounds: int
+    changes: int  # a round
+    storm_s: float
+    kubectl: int
+    settle_s: float
+    quiet_s: float
+    churn_s: float
+    times: int  # that a page is asked for
+
+
+FULL = Length(rounds=3, changes=100, storm_s=30, kubectl=100, settle_s=30, quiet_s=300, churn_s=600, times=40)
+SHORT = Length(rounds=1, changes=5, storm_s=2, kubectl=5, settle_s=3, quiet_s=5, churn_s=10, times=3)
+
+
+class Introduced(Stack):
+    """A stack whose cluster is added when it is asked to be: what comes before has the API server for itself."""
+
+    def connect(self) -> None:
+        pass
+
+    def introduce(self) -> None:
+        super().connect()
+
+
+def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> None:
+    with Introduced(folder, fleet) as stack, Api(stack.simulator_url) as api:
+        figures.at_least("decode_ratio", decode_ratio(api), 30, "x")
+        viewer = Visitor(stack.url, "viewer").sign_in(PASSWORD)
+        first_sync(figures, stack, api, viewer)
+        ids = {node["name"]: node["id"] for node in viewer.all("/api/v1/nodes", limit=1000)}
+        with viewer.listening(TOPIC) as socket:
+            latency(figures, stack, api, viewer, Ear(socket), ids, length)
+        standing(figures, Running(stack.children["observe"].pid), api, viewer, length)
+
+
+def first_sync(figures: Figures, stack: Introduced, api: Api, viewer: Visitor) -> None:
+    """From the moment the cluster is ours until every kind that it serves is in rows."""
+    since = api.newest_request()
+    stack.introduce()
+    wait_until(lambda: is_seen(viewer), what="the first list", timeout_s=FIRST_SYNC_S, every_s=0.2)
+    taken_s = (datetime.now(UTC) - added_at(viewer)).total_seconds()
+    paths = api.paths_listed(since=since)
+    serving_s = statistics.median(api.serving_s(paths) for _ in range(3))
+    figures.beside("simulator_s", serving_s, "s")
+    figures.at_most("first_sync_s", taken_s - serving_s, 10, "s")
+
+
+def is_seen(viewer: Visitor) -> bool:
+    clusters = viewer.all("/api/v1/clusters")
+    return bool(clusters) and {kind["state"] for kind in clusters[0]["freshness"]} <= SETTLED
+
+
+def added_at(viewer: Visitor) -> datetime:
+    return datetime.fromisoformat(viewer.all("/api/v1/clusters")[0]["added_at"])
+
+
+def latency(
+    figures: Figures, stack: Stack, api: Api, viewer: Visitor, ear: Ear, ids: dict[str, int], length: Length
+) -> None:
+    time.sleep(length.settle_s)
+    rounds = [changes.alone(api, ear, ids, changes=length.changes) for _ in range(length.rounds)]
+    figures.at_most("change_to_socket_p50_ms", median_of(rounds, 0.5), 60, "ms")
+    figures.at_most("change_to_socket_p99_ms", median_of(rounds, 0.99), 250, "ms")
+    with crowd(viewer, CLIENTS - 1):
+        rounds = [changes.storm(api, ear, ids, per_s=STORM_PER_S, for_s=length.storm_s) for _ in range(length.rounds)]
+    figures.at_most("change_to_socket_loaded_p99_ms", median_of(rounds, 0.99), 500, "ms")
+    program = shutil.which("kubectl")
+    if program is None:
+        figures.lacks("kubectl_watch_p99_ms", "kubectl is not on the PATH")
+        return
+    late = kubectl.late_ms(program, stack.kubeconfig, api, list(ids), changes=length.kubectl)
+    figures.beside("kubectl_watch_p99_ms", percentile(late, 0.99), "ms")
+
+
+def median_of(rounds: list[list[float]], share: float) -> float:
+    return statistics.median(percentile(late, share) for late in rounds)
+
+
+def standing(figures: Figures, worker: Running, api: Api, viewer: Visitor, length: Length) -> None:
+    """What it costs to go on watching: first nothing but heartbeats, then a fleet that lives."""
+    time.sleep(length.settle_s)
+    cpu_s, began = worker.cpu_s, time.monotonic()
+    time.sleep(length.quiet_s)
+    figures.at_most("quiet_cpu_ratio", (worker.cpu_s - cpu_s) / (time.monotonic() - began), 0.02, "of a core")
+    rss_mib, until = worker.rss_mib, time.monotonic() + length.churn_s
+    api.churn(CHURN_PER_S)
+    reading(figures, viewer, length)
+    time.sleep(max(0.0, until - time.monotonic()))
+    figures.at_most("observer_rss_mib", worker.rss_mib, 400, "MiB")
+    figures.at_most("observer_growth_mib", worker.rss_mib - rss_mib, 5, "MiB")
+
+
+def reading(figures: Figures, viewer: Visitor, length: Length) -> None:
+    there = {
+        "cluster_id": viewer.all("/api/v1/clusters")[0]["id"],
+        "node_id": viewer.get("/api/v1/nodes", limit=1)["results"][0]["id"],
+        "pool_id": viewer.get("/api/v1/pools", limit=1)["results"][0]["id"],
+    }
+    look: Callable[..., pages.Slowest]
+    for name, look, target_ms in (("page", pages.slowest_page, 150), ("list", pages.slowest_list, 100)):
+        slowest = look(viewer, there, times=length.times)
+        figures.at_most(f"{name}_p95_ms", slowest.p95_ms, target_ms, "ms", slowest=slowest.path)
