@@ -9,6 +9,7 @@ from django.db.models import Count, QuerySet
 
 from fleet import selectors
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
+from fleet.labelled import labelled
 from fleet.models import Bookmark, Cluster, DriverObject, Gpu, Node, NodeEvent, Operand, OperandRevision, Pod, Pool
 from fleet.stack import DriverVersions, OperandOnNode, driver_versions, operands_on
 from fleet.tally import NOTHING, Tally, tallies
@@ -149,9 +150,8 @@ def matching(cluster: Cluster, selector: str) -> list[Node]:
 
     :raises BadSelector: naming the part that cannot be read
     """
-    wanted = selectors.parse(selector)
-    nodes = Node.objects.filter(cluster=cluster).only("pk", "name", "labels", "cluster_id")
-    return [node for node in nodes if wanted.matches(node.labels)]
+    nodes = Node.objects.filter(labelled(selectors.parse(selector)), cluster=cluster)
+    return list(nodes.only("pk", "name", "cluster_id"))
 
 
 def freshness_by_cluster(cluster_ids: Iterable[int], *, now: datetime) -> dict[int, dict[str, KindFreshness]]:

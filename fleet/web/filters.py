@@ -1,13 +1,17 @@
 """The filter of the nodes table: read from the URL, kept in the URL, never changed by itself."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
-from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from fleet import selectors
+from fleet.facets import BY_KEY, Choice, in_several_pools, narrow
+from fleet.labelled import labelled
+from fleet.models import Node, Pool
+from fleet.models.node import members_of
 from fleet.node_state import AT_REST, TITLES, NodeState
 
 # The same order of precedence as `node_state`: the first that is true names the node.
@@ -24,14 +28,13 @@ FAULTS = (NodeState.UPGRADE_FAILED, NodeState.NOT_READY, NodeState.UNKNOWN, Node
 WORST_FIRST = (*FAULTS, NodeState.UPGRADING, NodeState.CORDONED, NodeState.HELD, NodeState.READY)
 PARTS: dict[str, str] = {
     "q": "the text",
-    "cluster": "the cluster",
     "pool": "the pool",
-    "product": "the product",
-    "driver": "the driver",
     "state": "the state",
     "held": "“held”",
     "faults": "“faults only”",
 }
+SELECTS = ("cluster", "product", "driver_version")  # the facets that the form has a select of
+OLD_NAMES = {"driver_version": "driver"}  # in the URLs that people keep
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "worst": ("worst first", ("severity", "cluster__name", "name")),
     "name": ("by name", ("cluster__name", "name")),
@@ -54,47 +57,52 @@ def with_state(nodes: QuerySet) -> QuerySet:
 @dataclass(frozen=True)
 class NodeFilter:
     q: str = ""  # a part of the name, or a label selector
-    cluster: str = ""
     pool: str = ""  # cluster/pool, or "none", or "several"
-    product: str = ""
-    driver: str = ""
     state: str = ""
     held: str = ""
     faults: str = ""
     sort: str = "worst"
+    choice: Choice = field(default_factory=dict)
 
     @classmethod
     def read(cls, query: QueryDict) -> "NodeFilter":
         given = {name: query.get(name, "").strip()[:200] for name in PARTS}
         sort = query.get("sort", "worst")
-        return cls(**given, sort=sort if sort in ORDERS else "worst")
+        return cls(**given, sort=sort if sort in ORDERS else "worst", choice=read_choice(query))
 
     @property
     def active(self) -> list[str]:
-        return [name for name in PARTS if getattr(self, name)]
+        return [*(name for name in PARTS if getattr(self, name)), *self.choice]
 
     def without(self, name: str) -> "NodeFilter":
-        return replace(self, **{name: ""})
+        if name in PARTS:
+            return replace(self, **{name: ""})
+        return replace(self, choice={key: values for key, values in self.choice.items() if key != name})
 
     def query(self) -> str:
         """As the URL has it; blank for none."""
-        given = {name: getattr(self, name) for name in self.active}
+        given = {name: getattr(self, name) for name in PARTS if getattr(self, name)} | self.choice
         if self.sort != "worst":
             given["sort"] = self.sort
-        return urlencode(given)
+        return urlencode(given, doseq=True)
+
+    def chosen(self, key: str) -> str:
+        """The value of a facet, where it is one: what a select of the form shows."""
+        values = self.choice.get(key, ())
+        return values[0] if len(values) == 1 else ""
+
+    @property
+    def beside(self) -> list[tuple[str, str, tuple[str, ...], str]]:
+        """What is chosen and no select of the form shows: key, title, values, and the query without it."""
+        return [
+            (key, BY_KEY[key].title, values, self.without(key).query())
+            for key, values in self.choice.items()
+            if key not in SELECTS or len(values) > 1
+        ]
 
     def narrow(self, nodes: QuerySet) -> QuerySet:
-        nodes = with_state(nodes)
-        if self.pool in {"none", "several"}:
-            nodes = nodes.annotate(pool_count=Count("pools"))
-        nodes = nodes.filter(*self._conditions())
-        if self.is_selector:
-            # Labels are JSON: a selector is read in Python, by keys only, and once.
-            wanted = selectors.parse(self.q)
-            nodes = nodes.filter(
-                pk__in=[pk for pk, labels in nodes.values_list("pk", "labels") if wanted.matches(labels)]
-            )
-        return nodes.order_by(*ORDERS[self.sort][1])
+        found = narrow(with_state(nodes).filter(*self._conditions()), self.choice)
+        return found.order_by(*ORDERS[self.sort][1])
 
     @property
     def is_selector(self) -> bool:
@@ -107,14 +115,8 @@ class NodeFilter:
 
     def _conditions(self) -> list[Q]:
         found = []
-        if self.q and not self.is_selector:
-            found.append(Q(name__icontains=self.q))
-        if self.cluster:
-            found.append(Q(cluster__name=self.cluster))
-        if self.product:
-            found.append(Q(gpu_product=self.product))
-        if self.driver:
-            found.append(Q(driver_version="" if self.driver == "unknown" else self.driver))
+        if self.q:
+            found.append(labelled(selectors.parse(self.q)) if self.is_selector else Q(name__icontains=self.q))
         if self.held:
             found.append(Q(is_held=True))
         return [*found, *self._pool_conditions(), *self._state_conditions()]
@@ -123,11 +125,11 @@ class NodeFilter:
         if not self.pool:
             return []
         if self.pool == "none":
-            return [Q(pool_count=0)]
+            return [~Q(pk__in=Node.pools.through.objects.values("node_id"))]
         if self.pool == "several":
-            return [Q(pool_count__gt=1)]
+            return [Q(pk__in=in_several_pools())]
         cluster, _, pool = self.pool.partition("/")
-        return [Q(pools__name=pool, pools__cluster__name=cluster)]
+        return [Q(pk__in=members_of(Pool.objects.filter(name=pool, cluster__name=cluster).values("pk")))]
 
     def _state_conditions(self) -> list[Q]:
         found = []
@@ -136,6 +138,20 @@ class NodeFilter:
         if self.state:
             found.append(Q(code=STATE_KEYS.get(self.state, -1)))
         return found
+
+
+def words_of(part: str) -> str:
+    """How a sentence names a part of the filter."""
+    return PARTS.get(part) or f"the {BY_KEY[part].title}"
+
+
+def read_choice(query: QueryDict) -> Choice:
+    """What of each facet is chosen. A facet that does not exist is ignored, as a page ignores what it does not know."""
+    given = {key: query.getlist(key) or query.getlist(OLD_NAMES.get(key, key)) for key in BY_KEY}
+    read = {
+        key: tuple(dict.fromkeys(v.strip()[:253] for v in values if v.strip()))[:50] for key, values in given.items()
+    }
+    return {key: values for key, values in read.items() if values}
 
 
 def state_key(state: NodeState) -> str:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from fleet.models import Cluster, Node, Pool
 from fleet.node_state import TITLES
 from fleet.web import states
-from fleet.web.filters import ORDERS, PARTS, NodeFilter, state_key
+from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
 from fleet.web.findings_page import strip
 from fleet.web.node_map import map_groups
 from fleet.web.parts import part
@@ -111,6 +111,9 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
     freshness = {line.cluster.pk: line.freshness for line in clusters}
     return {
         "wanted": wanted,
+        "cluster_chosen": wanted.chosen("cluster"),
+        "product_chosen": wanted.chosen("product"),
+        "driver_chosen": wanted.chosen("driver_version"),
         "page": page,
         "total": every.count(),
         "lines": [_line(node, freshness) for node in page],
@@ -128,7 +131,7 @@ def _hints(every, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
     if page.paginator.count or not wanted.active:
         return []
     less = [(name, wanted.without(name)) for name in wanted.active]
-    found = [(PARTS[name], f"?{looser.query()}#nodes", looser.narrow(every).count()) for name, looser in less]
+    found = [(words_of(name), f"?{looser.query()}#nodes", looser.narrow(every).count()) for name, looser in less]
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
 
 

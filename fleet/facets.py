@@ -1,0 +1,153 @@
+"""What a fleet can be cut by: one table, read by the page of segments, the list of nodes and REST alike."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
+
+from fleet import labels
+from fleet.labelled import labelled
+from fleet.models import DriverObject, Node, Pool
+from fleet.models.node import members_of
+from fleet.selectors import Requirement, Selector
+
+UNKNOWN = "unknown"  # nothing says it: a value like any other, so that no node is dropped
+NO_POOL, SEVERAL = "no-pool", "several"
+# NFD, docs/usage/features.md: “Multiple memory nodes i.e. NUMA architecture detected”. It only ever says true.
+NUMA = "feature.node.kubernetes.io/memory-numa"
+CLUSTER_WIDE = ("ClusterPolicy", "GPUCluster")
+LAYOUTS = {
+    (mig, sharing): "+".join(part for part in (mig and f"mig-{mig}", sharing) if part) or "none"
+    for mig in ("", "single", "mixed")
+    for sharing in ("", "time-slicing", "mps")
+}
+SHARING_MODE = Case(
+    *(When(mig_strategy=mig, sharing=sharing, then=Value(name)) for (mig, sharing), name in LAYOUTS.items()),
+    default=Value(UNKNOWN),
+    output_field=CharField(),
+)
+
+Choice = Mapping[str, tuple[str, ...]]  # facet → values; a node has to have one of each
+NOTHING_CHOSEN: Choice = {}
+
+
+@dataclass(frozen=True)
+class Facet:
+    key: str  # in the URL and in REST
+    title: str  # inside a sentence
+    column: str  # of the rows that `segments` counts; several facets may read one
+    picks: Callable[[tuple[str, ...]], Q]
+    silence: str = ""  # what would say it, where nothing does
+    labels: tuple[str, ...] = ()  # labels of nodes of which one may say the same, so that a pool can pick by it
+    why_no_label: str = ""  # why a pool cannot
+    is_apart: bool = False  # dear beside the others, for its many values or for being read from all labels
+
+
+def _column(name: str) -> Callable[[tuple[str, ...]], Q]:
+    return lambda values: Q(**{f"{name}__in": ["" if value == UNKNOWN else value for value in values]})
+
+
+def _sharing(values: tuple[str, ...]) -> Q:
+    known = {name: Q(mig_strategy=mig, sharing=sharing) for (mig, sharing), name in LAYOUTS.items()}
+    rest = ~_any(known.values())
+    return _any(known.get(value, rest if value == UNKNOWN else Q(pk__in=[])) for value in values)
+
+
+def _numa(values: tuple[str, ...]) -> Q:
+    said = labelled(Selector((Requirement(NUMA, frozenset(values) - {UNKNOWN}, negated=False),)))
+    silent = labelled(Selector((Requirement(NUMA, None, negated=True),)))
+    return said | silent if UNKNOWN in values else said
+
+
+def _operator(values: tuple[str, ...]) -> Q:
+    named = DriverObject.objects.filter(kind__in=CLUSTER_WIDE).exclude(operator_version="")
+    found = Q(cluster__in=named.filter(operator_version__in=values).values("cluster"))
+    return found | ~Q(cluster__in=named.values("cluster")) if UNKNOWN in values else found
+
+
+def _of_pool(name: str) -> Callable[[tuple[str, ...]], Q]:
+    def picks(values: tuple[str, ...]) -> Q:
+        wanted = ["" if value == UNKNOWN else value for value in values]
+        pools = Pool.objects.filter(**{f"{name}__in": wanted})
+        found = Q(pk__in=members_of(pools.values("pk"))) & ~Q(pk__in=in_several_pools())
+        if NO_POOL in values:
+            found |= ~Q(pk__in=Node.pools.through.objects.values("node_id"))
+        return found | Q(pk__in=in_several_pools()) if SEVERAL in values else found
+
+    return picks
+
+
+def in_several_pools() -> QuerySet:
+    """The keys of the nodes that more than one pool claims, for a subquery."""
+    members = Node.pools.through.objects.order_by().values("node_id")
+    return members.annotate(number=Count("pk")).filter(number__gt=1).values("node_id")  # type: ignore[misc]
+
+
+def _any(conditions: Iterable[Q]) -> Q:
+    found = Q(pk__in=[])
+    for condition in conditions:
+        found |= condition
+    return found
+
+
+STATUS = "it is of the node's status, and no label that stays says it"
+CHANGES = "it changes when the node is upgraded: the node would leave the pool in the middle of its change"
+POOLS_OWN = "it is what a pool says, not a label of the node: give it to the new pool instead"
+FACETS: tuple[Facet, ...] = (
+    Facet("cluster", "cluster", "cluster", lambda values: Q(cluster__name__in=values)),
+    Facet(
+        "environment", "environment", "a_pool", _of_pool("environment"),
+        silence="The environment is a pool's: set it on the page of the pool.", why_no_label=POOLS_OWN,
+    ),
+    Facet("workload_class", "workload class", "a_pool", _of_pool("workload_class"), why_no_label=POOLS_OWN),
+    Facet(
+        "product", "product", "gpu_product", _column("gpu_product"),
+        labels=(labels.GPU_PRODUCT, *labels.AMD_PRODUCT, labels.INTEL_PRODUCT),
+        silence=f"GPU feature discovery labels it: {labels.GPU_PRODUCT}.",
+    ),
+    Facet("vendor", "vendor", "gpu_vendor", _column("gpu_vendor"), why_no_label="no label of all vendors says it"),
+    Facet(
+        "driver_version", "driver", "driver_version", _column("driver_version"), why_no_label=CHANGES,
+        silence=f"GPU feature discovery labels it: {labels.DRIVER_VERSION}.",
+    ),
+    Facet(
+        "operator_version", "GPU operator", "cluster", _operator,
+        silence="The ClusterPolicy's label app.kubernetes.io/version or helm.sh/chart says it.",
+    ),
+    Facet("kernel", "kernel", "kernel", _column("kernel"), why_no_label=CHANGES),
+    Facet("os_image", "OS image", "os_image", _column("os_image"), why_no_label=STATUS),
+    Facet(
+        "container_runtime", "container runtime", "container_runtime", _column("container_runtime"),
+        why_no_label=STATUS,
+    ),
+    Facet("region", "region", "region", _column("region"), f"The label {labels.REGION} says it.", (labels.REGION,)),
+    Facet("zone", "zone", "zone", _column("zone"), f"The label {labels.ZONE} says it.", (labels.ZONE,)),
+    Facet(
+        "instance_type", "instance type", "instance_type", _column("instance_type"),
+        f"The label {labels.INSTANCE_TYPE} says it.", (labels.INSTANCE_TYPE,),
+    ),
+    Facet(
+        "capacity_type", "capacity type", "capacity_type", _column("capacity_type"),
+        silence="Clouds and Karpenter label it (spot, on-demand).",
+        labels=(*labels.CAPACITY_TYPES, *labels.GKE_SPOT),
+    ),
+    Facet(
+        "sharing", "sharing", "sharing_mode", _sharing,
+        why_no_label="it is how the GPUs are cut now, and changes with the device plugin's configuration",
+    ),
+    Facet(
+        "nvlink_domain", "NVLink domain", "nvlink_domain", _column("nvlink_domain"),
+        f"The label {labels.GPU_CLIQUE} says it, on nodes of multi-node NVLink.", (labels.GPU_CLIQUE,),
+        is_apart=True,
+    ),
+    Facet(
+        "numa", "NUMA", "numa", _numa, f"Node feature discovery labels nodes of several memory nodes: {NUMA}.", (NUMA,),
+        is_apart=True,
+    ),
+)  # fmt: skip
+BY_KEY = {facet.key: facet for facet in FACETS}
+
+
+def narrow(nodes: QuerySet, choice: Choice) -> QuerySet:
+    """Those that have, of every facet chosen, one of its chosen values. No join: no node comes twice."""
+    return nodes.filter(*(BY_KEY[key].picks(values) for key, values in choice.items() if values))

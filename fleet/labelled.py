@@ -1,0 +1,44 @@
+"""Label selectors as conditions of the database, so that nobody reads all labels to find a few nodes.
+
+They mean exactly what `selectors.Selector.matches` means. Django's own key lookups do not: they read a key that is a
+number as an index (django/db/models/fields/json.py, `KeyTransform.as_postgresql` and `compile_json_path`).
+"""
+
+from typing import Any
+
+from django.db.models import F, Func, Q, TextField, Value
+from django.db.models.lookups import In, IsNull
+
+from fleet.selectors import Requirement, Selector
+
+
+class LabelValue(Func):
+    """What a node's label says; NULL where it has none of that key."""
+
+    output_field = TextField()
+
+    def __init__(self, key: str, **extra: Any) -> None:
+        super().__init__(F("labels"), Value(key, output_field=TextField()), **extra)
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
+        labels, key = self.get_source_expressions()
+        path = self.copy()
+        # In quotes: no key that a selector can name has a quote in it.
+        path.set_source_expressions([labels, Value(f'$."{key.value}"', output_field=TextField())])
+        return path.as_sql(compiler, connection, function="JSON_EXTRACT", **extra)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
+        return self.as_sql(compiler, connection, template="(%(expressions)s::text)", arg_joiner=" ->> ", **extra)
+
+
+def labelled(selector: Selector) -> Q:
+    """The nodes that a selector picks. One without requirements picks all."""
+    return Q(*(_holds(requirement) for requirement in selector.requirements))
+
+
+def _holds(requirement: Requirement) -> Q:
+    said = LabelValue(requirement.key)
+    if requirement.wanted is None:
+        return Q(IsNull(said, requirement.negated))
+    found = Q(In(said, sorted(requirement.wanted)))
+    return Q(IsNull(said, True)) | ~found if requirement.negated else found

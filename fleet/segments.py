@@ -1,0 +1,201 @@
+"""The fleet cut by its facets: how many nodes and GPUs have each value, under a choice of others.
+
+The database adds up nodes that are alike in everything; what is counted here are kinds of nodes, not nodes.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, Sum, Value, When
+from django.db.models.functions import Coalesce
+
+from fleet.facets import (
+    CLUSTER_WIDE,
+    FACETS,
+    NO_POOL,
+    NUMA,
+    SEVERAL,
+    SHARING_MODE,
+    UNKNOWN,
+    Choice,
+    Facet,
+    in_several_pools,
+    narrow,
+)
+from fleet.labelled import LabelValue
+from fleet.models import Cluster, DriverObject, Node, Pool
+
+IN_SEVERAL = -1
+ANNOTATED = {
+    "sharing_mode": SHARING_MODE,
+    "numa": LabelValue(NUMA),
+    "a_pool": Case(
+        When(pk__in=in_several_pools(), then=Value(IN_SEVERAL)),
+        default=Subquery(Node.pools.through.objects.filter(node=OuterRef("pk")).values("pool_id")[:1]),
+        output_field=IntegerField(),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Nodes that have the same value of every facet."""
+
+    values: Mapping[str, str]
+    nodes: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class ValueCount:
+    value: str
+    nodes: int
+    gpus: int
+    is_chosen: bool = False
+
+
+@dataclass(frozen=True)
+class FacetCounts:
+    facet: Facet
+    values: tuple[ValueCount, ...]  # the most nodes first; what is chosen is there even where it counts nothing
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no node says anything, so that there is nothing to choose."""
+        return all(each.value == UNKNOWN and not each.is_chosen for each in self.values)
+
+
+class Sums:
+    """Nodes and GPUs by value."""
+
+    def __init__(self) -> None:
+        self.nodes: Counter[str] = Counter()
+        self.gpus: Counter[str] = Counter()
+
+    def add(self, value: str, kind: Kind) -> None:
+        self.nodes[value] += kind.nodes
+        self.gpus[value] += kind.gpus
+
+    def counts(self, facet: Facet, chosen: tuple[str, ...]) -> FacetCounts:
+        values = sorted({*self.nodes, *chosen}, key=lambda value: (-self.nodes[value], value))
+        return FacetCounts(
+            facet, tuple(ValueCount(each, self.nodes[each], self.gpus[each], each in chosen) for each in values)
+        )
+
+
+@dataclass(frozen=True)
+class Segments:
+    choice: Choice
+    kinds: Sequence[Kind]
+    matching: Sequence[Kind]
+    facets: Sequence[FacetCounts]
+
+    @property
+    def nodes(self) -> int:
+        return sum(kind.nodes for kind in self.matching)
+
+    @property
+    def gpus(self) -> int:
+        return sum(kind.gpus for kind in self.matching)
+
+    @property
+    def all_nodes(self) -> int:
+        return sum(kind.nodes for kind in self.kinds)
+
+
+def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
+    """Six queries. The counts of a facet heed the choice of all others, and not its own: what else one could choose.
+
+    Facets that stand apart are crossed with the others only where they are chosen, or are one of `axes`.
+    """
+    crossed = [each for each in FACETS if not each.is_apart or choice.get(each.key) or each in axes]
+    kinds = kinds_of(nodes, crossed)
+    counted: dict[str, Sums] = {facet.key: Sums() for facet in crossed}
+    matching = []
+    for kind in kinds:
+        failed = [key for key, values in choice.items() if values and kind.values[key] not in values]
+        if not failed:
+            matching.append(kind)
+        if len(failed) > 1:
+            continue
+        for key in failed or counted:
+            counted[key].add(kind.values[key], kind)
+    for facet in FACETS:
+        if facet.key not in counted:
+            counted[facet.key] = _sums_apart(narrow(nodes, choice), facet)
+    facets = [counted[facet.key].counts(facet, choice.get(facet.key, ())) for facet in FACETS]
+    return Segments(choice, kinds, matching, facets)
+
+
+def kinds_of(nodes: QuerySet[Node], facets: Sequence[Facet]) -> list[Kind]:
+    """Four queries: the nodes, and what of each kind is its cluster's and its pool's to say."""
+    columns = tuple(dict.fromkeys(facet.column for facet in facets))
+    said_by = _said_by()
+    readers = [(facet.key, columns.index(facet.column), said_by.get(facet.key)) for facet in facets]
+    return [
+        Kind({key: (row[at] if said is None else said.get(row[at])) or UNKNOWN for key, at, said in readers}, *row[-2:])
+        for row in _added_up(nodes, columns)
+    ]
+
+
+def _sums_apart(nodes: QuerySet[Node], facet: Facet) -> "Sums":
+    sums = Sums()
+    for value, *numbers in _added_up(nodes, (facet.column,)):
+        sums.add(value or UNKNOWN, Kind({}, *numbers))
+    return sums
+
+
+def _added_up(nodes: QuerySet[Node], columns: Sequence[str]) -> QuerySet:
+    """Rows of these columns, then the number of nodes and of their GPUs."""
+    found = nodes.order_by().annotate(**{name: ANNOTATED[name] for name in columns if name in ANNOTATED})
+    return found.values_list(*columns).annotate(
+        number=Count("pk"), gpus_there=Coalesce(Sum("gpu_expected"), 0, output_field=IntegerField())
+    )
+
+
+def _said_by() -> dict[str, dict[int | None, str]]:
+    """What a cluster's key and a pool's key stand for, by facet."""
+    pools = list(Pool.objects.values_list("pk", "environment", "workload_class"))
+    nowhere: dict[int | None, str] = {None: NO_POOL, IN_SEVERAL: SEVERAL}
+    versions = DriverObject.objects.filter(kind__in=CLUSTER_WIDE).exclude(operator_version="")
+    return {
+        "cluster": dict(Cluster.objects.values_list("pk", "name")),
+        "environment": nowhere | {pk: environment for pk, environment, _ in pools},
+        "workload_class": nowhere | {pk: workload_class for pk, _, workload_class in pools},
+        "operator_version": dict(versions.order_by("-kind").values_list("cluster", "operator_version")),
+    }
+
+
+@dataclass(frozen=True)
+class Cross:
+    """Two facets against each other: which kernels run which driver."""
+
+    rows: Facet
+    columns: Facet
+    heads: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[ValueCount, ...]], ...]
+    unshown: int  # nodes whose value of either has no place in the table
+
+
+def cross(kinds: Sequence[Kind], rows: Facet, columns: Facet, *, tall: int = 40, wide: int = 10) -> Cross:
+    """The most common values of each, at most so many."""
+    nodes: Counter[tuple[str, str]] = Counter()
+    gpus: Counter[tuple[str, str]] = Counter()
+    for kind in kinds:
+        cell = kind.values[rows.key], kind.values[columns.key]
+        nodes[cell] += kind.nodes
+        gpus[cell] += kind.gpus
+    sides = [_most_common(nodes, side, at_most) for side, at_most in ((0, tall), (1, wide))]
+    lines = tuple(
+        (row, tuple(ValueCount(head, nodes[row, head], gpus[row, head]) for head in sides[1])) for row in sides[0]
+    )
+    shown = sum(cell.nodes for _, cells in lines for cell in cells)
+    return Cross(rows, columns, sides[1], lines, unshown=nodes.total() - shown)
+
+
+def _most_common(nodes: Counter[tuple[str, str]], side: int, at_most: int) -> tuple[str, ...]:
+    sums: Counter[str] = Counter()
+    for cell, number in nodes.items():
+        sums[cell[side]] += number
+    return tuple(sorted(sums, key=lambda value: (-sums[value], value))[:at_most])
