@@ -17,6 +17,9 @@ NAMES: Mapping[str, str] = {
     "nvidiadrivers.nvidia.com": "NVIDIADrivers",
     "clusterpolicies.nvidia.com": "ClusterPolicies",
     "gpuclusters.nvidia.com": "GPUClusters",
+    "resourceslices.resource.k8s.io": "ResourceSlices",
+    "resourceclaims.resource.k8s.io": "ResourceClaims",
+    "deviceclasses.resource.k8s.io": "DeviceClasses",
 }
 
 

@@ -35,7 +35,7 @@ def list_pages(
     :raises Gone: in the middle, when the server forgot that moment: the caller starts again with a new list
     :raises ClusterError: anything else that the server says
     """
-    query: dict[str, str | int] = {"limit": limit}
+    query: dict[str, str | int] = {"limit": limit, **resource.query}
     if label_selector:
         query["labelSelector"] = label_selector
     while True:

@@ -16,6 +16,7 @@ from fleet.kube.structs import (
     RevisionSeen,
     Seen,
 )
+from fleet.kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 
 S = TypeVar("S", bound=Seen)
 
@@ -25,12 +26,27 @@ class Resource(Generic[S]):
     group_version: str  # v1, apps/v1
     plural: str
     struct: type[S]
+    older_versions: tuple[str, ...] = ()  # that we read as well, newest first; discovery says which is served
+    namespace: str = ""  # blank: all of them
+    only_name: str = ""  # blank: every object; else the one of this name, which a Role can be narrowed to
+
+    @property
+    def group(self) -> str:
+        return self.group_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        return self.group_version.rpartition("/")[2]
+
+    @property
+    def query(self) -> dict[str, str | int]:
+        """What a list and a watch of it ask with."""
+        return {"fieldSelector": f"metadata.name={self.only_name}"} if self.only_name else {}
 
     @property
     def name(self) -> str:
         """As kubectl and RBAC call it: nodes, daemonsets.apps."""
-        group, _, version = self.group_version.rpartition("/")
-        return f"{self.plural}.{group}" if group and version else self.plural
+        return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def base(self) -> str:
@@ -38,6 +54,7 @@ class Resource(Generic[S]):
 
     def path(self, name: str = "", *, namespace: str = "") -> str:
         """Of one object, or of all of them; in one namespace, or in all."""
+        namespace = namespace or self.namespace
         where = f"/namespaces/{namespace}" if namespace else ""
         return f"{self.base}{where}/{self.plural}" + (f"/{name}" if name else "")
 
@@ -52,6 +69,10 @@ LEASES = Resource("coordination.k8s.io/v1", "leases", LeaseSeen)
 NVIDIA_DRIVERS = Resource("nvidia.com/v1alpha1", "nvidiadrivers", NvidiaDriverSeen)
 CLUSTER_POLICIES = Resource("nvidia.com/v1", "clusterpolicies", ClusterPolicySeen)
 GPU_CLUSTERS = Resource("nvidia.com/v1alpha1", "gpuclusters", GpuClusterSeen)
+OLDER_DRA = ("v1beta2", "v1beta1")
+RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", SliceSeen, OLDER_DRA)
+RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", ClaimSeen, OLDER_DRA)
+DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", ClassSeen, OLDER_DRA)
 
 DRIVER_OBJECTS: dict[str, Resource[NvidiaDriverSeen] | Resource[ClusterPolicySeen]] = {
     "NVIDIADriver": NVIDIA_DRIVERS,

@@ -72,6 +72,7 @@ class Watch(Generic[S]):
                 "allowWatchBookmarks": "true",
                 "resourceVersion": resource_version,
                 "timeoutSeconds": max(1, round(seconds)),
+                **resource.query,
             },
             read_s=OPEN_S,
         )

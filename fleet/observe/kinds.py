@@ -9,14 +9,18 @@ from django.db import models
 from fleet.kube.resources import (
     CLUSTER_POLICIES,
     DAEMON_SETS,
+    DEVICE_CLASSES,
     GPU_CLUSTERS,
     NODES,
     NVIDIA_DRIVERS,
     PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
     REVISIONS,
     Resource,
 )
-from fleet.models import DriverObject, Node, Operand, OperandRevision, Pod
+from fleet.models import DeviceClass, DriverObject, Node, Operand, OperandRevision, Pod, ResourceClaim, ResourceSlice
+from fleet.observe.rows.dra import claim_row, class_row, slice_row
 from fleet.observe.rows.driver_object import driver_object_row
 from fleet.observe.rows.node import node_row
 from fleet.observe.rows.operand import operand_row, revision_row
@@ -70,5 +74,8 @@ KINDS: dict[str, Kind] = {
             lambda seen, _: driver_object_row(seen),
             shares=(("kind", "GPUCluster"),),
         ),
+        Kind(RESOURCE_SLICES, ResourceSlice, lambda seen, _: slice_row(seen)),
+        Kind(RESOURCE_CLAIMS, ResourceClaim, lambda seen, _: claim_row(seen)),
+        Kind(DEVICE_CLASSES, DeviceClass, lambda seen, _: class_row(seen)),
     )
 }

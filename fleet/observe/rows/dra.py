@@ -1,0 +1,140 @@
+"""What DRA drivers offer, what pods claim and were given, and the classes between them.
+
+Attribute names of gpu.nvidia.com: dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/{deviceinfo,mig}.go. Other drivers
+are kept with what they name alike.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fleet.kube.structs.dra import (
+    Attribute,
+    ClaimSeen,
+    ClassSeen,
+    Device,
+    Request,
+    Selector,
+    SliceSeen,
+    SliceSpec,
+    Wish,
+)
+from fleet.quantity import whole
+
+MOST = 512  # entries of any list: the API itself allows 128 devices a slice and 32 requests a claim
+WORDS = 2000  # of a CEL expression; the API takes 10 KiB
+
+
+def slice_row(seen: SliceSeen) -> dict[str, Any]:
+    spec = seen.spec or SliceSpec()
+    devices = (spec.devices or [])[:MOST]
+    return {
+        "name": seen.name,
+        "driver": spec.driver,
+        "pool": spec.pool.name if spec.pool else "",
+        "pool_generation": spec.pool.generation if spec.pool else 0,
+        "node_name": spec.node_name or _only_node(devices),
+        "devices": [_device(device, spec.driver) for device in devices],
+    }
+
+
+def _only_node(devices: Iterable[Device]) -> str:
+    """Where each device names its node itself (perDeviceNodeSelection), and all name the same."""
+    named = {device.node_name or "" for device in devices}
+    return named.pop() if len(named) == 1 else ""
+
+
+def _device(device: Device, driver: str) -> dict[str, Any]:
+    properties = device.properties
+    said = {_unqualified(name, driver): value for name, value in (properties.attributes or {}).items()}
+    held = {_unqualified(name, driver): value for name, value in (properties.capacity or {}).items()}
+    memory = held.get("memory")
+    return {
+        "name": device.name,
+        "type": _text(said, "type"),
+        "uuid": _text(said, "uuid"),
+        "parent_uuid": _text(said, "parentUUID"),
+        "product": _text(said, "productName"),
+        "profile": _text(said, "profile"),
+        "driver_version": _text(said, "driverVersion"),
+        "memory_bytes": whole(memory.value) if memory else None,
+        "taints": [
+            {"key": taint.key, "value": taint.value or "", "effect": taint.effect or ""}
+            for taint in properties.taints or ()
+        ],
+    }
+
+
+def _unqualified(name: str, driver: str) -> str:
+    """A name without a domain is in its driver's own; both may be written."""
+    return name.removeprefix(f"{driver}/")
+
+
+def _text(said: dict[str, Attribute], name: str) -> str:
+    found = said.get(name)
+    return found.text[:253] if found else ""
+
+
+def claim_row(seen: ClaimSeen) -> dict[str, Any]:
+    asked = seen.spec.devices.requests if seen.spec and seen.spec.devices else None
+    return {
+        "namespace": seen.metadata.namespace,
+        "name": seen.name,
+        "created_at": seen.metadata.creation_timestamp,
+        "requests": [wish for request in (asked or [])[:MOST] for wish in _wishes(request)],
+        "allocated": _allocated(seen),
+        "reserved_for": _pods(seen),
+    }
+
+
+def _wishes(request: Request) -> Iterator[dict[str, Any]]:
+    """One, or the alternatives of which one is enough: those are named REQUEST/ALTERNATIVE, as in allocations."""
+    if not request.first_available:
+        yield _wish(request.name, request.exactly or request)
+    for alternative in request.first_available or ():
+        yield _wish(f"{request.name}/{alternative.name}", alternative)
+
+
+def _wish(name: str, wish: Wish) -> dict[str, Any]:
+    is_all = wish.allocation_mode == "All"
+    return {
+        "name": name,
+        "device_class": wish.device_class_name or "",
+        "count": None if is_all else wish.count or 1,
+        "all": is_all,
+        "admin": bool(wish.admin_access),
+        "selectors": _expressions(wish.selectors),
+    }
+
+
+def _allocated(seen: ClaimSeen) -> list[dict[str, Any]]:
+    """`admin`: access beside whoever really holds the device, as monitoring has it."""
+    allocation = seen.status.allocation if seen.status else None
+    results = allocation.devices.results if allocation and allocation.devices else None
+    return [
+        {
+            "request": result.request,
+            "driver": result.driver,
+            "pool": result.pool,
+            "device": result.device,
+            "admin": bool(result.admin_access),
+        }
+        for result in (results or [])[:MOST]
+    ]
+
+
+def _pods(seen: ClaimSeen) -> list[str]:
+    """A claim may be reserved for up to 256 consumers, and for others than pods."""
+    consumers = (seen.status.reserved_for if seen.status else None) or []
+    return [one.uid for one in consumers[:MOST] if one.resource == "pods" and not one.api_group]
+
+
+def class_row(seen: ClassSeen) -> dict[str, Any]:
+    return {
+        "name": seen.name,
+        "selectors": _expressions(seen.spec.selectors if seen.spec else None),
+        "extended_resource_name": (seen.spec.extended_resource_name if seen.spec else "") or "",
+    }
+
+
+def _expressions(selectors: list[Selector] | None) -> list[str]:
+    return [(selector.cel.expression or "")[:WORDS] for selector in (selectors or [])[:MOST] if selector.cel]

@@ -1,0 +1,57 @@
+from typing import Any
+
+import msgspec
+import pytest
+
+from fleet.kube.discovery import served
+from fleet.kube.errors import Absent, Forbidden
+from fleet.kube.resources import NODES, RESOURCE_SLICES, Resource
+
+
+class Answering:
+    """An API server of which only discovery is asked."""
+
+    def __init__(self, *versions: str, refusal: Exception | None = None) -> None:
+        self.versions = versions
+        self.refusal = refusal
+        self.asked: list[str] = []
+
+    def get(self, path: str) -> bytes:
+        self.asked.append(path)
+        if self.refusal:
+            raise self.refusal
+        listed = [{"groupVersion": f"resource.k8s.io/{version}", "version": version} for version in self.versions]
+        return msgspec.json.encode({"kind": "APIGroup", "name": "resource.k8s.io", "versions": listed})
+
+
+def look(server: Any, resource: Resource[Any] = RESOURCE_SLICES) -> str:
+    return served(server, resource).path()
+
+
+@pytest.mark.parametrize(
+    ("versions", "chosen"),
+    [(["v1", "v1beta2", "v1beta1"], "v1"), (["v1beta1", "v1beta2"], "v1beta2"), (["v1alpha3", "v1beta1"], "v1beta1")],
+)
+def test_the_newest_version_that_both_know_is_read(versions, chosen):
+    assert look(Answering(*versions)) == f"/apis/resource.k8s.io/{chosen}/resourceslices"
+
+
+def test_versions_that_we_do_not_read_are_named():
+    with pytest.raises(Absent, match=r"serves resource.k8s.io only as v1alpha3, not as v1 or v1beta2 or v1beta1"):
+        look(Answering("v1alpha3"))
+
+
+def test_a_group_that_is_not_installed_is_named():
+    with pytest.raises(Absent, match=r"The API group resource.k8s.io is not installed"):
+        look(Answering(refusal=Absent("HTTP 404")))
+
+
+def test_where_discovery_is_closed_the_list_itself_will_tell():
+    assert look(Answering(refusal=Forbidden("no"))) == "/apis/resource.k8s.io/v1/resourceslices"
+
+
+def test_a_kind_of_one_version_costs_no_question():
+    server = Answering()
+
+    assert look(server, NODES) == "/api/v1/nodes"
+    assert server.asked == []
