@@ -39,6 +39,7 @@ def checks() -> dict[str, list[str]]:
         "shell": ["sh", "-c", 'for file in bin/[a-z_]*; do [ -d "$file" ] || sh -n "$file" || exit 1; done'],
         "vendored files": [python, "bin/checks/vendored.py"],
         "requirements": [python, "bin/checks/requirements.py"],
+        "compatibility": [python, "bin/checks/compatibility.py"],
         "leaks": [python, "bin/checks/leaks.py"],
     }
 

@@ -1,0 +1,47 @@
+"""What runs together, as a cluster shows it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fleet.compatibility.systems import System, openshift_of, read_runtime, read_system
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Blank: the cluster does not say. A switch that is None cannot be read."""
+
+    operator: str = ""  # version of the GPU Operator
+    mode: str = ""  # what says which driver runs: ClusterPolicy, NVIDIADriver, GPUCluster; blank: nothing does
+    kubernetes: str = ""  # v1.33.4
+    distribution: str = ""  # rke2, k3s, gke, eks
+    os: str = ""  # as the node says: Ubuntu 24.04.2 LTS
+    kernel: str = ""
+    runtime: str = ""  # containerd://2.1.4
+    driver: str = ""
+    product: str = ""  # as GFD labels it, without -SHARED and -MIG-…
+    mig: str = ""  # single, mixed; blank: no MIG
+    cuda: str = ""  # that a workload was built with
+    is_precompiled: bool = False
+    toolkit: str = ""
+    mig_manager: str = ""
+    cdi: bool | None = None
+    nri: bool | None = None
+    rdma: bool | None = None
+    is_preinstalled: bool | None = None
+    asked: Mapping[str, str] = field(default_factory=dict)  # versions that somebody set, by operand
+
+    @property
+    def system(self) -> System:
+        return read_system(self.os)
+
+    @property
+    def openshift(self) -> str:
+        return openshift_of(self.os)
+
+    @property
+    def runtime_name(self) -> str:
+        return read_runtime(self.runtime)[0]
+
+    @property
+    def runtime_version(self) -> str:
+        return read_runtime(self.runtime)[1]

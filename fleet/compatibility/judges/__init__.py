@@ -1,0 +1,29 @@
+"""The questions that are asked of every combination: one small file each, in this table."""
+
+from collections.abc import Callable, Iterable
+
+from fleet.compatibility.case import Case
+from fleet.compatibility.judges import (
+    cuda,
+    driver,
+    floors,
+    known_bad,
+    operands,
+    operator,
+    platform,
+    precompiled,
+    runtime,
+)
+from fleet.compatibility.verdicts import Verdict
+
+JUDGES: dict[str, Callable[[Case], Iterable[Verdict]]] = {
+    known_bad.RULE: known_bad.judge,
+    operator.RULE: operator.judge,
+    platform.RULE: platform.judge,
+    runtime.RULE: runtime.judge,
+    driver.RULE: driver.judge,
+    floors.RULE: floors.judge,
+    precompiled.RULE: precompiled.judge,
+    operands.RULE: operands.judge,
+    cuda.RULE: cuda.judge,
+}

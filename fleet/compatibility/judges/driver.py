@@ -1,0 +1,62 @@
+"""The driver: its branch's end of life, and the operator's list."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+from fleet.compatibility.case import Case
+from fleet.compatibility.entries import Branch, Listed
+from fleet.compatibility.ranges import order
+from fleet.compatibility.verdicts import Answer, Verdict
+
+RULE = "driver"
+SOON = timedelta(days=90)
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    facts = case.facts
+    if not facts.driver:
+        sentence = "The nodes do not say which driver they run."
+        yield Verdict(RULE, "Driver", Answer.UNKNOWN, sentence, "Look at the GPU stack of one of them.")
+        return
+    if branch := case.matrix.branch_of(facts.driver):
+        yield _of_branch(branch, case.today)
+    else:
+        sentence = f"The matrix does not know the branch of driver {facts.driver}."
+        action = "Look it up in NVIDIA's table of driver branches."
+        yield Verdict(RULE, f"Driver {facts.driver}", Answer.UNKNOWN, sentence, action)
+    if facts.operator:
+        entry = next((each for each in case.matrix.listed if facts.operator in each.operator), None)
+        yield _on_list(facts.operator, facts.driver, entry)
+
+
+def _of_branch(branch: Branch, today: date) -> Verdict:
+    subject = f"Branch R{branch.branch}"
+    name = f"R{branch.branch} ({branch.kind})"
+    if has_ended(branch, today):
+        on = f" in {branch.ends:%B %Y}" if branch.ends else ", on a day that was not found"
+        sentence = f"{name} reached its end of life{on}: it gets no fixes, nor any for CVEs."
+        return branch.says(RULE, subject, Answer.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
+    if branch.ends and branch.ends - today <= SOON:
+        sentence = f"{name} reaches its end of life in {branch.ends:%B %Y}: in {(branch.ends - today).days} days."
+        return branch.says(RULE, subject, Answer.DEPRECATED, sentence, "Plan a step to a newer branch now.")
+    until = f" until {branch.ends:%B %Y}" if branch.ends else ""
+    return branch.says(RULE, subject, Answer.SUPPORTED, f"{name} is maintained{until}.")
+
+
+def has_ended(branch: Branch, today: date) -> bool:
+    return branch.ended or (branch.ends is not None and branch.ends < today)
+
+
+def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
+    subject = f"Operator {operator}, driver {driver}"
+    if entry is None:
+        sentence = f"The matrix has no list of drivers for operator {operator}."
+        return Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix.")
+    if order(driver) in [order(each) for each in entry.drivers]:
+        return entry.says(RULE, subject, Answer.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
+    sentence = (
+        f"NVIDIA does not list {driver} for operator {operator}. It listed {', '.join(entry.drivers)}; it adds to that "
+        "list between releases, and says that it supports every maintained production driver."
+    )
+    action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
+    return entry.says(RULE, subject, Answer.UNKNOWN, sentence, action)

@@ -1,0 +1,26 @@
+"""Combinations that are known to fail."""
+
+from collections.abc import Iterator
+
+from fleet.compatibility.case import Case
+from fleet.compatibility.conditions import holds
+from fleet.compatibility.facts import Facts
+from fleet.compatibility.verdicts import Answer, Verdict
+
+RULE = "known-bad"
+WORDS = frozenset({"operator", "kubernetes", "driver", "runtime", "product", "mig_manager"})  # that a sentence may name
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    words = _words(case.facts)
+    for entry in case.matrix.known_bad:
+        held = holds(entry.when, case.facts, case.matrix)
+        if held:
+            yield entry.says(RULE, entry.title, Answer(entry.answer), entry.sentence.format(**words), entry.action)
+        elif held is None and entry.unseen:
+            yield entry.says(RULE, entry.title, Answer.UNKNOWN, entry.unseen.format(**words), entry.action)
+
+
+def _words(facts: Facts) -> dict[str, str]:
+    runtime = f"{facts.runtime_name} {facts.runtime_version}".strip()
+    return {word: runtime if word == "runtime" else getattr(facts, word) for word in WORDS}

@@ -1,0 +1,58 @@
+"""The operator with this container runtime."""
+
+from collections.abc import Iterator
+
+from fleet.compatibility.case import Case
+from fleet.compatibility.conditions import is_system
+from fleet.compatibility.entries import Runtime
+from fleet.compatibility.facts import Facts
+from fleet.compatibility.ranges import minor, numbers, within
+from fleet.compatibility.verdicts import Answer, Verdict
+
+RULE = "runtime"
+LOOK_UP = "Look it up in NVIDIA's platform support page."
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    facts = case.facts
+    if not facts.operator:
+        return
+    subject = f"Operator {facts.operator}, {f'{facts.runtime_name} {facts.runtime_version}'.strip() or 'runtime'}"
+    entries = [entry for entry in case.matrix.runtimes if facts.operator in entry.operator]
+    if not facts.runtime:
+        sentence = "The nodes do not say which container runtime they use."
+        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at their nodeInfo.containerRuntimeVersion.")
+    elif not entries:
+        sentence = f"The matrix gives no container runtime for operator {facts.operator}."
+        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+    elif named := next((entry for entry in entries if entry.runtime == facts.runtime_name), None):
+        yield _listed(subject, named, facts)
+    else:
+        sentence = f"NVIDIA lists containerd and CRI-O for operator {facts.operator}, not {facts.runtime_name}."
+        yield entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, "Move the nodes to containerd or CRI-O.")
+
+
+def _listed(subject: str, entry: Runtime, facts: Facts) -> Verdict:
+    name, version = facts.runtime_name, facts.runtime_version
+    if entry.os and not is_system(facts.system, entry.os):
+        sentence = f"NVIDIA's table of runtimes does not name {facts.system.title or 'this system'} with {name}."
+        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+    if not entry.versions:
+        sentence = f"{name} is listed without a range of versions: whether {version} works, nobody says."
+        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+    return _ranged(subject, entry, name, version)
+
+
+def _ranged(subject: str, entry: Runtime, name: str, version: str) -> Verdict:
+    first, last = entry.versions
+    if not numbers(version):
+        sentence = f"NVIDIA validated {name} {first} to {last}; the nodes do not say which they have."
+        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+    if within(version, (first, last)):
+        sentence = f"{name} {version} is within what NVIDIA validated: {first} to {last}."
+        return entry.says(RULE, subject, Answer.SUPPORTED, sentence)
+    if minor(version) < minor(first):
+        sentence = f"{name} {version} is older than what NVIDIA validated: {first} to {last}."
+        return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, f"Update {name}.")
+    sentence = f"{name} {version} is newer than what NVIDIA validated: {first} to {last}."
+    return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, "Update the operator to a release that lists it.")

@@ -1,0 +1,108 @@
+"""Every hole of the matrix, beside its fixed neighbour."""
+
+import pytest
+
+from fleet.compatibility import Answer
+from tests.fleet.compatibility.answers import known_bad, verdicts
+
+MIXED = {"mig": "mixed"}
+GRACE = {"product": "NVIDIA-GH200-480GB", "mig": "single"}
+PRO = {"product": "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", "mig": "single"}
+CRIO = {"runtime": "cri-o://1.33.1"}
+RHEL = {"os": "Red Hat Enterprise Linux 8.10 (Ootpa)"}
+
+
+def test_a_combination_that_is_all_right_has_no_hole():
+    assert known_bad() == []
+    assert {each.answer for each in verdicts()} == {Answer.SUPPORTED}
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "named"),
+    [
+        ({"driver": "570.158.01", **MIXED}, {"driver": "570.172.08", **MIXED}, "Mixed MIG on R570"),
+        ({"driver": "570.124.06", **MIXED}, {"driver": "570.86.15", **MIXED}, "Mixed MIG on R570"),
+        ({"driver": "570.133.20", **MIXED}, {"driver": "570.133.20", "mig": "single"}, "Mixed MIG on R570"),
+        ({"driver": "570.148.8", **MIXED}, {"driver": "570.148.08"}, "Mixed MIG on R570"),
+        ({"driver": "575.57.08", **MIXED}, {"driver": "580.65.06", **MIXED}, "Mixed MIG on R575"),
+        ({"driver": "580.65.06", **GRACE}, {"driver": "570.172.08", **GRACE}, "CDMM with MIG on Grace"),
+        ({"driver": "595.91.07", **GRACE}, {"driver": "595.91.07", **GRACE, "mig": ""}, "CDMM with MIG on Grace"),
+        ({"driver": "595.91.07", **GRACE}, {"mig": "single"}, "CDMM with MIG on Grace"),
+        ({"driver": "575.57.08", **PRO}, {"driver": "580.82.07", **PRO}, "MIG on RTX PRO 6000 with 575.57.08"),
+        ({"nri": True, **CRIO}, {"nri": False, **CRIO}, "NRI on CRI-O"),
+        ({"nri": True, **CRIO}, {"nri": True}, "NRI on CRI-O"),
+        (
+            {"nri": True, "runtime": "containerd://1.7.29"},
+            {"nri": True, "runtime": "containerd://1.7.30"},
+            "NRI on containerd before 1.7.30",
+        ),
+        ({"toolkit": "1.18.0"}, {"toolkit": "1.18.1"}, "Toolkit 1.18.0 drops containerd's imports"),
+        ({"toolkit": "v1.18.0-ubi8"}, {"toolkit": "1.18.0", **CRIO}, "Toolkit 1.18.0 drops containerd's imports"),
+        ({"operator": "25.10.0", **CRIO}, {"operator": "25.10.1", **CRIO}, "Operator 25.10.0 on CRI-O"),
+        (
+            {"operator": "25.10.0", "distribution": "gke", "kubernetes": "v1.33.2-gke.1"},
+            {"operator": "25.10.0", "distribution": "gke", "kubernetes": "v1.32.9-gke.1"},
+            "Operator 25.10.0 on GKE 1.33",
+        ),
+        (
+            {"operator": "25.3.2", "distribution": "rke2", "cdi": True},
+            {"operator": "25.10.0", "distribution": "rke2", "cdi": True},
+            "CDI on RKE2",
+        ),
+        (
+            {"toolkit": "1.17.0", "distribution": "k3s"},
+            {"toolkit": "1.17.1", "distribution": "k3s"},
+            "Toolkit 1.17.0 on RKE2 and K3s",
+        ),
+        (
+            {"operator": "26.3.0", "rdma": True},
+            {"operator": "26.3.0", "rdma": False},
+            "nvidia-peermem after a fast restart",
+        ),
+        (
+            {"mig_manager": "0.13.1", "is_preinstalled": True, **RHEL},
+            {"mig_manager": "0.12.3", "is_preinstalled": True, **RHEL},
+            "MIG manager on RHEL 8 with a pre-installed driver",
+        ),
+        (
+            {"driver": "580.65.06", "mig": "single", **RHEL},
+            {"driver": "580.65.06", "mig": "single", "os": "Red Hat Enterprise Linux 9.4 (Plow)"},
+            "MIG on RHEL 8.10 with 580.65.06",
+        ),
+        ({"product": "NVIDIA-B200", "driver": "570.124.06"}, {"product": "NVIDIA-B200"}, "HGX B200, driver 570.124.06"),
+        (
+            {"product": "NVIDIA-B200", "driver": "570.124.06"},
+            {"product": "NVIDIA-GB200", "driver": "570.124.06"},
+            "HGX B200, driver 570.124.06",
+        ),
+        ({**PRO, "driver": "570.172.08"}, {**PRO, "driver": "580.65.06"},
+         "RTX PRO 6000 Blackwell Server Edition, driver 570.172.08"),
+        ({"mode": "GPUCluster", "kubernetes": "v1.34.1"}, {"mode": "GPUCluster", "kubernetes": "v1.34.2"},
+         "GPUCluster, Kubernetes v1.34.1"),
+        ({"mode": "GPUCluster", "driver": "570.172.08"}, {"driver": "570.172.08"}, "GPUCluster, driver 570.172.08"),
+    ],
+)  # fmt: skip
+def test_a_hole_is_named_and_its_fixed_neighbour_is_not(bad, good, named):
+    assert known_bad(**bad) == [named]
+    assert named not in known_bad(**good)
+
+
+def test_a_switch_that_cannot_be_read_leaves_the_answer_open():
+    said = [each for each in verdicts(operator="26.3.0", **CRIO) if each.subject == "NRI on CRI-O"]
+
+    assert [each.answer for each in said] == [Answer.UNKNOWN]
+    assert "cannot be read" in said[0].sentence
+
+
+def test_what_only_a_third_party_says_is_unknown_and_says_so():
+    said = [each for each in verdicts(product="Tesla-V100-SXM2-16GB") if each.rule == "known-bad"]
+
+    assert [each.answer for each in said] == [Answer.UNKNOWN]
+    assert "third party" in said[0].sentence
+
+
+def test_each_hole_says_what_to_do_and_where_it_is_from():
+    for each in verdicts(driver="570.158.01", **MIXED):
+        assert each.source
+        assert each.read_on
+        assert each.action or each.answer is Answer.SUPPORTED
