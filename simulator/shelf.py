@@ -3,11 +3,10 @@
 import base64
 import binascii
 import json
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import islice
 from typing import Any
 
 from simulator.events import Change, ChangeLog, EventType, Record, key_of
@@ -22,6 +21,7 @@ TOO_OLD = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 ANY_VERSION = -1
+AFTER_SLASH = chr(ord("/") + 1)
 
 Matches = Callable[[Mapping[str, Any]], bool]
 
@@ -90,12 +90,13 @@ class Shelf:
         version = now if token.version == ANY_VERSION else token.version
         before = self._undone(token, now)
         found: list[Record] = []
-        walk = self._walk(token.start, f"{namespace}/" if namespace else "", before)
+        prefix = f"{namespace}/" if namespace else ""
+        walk = self._walk(token.start, prefix, before)
         for key, record in walk:
             if matches is None or matches(record.obj):
                 found.append(record)
             if limit and len(found) == limit:
-                return self._cut(found, version, key, walk, counts=matches is None)
+                return self._cut(found, version, key, walk, left=None if matches else self._left(key, prefix, before))
         return Page(found, version)
 
     def _undone(self, token: Token, now: int) -> dict[str, Record | None]:
@@ -109,16 +110,25 @@ class Shelf:
     def _walk(self, start: str, prefix: str, before: Mapping[str, Record | None]) -> Iterator[tuple[str, Record]]:
         first = max(start, prefix)
         gone = sorted(key for key, was in before.items() if was and key >= first and key not in self.records)
-        present = islice(self.keys, bisect_left(self.keys, first), None)
-        for key in merge(present, gone):
+        present = (self.keys[index] for index in range(bisect_left(self.keys, first), len(self.keys)))
+        for key in merge(present, gone) if gone else present:
             if not key.startswith(prefix):
                 return
             record = before[key] if key in before else self.records[key]
             if record is not None:
                 yield key, record
 
-    def _cut(self, found: list[Record], version: int, last: str, rest: Iterator[Any], *, counts: bool) -> Page:
-        following = sum(1 for _ in rest) if counts else int(next(rest, None) is not None)
-        if not following:
+    def _left(self, last: str, prefix: str, before: Mapping[str, Record | None]) -> int:
+        """How many follow, without going through them: a page of a long list must not cost what the list does."""
+        end = prefix[:-1] + AFTER_SLASH if prefix else None
+        upto = len(self.keys) if end is None else bisect_left(self.keys, end)
+        ahead = [key for key in before if key > last and (end is None or key < end)]
+        born = sum(before[key] is None and key in self.records for key in ahead)
+        died = sum(before[key] is not None and key not in self.records for key in ahead)
+        return upto - bisect_right(self.keys, last) - born + died
+
+    def _cut(self, found: list[Record], version: int, last: str, rest: Iterator[Any], *, left: int | None) -> Page:
+        """`left` None: with a selector nobody counts."""
+        if not (left if left is not None else next(rest, None)):
             return Page(found, version)
-        return Page(found, version, Token(version, last + "\0").encode(), following if counts else None)
+        return Page(found, version, Token(version, last + "\0").encode(), left)
