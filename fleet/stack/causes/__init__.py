@@ -1,0 +1,36 @@
+"""Why an operand does not run on a node: the whole table of rules, the first that knows a cause wins. Pure.
+
+Adding a cause = one rule in the file it belongs to and one line in that file's table.
+"""
+
+from fleet.stack.causes import crash, device_plugin, driver, images, mig, placement, runtime, validator, waiting
+from fleet.stack.causes.base import Cause, Event, PodSigns, Rule, Signs, Weight
+
+WITHOUT_POD: tuple[Rule, ...] = placement.RULES
+WHEN_READY: tuple[Rule, ...] = (*device_plugin.WHEN_READY, *mig.WHEN_READY)
+# What is only the consequence of another operand's trouble comes before what its own words may mean; the general last.
+NOT_READY: tuple[Rule, ...] = (
+    *waiting.FIRST,
+    *images.RULES,
+    *driver.RULES,
+    *device_plugin.RULES,
+    *runtime.RULES,
+    *validator.RULES,
+    *crash.RULES,
+    *mig.WHEN_READY,
+    *waiting.LAST,
+    *crash.LAST,
+)
+
+__all__ = ["NOT_READY", "WHEN_READY", "WITHOUT_POD", "Cause", "Event", "PodSigns", "Signs", "Weight", "why"]
+
+
+def why(signs: Signs) -> Cause | None:
+    """None: it runs and is ready, or it has no pod here because nobody wants one."""
+    if signs.pod is None:
+        rules = WITHOUT_POD
+    elif signs.pod.is_ready and not signs.pod.is_leaving:
+        rules = WHEN_READY
+    else:
+        rules = NOT_READY
+    return next((cause for rule in rules if (cause := rule(signs))), None)

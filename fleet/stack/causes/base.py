@@ -1,0 +1,115 @@
+"""What a rule is given about one operand on one node, and what it answers. Pure."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Weight(StrEnum):
+    WRONG = "wrong"  # somebody has to do something
+    WAITING = "waiting"  # it comes by itself, once what it waits for has
+    CHOSEN = "chosen"  # somebody wants it so
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why an operand does not run. The sentence says what is true, the action what to do about it."""
+
+    key: str
+    weight: Weight
+    sentence: str
+    action: str = ""
+    said: str = ""  # the line that tells it, as it was written; blank: no line does
+
+
+@dataclass(frozen=True)
+class Event:
+    """An Event of the cluster about the pod or its DaemonSet."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class PodSigns:
+    name: str
+    phase: str = ""
+    is_ready: bool = False
+    is_leaving: bool = False  # it was told to go
+    reason: str = ""  # CrashLoopBackOff, ImagePullBackOff, …
+    message: str = ""  # what its kubelet adds to that
+    container: str = ""  # which of its containers waits or crashed
+    last_words: str = ""
+    log: Sequence[str] = ()
+    events: Sequence[Event] = ()
+    image: str = ""
+    restarts: int = 0
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether its init containers are still at work."""
+        return self.phase == "Pending" or self.container.endswith("-validation")
+
+
+@dataclass(frozen=True)
+class Signs:
+    operand: str
+    title: str
+    node: str
+    labels: Mapping[str, str]  # of the node
+    taints: Sequence[Mapping[str, str]] = ()  # of the node
+    selector: Mapping[str, str] = field(default_factory=dict)  # of the DaemonSet
+    tolerations: Sequence[Mapping[str, str]] = ()  # of the DaemonSet's template
+    has_daemon_set: bool = True
+    daemon_set: str = ""
+    daemon_set_events: Sequence[Event] = ()
+    unscheduled: str = ""  # why another pod of the DaemonSet was given no node; blank: none waits for one
+    pod: PodSigns | None = None
+    not_ready: Sequence[str] = ()  # titles of the operands this one waits for that are not ready here
+    is_node_ready: bool | None = True  # None: the kubelet stopped reporting
+    node_says: str = ""  # why it is not ready
+    kernel: str = ""
+    os_image: str = ""
+    runtime: str = ""  # containerd://1.7.24
+    mig_config: str = ""
+    mig_state: str = ""
+    gpus_expected: int = 0  # devices of any kind that were ever there
+    gpus_allocatable: int = 0
+
+    def everything_said(self) -> Iterator[str]:
+        """Every line about the pod, the one that tells most first."""
+        if self.pod is None:
+            return
+        yield from reversed(self.pod.log)
+        yield from (line for line in (self.pod.last_words, self.pod.message) if line)
+        yield from (event.message for event in self.pod.events)
+
+
+Rule = Callable[[Signs], Cause | None]
+
+
+@dataclass(frozen=True)
+class Saying:
+    """A rule that knows a cause by what is said: a line of a log, a termination message, or an Event."""
+
+    key: str
+    pattern: re.Pattern[str]
+    sentence: str
+    action: str
+    operands: frozenset[str] = frozenset()  # empty: any
+    weight: Weight = Weight.WRONG
+
+    def __call__(self, signs: Signs) -> Cause | None:
+        if self.operands and signs.operand not in self.operands:
+            return None
+        said = next((line for line in signs.everything_said() if self.pattern.search(line)), "")
+        if not said:
+            return None
+        facts = {"node": signs.node, "kernel": signs.kernel or "of this node", "os": signs.os_image or "its system"}
+        facts["runtime"] = signs.runtime.partition(":")[0] or "the container runtime"
+        return Cause(self.key, self.weight, self.sentence.format(**facts), self.action.format(**facts), said.strip())
+
+
+def words(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)

@@ -1,0 +1,101 @@
+"""What is left to say of a pod that is not ready when nothing more particular is known: its own last line. Pure."""
+
+from fleet.operands import DRIVER
+from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+
+CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
+CONFIG = frozenset({"CreateContainerConfigError", "CreateContainerError"})
+
+
+def out_of_memory(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or not (pod.reason == "OOMKilled" or "OOMKilled" in pod.message):
+        return None
+    return Cause(
+        "out_of_memory",
+        Weight.WRONG,
+        f"{_container(signs)} was killed: it used more memory than its limit.",
+        "Raise the operand's memory limit in the ClusterPolicy.",
+    )
+
+
+def evicted(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or pod.reason not in ("Evicted", "NodeLost", "Preempting", "UnexpectedAdmissionError"):
+        return None
+    return Cause(
+        "evicted",
+        Weight.WRONG,
+        f"The kubelet ended the pod: {pod.reason}.",
+        "Look at the node's disk, memory and devices; its DaemonSet makes a new one.",
+        pod.message,
+    )
+
+
+def not_created(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or pod.reason not in CONFIG:
+        return None
+    return Cause(
+        "not_created",
+        Weight.WRONG,
+        f"{_container(signs)} cannot be made as its pod describes it.",
+        "Most often a ConfigMap, a Secret or a key in it is missing.",
+        pod.message,
+    )
+
+
+def crashed(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or pod.reason not in CRASHES:
+        return None
+    said = pod.log[-1] if pod.log else pod.last_words
+    last = "Its last line:" if said else "It left no last line."
+    namespace, _, name = pod.name.partition("/")
+    times = f", {pod.restarts} restarts so far" if pod.restarts else ""
+    return Cause(
+        "crashed",
+        Weight.WRONG,
+        f"{_container(signs)} keeps crashing ({pod.reason}{times}). {last}",
+        "" if said else f"kubectl -n {namespace} logs {name} -c {pod.container or 'CONTAINER'} --previous",
+        said or pod.message,
+    )
+
+
+def ended(signs: Signs) -> Cause | None:
+    """Any other reason that the cluster gives, in its own words."""
+    pod = signs.pod
+    if pod is None or not (pod.reason or pod.message):
+        return None
+    return Cause("stuck", Weight.WRONG, f"{pod.reason or 'It is stuck'}: {pod.message}".rstrip(": ") + ".")
+
+
+def not_ready_yet(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or pod.phase != "Running":
+        return None
+    driver = "A driver compiles and loads for minutes; " if signs.operand == DRIVER else ""
+    said = next((event.message for event in pod.events if event.reason == "Unhealthy"), "")
+    return Cause(
+        "not_ready_yet",
+        Weight.WAITING,
+        "It runs and is not ready yet.",
+        f"{driver}its probe says why not, once it has been asked." if not said else "",
+        said or (pod.log[-1] if pod.log else ""),
+    )
+
+
+def starting(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None:
+        return None
+    phase = pod.phase or "in no phase that was seen"
+    return Cause("starting", Weight.WAITING, f"The pod is {phase} and not ready yet.")
+
+
+def _container(signs: Signs) -> str:
+    return f"Its container {signs.pod.container}" if signs.pod and signs.pod.container else "A container of it"
+
+
+RULES: tuple[Rule, ...] = (out_of_memory, evicted, not_created, crashed)
+LAST: tuple[Rule, ...] = (ended, not_ready_yet, starting)

@@ -1,0 +1,67 @@
+"""Why a device plugin, or what else asks NVML, sees no GPU or cannot offer them. Pure.
+
+k8s-device-plugin: internal/rm/factory.go ("Incompatible strategy detected", earlier "Incompatible platform detected";
+"could not load NVML library"), cmd/nvidia-device-plugin/main.go ("No devices found. Waiting indefinitely.", "unable to
+load config"); issues #10, #82 ("Could not register device plugin: context deadline exceeded", "Could not contact
+Kubelet, retrying."), #637 ("nvml error: insufficient permissions"), #1228 (Running, and allocatable is 0).
+"""
+
+from fleet.operands import DEVICE_PLUGIN, GFD
+from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+
+PRIVILEGES = Saying(
+    "plugin_privileges",
+    words("insufficient permissions", r"device-plugins/\S*: permission denied", "operation not permitted"),
+    "It lacks the rights to ask the GPUs or to write the kubelet's device-plugins folder.",
+    "Look at its security context (privileged, SYS_ADMIN under MIG), and at SELinux or AppArmor on the node.",
+    frozenset({DEVICE_PLUGIN, GFD, "mps-control-daemon"}),
+)
+SOCKET = Saying(
+    "plugin_socket",
+    words("could not register device plugin", "could not contact kubelet", "failed to create fs watcher",
+          r"kubelet\.sock: (connect|connection)"),
+    "It cannot register with the kubelet: nothing answers on kubelet.sock in /var/lib/kubelet/device-plugins.",
+    "Look whether the kubelet runs, and whether its --root-dir is another one than the plugin mounts.",
+    frozenset({DEVICE_PLUGIN}),
+)  # fmt: skip
+SHARING_CONFIG = Saying(
+    "sharing_config",
+    words("unable to load config", "unable to parse config", "error parsing config", "unable to find config",
+          "specified config .* does not exist"),
+    "It cannot read the sharing configuration that this node picks.",
+    "Look at the label nvidia.com/device-plugin.config of the node and the entry of that name in the ConfigMap.",
+    frozenset({DEVICE_PLUGIN, GFD}),
+)  # fmt: skip
+NO_LIBRARY = Saying(
+    "no_nvml",
+    words("could not load nvml library", r"incompatible (strategy|platform) detected", "failed to initialize nvml",
+          r"libnvidia-ml\.so\S*: cannot open"),
+    "It does not see the driver's library: its container did not start with the NVIDIA runtime, or there is no driver.",
+    "Look whether the toolkit is ready here, whether the pod has runtimeClassName nvidia, and whether {runtime} has a "
+    "runtime of that name.",
+)  # fmt: skip
+NONE_FOUND = Saying(
+    "plugin_no_devices",
+    words("no devices found. waiting indefinitely"),
+    "It runs and found no GPU when it started; it does not look again.",
+    "Once nvidia-smi in the driver pod shows the GPUs, delete this pod.",
+    frozenset({DEVICE_PLUGIN}),
+)
+
+
+def offers_nothing(signs: Signs) -> Cause | None:
+    """It is ready, and the node offers no GPU of any kind, where it once did."""
+    if signs.operand != DEVICE_PLUGIN or not signs.pod or not signs.pod.is_ready:
+        return None
+    if signs.gpus_allocatable or not signs.gpus_expected:
+        return None
+    return Cause(
+        "plugin_offers_nothing",
+        Weight.WRONG,
+        f"It is ready, but the node offers none of the {signs.gpus_expected} it once did.",
+        "Delete this pod: after a kubelet restart, or when all GPUs were sick, it may not register again by itself.",
+    )
+
+
+RULES: tuple[Rule, ...] = (PRIVILEGES, SOCKET, SHARING_CONFIG, NO_LIBRARY, NONE_FOUND)
+WHEN_READY: tuple[Rule, ...] = (offers_nothing,)

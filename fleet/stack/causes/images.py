@@ -1,0 +1,118 @@
+"""Why an image cannot be pulled, told from what the container runtime says. Pure.
+
+containerd: `rpc error: code = NotFound desc = failed to pull and unpack image "…": failed to resolve reference "…":
+…: not found`; a registry without that tag: `manifest unknown`; without credentials: `401 Unauthorized`, `pull access
+denied`, `authorization failed`; too many pulls: `429 Too Many Requests`, `toomanyrequests`. Name resolution and
+connections fail in Go's words: `no such host`, `i/o timeout`, `connection refused`, `x509: …`.
+A precompiled driver's image is missing where the kernel moved before NVIDIA built one (gpu-operator #910, #682, #1203).
+"""
+
+import re
+
+from fleet.operands import DRIVER
+from fleet.stack.causes.base import Cause, Rule, Signs, Weight, words
+from fleet.versions import read, tag_of
+
+PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"})
+QUOTED = re.compile(r'image \\?"([^"\\]+)\\?"')
+
+# In this order: a proxy that refuses a name answers in words of several of these.
+REASONS: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
+    (
+        "image_rate_limited",
+        words("toomanyrequests", "too many requests", "rate limit"),
+        "The registry refuses more pulls for now: its rate limit is reached.",
+        "It is tried again by itself. For good: a pull secret, or a mirror of the image.",
+    ),
+    (
+        "image_not_allowed",
+        words("unauthorized", "authentication required", "access denied", "forbidden", "authorization failed",
+              "no basic auth", "insufficient_scope"),
+        "The registry does not let this cluster pull the image.",
+        "Look at the operator's imagePullSecrets, and whether the key in it still works.",
+    ),
+    (
+        "image_registry_unknown",
+        words("no such host", "server misbehaving", "temporary failure in name resolution"),
+        "The name of the registry cannot be resolved on the node.",
+        "Look at the image's repository, and at DNS on the node.",
+    ),
+    (
+        "image_registry_unreachable",
+        words("i/o timeout", "connection refused", "connection reset", "no route to host", "tls handshake timeout",
+              "context deadline exceeded", "network is unreachable", "proxyconnect"),
+        "The node cannot reach the registry.",
+        "Look at the node's network and proxy, and whether the registry is up.",
+    ),
+    (
+        "image_registry_untrusted",
+        words("x509", "certificate signed by unknown authority", "server gave http response to https client"),
+        "The node does not trust the registry's certificate.",
+        "Give the node's container runtime the authority that signed it.",
+    ),
+    (
+        "image_no_room",
+        words("no space left on device"),
+        "The node's disk is full: the image does not fit.",
+        "Make room where the container runtime keeps its images.",
+    ),
+    (
+        "image_other_machine",
+        words("no match for platform", "no matching manifest"),
+        "There is no such image for this node's processor.",
+        "Look at whether the version is built for the node's architecture.",
+    ),
+    (
+        "image_no_such_tag",
+        words("manifest unknown", "not found", "code = NotFound", "does not exist"),
+        "There is no such image.",
+        "Look at repository, name and version where the image is set: each is joined as repository/name:version.",
+    ),
+)  # fmt: skip
+
+
+def image_pull(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or pod.reason not in PULLING:
+        return None
+    said = _telling(signs)
+    image = _image(signs)
+    key, sentence, action = _reason(said)
+    if key == "image_no_such_tag":
+        sentence, action = f"There is no image {image}.", _missing_tag(signs, image) or action
+    return Cause(key, Weight.WRONG, sentence, action, said)
+
+
+def _reason(said: str) -> tuple[str, str, str]:
+    for key, pattern, sentence, action in REASONS:
+        if pattern.search(said):
+            return key, sentence, action
+    return "image_pull", "Its image cannot be pulled.", "kubectl describe of the pod shows what the registry answered."
+
+
+def _telling(signs: Signs) -> str:
+    """Between two tries a pod only says that it backs off: then its Events tell why."""
+    pod = signs.pod
+    said = [pod.message, *(event.message for event in pod.events)] if pod else []
+    return next((line for line in said if any(pattern.search(line) for _, pattern, _, _ in REASONS)), said[0])
+
+
+def _image(signs: Signs) -> str:
+    pod = signs.pod
+    found = QUOTED.search(pod.message) if pod else None
+    return found.group(1) if found else (pod.image if pod else "")
+
+
+def _missing_tag(signs: Signs, image: str) -> str:
+    kernel = read(tag_of(image)).kernel
+    if signs.operand != DRIVER:
+        return ""
+    if kernel:
+        return (
+            f"NVIDIA has built no precompiled driver for kernel {kernel}: boot a kernel that has one, or let the "
+            "driver be compiled on the node (usePrecompiled: false)."
+        )
+    return f"Look whether NVIDIA has built this driver version for {signs.os_image or 'the system of this node'}."
+
+
+RULES: tuple[Rule, ...] = (image_pull,)

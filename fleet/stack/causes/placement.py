@@ -1,0 +1,181 @@
+"""Why there is no pod of an operand on a node. Pure.
+
+The operator writes `nvidia.com/gpu.deploy.<operand>=true` on every GPU node and its DaemonSets select by it; with
+`nvidia.com/gpu.deploy.operands=false` it removes them all (gpu-operator, controllers/state_manager.go). The driver
+manager sets them to paused-for-driver-upgrade while it replaces a driver, the MIG manager to
+paused-for-mig-change, and gpu.deploy.driver to pre-installed where it finds a driver on the host
+(k8s-driver-manager, cmd/driver-manager/main.go).
+"""
+
+from collections.abc import Mapping
+
+from fleet import labels as keys
+from fleet.operands import DRIVER
+from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+from fleet.stack.causes.tolerations import keeping_away, spell
+
+OPERANDS = f"{keys.DEPLOY_PREFIX}operands"
+DEPLOY_DRIVER = f"{keys.DEPLOY_PREFIX}driver"
+PRE_INSTALLED = "pre-installed"
+PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
+
+
+def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    """Whether a DaemonSet's node selector takes a node. An empty one takes every node."""
+    return not differing(selector, labels)
+
+
+def differing(selector: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """What the node says instead of what is asked, by label. Blank: it says nothing."""
+    return {key: labels.get(key, "") for key, value in selector.items() if labels.get(key) != value}
+
+
+def opted_out(signs: Signs) -> Cause | None:
+    if signs.labels.get(OPERANDS) != "false" or not _is_gated(signs):
+        return None
+    return Cause(
+        "opted_out",
+        Weight.CHOSEN,
+        f"The node is opted out of the GPU stack: it carries {OPERANDS}=false.",
+        f"To bring the stack back: kubectl label node {signs.node} {OPERANDS}-",
+    )
+
+
+def pre_installed(signs: Signs) -> Cause | None:
+    if signs.operand != DRIVER or signs.labels.get(DEPLOY_DRIVER) != PRE_INSTALLED:
+        return None
+    return Cause(
+        "pre_installed",
+        Weight.CHOSEN,
+        "The driver is pre-installed on the host: it is observed, never managed.",
+        "It changes with the node's image, not with a plan.",
+    )
+
+
+def switched_off(signs: Signs) -> Cause | None:
+    off = [key for key, value in differing(signs.selector, signs.labels).items() if value == "false"]
+    gate = next((key for key in off if key.startswith(keys.DEPLOY_PREFIX)), "")
+    if not gate:
+        return None
+    return Cause(
+        "switched_off",
+        Weight.CHOSEN,
+        f"It is switched off on this node: {gate}=false.",
+        f"To bring it back: kubectl label node {signs.node} {gate}=true --overwrite",
+    )
+
+
+def paused(signs: Signs) -> Cause | None:
+    stopped = {key: value for key, value in differing(signs.selector, signs.labels).items() if PAUSED in value}
+    if not stopped:
+        return None
+    key, value = next(iter(stopped.items()))
+    work = "the driver is replaced" if value.endswith(keys.PAUSED) else "the MIG layout changes"
+    return Cause(
+        "paused",
+        Weight.WAITING,
+        f"Paused while {work}: {key}={value}.",
+        f"If nothing is being changed on this node, that work was interrupted: kubectl label node {signs.node} "
+        f"{key}=true --overwrite",
+    )
+
+
+def not_labelled(signs: Signs) -> Cause | None:
+    """A GPU node that the operator has given no deploy label at all."""
+    if not _is_gated(signs) or signs.labels.get(keys.GPU_PRESENT) != "true":
+        return None
+    if any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.labels):
+        return None
+    return Cause(
+        "not_labelled",
+        Weight.WRONG,
+        f"The operator has not labelled this GPU node: it carries no {keys.DEPLOY_PREFIX}* label.",
+        "Look at the log of the gpu-operator pod: it labels nodes only while it reconciles.",
+    )
+
+
+def no_driver_selects(signs: Signs) -> Cause | None:
+    """A driver is wanted, and there are DaemonSets of it, but each for other nodes."""
+    if signs.operand != DRIVER or signs.has_daemon_set or signs.labels.get(DEPLOY_DRIVER) != "true":
+        return None
+    return Cause(
+        "no_driver_selects",
+        Weight.WRONG,
+        f"No driver DaemonSet selects this node, with {signs.os_image or 'its system'} and kernel "
+        f"{signs.kernel or 'not known'}.",
+        "Compare the nodeSelector of every NVIDIADriver with the node's labels; precompiled drivers exist per kernel.",
+    )
+
+
+def tainted(signs: Signs) -> Cause | None:
+    away = keeping_away(signs.taints, signs.tolerations) if _is_selected(signs) else []
+    if not away:
+        return None
+    named = ", ".join(spell(taint) for taint in away)
+    noun = "a taint" if len(away) == 1 else "taints"
+    return Cause(
+        "tainted",
+        Weight.WRONG,
+        f"The node has {noun} that it does not tolerate: {named}.",
+        "Add a toleration to the ClusterPolicy's spec.daemonsets.tolerations (an NVIDIADriver has its own), or remove "
+        "the taint.",
+    )
+
+
+def cannot_be_made(signs: Signs) -> Cause | None:
+    """The DaemonSet's controller is refused: a quota, an admission policy, a RuntimeClass that is not there."""
+    refused = [event for event in signs.daemon_set_events if event.reason == "FailedCreate"]
+    if not refused or not _is_selected(signs):
+        return None
+    return Cause(
+        "cannot_be_made",
+        Weight.WRONG,
+        "Its DaemonSet may not make pods: the API server refuses them.",
+        "Look at what refuses: a quota, Pod Security of the namespace, a webhook, or a RuntimeClass that is missing.",
+        refused[0].message,
+    )
+
+
+def unscheduled(signs: Signs) -> Cause | None:
+    if not signs.unscheduled or not _is_selected(signs):
+        return None
+    return Cause(
+        "unscheduled",
+        Weight.WRONG,
+        "A pod of its DaemonSet was given no node: most likely the one for this node.",
+        "While one driver pod is unscheduled, the upgrade controller moves no node of the cluster.",
+        signs.unscheduled,
+    )
+
+
+def missing(signs: Signs) -> Cause | None:
+    if not _is_selected(signs):
+        return None
+    return Cause(
+        "missing",
+        Weight.WRONG,
+        "No pod on this node, although its DaemonSet selects it.",
+        "Look at the Events of the DaemonSet, and whether the cluster's controller-manager runs.",
+    )
+
+
+def _is_selected(signs: Signs) -> bool:
+    return signs.has_daemon_set and selects(signs.selector, signs.labels)
+
+
+def _is_gated(signs: Signs) -> bool:
+    return any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.selector) or not signs.has_daemon_set
+
+
+RULES: tuple[Rule, ...] = (
+    opted_out,
+    pre_installed,
+    switched_off,
+    paused,
+    not_labelled,
+    no_driver_selects,
+    tainted,
+    cannot_be_made,
+    unscheduled,
+    missing,
+)

@@ -1,0 +1,66 @@
+"""Which of the validator's init containers does not come to an end, and what that means. Pure.
+
+gpu-operator, assets/state-operator-validation and cmd/nvidia-validator/main.go: driver-validation runs nvidia-smi on
+the driver, toolkit-validation runs it in a container that the runtime prepared, cuda-validation and plugin-validation
+start a pod each (nvidia-cuda-validator, nvidia-device-plugin-validator), the latter after the node offers a GPU.
+They try again for ever (gpu-operator #2909), so that a pod that is only Init:2/4 may be stuck.
+"""
+
+from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+
+MEANINGS: dict[str, tuple[str, str]] = {
+    "driver-validation": (
+        "nvidia-smi does not run on this node's driver",
+        "Look at the driver pod: nvidia-smi in it, and its log.",
+    ),
+    "toolkit-validation": (
+        "a container that was started with the NVIDIA runtime does not see the driver",
+        "Look at the toolkit pod, and at the container runtime's configuration that it wrote.",
+    ),
+    "cuda-validation": (
+        "the CUDA test (pod nvidia-cuda-validator) does not succeed",
+        "Look at that pod's log. With nvidia-smi working: a GPU, the fabric manager, or a driver older than its CUDA.",
+    ),
+    "plugin-validation": (
+        "the node offers no GPU, or the test pod (nvidia-device-plugin-validator) gets none",
+        "Look at the device plugin, the node's allocatable, and whether other pods hold every GPU.",
+    ),
+    "mofed-validation": (
+        "the network driver (MOFED) is not ready",
+        "Look at the network operator's driver on the node.",
+    ),
+    "vfio-pci-validation": (
+        "the GPUs are not bound to vfio-pci",
+        "Look at the VFIO manager on the node.",
+    ),
+    "vgpu-manager-validation": (
+        "the vGPU manager does not run",
+        "Look at the vGPU manager pod on the node.",
+    ),
+    "vgpu-devices-validation": (
+        "there are no vGPU devices",
+        "Look at the vGPU device manager and the node's nvidia.com/vgpu.config.",
+    ),
+    "cc-manager-validation": (
+        "the confidential computing mode is not set",
+        "Look at the confidential computing manager on the node.",
+    ),
+}
+
+
+def stuck_validation(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or pod.container not in MEANINGS:
+        return None
+    meaning, action = MEANINGS[pod.container]
+    said = pod.log[-1] if pod.log else pod.last_words
+    return Cause(
+        pod.container.replace("-", "_"),
+        Weight.WRONG,
+        f"Its init container {pod.container} does not come to an end: {meaning}.",
+        action,
+        said,
+    )
+
+
+RULES: tuple[Rule, ...] = (stuck_validation,)

@@ -1,0 +1,74 @@
+import pytest
+
+from fleet.stack.causes import Weight, why
+from tests.fleet.stack.signs import GATE, an_event, signs
+
+PRESENT = {"nvidia.com/gpu.present": "true"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "key", "weight"),
+    [
+        ({GATE: "true"}, "missing", Weight.WRONG),
+        ({GATE: "paused-for-driver-upgrade"}, "paused", Weight.WAITING),
+        ({GATE: "custom_paused-for-driver-upgrade"}, "paused", Weight.WAITING),
+        ({GATE: "paused-for-mig-change"}, "paused", Weight.WAITING),
+        ({GATE: "false"}, "switched_off", Weight.CHOSEN),
+        ({"nvidia.com/gpu.deploy.operands": "false"}, "opted_out", Weight.CHOSEN),
+        ({}, "not_labelled", Weight.WRONG),
+    ],
+)
+def test_why_there_is_no_pod(labels, key, weight):
+    cause = why(signs(labels=PRESENT | labels))
+
+    assert (cause.key, cause.weight) == (key, weight)
+
+
+def test_an_operand_that_nobody_wants_here_has_no_cause():
+    other = {"nvidia.com/gpu.deploy.vgpu-manager": "true"}
+
+    assert why(signs("vgpu-manager", labels=PRESENT | {GATE: "true"}, selector=other)) is None
+
+
+def test_what_was_paused_says_for_which_work():
+    for_mig = why(signs(labels={GATE: "paused-for-mig-change"}))
+
+    assert for_mig.sentence == f"Paused while the MIG layout changes: {GATE}=paused-for-mig-change."
+    assert f"kubectl label node gpu-1 {GATE}=true --overwrite" in for_mig.action
+
+
+def test_a_driver_on_the_host_is_observed_and_never_managed():
+    gate = "nvidia.com/gpu.deploy.driver"
+    cause = why(signs("driver", labels={gate: "pre-installed"}, selector={gate: "true"}))
+
+    assert cause.key == "pre_installed"
+    assert "observed, never managed" in cause.sentence
+
+
+def test_a_taint_that_is_not_tolerated_is_named():
+    taint = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
+    cause = why(signs(taints=[taint], tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]))
+
+    assert cause.key == "tainted"
+    assert "dedicated=ml:NoSchedule" in cause.sentence
+
+
+def test_a_daemon_set_that_may_not_make_pods_says_who_refuses():
+    refusal = 'Error creating: pods "x" is forbidden: exceeded quota: gpu-operator-quota, requested: pods=1'
+    cause = why(signs(daemon_set_events=[an_event(refusal, "FailedCreate")]))
+
+    assert (cause.key, cause.said) == ("cannot_be_made", refusal)
+
+
+def test_a_pod_without_a_node_is_named():
+    cause = why(signs(unscheduled="Unschedulable: 0/3 nodes are available: 1 Insufficient cpu."))
+
+    assert (cause.key, cause.said) == ("unscheduled", "Unschedulable: 0/3 nodes are available: 1 Insufficient cpu.")
+
+
+def test_a_node_that_no_driver_selects_is_named_with_its_kernel():
+    labels = {"nvidia.com/gpu.deploy.driver": "true"}
+    cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False))
+
+    assert cause.key == "no_driver_selects"
+    assert "kernel 6.8.0-60-generic" in cause.sentence

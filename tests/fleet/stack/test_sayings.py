@@ -1,0 +1,122 @@
+"""The lines are as people met them: each with where it was read."""
+
+import pytest
+
+from fleet.stack import causes
+from fleet.stack.causes import why
+from fleet.stack.causes.base import Saying
+from tests.fleet.stack.signs import a_pod, an_event, crashing, signs
+
+# gpu-operator #1390: names nouveau without knowing
+NOT_LOADABLE = (
+    "ERROR: Unable to load the kernel module 'nvidia.ko'.  This happens most frequently when this kernel module was "
+    "built against the wrong or improperly configured kernel sources, or if another driver, such as nouveau, is present"
+)
+DRIVER_LINES = [
+    ("Could not resolve Linux kernel version", "kernel_headers"),  # gpu-operator #85
+    ("make[1]: *** /lib/modules/5.15.0-60-generic/build: No such file or directory.  Stop.", "kernel_headers"),  # #583
+    ("E: Unable to locate package linux-headers-5.4.0-1068-fips", "kernel_headers"),  # apt
+    ("failed to unload nouveau driver: exit status 1", "nouveau"),  # k8s-driver-manager main.go
+    ("ERROR: The Nouveau kernel driver is currently in use by your system.", "nouveau"),  # nvidia-installer
+    ("Could not unload NVIDIA driver kernel modules, driver is in use", "driver_in_use"),  # nvidia-docker #1242
+    ("rmmod: ERROR: Module nvidia_drm is in use", "driver_in_use"),
+    ("failed to uninstall nvidia driver components: driver is in use", "driver_in_use"),  # k8s-driver-manager main.go
+    ("Cleanup could not automatically proceed on node gpu-1 because both …", "driver_in_use"),  # its messages.go
+    ("ERROR: The kernel module failed to load, because it was not signed by a key that is trusted by the kernel.",
+     "not_signed"),  # gpu-operator #266
+    ("modprobe: ERROR: could not insert 'nvidia': Key was rejected by service", "not_signed"),
+    ("Loading of unsigned module is rejected", "not_signed"),  # gpu-operator #1726
+    ("Kernel module load error: Operation not permitted", "not_signed"),  # gpu-operator #1142
+    ("make[2]: *** [scripts/Makefile.build:297: /usr/src/nvidia-470/kernel/nvidia/nv.o] Error 1", "not_compiled"),
+    ("ERROR: Unable to build the NVIDIA kernel module.", "not_compiled"),
+    ("failed to unbind vfio-pci driver: unable to unbind", "vfio"),  # k8s-driver-manager main.go
+    ("cannot find match for compatible vgpu driver from available list", "no_vgpu_driver"),  # nvidia-driver script
+    ("cp: cannot stat '/drivers/gridd.conf': No such file or directory", "vgpu_licence"),
+    ("E: Failed to fetch http://archive.ubuntu.com/ubuntu/dists/jammy/InRelease", "packages_unreachable"),
+    (NOT_LOADABLE, "not_loadable"),
+    ("An instance of the NVIDIA driver is already running, aborting", "two_drivers"),
+    ("nvidia-peermem module is not loaded", "rdma"),
+    ("driver is pre-installed on host", "host_driver"),
+    ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "driver_not_loaded"),  # #751
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "key"), DRIVER_LINES)
+def test_what_a_crashing_driver_says(line, key):
+    cause = why(signs("driver", crashing("Starting installation", line, "Stopping NVIDIA persistence daemon...")))
+
+    assert (cause.key, cause.said) == (key, line)
+
+
+def test_a_driver_that_runs_and_finds_no_gpu_is_told_by_its_probe():
+    event = an_event("Startup probe failed: No devices were found", "Unhealthy")  # gpu-operator #641
+    cause = why(signs("driver", a_pod(events=[event])))
+
+    assert cause.key == "no_devices"
+
+
+def test_a_driver_that_did_not_compile_and_still_runs_is_told_by_its_log():
+    cause = why(
+        signs("driver", a_pod(log=["make: *** [Makefile:82: modules] Error 2", "Done, now waiting for signal"]))
+    )
+
+    assert cause.key == "not_compiled"
+    assert "against kernel 6.8.0-60-generic" in cause.sentence
+
+
+def test_what_the_driver_says_is_not_read_into_others():
+    cause = why(signs("dcgm-exporter", crashing("Module nvidia is in use")))
+
+    assert cause.key == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("E1218 21:38:29.590783 1 factory.go:113] Incompatible strategy detected auto", "no_nvml"),
+        ("Failed to initialize NVML: could not load NVML library.", "no_nvml"),  # k8s-device-plugin #444
+        ("nvml error: insufficient permissions", "plugin_privileges"),  # k8s-device-plugin #637
+        ("Could not register device plugin: context deadline exceeded", "plugin_socket"),  # k8s-device-plugin #82
+        ("I1218 21:38:29.590798 1 main.go:385] No devices found. Waiting indefinitely.", "plugin_no_devices"),
+        ("error starting plugins: unable to load config: unable to finalize config", "sharing_config"),
+    ],
+)
+def test_what_a_device_plugin_says(line, key):
+    assert why(signs("device-plugin", crashing(line))).key == key
+
+
+@pytest.mark.parametrize(
+    ("operand", "said", "key"),
+    [
+        ("dcgm-exporter", 'failed to get sandbox runtime: no runtime for "nvidia" is configured', "no_runtime_handler"),
+        ("gpu-feature-discovery", "failed to find runtime handler nvidia from runtime list", "no_runtime_handler"),
+        (
+            "device-plugin",
+            "failed to inject CDI devices: unresolvable CDI devices nvidia.com/gpu=0",
+            "cdi_unresolvable",
+        ),
+        ("dcgm", "Failed to create pod sandbox: rpc error: plugin type=calico failed", "sandbox"),
+        ("dcgm", 'MountVolume.SetUp failed for volume "metrics" : configmap "metrics" not found', "mount"),
+    ],
+)
+def test_what_a_container_runtime_says(operand, said, key):
+    pod = a_pod(phase="Pending", events=[an_event(f"Failed to create pod sandbox: rpc error: desc = {said}")])
+    if key == "mount":
+        pod = a_pod(phase="Pending", events=[an_event(said, "FailedMount")])
+
+    assert why(signs(operand, pod)).key == key
+
+
+def test_what_the_toolkit_says_names_the_runtime():
+    line = "error running nvidia-toolkit: unable to setup runtime: unable to restart containerd: unable to dial"
+    cause = why(signs("container-toolkit", crashing(line)))
+
+    assert cause.key == "runtime_restart"
+    assert "containerd on this node" in cause.sentence
+
+
+def test_every_saying_has_a_key_of_its_own_and_tells_what_to_do():
+    sayings = [rule for rule in causes.NOT_READY if isinstance(rule, Saying)]
+
+    assert len({saying.key for saying in sayings}) == len(sayings)
+    assert all(saying.sentence and saying.action for saying in sayings)
