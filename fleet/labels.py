@@ -17,8 +17,28 @@ DEPLOY_PREFIX = "nvidia.com/gpu.deploy."
 PAUSED = "paused-for-driver-upgrade"
 
 GPU_CLIQUE = "nvidia.com/gpu.clique"  # cluster UUID and clique of an NVLink domain
+MIG_RESOURCES = "nvidia.com/mig-"
 MIG_CONFIG = "nvidia.com/mig.config"
 MIG_CONFIG_STATE = "nvidia.com/mig.config.state"
+
+# ROCm/k8s-device-plugin, cmd/k8s-node-labeller and docs/user-guide/configuration.md
+AMD_PRODUCT = ("amd.com/gpu.product-name", "beta.amd.com/gpu.product-name")
+AMD_MEMORY = ("amd.com/gpu.vram", "beta.amd.com/gpu.vram")  # 192G
+AMD_DRIVER_VERSION = ("amd.com/gpu.driver-version", "beta.amd.com/gpu.driver-version")
+AMD_PARTITION = ("amd.com/compute-memory-partition", "amd.com/gpu.compute-memory-partition")  # spx_nps1, cpx_nps4
+# intel-device-plugins-for-kubernetes, deployments/nfd/overlays/node-feature-rules
+INTEL_PRODUCT = "gpu.intel.com/product"
+INTEL_COUNT = "gpu.intel.com/device.count"
+INTEL_PRESENT = "intel.feature.node.kubernetes.io/gpu"
+AMD_PRESENT = "feature.node.kubernetes.io/amd-gpu"
+
+CAPACITY_TYPES = (
+    "karpenter.sh/capacity-type",  # spot, on-demand, reserved
+    "eks.amazonaws.com/capacityType",  # SPOT, ON_DEMAND, CAPACITY_BLOCK
+    "cloud.google.com/gke-provisioning",  # spot, preemptible, standard
+    "kubernetes.azure.com/scalesetpriority",  # spot, regular
+)
+GKE_SPOT = ("cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible")  # "true"
 
 REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"

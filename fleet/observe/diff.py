@@ -5,9 +5,15 @@ from typing import Any
 
 import msgspec
 
+from fleet import labels as keys
+from fleet.observe.rows.gpus import amount_columns, layout_columns
+from fleet.resources import Layout, expect, most_by_labels
+from fleet.resources.remembering import Since
+
 Row = dict[str, Any]
 # Labels that vanish while the driver is replaced: gpu-feature-discovery takes its own away when it is stopped.
-KEPT_WHILE_SILENT = ("driver_version", "gpu_product", "gpu_memory_mib")
+KEPT_WHILE_SILENT = ("driver_version", "gpu_product", "gpu_memory_mib", "gpu_vendor")
+BEING_CUT = frozenset({"pending", "rebooting"})  # of the MIG manager's state
 
 
 def fingerprint(row: Row) -> int:
@@ -19,15 +25,58 @@ def remember(old: Row | None, new: Row, *, now: datetime) -> Row:
     """The node's row with what earlier looks told: its GPUs and driver are the same while nobody names them."""
     before = old or {}
     row = dict(new)
+    row["is_gpu_node"] = row["is_gpu_node"] or bool(before.get("expected"))
     if row["is_gpu_node"]:
         row |= {key: before.get(key) for key in KEPT_WHILE_SILENT if not row[key] and before.get(key)}
+        row |= _domain(before, row)
     row["driver_unknown_since"] = None
-    if row["is_gpu_node"] and not new["driver_version"]:
+    if row["is_gpu_node"] and not new["driver_version"] and _names_its_driver(row):
         row["driver_unknown_since"] = before.get("driver_unknown_since") or now
-    row["gpu_expected"] = max(
-        (count for count in (before.get("gpu_expected"), row["gpu_capacity"]) if count), default=None
-    )
-    return row
+    return row | _resources(old, row)
+
+
+def _domain(before: Row, row: Row) -> Row:
+    """The NVLink domain is a label of gpu-feature-discovery too; while that speaks, an absent one means none."""
+    is_silent = not row["labels"].get(keys.GPU_PRODUCT)
+    return {"nvlink_domain": before["nvlink_domain"]} if is_silent and before.get("nvlink_domain") else {}
+
+
+def _names_its_driver(row: Row) -> bool:
+    """NVIDIA's do, through gpu-feature-discovery. Of other vendors only some, so that silence means nothing."""
+    return row["gpu_vendor"] in ("", "nvidia") or bool(row["driver_version"])
+
+
+def _resources(old: Row | None, row: Row) -> Row:
+    """How the GPUs are cut and shared, and how many of each resource are expected under that."""
+    text, since = _layout(old, row)
+    layout = Layout.read(text)
+    most = most_by_labels(row["labels"], layout)
+    before = old["expected"] if old else {}
+    expected = expect(before, row["capacity"], row["allocatable"], most, since=since)
+    amounts = amount_columns(row["capacity"], row["allocatable"], expected, layout)
+    return {**layout_columns(layout), "layout": text, **amounts}
+
+
+def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
+    """The layout that holds now, and whether what was expected still is."""
+    said = row["layout"]
+    if old is None:
+        return said, Since.FIRST
+    known = old["layout"]
+    if said == known or (known and not _is_new_layout(known, said, row)):
+        return known, Since.SAME
+    if not known and Layout.read(said).is_plain:
+        return said, Since.SAME  # the labels say of each resource what its name did
+    return said, Since.RECUT
+
+
+def _is_new_layout(known: str, said: str, row: Row) -> bool:
+    """Not while nobody says it, nor while it is being cut, nor where only less is there of what was ordered."""
+    if not said or row["mig_config_state"] in BEING_CUT:
+        return False
+    was, now = Layout.read(known), Layout.read(said)
+    is_same_order = bool(was.config) and row["mig_config"] == was.config
+    return not (is_same_order and was.ways.items() > now.ways.items())
 
 
 def changes(old: Row | None, new: Row) -> Row:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from fleet.labels import GPU_COUNT
 from fleet.models import Gpu
 from fleet.observe.diff import Row
-from fleet.observe.quantity import whole
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
+from fleet.quantity import whole
 
 
 def follow(written: Written) -> None:

@@ -32,6 +32,8 @@ def node_document(name: str = "gpu-001", **given: Any) -> dict[str, Any]:
         "reason": "KubeletReady",
         "lastTransitionTime": SINCE,
     }
+    there = given["resources"] if "resources" in given else {"nvidia.com/gpu": given.get("gpus", 8)}
+    to_be_had = (there or {}) | ({"nvidia.com/gpu": given["allocatable"]} if "allocatable" in given else {})
     memory = {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": given.get("heartbeat", SINCE)}
     return {
         "apiVersion": "v1",
@@ -39,12 +41,39 @@ def node_document(name: str = "gpu-001", **given: Any) -> dict[str, Any]:
         "metadata": metadata,
         "spec": {"podCIDR": "10.0.0.0/24"} | given.get("spec", {}),
         "status": {
-            "capacity": {"cpu": "128", "memory": "2113Gi", "nvidia.com/gpu": str(given.get("gpus", 8))},
-            "allocatable": {"cpu": "127", "nvidia.com/gpu": str(given.get("allocatable", given.get("gpus", 8)))},
+            "capacity": {"cpu": "128", "memory": "2113Gi"} | _quantities(there),
+            "allocatable": {"cpu": "127", "memory": "2100Gi"} | _quantities(given.get("allocatables", to_be_had)),
             "conditions": [memory, ready],
             "nodeInfo": {"kernelVersion": "5.15.0-122-generic", "osImage": "Ubuntu 22.04.5 LTS"},
         },
     }
+
+
+def _quantities(amounts: dict[str, int] | None) -> dict[str, str]:
+    return {name: str(amount) for name, amount in (amounts or {}).items()}
+
+
+def time_sliced(replicas: int, *, how: str = "time-slicing") -> dict[str, str]:
+    """The labels of a node whose GPUs are shared."""
+    return GPU_LABELS | {
+        "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3-SHARED",
+        "nvidia.com/gpu.replicas": str(replicas),
+        "nvidia.com/gpu.sharing-strategy": how,
+    }
+
+
+def mig_mixed(slices: dict[str, int], *, config: str = "custom", state: str = "success") -> dict[str, str]:
+    """The labels of a node with these slices, by profile."""
+    labels = GPU_LABELS | {"nvidia.com/mig.strategy": "mixed", "nvidia.com/gpu.replicas": "0"}
+    labels |= {"nvidia.com/mig.config": config, "nvidia.com/mig.config.state": state}
+    for profile, count in slices.items():
+        labels |= {
+            f"nvidia.com/mig-{profile}.count": str(count),
+            f"nvidia.com/mig-{profile}.replicas": "1",
+            f"nvidia.com/mig-{profile}.sharing-strategy": "none",
+            f"nvidia.com/mig-{profile}.product": f"NVIDIA-H100-80GB-HBM3-MIG-{profile}",
+        }
+    return labels
 
 
 def a_node_seen(name: str = "gpu-001", **given: Any) -> NodeSeen:

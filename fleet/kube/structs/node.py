@@ -23,8 +23,8 @@ class NodeSystem(Struct, frozen=True):
 
 
 class NodeStatus(Struct, frozen=True):
-    capacity: dict[str, str] | None = None
-    allocatable: dict[str, str] | None = None
+    capacity: dict[str, str | int | float] | None = None
+    allocatable: dict[str, str | int | float] | None = None
     conditions: list[Condition] | None = None
     node_info: NodeSystem = NodeSystem()
 

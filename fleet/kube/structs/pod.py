@@ -1,6 +1,8 @@
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from fleet.kube.structs.meta import Condition, Seen, Struct, find
 
 
@@ -21,8 +23,18 @@ class Volume(Struct, frozen=True):
     empty_dir: dict[str, Any] | None = None
 
 
+class ClaimReference(Struct, frozen=True):
+    """Of a ResourceClaim: by its name, or (then a status tells the name) by its template's."""
+
+    name: str = ""
+    resource_claim_name: str | None = ""
+
+
 class PodSpec(Struct, frozen=True):
     node_name: str | None = ""
+    runtime_class_name: str | None = ""
+    priority_class_name: str | None = ""
+    resource_claims: list[ClaimReference] | None = None
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     volumes: list[Volume] | None = None
@@ -45,12 +57,25 @@ class ContainerState(Struct, frozen=True):
     terminated: Terminated | None = None
 
 
+class DeviceHealth(Struct, frozen=True):
+    resource_id: str | None = msgspec.field(default="", name="resourceID")
+    health: str | None = ""  # Healthy, Unhealthy, Unknown
+
+
+class AllocatedResource(Struct, frozen=True):
+    """Which devices a container holds of a resource, where the kubelet says so (KEP-4680)."""
+
+    name: str = ""  # nvidia.com/gpu, or claim:<name of the claim in the pod>/<request>
+    resources: list[DeviceHealth] | None = None
+
+
 class ContainerStatus(Struct, frozen=True):
     name: str = ""
     ready: bool = False
     restart_count: int = 0
     state: ContainerState | None = None
     last_state: ContainerState | None = None
+    allocated_resources_status: list[AllocatedResource] | None = None
 
 
 class PodStatus(Struct, frozen=True):
@@ -61,6 +86,7 @@ class PodStatus(Struct, frozen=True):
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
+    resource_claim_statuses: list[ClaimReference] | None = None
 
 
 class PodSeen(Seen, frozen=True):

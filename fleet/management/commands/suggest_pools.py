@@ -8,7 +8,7 @@ from fleet import kube
 from fleet.labels import GPU_PRODUCT
 from fleet.models import Cluster, Node, Pool
 from fleet.observe import pools
-from fleet.observe.rows.node import product_of
+from fleet.resources import product_of
 
 
 class Command(BaseCommand):

@@ -3,11 +3,14 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet import labels as keys
 from fleet.observe.diff import fingerprint, remember
 from fleet.observe.rows.node import node_row
-from tests.fleet.documents import GPU_LABELS, a_node_seen
+from fleet.resources import units_missing
+from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
 from tests.make import NOON
 
+GPU, SLICE = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 SILENT = {key: value for key, value in GPU_LABELS.items() if "driver-version" not in key and "gpu.product" not in key}
 
 
@@ -56,8 +59,121 @@ def test_a_node_without_gpus_has_no_silence():
 
 @given(st.lists(st.none() | st.integers(0, 16), min_size=1, max_size=6))
 def test_the_expected_count_is_the_most_that_was_ever_seen(counts):
+    plain = {key: value for key, value in GPU_LABELS.items() if not key.endswith("gpu.count")}
     old = None
     for count in counts:
-        old = remember(old, node_row(a_node_seen()) | {"gpu_capacity": count}, now=NOON)
+        old = remember(old, node_row(a_node_seen(resources=count and {GPU: count}, labels=plain)), now=NOON)
 
     assert old["gpu_expected"] == (max((count or 0 for count in counts), default=0) or None)
+
+
+def test_more_than_the_labels_count_is_not_expected():
+    """Time-slices that a node offered until a moment ago, when its labels already say that it shares no more."""
+    row = remember(None, node_row(a_node_seen(resources={GPU: 32})), now=NOON)
+
+    assert row["gpu_expected"] == 8
+
+
+def test_a_gpu_that_is_lost_before_boot_is_missed():
+    old = remember(None, node_row(a_node_seen()), now=NOON)
+
+    row = remember(old, node_row(a_node_seen(gpus=7, labels=GPU_LABELS | {"nvidia.com/gpu.count": "7"})), now=NOON)
+
+    assert (row["gpu_capacity"], row["gpu_expected"], units_missing(row)) == (7, 8, 1)
+
+
+def test_a_stopped_plugin_is_an_alarm_and_not_a_node_without_gpus():
+    old = remember(None, node_row(a_node_seen()), now=NOON)
+
+    stopped = remember(old, node_row(a_node_seen(gpus=0, labels={})), now=NOON)
+    vanished = remember(stopped, node_row(a_node_seen(resources={}, labels={})), now=NOON)
+
+    assert (stopped["is_gpu_node"], stopped["gpu_expected"], units_missing(stopped)) == (True, 8, 8)
+    assert (vanished["is_gpu_node"], vanished["gpu_expected"], units_missing(vanished)) == (True, 8, 8)
+    assert (vanished["gpu_vendor"], vanished["gpu_capacity"]) == ("nvidia", None)
+
+
+def test_sharing_that_begins_is_no_alarm_and_no_more_gpus():
+    old = remember(None, node_row(a_node_seen()), now=NOON)
+
+    plugin_first = remember(old, node_row(a_node_seen(gpus=32)), now=NOON)
+    shared = remember(plugin_first, node_row(a_node_seen(gpus=32, labels=time_sliced(4))), now=NOON)
+
+    assert (shared["gpu_expected"], shared["gpu_capacity"], shared["shares_expected"]) == (None, None, 32)
+    assert (shared["sharing"], shared["sharing_replicas"], units_missing(shared)) == ("time-slicing", 4, 0)
+
+
+def test_sharing_that_ends_is_no_alarm_either():
+    old = remember(None, node_row(a_node_seen(gpus=32, labels=time_sliced(4))), now=NOON)
+
+    labels_first = remember(old, node_row(a_node_seen(gpus=32)), now=NOON)
+    whole = remember(labels_first, node_row(a_node_seen()), now=NOON)
+
+    assert (whole["gpu_expected"], whole["shares_expected"], units_missing(whole)) == (8, 0, 0)
+
+
+def test_a_new_mig_layout_starts_afresh_even_while_the_kubelet_remembers_the_old_one():
+    """A stopped plugin's capacity stays for five minutes, and nothing of it can be allocated."""
+    old = remember(None, node_row(a_node_seen()), now=NOON)
+    labels = mig_mixed({"1g.10gb": 56}, config="all-1g.10gb")
+    there, to_be_had = {GPU: 8, "nvidia.com/mig-1g.10gb": 56}, {GPU: 0, "nvidia.com/mig-1g.10gb": 56}
+
+    cut = remember(old, node_row(a_node_seen(resources=there, allocatables=to_be_had, labels=labels)), now=NOON)
+    later = remember(cut, node_row(a_node_seen(resources=to_be_had, labels=labels)), now=NOON)
+
+    assert later["expected"] == {"nvidia.com/mig-1g.10gb": 56}
+    assert (units_missing(cut), units_missing(later)) == (0, 0)
+    assert (later["mig_strategy"], later["slices_expected"], later["gpu_expected"]) == ("mixed", 56, None)
+
+
+def test_a_layout_holds_while_it_is_being_cut_anew():
+    old = remember(None, node_row(a_node_seen(resources={SLICE: 56}, labels=mig_mixed({"1g.10gb": 56}))), now=NOON)
+    cutting = mig_mixed({}, config="all-disabled", state="pending")
+
+    row = remember(old, node_row(a_node_seen(resources={SLICE: 0}, labels=cutting)), now=NOON)
+
+    assert (row["layout"], row["slices_expected"], units_missing(row)) == (old["layout"], 56, 56)
+
+
+def test_slices_that_vanish_with_their_board_are_missed():
+    both = {"1g.10gb": 49, "3g.40gb": 2}
+    had = {SLICE: 49, "nvidia.com/mig-3g.40gb": 2}
+    old = remember(None, node_row(a_node_seen(resources=had, labels=mig_mixed(both))), now=NOON)
+
+    without = node_row(a_node_seen(resources={SLICE: 49}, labels=mig_mixed({"1g.10gb": 49})))
+    row = remember(old, without, now=NOON)
+
+    assert (row["slices_expected"], units_missing(row)) == (51, 2)
+
+
+def test_a_layout_is_remembered_while_its_labels_are_away():
+    old = remember(None, node_row(a_node_seen(gpus=32, labels=time_sliced(4))), now=NOON)
+
+    row = remember(old, node_row(a_node_seen(gpus=32, allocatable=0, labels=SILENT)), now=NOON)
+
+    assert (row["sharing"], row["sharing_replicas"], row["layout"]) == ("time-slicing", 4, old["layout"])
+    assert (row["gpu_capacity"], row["shares_expected"], row["shares_allocatable"]) == (None, 32, 0)
+
+
+def test_the_first_labels_of_a_plain_node_change_nothing_that_is_expected():
+    unlabelled = remember(None, node_row(a_node_seen(labels={})), now=NOON)
+
+    row = remember(unlabelled, node_row(a_node_seen(gpus=7)), now=NOON)
+
+    assert (row["gpu_expected"], units_missing(row)) == (8, 1)
+
+
+def test_another_vendors_silence_about_its_driver_means_nothing():
+    row = remember(None, node_row(a_node_seen(resources={"amd.com/gpu": 8}, labels={})), now=NOON)
+
+    assert (row["driver_unknown_since"], row["gpu_vendor"], row["gpu_expected"]) == (None, "amd", 8)
+
+
+def test_the_nvlink_domain_is_kept_while_the_labels_are_away_and_only_then():
+    rack = GPU_LABELS | {keys.GPU_CLIQUE: "cluster-1.7"}
+    old = remember(None, node_row(a_node_seen(labels=rack)), now=NOON)
+
+    silent = remember(old, node_row(a_node_seen(labels=SILENT)), now=NOON)
+    moved = remember(silent, node_row(a_node_seen()), now=NOON)
+
+    assert (silent["nvlink_domain"], moved["nvlink_domain"]) == ("cluster-1.7", "")

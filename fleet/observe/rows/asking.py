@@ -1,0 +1,65 @@
+"""What a pod asks for of GPUs, and which very devices it got."""
+
+from collections.abc import Iterable
+
+from fleet.kube.structs import PodSeen
+from fleet.kube.structs.pod import Container
+from fleet.observe.rows.text import INTEGER_MOST, fitted
+from fleet.quantity import whole
+from fleet.resources import is_gpu_resource
+
+DEVICES_AT_MOST = 256
+CLAIMS_AT_MOST = 64
+
+
+def extended_resources(seen: PodSeen) -> dict[str, int]:
+    """The GPU resources a pod occupies, as the scheduler counts them.
+
+    That is the sum over the containers and the sidecars, or what one init container needs where that is more
+    (kubernetes.io/docs/concepts/workloads/pods/init-containers, "Resource sharing within containers").
+    """
+    inits = seen.spec.init_containers or []
+    sidecars = [container for container in inits if container.restart_policy == "Always"]
+    running = _sum((*(seen.spec.containers or ()), *sidecars))
+    for container in inits:
+        for name, amount in _wants(container).items():
+            running[name] = max(running.get(name, 0), amount)
+    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(running.items())}
+
+
+def _sum(containers: Iterable[Container]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for container in containers:
+        for name, amount in _wants(container).items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _wants(container: Container) -> dict[str, int]:
+    """Extended resources cannot be overcommitted: where only a limit is given, it is the request."""
+    resources = container.resources
+    if resources is None:
+        return {}
+    asked = (resources.limits or {}) | (resources.requests or {})
+    wanted = {name: whole(amount) or 0 for name, amount in asked.items() if is_gpu_resource(name)}
+    return {name.replace("\x00", ""): amount for name, amount in wanted.items() if amount}
+
+
+def claims_of(seen: PodSeen) -> list[str]:
+    """The names of its ResourceClaims: as it names them, or as they were made for it from templates."""
+    named = (*(seen.spec.resource_claims or ()), *(seen.status.resource_claim_statuses or ()))
+    return sorted({fitted(one.resource_claim_name, 253) for one in named if one.resource_claim_name})[:CLAIMS_AT_MOST]
+
+
+def devices_of(seen: PodSeen) -> dict[str, list[str]]:
+    """The devices that its kubelet says it holds, by resource. Of a shared GPU: the GPU, without the share's number.
+
+    A replica's ID is the device's and `::` and a number (internal/rm/devices.go of k8s-device-plugin).
+    """
+    found: dict[str, set[str]] = {}
+    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
+        for allocated in status.allocated_resources_status or ():
+            if is_gpu_resource(allocated.name):
+                ids = (fitted(each.resource_id, 128).partition("::")[0] for each in allocated.resources or ())
+                found.setdefault(allocated.name, set()).update(each for each in ids if each)
+    return {name: sorted(ids)[:DEVICES_AT_MOST] for name, ids in sorted(found.items()) if ids}

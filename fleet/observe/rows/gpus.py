@@ -1,0 +1,103 @@
+"""The columns of a node that are about its GPUs: what there is, how it is cut and shared, how much of it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fleet import labels as keys
+from fleet.observe.rows.text import INTEGER_MOST, fitted_count
+from fleet.quantity import whole
+from fleet.resources import Counts, Layout, Vendor, count, is_gpu_resource, layout_of, product_of, vendor_of
+
+# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana.
+PCI = re.compile(r"^feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?(10de|1da3)(?:_[0-9a-f]+)*\.present$")
+PCI_PREFIX = "feature.node.kubernetes.io/pci-"
+PCI_VENDORS = {"10de": Vendor.NVIDIA, "1da3": Vendor.HABANA}
+RESOURCES_AT_MOST = 100
+Amounts = Mapping[str, str | int | float]
+
+
+def gpu_columns(labels: dict[str, str], capacity: Amounts, allocatable: Amounts) -> dict[str, Any]:
+    there, to_be_had = _amounts(capacity), _amounts(allocatable)
+    layout = layout_of(labels, there)
+    vendor = _vendor(labels, there)
+    return {
+        "is_gpu_node": vendor is not None,
+        "gpu_product": _product(labels),
+        "gpu_memory_mib": _memory_mib(labels),
+        "gpu_vendor": vendor.value if vendor else "",
+        "mig_config": labels.get(keys.MIG_CONFIG, "")[:128],
+        "mig_config_state": labels.get(keys.MIG_CONFIG_STATE, "")[:16],
+        **layout_columns(layout),
+        **amount_columns(there, to_be_had, {}, layout),
+    }
+
+
+def layout_columns(layout: Layout) -> dict[str, Any]:
+    return {
+        "layout": str(layout),
+        "sharing": layout.sharing[:16],
+        "sharing_replicas": fitted_count(layout.replicas),
+        "mig_strategy": layout.mig_strategy,
+    }
+
+
+def amount_columns(
+    capacity: dict[str, int],
+    allocatable: dict[str, int],
+    expected: dict[str, int],
+    layout: Layout,
+) -> dict[str, Any]:
+    there, to_be_had, should = (count(amounts, layout) for amounts in (capacity, allocatable, expected))
+    return {
+        "capacity": capacity,
+        "allocatable": allocatable,
+        "expected": expected,
+        "gpu_capacity": fitted_count(there.whole),
+        "gpu_allocatable": fitted_count(to_be_had.whole),
+        "gpu_expected": fitted_count(should.whole) or None,
+        **_parts("expected", should),
+        **_parts("allocatable", to_be_had),
+    }
+
+
+def _parts(what: str, counts: Counts) -> dict[str, int]:
+    return {f"slices_{what}": min(counts.slices, INTEGER_MOST), f"shares_{what}": min(counts.shares, INTEGER_MOST)}
+
+
+def _amounts(quantities: Amounts) -> dict[str, int]:
+    """Of GPU resources only. A quantity that cannot be read is not there."""
+    names = [name for name in quantities if is_gpu_resource(name)][:RESOURCES_AT_MOST]
+    read = {name.replace("\x00", ""): whole(quantities[name]) for name in names}
+    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(read.items()) if amount is not None}
+
+
+def _vendor(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Vendor | None:
+    """None: nothing says that there are GPUs. A name that is offered 0 times says it: its plugin was here."""
+    if capacity:
+        most = max(capacity, key=lambda name: (capacity[name], vendor_of(name) is Vendor.NVIDIA))
+        return vendor_of(most)
+    if labels.get(keys.GPU_PRESENT) == "true" or keys.GPU_PRODUCT in labels:
+        return Vendor.NVIDIA
+    if labels.get(keys.AMD_PRESENT) == "true":
+        return Vendor.AMD
+    if labels.get(keys.INTEL_PRESENT) == "true":
+        return Vendor.INTEL
+    found = (PCI.match(key) for key in labels if key.startswith(PCI_PREFIX) and labels[key] == "true")
+    return next((PCI_VENDORS[match[1]] for match in found if match), None)
+
+
+def _product(labels: Mapping[str, str]) -> str:
+    if said := labels.get(keys.GPU_PRODUCT):
+        return product_of(said)
+    return next((labels[key][:128] for key in (*keys.AMD_PRODUCT, keys.INTEL_PRODUCT) if labels.get(key)), "")
+
+
+def _memory_mib(labels: Mapping[str, str]) -> int | None:
+    """Of a whole board. Under the MIG strategy `single` the label is a slice's, so that nobody says the board's."""
+    if "-MIG-" in labels.get(keys.GPU_PRODUCT, ""):
+        return None
+    if said := labels.get(keys.GPU_MEMORY):
+        return fitted_count(whole(said))
+    gibs = next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G")
+    return fitted_count(int(gibs) * 1024) if gibs.isdecimal() and len(gibs) < 8 else None

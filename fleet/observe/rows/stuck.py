@@ -1,0 +1,70 @@
+"""Why a pod does not run, which of its containers that is, and what it said last: in the cluster's own words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fleet.kube.structs import PodSeen
+from fleet.kube.structs.pod import ContainerStatus, Terminated
+from fleet.observe.rows.text import fitted, fitted_words
+
+ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
+AT_MOST = 500
+READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
+
+
+@dataclass(frozen=True)
+class Trouble:
+    container: str
+    because: str
+    last_words: str
+
+
+def waiting_because(seen: PodSeen) -> str:
+    """Blank: it runs, or is done."""
+    if seen.status.phase == "Succeeded":
+        return ""
+    if seen.status.phase == "Failed":
+        return fitted_words(AT_MOST, seen.status.reason, seen.status.message)
+    if trouble := stuck(seen):
+        return trouble.because
+    scheduled = seen.scheduled
+    if scheduled is not None and scheduled.status == "False":
+        return fitted_words(AT_MOST, scheduled.reason, scheduled.message)
+    return ""
+
+
+def stuck(seen: PodSeen) -> Trouble | None:
+    """The first of its containers that waits for more than its turn, or crashes; of a failed pod, the one that did."""
+    if seen.status.phase == "Succeeded":
+        return None
+    statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
+    found = ((status, _because(status)) for status in statuses)
+    return next((Trouble(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
+
+
+def _because(status: ContainerStatus) -> str:
+    waiting = status.state.waiting if status.state else None
+    if waiting is not None and waiting.reason not in ORDINARY:
+        return fitted_words(AT_MOST, waiting.reason, waiting.message)
+    if status.ready:
+        return ""
+    # A container that crashes runs again for a moment between two back-offs: how it ended last is still the reason.
+    died = next((ended for ended in _endings(status) if ended.exit_code != 0), None)
+    if died is None:
+        return ""
+    return fitted_words(AT_MOST, died.reason, f"exit code {died.exit_code}, {status.restart_count} restarts")
+
+
+def _endings(status: ContainerStatus) -> Iterator[Terminated]:
+    for state in (status.state, status.last_state):
+        if state is not None and state.terminated is not None:
+            yield state.terminated
+
+
+def _last_words(status: ContainerStatus) -> str:
+    """The last line of its termination message that says something."""
+    for ended in _endings(status):
+        lines = [line.strip() for line in fitted(ended.message, READ_AT_MOST).splitlines()]
+        if said := next((line for line in reversed(lines) if line), ""):
+            return said[:AT_MOST]
+    return ""

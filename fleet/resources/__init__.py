@@ -1,0 +1,29 @@
+"""What a node offers to pods that want GPUs: whole ones, slices of them, shares of them. Pure.
+
+The three are never added up: two pods on one time-sliced GPU hold one GPU, in turns, without a wall between them.
+"""
+
+from fleet.resources.layout import Layout, Way, layout_of, product_of
+from fleet.resources.names import Kind, Vendor, is_gpu_resource, vendor_of
+from fleet.resources.offer import Counts, count, most_by_labels, vendors_of
+from fleet.resources.remembering import expect
+from fleet.resources.words import in_words, missing_in_words, units_missing
+
+__all__ = [
+    "Counts",
+    "Kind",
+    "Layout",
+    "Vendor",
+    "Way",
+    "count",
+    "expect",
+    "in_words",
+    "is_gpu_resource",
+    "layout_of",
+    "missing_in_words",
+    "most_by_labels",
+    "product_of",
+    "units_missing",
+    "vendor_of",
+    "vendors_of",
+]

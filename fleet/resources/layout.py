@@ -1,0 +1,176 @@
+"""How a node's GPUs are cut and shared, as its labels say.
+
+GPU feature discovery (internal/lm/resource.go and mig-strategy.go of k8s-device-plugin): `<resource>.replicas` is 1
+where a resource has one user and 0 where sharing does not apply; `<resource>.sharing-strategy` came with MPS, before
+it there was only time-slicing; the product ends in -SHARED unless the resource is renamed to `<resource>.shared`.
+Under the strategy `single` the labels of nvidia.com/gpu are those of the slices, -MIG-INVALID where they differ; under
+`mixed` each profile has its own. The strategy's label alone cuts nothing: the operator sets it on every node.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from fleet import labels as keys
+from fleet.quantity import whole
+from fleet.resources.names import AMD_GPU, GPU, INTEL_GPUS, SHARED, VIRTUAL, WHOLE_PARTITION, Kind, profile_in
+
+MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
+TIME_SLICING, MPS, HOW_NOT_SAID = "time-slicing", "mps", "shared"
+NVIDIA_DOMAIN = "nvidia.com/"
+TEXT_AT_MOST = 200
+PROFILES_AT_MOST = 32  # a board knows a dozen
+
+
+@dataclass(frozen=True)
+class Way:
+    """What one unit of a resource is."""
+
+    profile: str = ""  # the slice that it is, or is a share of; blank: a GPU
+    sharing: str = ""  # time-slicing, mps, shared; blank: it has one user
+    replicas: int | None = None  # users that a GPU or slice may have; None: not shared, or not said
+    is_virtual: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        if self.is_virtual:
+            return Kind.VIRTUAL
+        if self.sharing:
+            return Kind.SHARE
+        return Kind.SLICE if self.profile else Kind.WHOLE
+
+    def __str__(self) -> str:
+        shared = f"/{self.sharing}*{self.replicas or ''}" if self.sharing else ""
+        return f"{self.profile or 'whole'}{shared}"
+
+    @classmethod
+    def read(cls, text: str) -> "Way":
+        profile, _, shared = text.partition("/")
+        sharing, _, replicas = shared.partition("*")
+        return cls("" if profile == "whole" else profile, sharing, int(replicas) if replicas.isdecimal() else None)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Blank (`not layout`): the labels say nothing, and each resource is what its name says."""
+
+    ways: Mapping[str, Way] = field(default_factory=dict)  # by resource
+    config: str = ""  # of the MIG manager, where it cut something
+
+    def __bool__(self) -> bool:
+        return bool(self.ways)
+
+    def way(self, name: str) -> Way:
+        """What one unit of this resource is."""
+        plain = name.removesuffix(SHARED)
+        way = self.ways.get(name) or self.ways.get(plain) or self.ways.get(plain + SHARED)
+        if way is None:
+            way = Way(profile_in(name), is_virtual=bool(VIRTUAL.match(name)))
+        if name != plain and not way.sharing:
+            return replace(way, sharing=HOW_NOT_SAID)
+        return way
+
+    @property
+    def sharing(self) -> str:
+        return next((way.sharing for way in self.ways.values() if way.sharing), "")
+
+    @property
+    def replicas(self) -> int | None:
+        """None also where resources of the node are shared differently."""
+        said = {way.replicas for way in self.ways.values() if way.sharing}
+        return said.pop() if len(said) == 1 else None
+
+    @property
+    def mig_strategy(self) -> str:
+        if any(name.startswith(keys.MIG_RESOURCES) for name in self.ways):
+            return "mixed"
+        return "single" if any(way.profile for name, way in self.ways.items() if name.startswith(GPU)) else ""
+
+    @property
+    def is_plain(self) -> bool:
+        return all(way.kind is Kind.WHOLE for way in self.ways.values())
+
+    def __str__(self) -> str:
+        """Equal for equal layouts, and short enough for its column; `read` gets back what is not cut off."""
+        parts = [f"{name.removeprefix(NVIDIA_DOMAIN)}={way}" for name, way in sorted(self.ways.items())]
+        text = " ".join([*parts, *([f"@{self.config}"] if self.config else [])])
+        if len(text) <= TEXT_AT_MOST:
+            return text
+        mark = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return f"{text[: TEXT_AT_MOST - 14].rpartition(' ')[0]} #{mark}"
+
+    @classmethod
+    def read(cls, text: str) -> "Layout":
+        ways: dict[str, Way] = {}
+        config = ""
+        for part in text.split(" "):
+            name, is_way, way = part.partition("=")
+            if part.startswith("@"):
+                config = part[1:]
+            elif is_way:
+                ways[name if "/" in name else NVIDIA_DOMAIN + name] = Way.read(way)
+        return cls(ways, config)
+
+
+def layout_of(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Layout:
+    """Blank while nothing says it: no labeller runs here, or its labels are away as they are during an upgrade."""
+    ways = {**_nvidia(labels), **_amd(labels, capacity), **_intel(labels, capacity)}
+    has_slices = any(way.profile for way in ways.values())
+    return Layout(ways, labels.get(keys.MIG_CONFIG, "")[:63] if has_slices else "")
+
+
+def product_of(label: str) -> str:
+    """Without what sharing and MIG append: the same board under another strategy is the same product."""
+    return label.removesuffix("-SHARED").split("-MIG-", maxsplit=1)[0][:128]
+
+
+def _nvidia(labels: Mapping[str, str]) -> dict[str, Way]:
+    product = labels.get(keys.GPU_PRODUCT, "")
+    if not product:
+        return {}
+    _, _, profile = product.removesuffix("-SHARED").partition("-MIG-")
+    ways = dict([_way(labels, GPU, profile.lower())])
+    for key in labels:
+        found = MIXED_PROFILE.match(key)
+        if found and len(ways) <= PROFILES_AT_MOST:
+            ways |= dict([_way(labels, found[1], found[2])])
+    return ways
+
+
+def _way(labels: Mapping[str, str], name: str, profile: str) -> tuple[str, Way]:
+    """Under the name that the resource then has."""
+    replicas = whole(labels.get(f"{name}.replicas")) or 0
+    said = labels.get(f"{name}.sharing-strategy", "")
+    has_suffix = labels.get(f"{name}.product", "").endswith("-SHARED")
+    profile = _plain(profile)
+    if said not in (TIME_SLICING, MPS) and replicas < 2 and not has_suffix:
+        return name, Way(profile)
+    sharing = said if said == MPS else TIME_SLICING
+    return name if has_suffix else name + SHARED, Way(profile, sharing, replicas if replicas > 1 else None)
+
+
+def _plain(profile: str) -> str:
+    """Without what our own text of a layout is divided by."""
+    return re.sub(r"[\s/=*@#]", "_", profile)[:40]
+
+
+def _amd(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
+    """Under the naming strategy `single` partitions are counted as amd.com/gpu too; only a label tells."""
+    if AMD_GPU not in capacity:
+        return {}
+    said = next((labels[key] for key in keys.AMD_PARTITION if labels.get(key)), "")
+    is_cut = bool(said) and not said.lower().startswith(WHOLE_PARTITION)
+    return {AMD_GPU: Way(_plain(said.lower()) if is_cut else "")}
+
+
+def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
+    """Its plugin offers each GPU `-shared-dev-num` times and does not say so; the count of devices does."""
+    boards = whole(labels.get(keys.INTEL_COUNT))
+    offered = {name: amount for name in INTEL_GPUS if (amount := capacity.get(name))}
+    if not boards or len(offered) != 1:
+        return {}
+    ((name, amount),) = offered.items()
+    if amount <= boards:
+        return {name: Way()}
+    return {name: Way("", HOW_NOT_SAID, amount // boards if amount % boards == 0 else None)}

@@ -1,0 +1,90 @@
+"""The resources of GPUs, by the names that their device plugins and DRA drivers give them.
+
+NVIDIA: README of k8s-device-plugin (`nvidia.com/gpu`, `.shared` with renameByDefault, `nvidia.com/mig-<profile>`), and
+the sandbox device plugin's names for virtual machines, which are the board's (`nvidia.com/GA102GL_A10`).
+AMD: docs/user-guide/configuration.md of ROCm/k8s-device-plugin (`amd.com/gpu`, under `mixed` `amd.com/cpx_nps4`).
+Habana: docs.habana.ai, Intel Gaudi Device Plugin. Intel: cmd/gpu_plugin/README.md (its `*_monitoring`, millicores,
+memory.max and tiles are no GPUs).
+"""
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import lru_cache
+
+GPU = "nvidia.com/gpu"
+AMD_GPU = "amd.com/gpu"
+INTEL_GPUS = ("gpu.intel.com/i915", "gpu.intel.com/xe")
+MIG = "nvidia.com/mig-"
+SHARED = ".shared"
+LONGEST = 317  # characters of a qualified name: 253 of the domain, a slash, 63
+
+AMD_PARTITION = re.compile(r"^amd\.com/([a-z]px_nps\d+)$")
+WHOLE_PARTITION = "spx"  # one partition: the whole GPU
+VIRTUAL = re.compile(r"^nvidia\.com/(pgpu|vgpu|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)$")
+DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")
+
+
+class Vendor(StrEnum):
+    NVIDIA = "nvidia"
+    AMD = "amd"
+    HABANA = "habana"
+    INTEL = "intel"
+
+
+class Kind(StrEnum):
+    WHOLE = "whole"  # one GPU for one user
+    SLICE = "slice"  # cut by hardware: memory and compute of its own
+    SHARE = "share"  # one of the users of a GPU or of a slice, by time-slicing or MPS
+    VIRTUAL = "virtual"  # handed to a virtual machine: whole or a part, its name does not say
+
+
+_EXACT = {
+    GPU: Vendor.NVIDIA,
+    AMD_GPU: Vendor.AMD,
+    "habana.ai/gaudi": Vendor.HABANA,
+    **dict.fromkeys(INTEL_GPUS, Vendor.INTEL),
+    "gpu.nvidia.com": Vendor.NVIDIA,  # these four: devices that a DRA driver offers, by its name
+    "gpu.amd.com": Vendor.AMD,
+    "gpu.intel.com": Vendor.INTEL,
+    "gaudi.intel.com": Vendor.HABANA,
+}
+_PREFIXES = {f"{GPU}.": Vendor.NVIDIA, MIG: Vendor.NVIDIA, "gpu.nvidia.com/mig-": Vendor.NVIDIA}
+
+
+@lru_cache(maxsize=4096)
+def vendor_of(name: str) -> Vendor | None:
+    """Whose GPUs a resource counts. None: it is no GPU's."""
+    if len(name) > LONGEST:
+        return None
+    if vendor := _EXACT.get(name):
+        return vendor
+    if prefix := next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None):
+        return _PREFIXES[prefix]
+    if VIRTUAL.match(name):
+        return Vendor.NVIDIA
+    return Vendor.AMD if AMD_PARTITION.match(name) else None
+
+
+def is_gpu_resource(name: str) -> bool:
+    return vendor_of(name) is not None
+
+
+def profile_in(name: str) -> str:
+    """The slice that a resource counts, where its name says so: 1g.10gb, cpx_nps4. Blank: no slice."""
+    for prefix in (MIG, "gpu.nvidia.com/mig-"):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix).removesuffix(SHARED)
+    partition = AMD_PARTITION.match(name)
+    if partition is None or partition[1].startswith(WHOLE_PARTITION):
+        return ""
+    return partition[1]
+
+
+def is_dra(name: str) -> bool:
+    """Whether it is offered through ResourceSlices, and not by a device plugin."""
+    return name.partition("/")[0] in DRA_DRIVERS and name not in INTEL_GPUS
+
+
+def vendor_in(names: Iterable[str]) -> Vendor | None:
+    return next((vendor for name in names if (vendor := vendor_of(name))), None)

@@ -1,0 +1,45 @@
+"""How much a node offers, by kind."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fleet.quantity import whole
+from fleet.resources.layout import Layout
+from fleet.resources.names import SHARED, Kind, Vendor, is_dra, vendor_of
+
+
+@dataclass(frozen=True)
+class Counts:
+    whole: int | None  # None: no resource of whole GPUs is named
+    slices: int = 0
+    shares: int = 0
+
+
+def count(amounts: Mapping[str, int], layout: Layout) -> Counts:
+    """`amounts`: by resource. A GPU that a device plugin and a DRA driver both offer is one GPU."""
+    totals: dict[tuple[Kind, bool], int] = {}
+    for name, amount in amounts.items():
+        of = layout.way(name).kind, is_dra(name)
+        totals[of] = totals.get(of, 0) + amount
+    return Counts(
+        whole=max((totals[Kind.WHOLE, dra] for dra in (False, True) if (Kind.WHOLE, dra) in totals), default=None),
+        slices=max(totals.get((Kind.SLICE, False), 0), totals.get((Kind.SLICE, True), 0)),
+        shares=totals.get((Kind.SHARE, False), 0),
+    )
+
+
+def most_by_labels(labels: Mapping[str, str], layout: Layout) -> dict[str, int]:
+    """How much of a resource can be there at most, as the labels count its GPUs or slices and their users.
+
+    A resource is not in it where its labels count nothing.
+    """
+    most: dict[str, int] = {}
+    for name, way in layout.ways.items():
+        units = whole(labels.get(f"{name.removesuffix(SHARED)}.count"))
+        if units is not None and (way.replicas or not way.sharing):
+            most[name] = units * (way.replicas or 1)
+    return most
+
+
+def vendors_of(names: Iterable[str]) -> list[Vendor]:
+    return sorted({vendor for name in names if (vendor := vendor_of(name))})

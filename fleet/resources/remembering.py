@@ -1,0 +1,35 @@
+"""How much of each resource a node should have: the most that was ever seen while its GPUs were cut and shared so."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Since(StrEnum):
+    FIRST = "first"  # the node was never seen with GPUs before
+    SAME = "same"  # its layout is the one that `before` is of
+    RECUT = "recut"  # its layout is another
+
+
+def expect(
+    before: Mapping[str, int],
+    capacity: Mapping[str, int],
+    allocatable: Mapping[str, int],
+    most: Mapping[str, int],
+    *,
+    since: Since,
+) -> dict[str, int]:
+    """What is expected of each resource from now on.
+
+    The kubelet names the capacity of a stopped device plugin for another five minutes, so that just after GPUs were cut
+    anew it still shows what they were before; but it allocates none of it. Hence after that only a resource of which
+    something can be allocated begins to be expected. `most`: what labels count; a capacity above it is of a layout
+    that the labels tell no more, or not yet.
+    """
+    expected = {} if since is Since.RECUT else dict(before)
+    for name, amount in capacity.items():
+        if since is not Since.FIRST and name not in expected and not allocatable.get(name):
+            continue
+        seen = min(amount, most.get(name, amount))
+        if seen > expected.get(name, 0):
+            expected[name] = seen
+    return expected
