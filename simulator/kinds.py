@@ -1,6 +1,7 @@
 """What the API server serves: one line a kind, as discovery and the store both need it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 READ_WRITE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -124,8 +125,9 @@ CLUSTER_ROLE_BINDING = Kind(
     "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
 )
 
-RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
+RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False, has_generation=True)
 RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", has_status=True)
+CLAIM_TEMPLATE = Kind("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
 DEVICE_CLASS = Kind("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False, has_generation=True)
 DEFINITION = Kind(
     "apiextensions.k8s.io",
@@ -167,6 +169,25 @@ BUILT_IN: tuple[Kind, ...] = (
     CLUSTER_ROLE_BINDING,
     RESOURCE_SLICE,
     RESOURCE_CLAIM,
+    CLAIM_TEMPLATE,
     DEVICE_CLASS,
     DEFINITION,
 )
+
+
+class ResourceApi(StrEnum):
+    """How the group resource.k8s.io is served."""
+
+    V1 = "v1"  # since Kubernetes 1.34
+    V1BETA1 = "v1beta1"  # 1.32 and 1.33, where it was switched on
+    NONE = "none"
+
+
+def served(resource_api: ResourceApi) -> tuple[Kind, ...]:
+    if resource_api is ResourceApi.V1:
+        return BUILT_IN
+    rest = tuple(kind for kind in BUILT_IN if kind.group != "resource.k8s.io")
+    if resource_api is ResourceApi.NONE:
+        return rest
+    beta = [replace(kind, version="v1beta1") for kind in BUILT_IN if kind.group == "resource.k8s.io"]
+    return (*rest, *beta)

@@ -22,4 +22,5 @@ class Durations:
     crash_backoff: float = 10
     # KubeletConfiguration crashLoopBackOff.maxContainerRestartPeriod; the default of 300 s is for patient people.
     crash_backoff_max: float = 30
+    slices_wiped: float = 30  # kubelet DRA manager: after the plugin has deregistered
     capacity_forgotten: float = 300  # kubelet device manager: endpointStopGracePeriod

@@ -16,6 +16,7 @@ from simulator.actors.gpu_operator.node.gfd import FeatureDiscovery
 from simulator.actors.gpu_operator.node.loaded import LoadedDrivers
 from simulator.actors.gpu_operator.node.operand_lives import life_of
 from simulator.actors.gpu_operator.node_labels import NodeLabels
+from simulator.actors.gpu_operator.policy_driver import PolicyDriver
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.gpu_operator.upgrade import Upgrades
 from simulator.actors.job import Jobs
@@ -78,8 +79,9 @@ class Play:
             Propagation(world, OWNERS),
             Scheduler(world),
             DevicePlugins(world, hosts, self._durations, faults),
-            FeatureDiscovery(world, hosts, self._durations),
+            FeatureDiscovery(world, hosts, self._durations, faults),
             Drivers(world, release),
+            PolicyDriver(world),
             NodeLabels(world, release),
             ClusterPolicies(world, release),
             Upgrades(world, release),

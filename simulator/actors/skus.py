@@ -14,6 +14,8 @@ class Sku:
     device_id: str
     idle_watts: int
     busy_watts: int
+    gpus: int = 8  # in a machine
+    arch: str = "amd64"
 
     @property
     def model_name(self) -> str:
@@ -46,6 +48,19 @@ SKUS = {
             device_id="20b2",
             idle_watts=60,
             busy_watts=370,
+        ),
+        Sku(
+            product="NVIDIA-GB200",
+            family="blackwell",
+            memory_mib=189471,
+            compute=(10, 0),
+            machine="GB200-NVL",
+            instance_type="gpu.gb200x4",
+            device_id="2941",
+            idle_watts=150,
+            busy_watts=1150,
+            gpus=4,
+            arch="arm64",
         ),
     )
 }

@@ -6,11 +6,12 @@ from simulator.faults.board import Board, Fault
 from simulator.faults.error_500 import Error500
 from simulator.faults.flapping_node import FlappingNode
 from simulator.faults.gone_410 import Gone410
+from simulator.faults.lost_gpus import LostGpus
 from simulator.faults.slow_api import SlowApi
 from simulator.faults.stuck_drain import StuckDrain
 
-ON_THE_FLEET: tuple[type[Fault], ...] = (BadDriver, FlappingNode, StuckDrain)
+ON_THE_FLEET: tuple[type[Fault], ...] = (BadDriver, FlappingNode, LostGpus, StuckDrain)
 ON_THE_API: tuple[type[Fault], ...] = (ApiGone, Error500, Gone410, SlowApi)
 FAULTS: dict[str, type[Fault]] = {fault.key: fault for fault in (*ON_THE_FLEET, *ON_THE_API)}
 
-__all__ = ["FAULTS", "BadDriver", "Board", "Fault", "FlappingNode", "StuckDrain"]
+__all__ = ["FAULTS", "BadDriver", "Board", "Fault", "FlappingNode", "LostGpus", "StuckDrain"]

@@ -1,7 +1,9 @@
 """What is in a cluster, by name."""
 
-from simulator.fleets.small import Builder, small
+from simulator.fleets.mixes import mixed
+from simulator.fleets.plan import Builder
+from simulator.fleets.small import small
 
-FLEETS: dict[str, Builder] = {"small": small}
+FLEETS: dict[str, Builder] = {"small": small, "mixed": mixed}
 
 __all__ = ["FLEETS", "Builder"]

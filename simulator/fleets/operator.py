@@ -1,18 +1,23 @@
 """The GPU Operator's own objects: what it is told to do, and what it runs as."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from simulator.actors.gpu_operator import conditions, keys
 from simulator.actors.objects import Obj, owned_by
-from simulator.fleets.small import Plan
+from simulator.actors.sharing import CONFIG_MAP, DEFAULT
+from simulator.fleets.plan import Mode, Plan
 
 POD_HASH = "6b8f5c7d9"
+MIG_CONFIG_MAP = "default-mig-parted-config"
 
 
 def cluster_policy(plan: Plan, now: datetime) -> Obj:
-    driver: Obj = {"enabled": True, "useNvidiaDriverCRD": True}
-    if not plan.release.is_26_7:
+    driver: Obj = {"enabled": True, "useNvidiaDriverCRD": plan.mode is Mode.NVIDIA_DRIVER}
+    if plan.mode is Mode.CLUSTER_POLICY:
+        driver |= _driver_image(plan)
+    if plan.mode is Mode.CLUSTER_POLICY or not plan.release.is_26_7:
         driver["upgradePolicy"] = _upgrade_policy(plan)
     made: Obj = {
         "apiVersion": "nvidia.com/v1",
@@ -22,7 +27,9 @@ def cluster_policy(plan: Plan, now: datetime) -> Obj:
             "operator": {"defaultRuntime": "containerd", "runtimeClass": "nvidia"},
             "daemonsets": {"updateStrategy": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "1"}},
             "driver": driver,
+            "devicePlugin": {"config": {"name": CONFIG_MAP, "default": DEFAULT}},
             "mig": {"strategy": "single"},
+            "migManager": {"enabled": True, "config": {"name": MIG_CONFIG_MAP, "default": "all-disabled"}},
             "sandboxWorkloads": {"enabled": False},
         },
     }
@@ -30,15 +37,8 @@ def cluster_policy(plan: Plan, now: datetime) -> Obj:
     return made | {"status": conditions.ready(made, words, now) | {"namespace": keys.NAMESPACE}}
 
 
-def nvidia_driver(plan: Plan, called: str, product: str, now: datetime) -> Obj:
-    spec: Obj = {
-        "driverType": "gpu",
-        "repository": "nvcr.io/nvidia",
-        "image": "driver",
-        "version": plan.driver,
-        "kernelModuleType": "open",
-        "nodeSelector": {"nvidia.com/gpu.product": product},
-    }
+def nvidia_driver(plan: Plan, called: str, selector: Mapping[str, str], now: datetime) -> Obj:
+    spec: Obj = {"driverType": "gpu", **_driver_image(plan), "nodeSelector": dict(selector)}
     if plan.release.is_26_7:
         spec["upgradePolicy"] = _upgrade_policy(plan)
     made: Obj = {
@@ -48,6 +48,15 @@ def nvidia_driver(plan: Plan, called: str, product: str, now: datetime) -> Obj:
         "spec": spec,
     }
     return made | {"status": conditions.ready(made, "All resources have been successfully reconciled", now)}
+
+
+def _driver_image(plan: Plan) -> Obj:
+    return {
+        "repository": "nvcr.io/nvidia",
+        "image": "driver",
+        "version": plan.driver,
+        "kernelModuleType": "open",
+    }
 
 
 def _upgrade_policy(plan: Plan) -> Obj:

@@ -1,6 +1,7 @@
 """Puts workloads on machines as a scheduler has done long ago: the largest first, on the emptiest machine."""
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
 
 from simulator.fleets.machines import Machine
 from simulator.fleets.tenants import PRIORITIES, Workload
@@ -13,16 +14,31 @@ class Placed:
 
 
 def packed(workloads: tuple[Workload, ...], machines: tuple[Machine, ...]) -> list[Placed]:
-    free = {machine.name: machine.gpus for machine in machines if machine.sku}
-    product = {machine.name: machine.sku.product for machine in machines if machine.sku}
+    free = [dict(machine.rooms) for machine in machines]
+    products = [machine.product for machine in machines]
     placed: list[Placed] = []
     for workload in sorted(workloads, key=lambda each: (-each.gpus, -PRIORITIES[each.priority])):
-        for _ in range(workload.replicas):
-            fitting = [
-                node for node, left in free.items() if left >= workload.gpus and workload.product in ("", product[node])
-            ]
-            node = max(fitting, key=lambda each: free[each], default="")
-            if node:
-                free[node] -= workload.gpus
-            placed.append(Placed(workload, node))
+        fitting = [
+            (-room.get(workload.room, 0), index)
+            for index, room in enumerate(free)
+            if room.get(workload.room, 0) >= workload.gpus and workload.product in ("", products[index])
+        ]
+        heapify(fitting)
+        placed += [Placed(workload, _place(workload, fitting, free, machines)) for _ in range(workload.replicas)]
     return placed
+
+
+def _place(
+    workload: Workload, fitting: list[tuple[int, int]], free: list[dict[str, int]], machines: tuple[Machine, ...]
+) -> str:
+    """The emptiest machine, of several the first; empty when none has room."""
+    if not fitting:
+        return ""
+    index = fitting[0][1]
+    free[index][workload.room] -= workload.gpus
+    left = free[index][workload.room]
+    if left >= workload.gpus:
+        heapreplace(fitting, (-left, index))
+    else:
+        heappop(fitting)
+    return machines[index].name

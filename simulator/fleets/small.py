@@ -1,39 +1,18 @@
 """A busy fleet of two SKUs on two kernels, with its operator, its tenants, and a queue for every GPU left over."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.skus import SKUS
 from simulator.fleets.machines import Machine
+from simulator.fleets.plan import DRIVER_NOW, Plan
 from simulator.fleets.tenants import Workload
 
 GPUS_A_NODE = 8
 KERNELS = ("5.15.0-151-generic", "6.8.0-64-generic")
-DRIVER_NOW, DRIVER_NEXT = "580.95.05", "580.126.20"
 WAITING = 40  # replicas of the queue that find no GPU: more than any wave sets free
 TEAM_NODES = 64  # a fleet of this size has one of each workload
 H100, A100 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is in a cluster, before it is planted there."""
-
-    machines: tuple[Machine, ...]
-    workloads: tuple[Workload, ...]
-    driver: str = DRIVER_NOW
-    release: Release = field(default_factory=Release)
-    max_parallel: int = 4
-    max_unavailable: int | str = "25%"
-
-    @property
-    def drivers(self) -> dict[str, str]:
-        """NVIDIADriver name -> product it selects."""
-        return {machine.owner: machine.sku.product for machine in self.machines if machine.sku}
-
-
-Builder = Callable[..., Plan]
 
 
 def small(*, nodes: int = 64, seed: int = 1, release: Release | None = None) -> Plan:

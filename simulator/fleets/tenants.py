@@ -5,6 +5,7 @@ from typing import Any
 
 Obj = dict[str, Any]
 
+CLAIMED = "gpu.nvidia.com"  # a device class: these workloads claim their GPUs through DRA
 PRIORITIES = {"inference": 100_000, "training": 10_000, "queue": -100}
 
 
@@ -20,6 +21,11 @@ class Workload:
     priority: str
     product: str = ""
     budget: int | None = None
+    room: str = "nvidia.com/gpu"  # the resource it asks `gpus` of, or the device class it claims them from
+
+    @property
+    def has_claims(self) -> bool:
+        return self.room == CLAIMED
 
     @property
     def labels(self) -> dict[str, str]:
@@ -28,7 +34,7 @@ class Workload:
 
 def replica_set(workload: Workload) -> Obj:
     resources = {"cpu": str(4 * workload.gpus), "memory": f"{64 * workload.gpus}Gi"}
-    limits = {**resources, "nvidia.com/gpu": str(workload.gpus)}
+    limits = resources if workload.has_claims else {**resources, workload.room: str(workload.gpus)}
     pod_spec: Obj = {
         "priorityClassName": workload.priority,
         "priority": PRIORITIES[workload.priority],
@@ -43,6 +49,9 @@ def replica_set(workload: Workload) -> Obj:
             }
         ],
     }
+    if workload.has_claims:
+        pod_spec["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": workload.name}]
+        pod_spec["containers"][0]["resources"]["claims"] = [{"name": "gpus"}]
     if workload.product:
         pod_spec["nodeSelector"] = {"nvidia.com/gpu.product": workload.product}
     return {

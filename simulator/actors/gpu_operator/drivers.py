@@ -3,15 +3,15 @@
 from collections import defaultdict
 
 from simulator.actors.gpu_operator import claims, conditions, keys
+from simulator.actors.gpu_operator.applying import apply_set, is_rolled_out
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.gpu_operator.states import UpgradeState
 from simulator.actors.gpu_operator.template import app_name, daemon_set
 from simulator.actors.kubelet.host import host_of
-from simulator.actors.objects import Obj, annotations, by_age, generation, labels, name, spec, status, uid
+from simulator.actors.objects import Obj, by_age, generation, labels, name, spec, status, uid
 from simulator.actors.world import World
-from simulator.kinds import DAEMON_SET, NODE, SERVICE_ACCOUNT
-from simulator.refusals import Refused
+from simulator.kinds import DAEMON_SET, NODE
 
 WAITING = "Waiting for driver pod to be ready"
 
@@ -54,7 +54,7 @@ class Drivers:
             self._write(driver, conditions.not_ready(driver, "ConflictingNodeSelector", words, now))
             return
         sets = self._apply(driver, self._os_tags(driver, nodes))
-        if all(self._is_rolled_out(each) for each in sets) and not self._is_upgrading(driver, nodes):
+        if all(is_rolled_out(each) for each in sets) and not self._is_upgrading(driver, nodes):
             words = "All resources have been successfully reconciled"
             self._write(driver, conditions.ready(driver, words, now))
             return
@@ -85,36 +85,7 @@ class Drivers:
         for stale in self._world[DAEMON_SET].by("controller", uid(driver)):
             if name(stale) not in kept:
                 self._world.delete(DAEMON_SET, stale)
-        return [self._apply_set(each) for each in wanted]
-
-    def _apply_set(self, wanted: Obj) -> Obj:
-        held = self._world[DAEMON_SET].get(name(wanted), keys.NAMESPACE)
-        if held is None:
-            self._account(wanted["spec"]["template"]["spec"]["serviceAccountName"])
-            return self._world.create(DAEMON_SET, wanted, keys.NAMESPACE)
-        hash_ = annotations(wanted)[keys.APPLIED_HASH]
-        if annotations(held).get(keys.APPLIED_HASH) == hash_:
-            return held
-        noted = {**annotations(held), keys.APPLIED_HASH: hash_}
-        patch = [
-            {"op": "replace", "path": "/spec/template", "value": wanted["spec"]["template"]},
-            {"op": "add", "path": "/metadata/annotations", "value": noted},
-        ]
-        return self._world.patch(DAEMON_SET, held, patch, how="json")
-
-    def _account(self, called: str) -> None:
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": called}}
-        try:
-            self._world.cluster.create(SERVICE_ACCOUNT, account, keys.NAMESPACE)
-        except Refused as refusal:
-            if refusal.status != 409:
-                raise
-
-    def _is_rolled_out(self, driver_set: Obj) -> bool:
-        counted = status(driver_set)
-        wanted = counted.get("desiredNumberScheduled", 0)
-        is_counted = counted.get("observedGeneration", 0) >= generation(driver_set)
-        return is_counted and counted.get("numberAvailable", 0) >= wanted
+        return [apply_set(self._world, each) for each in wanted]
 
     def _is_upgrading(self, driver: Obj, nodes: list[Obj]) -> bool:
         """Until 26.7 `ready` may be said in the middle of a rollout."""

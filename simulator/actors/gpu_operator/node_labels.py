@@ -10,6 +10,7 @@ from simulator.actors.world import World
 from simulator.kinds import NODE
 
 PCI_PRESENT = "feature.node.kubernetes.io/pci-10de.present"
+PREINSTALLED = "pre-installed"  # of gpu.deploy.driver, where the host brings its own
 OPERANDS = (
     "driver",
     "container-toolkit",

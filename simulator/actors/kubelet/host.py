@@ -1,12 +1,19 @@
 """A machine: what is in it, and which driver its kernel has loaded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from simulator.actors import mig
+from simulator.actors.mig import Layout
 from simulator.actors.objects import Obj, annotations, labels, name, status
+from simulator.actors.sharing import PluginConfig, config_of
 
 # Written by whoever racked the machine; unlike GFD's labels they outlive a driver.
 GPUS_ANNOTATION = "hardware.example.com/gpus"
 MODEL_ANNOTATION = "hardware.example.com/gpu-model"
+CLIQUE_ANNOTATION = "hardware.example.com/nvlink-clique"
+OWN_DRIVER_ANNOTATION = "hardware.example.com/own-driver"  # installed on the host: no pod brings it, none unloads it
+MIG_CONFIG = "nvidia.com/mig.config"
+MIG_STATE = "nvidia.com/mig.config.state"
 
 
 @dataclass
@@ -20,7 +27,15 @@ class Host:
     model: str
     driver: str = ""  # version of the loaded kernel modules; empty: none
     digest: str = ""  # the configuration they were loaded with
+    has_own_driver: bool = False
+    mig: str = mig.ALL_DISABLED  # the configuration that the GPUs are cut by
+    plugin: PluginConfig = field(default_factory=PluginConfig)
+    clique: str = ""  # of its NVLink domain
     pods_started: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        return mig.layout(self.mig, self.gpus)
 
     def next_pod_ip(self) -> str:
         self.pods_started += 1
@@ -33,6 +48,7 @@ def host_of(node: Obj) -> Host:
     cidr = (node["spec"].get("podCIDR") or "10.244.0.0/24").rsplit(".", 1)[0]
     tag = labels(node).get("feature.node.kubernetes.io/system-os_release.ID", "ubuntu")
     tag += labels(node).get("feature.node.kubernetes.io/system-os_release.VERSION_ID", "22.04")
+    own_driver = annotations(node).get(OWN_DRIVER_ANNOTATION, "")
     return Host(
         name=name(node),
         kernel=about.get("kernelVersion", ""),
@@ -41,4 +57,16 @@ def host_of(node: Obj) -> Host:
         pod_prefix=cidr,
         gpus=int(annotations(node).get(GPUS_ANNOTATION, "0")),
         model=annotations(node).get(MODEL_ANNOTATION, ""),
+        driver=own_driver,
+        has_own_driver=bool(own_driver),
+        mig=_cut_by(node),
+        plugin=config_of(labels(node)),
+        clique=annotations(node).get(CLIQUE_ANNOTATION, ""),
     )
+
+
+def _cut_by(node: Obj) -> str:
+    """A machine seen for the first time is cut as the MIG manager says it has cut it."""
+    named = labels(node).get(MIG_CONFIG, mig.ALL_DISABLED)
+    is_done = labels(node).get(MIG_STATE, "success") == "success"
+    return named if is_done and named in mig.NAMES else mig.ALL_DISABLED

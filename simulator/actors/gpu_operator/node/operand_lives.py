@@ -8,7 +8,7 @@ from simulator.actors.kubelet.sandbox import Container
 from simulator.actors.kubelet.script import Script, Until, Wait
 from simulator.actors.kubelet.ward import Life, Ward
 from simulator.actors.objects import Obj, is_true, labels, status
-from simulator.actors.quantities import amounts
+from simulator.actors.quantities import amounts, is_gpu
 from simulator.faults import BadDriver
 from simulator.faults.bad_driver import Harm
 from simulator.kinds import POD
@@ -40,13 +40,20 @@ def _gate(ward: Ward, container: Container) -> Callable[[], bool]:
 
 
 def is_driver_ready(ward: Ward) -> bool:
+    if ward.host.has_own_driver:
+        return True
     pods = ward.world[POD].by("node", ward.host.name)
     drivers = (pod for pod in pods if labels(pod).get(COMPONENT) == DRIVER_COMPONENT)
     return any(is_true(pod, "Ready") for pod in drivers)
 
 
 def _has_gpus(ward: Ward) -> bool:
-    return ward.node is not None and amounts(status(ward.node).get("allocatable"))["nvidia.com/gpu"] > 0
+    """Whole ones, shared ones or slices of them; where DRA offers them the operator asks for none."""
+    if ward.node is None:
+        return False
+    offers = amounts(status(ward.node).get("allocatable"))
+    has_no_plugin = labels(ward.node).get(apps.GATES[apps.DEVICE_PLUGIN]) == "false"
+    return has_no_plugin or any(is_gpu(resource) and count > 0 for resource, count in offers.items())
 
 
 def _cuda_fails(ward: Ward, container: Container) -> Script:

@@ -1,0 +1,1 @@
+"""Dynamic Resource Allocation: who publishes devices, who claims them, and who gives them out."""
