@@ -34,12 +34,14 @@ class Observer(models.Model):
         return turn + 1 if won else None
 
     @classmethod
-    def keep(cls, cluster_id: int, *, turn: int, now: datetime, flushed: bool) -> None:
+    def keep(cls, cluster_id: int, *, turn: int, now: datetime, flushed: bool, **lag: Any) -> None:
         """Move the lease, and count the flush it belongs to. Call it inside the flush's own transaction.
+
+        `lag`: `lag_ms` and `behind_since`, as of this flush.
 
         :raises LostTurn: when the turn is somebody else's by now
         """
-        moved: dict[str, Any] = {"lease_until": now + LEASE}
+        moved: dict[str, Any] = {"lease_until": now + LEASE, **lag}
         if flushed:
             moved |= {"batch": models.F("batch") + 1, "batch_at": now}
         if not cls.objects.filter(cluster_id=cluster_id, turn=turn).update(**moved):

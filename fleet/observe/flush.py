@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
+import structlog
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from fleet import announce, wake
-from fleet.models import Node
+from fleet.kube.decoding import Unread
+from fleet.lag import Lag
+from fleet.models import LostTurn, Node
 from fleet.node_state import node_state
 from fleet.observe import allocation
 from fleet.observe.diff import Row
@@ -16,30 +19,48 @@ from fleet.observe.gathering import Gathering
 from fleet.observe.kinds import KINDS
 from fleet.observe.standing import Standing
 from fleet.observe.upsert import Written
-from fleet.observe.write import CHUNK, Batch, Pending, write
+from fleet.observe.write import CHUNK, Batch, Pending, Unfit, write
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
 # person's halt must find a gap in less than a second.
 BREATH_S = 0.11
 BREATHE_EVERY_S = 0.6
 STATE_COLUMNS = ("id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable")
+NOT_A_ROWS_FAULT = (LostTurn, OperationalError, InterfaceError)
+
+log = structlog.get_logger(__name__)
 
 
 class Flusher:
     """Writes for one cluster in one turn, and counts its batches: the numbers that browsers see."""
 
-    def __init__(self, cluster_id: int, *, turn: int, batch: int, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        cluster_id: int,
+        *,
+        turn: int,
+        batch: int,
+        clock: Callable[[], datetime],
+        behind_since: datetime | None = None,
+    ) -> None:
         self.cluster_id = cluster_id
         self.turn = turn
         self.batch = batch
         self._clock = clock
         self._breathed_at = time.monotonic()
+        self._lag = Lag(behind_since=behind_since)
+        self._last_waited_ms = 0  # by the oldest change of the last flush, until it was written
+        self._waiting_since: float | None = None
 
-    def flush(self, gathering: Gathering, *, is_last: bool = False) -> None:
+    def flush(self, gathering: Gathering, *, is_last: bool = False, waiting_since: float | None = None) -> None:
         """Write everything that waits; with the last flush of a turn also when each kind was last heard.
+
+        `waiting_since`: when the oldest change of it was received, by the monotonic clock; None: nothing waits.
 
         :raises LostTurn: when the cluster is somebody else's by now
         """
+        self._waiting_since = waiting_since
+        was_behind = self._lag.is_behind
         self._add_missing(gathering)
         news = {standing.kind for standing in gathering.standings.values() if standing.is_urgent}
         whole = [standing for standing in gathering.standings.values() if standing.is_list_whole]
@@ -50,12 +71,15 @@ class Flusher:
             written += self._write(gathering, batch)
         if any(standing.kind == "pods" for standing in whole):
             allocation.count_all(self.cluster_id)
-        self._tell(written, has_news=bool(news or whole))
+        self._last_waited_ms = self._waited_ms()
+        self._tell(written, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
 
     def _add_missing(self, gathering: Gathering) -> None:
         """What a whole list does not have is gone."""
         for standing in gathering.standings.values():
             if not standing.is_list_whole:
+                continue
+            if not standing.lists_all:
                 continue
             there = KINDS[standing.kind].rows_of(self.cluster_id).values_list("uid", flat=True)
             for uid in set(there) - standing.listed_uids:
@@ -87,11 +111,37 @@ class Flusher:
             batch.standings.append(standing)
 
     def _write(self, gathering: Gathering, batch: Batch) -> list[Written]:
-        written = write(self.cluster_id, batch, turn=self.turn, now=self._clock())
+        """Of a batch that cannot be written, everything but the rows that cannot."""
+        now = self._clock()
+        self._lag = self._lag.after(max(self._waited_ms(), self._last_waited_ms), now=now)
+        try:
+            written = write(self.cluster_id, batch, turn=self.turn, now=now, lag=self._lag)
+        except NOT_A_ROWS_FAULT:
+            raise
+        except Exception as error:
+            if not batch.size:
+                raise
+            return self._write_apart(gathering, batch, error)
         self.batch += batch.is_worth_a_number
         for kind, rows in batch.rows:
             _learn(gathering.memory.of(kind.name), rows)
         return written
+
+    def _write_apart(self, gathering: Gathering, batch: Batch, error: Exception) -> list[Written]:
+        if batch.size > 1:
+            first, second = batch.halves()
+            return self._write(gathering, first) + self._write(gathering, second)
+        (kind, rows) = batch.rows[0]
+        ((uid, pending),) = rows.items()
+        gathering.standings[kind.name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
+        # The same again is not tried again; what changes of it is.
+        gathering.memory.of(kind.name)[uid] = pending.fingerprint
+        standings = {standing.kind: standing for standing in batch.standings}
+        standings[kind.name] = gathering.standings[kind.name]
+        return self._write(gathering, Batch([], list(standings.values()), batch.listing))
+
+    def _waited_ms(self) -> int:
+        return 0 if self._waiting_since is None else round((time.monotonic() - self._waiting_since) * 1000)
 
     def _let_others_write(self) -> None:
         if connection.vendor == "sqlite" and time.monotonic() - self._breathed_at > BREATHE_EVERY_S:
@@ -119,6 +169,19 @@ class Flusher:
             found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).values(*STATE_COLUMNS)
             rows |= {row["id"]: row for row in found}
         return [(node_id, _state(row)) for node_id, row in rows.items()]
+
+
+def _name_in(row: Row | None) -> str:
+    return "/".join(str(row[key]) for key in ("namespace", "name") if row.get(key)) if row else "one that is gone"
+
+
+def _why_refused(error: Exception) -> str:
+    if isinstance(error, Unfit):
+        return str(error)
+    if isinstance(error, DatabaseError | OverflowError | ValueError):
+        return f"The database does not take it: {str(error)[:200]}"
+    log.error("a row cannot be written", exc_info=error)
+    return f"Quarterdeck stumbles over it ({type(error).__name__}: {str(error)[:200]})"
 
 
 def _learn(known: dict[str, int], rows: dict[str, Pending]) -> None:

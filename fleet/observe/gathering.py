@@ -2,14 +2,19 @@
 
 from datetime import datetime
 
+import structlog
+
+from fleet.kube.decoding import Unread
 from fleet.kube.structs import Seen
 from fleet.observe.diff import Row, fingerprint
 from fleet.observe.kinds import KINDS, Kind
-from fleet.observe.memory import Memory
-from fleet.observe.readers import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
+from fleet.observe.memory import UNREADABLE, Memory
 from fleet.observe.rows.pod import Places
 from fleet.observe.standing import Standing
+from fleet.observe.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
 from fleet.observe.write import Pending
+
+log = structlog.get_logger(__name__)
 
 
 class Gathering:
@@ -43,13 +48,17 @@ class Gathering:
             case Opened():
                 standing.hear(now=now)
             case Failed():
-                standing.turn(told.state, told.message, now=now)
+                standing.fail(told.state, told.message, now=now)
+                if standing.is_list_whole:
+                    self.pending[told.kind].clear()
             case Broke():
                 raise told.error
 
     def _hear(self, told: Heard, standing: Standing, *, now: datetime) -> None:
         if told.object is not None:
             self._note(KINDS[told.kind], told.object, is_gone=told.is_gone)
+        if told.unread is not None:
+            self._note_unread(told, told.unread, standing)
         standing.resource_version = told.resource_version
         standing.hear(now=now)
 
@@ -58,27 +67,51 @@ class Gathering:
         for seen in told.items:
             if self._note(kind, seen, is_gone=False):
                 standing.listed_uids.add(seen.uid)
+        for unread in told.unread:
+            standing.listed_uids.add(unread.uid)
+            self._cannot_read(kind, unread)
         if told.is_last:
             standing.complete_list(told.resource_version)
 
+    def _note_unread(self, told: Heard, unread: Unread, standing: Standing) -> None:
+        if not told.is_gone:
+            self._cannot_read(KINDS[told.kind], unread)
+        elif unread.uid:
+            standing.can_read(unread.uid)
+            self.pending[told.kind][unread.uid] = Pending(None, told.resource_version, 0)
+
     def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
         """Whether it is an object we keep."""
-        row = kind.row(seen, self.places)
+        try:
+            row = kind.row(seen, self.places)
+        except Exception as error:
+            # Whatever an object makes our rules stumble over: the others must not wait for it.
+            log.exception("an object has no row", kind=kind.name, object=seen.name)
+            because = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
+            self._cannot_read(kind, Unread(seen.uid, seen.name, because[:300]))
+            return True
         known = self.memory.of(kind.name)
         if row is None and seen.uid not in known:
             return False
         if is_gone or row is None:
             self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
+            self.standings[kind.name].can_read(seen.uid)
         else:
             self._note_row(kind, seen, row)
         self._place(kind, row, is_gone=is_gone)
         return row is not None
+
+    def _cannot_read(self, kind: Kind, unread: Unread) -> None:
+        self.standings[kind.name].cannot_read(unread)
+        if unread.uid:
+            self.memory.of(kind.name)[unread.uid] = UNREADABLE
 
     def _note_row(self, kind: Kind, seen: Seen, row: Row) -> None:
         mark = fingerprint(row)
         waiting = self.pending[kind.name]
         if seen.uid in waiting or self.memory.of(kind.name).get(seen.uid) != mark:
             waiting[seen.uid] = Pending(row, seen.resource_version, mark)
+            self.standings[kind.name].can_read(seen.uid)
 
     def _place(self, kind: Kind, row: Row | None, *, is_gone: bool) -> None:
         """Nodes and operands say which pods are kept."""

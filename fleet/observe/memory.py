@@ -6,6 +6,8 @@ It is true only while nobody else has written: a turn that another worker took i
 import threading
 from dataclasses import dataclass, field
 
+UNREADABLE = -1  # in the place of a fingerprint: whatever can be read of it next is new (no hash is -1)
+
 
 @dataclass
 class Memory:

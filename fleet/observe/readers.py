@@ -4,66 +4,33 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Full, Queue
 from typing import Any
 
 from fleet.kube.client import Connection
-from fleet.kube.errors import Absent, ClusterError, Forbidden, Gone, TooManyRequests
-from fleet.kube.listing import list_pages
-from fleet.kube.structs import Seen
+from fleet.kube.discovery import served
+from fleet.kube.errors import (
+    Absent,
+    Backwards,
+    ClusterError,
+    Forbidden,
+    Gone,
+    Silent,
+    TooManyRequests,
+    Unreadable,
+)
+from fleet.kube.listing import PAGE, list_pages
+from fleet.kube.resources import Resource
 from fleet.kube.watching import Watch
 from fleet.models import BookmarkState
+from fleet.observe.identity import WrongCluster
 from fleet.observe.kinds import Kind
+from fleet.observe.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
 
 LONGEST_WAIT_S = 5.0
 SHORTEST_WATCH_S = 1.0  # a server that ends every watch at once is not asked again at once
-
-
-@dataclass(frozen=True)
-class ListBegun:
-    kind: str
-
-
-@dataclass(frozen=True)
-class ListPage:
-    kind: str
-    items: tuple[Seen, ...]
-    resource_version: str
-    is_last: bool
-
-
-@dataclass(frozen=True)
-class Opened:
-    """The server took up the watch from where we stood: what our rows say holds."""
-
-    kind: str
-
-
-@dataclass(frozen=True)
-class Heard:
-    kind: str
-    object: Seen | None  # None: a bookmark
-    is_gone: bool
-    resource_version: str
-
-
-@dataclass(frozen=True)
-class Failed:
-    kind: str
-    state: BookmarkState
-    message: str
-
-
-@dataclass(frozen=True)
-class Broke:
-    """A bug of ours: the window ends with it instead of going on without a kind."""
-
-    kind: str
-    error: Exception
-
-
-Told = ListBegun | ListPage | Opened | Heard | Failed | Broke
+SHORTEST_ASKED_S = 30.0
+PATIENCE_S = 5.0  # after which a kind that waits for others says so
 
 
 class Reader(threading.Thread):
@@ -77,6 +44,7 @@ class Reader(threading.Thread):
         *,
         resource_version: str,
         may_begin: Callable[[], bool],
+        make_sure: Callable[[], None],
         until: float,
     ) -> None:
         super().__init__(name=f"reader {kind.name}", daemon=True)
@@ -85,10 +53,15 @@ class Reader(threading.Thread):
         self._told = told
         self._version = resource_version
         self._may_begin = may_begin
+        self._make_sure = make_sure  # that it is still the same cluster that answers
         self._until = until  # monotonic: the server need not keep the watch for longer
         self._stop_asked = threading.Event()
+        self._resource: Resource[Any] | None = None  # None: not located yet
         self._watch: Watch[Any] | None = None
+        self._has_looked = False
         self._failures = 0
+        self._expired_lists = 0
+        self._blocked_s = 0.0  # how long the writer let us wait last
 
     def stop(self) -> None:
         self._stop_asked.set()
@@ -104,14 +77,18 @@ class Reader(threading.Thread):
 
     def _look(self) -> bool:
         """One list or watch. False: there is nothing to look at for us before the next turn."""
-        if not self._may_begin():
-            return not self._stop_asked.wait(0.05)
+        if not self._version and not self._wait_for_others():
+            return False
         try:
+            if self._has_looked:
+                self._make_sure()
+            self._has_looked = True
+            resource = self._located()
             if not self._version:
-                self._list()
-            self._follow()
-        except Gone:
-            self._version = ""
+                self._list(resource)
+            self._follow(resource)
+        except WrongCluster:
+            raise
         except (Forbidden, Absent) as refusal:
             state = BookmarkState.FORBIDDEN if isinstance(refusal, Forbidden) else BookmarkState.ABSENT
             self._tell(Failed(self.kind.name, state, str(refusal)))
@@ -120,46 +97,85 @@ class Reader(threading.Thread):
             return self._wait_after(error)
         return True
 
-    def _list(self) -> None:
+    def _located(self) -> Resource[Any]:
+        """At the version that this cluster serves: asked once a turn."""
+        if self._resource is None:
+            self._resource = served(self._connection, self.kind.resource)
+        return self._resource
+
+    def _wait_for_others(self) -> bool:
+        """For the kinds that say what is kept of this one. False: we were told to stop first."""
+        begun, has_told = time.monotonic(), False
+        while not self._may_begin():
+            if self._stop_asked.wait(0.05):
+                return False
+            if not has_told and time.monotonic() - begun > PATIENCE_S:
+                waits = f"Waits for the list of {' and '.join(self.kind.after)}."
+                self._tell(Failed(self.kind.name, BookmarkState.LISTING, waits))
+                has_told = True
+        return True
+
+    def _list(self, resource: Resource[Any]) -> None:
+        """A list that expired before it was read is asked for in bigger pages."""
         self._tell(ListBegun(self.kind.name))
         version = ""
-        for page in list_pages(self._connection, self.kind.resource):
-            version = page.resource_version
-            self._tell(ListPage(self.kind.name, page.items, version, page.is_last))
-            if self._stop_asked.is_set():
-                return
+        limit = PAGE * 4 ** min(self._expired_lists, 2)
+        try:
+            for page in list_pages(self._connection, resource, limit=limit):
+                version = page.resource_version
+                self._tell(ListPage(self.kind.name, page.items, version, page.is_last, page.unread))
+                if self._stop_asked.is_set():
+                    return
+        except Gone as error:
+            self._expired_lists += 1
+            sentence = f"The list expired before its last page was read, {self._expired_lists} times now: {error}"
+            raise Gone(sentence) from error
+        self._expired_lists = 0
         self._version = version
 
-    def _follow(self) -> None:
+    def _follow(self, resource: Resource[Any]) -> None:
         if self._stop_asked.is_set() or not self._version:
             return
-        seconds = max(1.0, self._until - time.monotonic()) + 5
+        seconds = max(SHORTEST_ASKED_S, self._until - time.monotonic() + 5)
         begun = time.monotonic()
-        self._watch = Watch(self._connection, self.kind.resource, self._version, seconds=seconds)
+        watch = self._watch = Watch(self._connection, resource, self._version, seconds=seconds)
         if self._stop_asked.is_set():
-            self._watch.close()
-        self._failures = 0
+            watch.close()
         self._tell(Opened(self.kind.name))
-        for change in self._watch:
+        for change in watch:
+            self._failures = 0
             self._version = change.resource_version or self._version
-            self._tell(Heard(self.kind.name, change.object, change.is_gone, self._version))
+            heard_at = watch.received_at - self._blocked_s
+            self._tell(
+                Heard(self.kind.name, change.object, change.is_gone, self._version, change.unread, heard_at),
+            )
         if time.monotonic() - begun < SHORTEST_WATCH_S:
             self._stop_asked.wait(SHORTEST_WATCH_S)
+        else:
+            self._failures = 0
 
     def _wait_after(self, error: ClusterError) -> bool:
+        """Once is an ordinary thing: a server restarts, a proxy closes, a past is forgotten."""
         self._failures += 1
-        if self._failures > 1:  # once is an ordinary thing: a server restarts, a proxy closes
+        is_first = self._failures == 1
+        if isinstance(error, Gone | Unreadable) or (isinstance(error, Backwards) and not is_first):
+            self._version = ""  # what we missed is in no watch any more
+        if not is_first or isinstance(error, Silent):
             self._tell(Failed(self.kind.name, BookmarkState.FAILING, str(error)))
-        wait_s = min(LONGEST_WAIT_S, 0.25 * 2**self._failures) * random.uniform(0.7, 1.3)
+        if is_first and isinstance(error, Gone):
+            return True
+        wait_s = min(LONGEST_WAIT_S, 0.25 * 2 ** min(self._failures, 10)) * random.uniform(0.7, 1.3)
         if isinstance(error, TooManyRequests):
             wait_s = max(wait_s, error.retry_after_s or 0)
         return not self._stop_asked.wait(wait_s)
 
     def _tell(self, told: Told) -> None:
         """Wait while the writer is busy; drop it when the window is over, since nothing was noted of it."""
+        begun = time.monotonic()
         while not self._stop_asked.is_set():
             try:
-                return self._told.put(told, timeout=0.5)
+                self._told.put(told, timeout=0.5)
             except Full:
                 continue
-        return None
+            self._blocked_s = time.monotonic() - begun
+            return

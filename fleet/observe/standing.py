@@ -4,9 +4,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
+
+from fleet.kube.decoding import Unread
 from fleet.models import Bookmark, BookmarkState
 
 HEARD_EVERY = timedelta(seconds=10)
+UNREAD_KEPT = 1000  # in memory, so that none of them is logged twice
+UNREAD_SHOWN = 20
+VOID = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass
@@ -25,6 +33,8 @@ class Standing:
     is_list_whole: bool = False  # every page is here, but what the list lacks is not deleted yet
     written_heard_at: datetime | None = None
     is_urgent: bool = False  # a page should not wait for the next tick to see this
+    unread: dict[str, dict[str, str]] = field(default_factory=dict)  # by uid; by “?” and its name where it has none
+    unread_before: dict[str, dict[str, str]] = field(default_factory=dict)  # by the list before the one being read
 
     @classmethod
     def of(cls, bookmark: Bookmark) -> "Standing":
@@ -37,6 +47,7 @@ class Standing:
             heard_at=bookmark.heard_at,
             listed_at=bookmark.listed_at,
             written_heard_at=bookmark.heard_at,
+            unread=dict(bookmark.unread),
         )
 
     @property
@@ -46,10 +57,12 @@ class Standing:
     @property
     def may_be_built_on(self) -> bool:
         """Whether kinds that depend on this one can begin: it is all here, or never will be."""
-        return (self.listed_at is not None and not self.is_listing) or self.state in (
-            BookmarkState.FORBIDDEN,
-            BookmarkState.ABSENT,
-        )
+        return (self.listed_at is not None and not self.is_listing) or self.state in VOID
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether what a whole list lacks is gone. With an object in it that has no UID, nobody can tell."""
+        return not any(key.startswith("?") for key in self.unread)
 
     def turn(self, state: BookmarkState, message: str, *, now: datetime) -> None:
         if (state, message) != (self.state, self.message):
@@ -57,8 +70,33 @@ class Standing:
             self.state, self.message = state, message[:1000]
             self.is_urgent = True
 
+    def fail(self, state: BookmarkState, message: str, *, now: datetime) -> None:
+        """A kind that is not served has no objects, so its rows go; one that we may no longer see keeps them."""
+        is_void = state is BookmarkState.ABSENT or (state is BookmarkState.FORBIDDEN and self.listed_at is None)
+        is_new = self.state is not state or self.listed_at is not None
+        self.turn(state, message, now=now)
+        self.is_list_whole, self.list_begun_at = False, None
+        if is_void and is_new:
+            self.is_list_whole, self.listed_uids, self.unread = True, set(), {}
+            self.resource_version, self.listed_at = "", None
+
+    def cannot_read(self, unread: Unread) -> None:
+        """It costs itself and one line in the log; its row stays as it was."""
+        key, said = unread.uid or f"?{unread.name}", {"name": unread.name, "because": unread.because}
+        if self.unread.get(key) == said or (key not in self.unread and len(self.unread) >= UNREAD_KEPT):
+            return
+        if self.unread_before.get(key) != said:
+            log.warning("an object cannot be read", kind=self.kind, object=unread.name, because=unread.because)
+        self.unread[key] = said
+        self.is_urgent = True
+
+    def can_read(self, uid: str) -> None:
+        if self.unread and self.unread.pop(uid, None):
+            self.is_urgent = True
+
     def begin_list(self, *, now: datetime) -> None:
         self.turn(BookmarkState.LISTING, "", now=now)
+        self.unread_before, self.unread = self.unread_before | self.unread, {}
         self.list_begun_at, self.listed_uids, self.is_list_whole = now, set(), False
         self.resource_version = ""
 
@@ -69,7 +107,10 @@ class Standing:
 
     def end_list(self, *, now: datetime) -> None:
         """All of it is written, and what it lacks is deleted."""
-        self.listed_at = now
+        if self.state in VOID:
+            self.list_begun_at, self.is_list_whole = None, False
+            return
+        self.listed_at, self.unread_before = now, {}
         self.list_begun_at, self.listed_uids, self.is_list_whole = None, set(), False
         self.turn(BookmarkState.WATCHING, "", now=now)
         self.is_urgent = True
@@ -94,6 +135,7 @@ class Standing:
             "resource_version": self.resource_version,
             "heard_at": self.heard_at,
             "listed_at": self.listed_at,
+            "unread": dict(list(self.unread.items())[:UNREAD_SHOWN]),
         }
 
     def note_written(self) -> None:

@@ -17,20 +17,20 @@ from fleet import announce, kube, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Node, Observer, Operand
 from fleet.observe import memory, pools, shutdown
 from fleet.observe.flush import Flusher
+from fleet.observe.forget import forget
 from fleet.observe.gathering import Gathering
+from fleet.observe.identity import WrongCluster, make_sure
 from fleet.observe.kinds import KINDS
+from fleet.observe.patience import patiently
 from fleet.observe.rows.pod import Places
 from fleet.observe.standing import Standing
 from fleet.observe.window import Window
 
 TURN_S = 60.0
 ASK_AGAIN_S = 5.0
+CLOCK_STEP_S = 0.5  # a clock that is said to be off by so much more or less is worth a write
 
 log = structlog.get_logger(__name__)
-
-
-class WrongCluster(kube.ClusterError):
-    """Another cluster answers at the address of the one we know. Its objects must not become our rows."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,21 @@ def take_turn(cluster_id: int, number: int, *, seconds: float = TURN_S, stop: Ev
 
 
 def _watch(turn: Turn) -> None:
-    _make_bookmarks(turn)
-    connection = _reach(turn)
-    if connection is None:
+    """One window, or several where another cluster comes in between."""
+    if not Bookmark.objects.filter(cluster=turn.cluster).exists() and not forget(
+        turn.cluster.pk, turn=turn.number, stop=turn.stop, clock=turn.clock
+    ):
         return
-    try:
-        _hold_window(turn, connection)
-    finally:
-        connection.close()
+    _make_bookmarks(turn)
+    while (connection := _reach(turn)) is not None:
+        try:
+            _hold_window(turn, connection)
+        except WrongCluster as stranger:
+            _note_failure(turn, stranger)
+        else:
+            return
+        finally:
+            connection.close()
 
 
 def _hold_window(turn: Turn, connection: kube.Connection) -> None:
@@ -81,9 +88,25 @@ def _hold_window(turn: Turn, connection: kube.Connection) -> None:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed
     gathering = Gathering(_standings(cluster_id), _places(cluster_id), remembered)
-    batch = Observer.objects.values_list("batch", flat=True).get(cluster_id=cluster_id)
-    flusher = Flusher(cluster_id, turn=turn.number, batch=batch, clock=turn.clock)
-    Window(connection, gathering, flusher, clock=turn.clock, stop=turn.stop, until=turn.until).hold()
+    observer = Observer.objects.get(cluster_id=cluster_id)
+    flusher = Flusher(
+        cluster_id,
+        turn=turn.number,
+        batch=observer.batch,
+        clock=turn.clock,
+        behind_since=observer.behind_since,
+    )
+    _note_clock(observer, connection, turn)
+    Window(
+        connection,
+        gathering,
+        flusher,
+        make_sure=lambda: make_sure(connection, name=turn.cluster.name, uid=turn.cluster.uid),
+        clock=turn.clock,
+        stop=turn.stop,
+        until=turn.until,
+    ).hold()
+    _note_clock(observer, connection, turn)
     Bookmark.objects.filter(cluster_id=cluster_id, kind__in=gathering.to_list_again).update(resource_version="")
     memory.keep(cluster_id, remembered)
 
@@ -92,37 +115,52 @@ def _reach(turn: Turn) -> kube.Connection | None:
     """A connection to this very cluster. None: the turn was over before there was one."""
     while not turn.is_over:
         try:
-            return _connect(turn.cluster)
+            connection = patiently(lambda: _connect(turn.cluster), turn.stop)
         except kube.ClusterError as error:
-            _note_failure(turn, str(error))
+            _note_failure(turn, error)
+        else:
+            if connection is not None:
+                _note_no_stranger(turn)
+            return connection
         turn.stop.wait(ASK_AGAIN_S * random.uniform(0.7, 1.0))
     return None
 
 
 def _connect(cluster: Cluster) -> kube.Connection:
     connection = kube.connect(cluster.kubeconfig, cluster.context)
-    uid = kube.kube_system_uid(connection)
-    if uid != cluster.uid:
+    try:
+        make_sure(connection, name=cluster.name, uid=cluster.uid)
+    except kube.ClusterError:
         connection.close()
-        raise WrongCluster(
-            f"What answers at {connection.server} is another cluster: its kube-system has the UID {uid}, "
-            f"{cluster.name} has {cluster.uid}. Nothing of it is taken over.",
-        )
+        raise
     return connection
 
 
-def _note_failure(turn: Turn, message: str) -> None:
-    now = turn.clock()
+def _note_failure(turn: Turn, error: kube.ClusterError) -> None:
+    now, message = turn.clock(), str(error)[:1000]
     with transaction.atomic():
-        stale = Bookmark.objects.filter(cluster=turn.cluster).exclude(
-            state=BookmarkState.FAILING, message=message[:1000]
-        )
-        changed = stale.update(state=BookmarkState.FAILING, message=message[:1000], state_since=now)
+        stale = Bookmark.objects.filter(cluster=turn.cluster).exclude(state=BookmarkState.FAILING, message=message)
+        changed = stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
+        if isinstance(error, WrongCluster):
+            Cluster.objects.filter(pk=turn.cluster.pk).update(stranger_uid=error.stranger_uid)
         Observer.keep(turn.cluster.pk, turn=turn.number, now=now, flushed=bool(changed))
     if changed:
         log.warning("a cluster cannot be watched", cluster=turn.cluster.name, because=message)
         seq = Observer.objects.values_list("batch", flat=True).get(cluster=turn.cluster)
         announce.cluster_changed(turn.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
+
+
+def _note_no_stranger(turn: Turn) -> None:
+    """The cluster we know answers again: there is nothing left for a person to decide."""
+    if Cluster.objects.filter(pk=turn.cluster.pk).exclude(stranger_uid="").update(stranger_uid=""):
+        log.warning("the cluster that is known answers again", cluster=turn.cluster.name)
+
+
+def _note_clock(observer: Observer, connection: kube.Connection, turn: Turn) -> None:
+    skew_s, was = connection.clock.skew_s, observer.clock_skew_s
+    if skew_s is not None and (was is None or abs(skew_s - was) >= CLOCK_STEP_S):
+        observer.clock_skew_s = skew_s
+        Observer.objects.filter(pk=observer.pk, turn=turn.number).update(clock_skew_s=skew_s)
 
 
 def _make_bookmarks(turn: Turn) -> None:

@@ -10,13 +10,15 @@ from fleet.kube.client import Connection
 from fleet.observe.flush import Flusher
 from fleet.observe.gathering import Gathering
 from fleet.observe.kinds import KINDS
-from fleet.observe.readers import Reader, Told
+from fleet.observe.readers import Reader
+from fleet.observe.told import Heard, Told
 
 FLUSH_EVERY_S = 0.25
 TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
 FULL = 500  # rows that are written without waiting for more
+LIST_S = 900.0  # how much longer than its turn a window stays open for a list: what is thrown away never ends
 
 
 class Window:
@@ -28,10 +30,13 @@ class Window:
         gathering: Gathering,
         flusher: Flusher,
         *,
+        make_sure: Callable[[], None],
         clock: Callable[[], datetime],
         stop: Event,
         until: float,
     ) -> None:
+        """`make_sure` raises WrongCluster when another cluster answers by now."""
+        self._make_sure = make_sure
         self._gathering = gathering
         self._flusher = flusher
         self._clock = clock
@@ -39,22 +44,30 @@ class Window:
         self._until = until
         self._told: Queue[Told] = Queue(maxsize=QUEUED)
         self._flush_from = 0.0
+        self._waiting_since: float | None = None  # when the oldest change was received that is not written
         self._tick_at = time.monotonic() + TICK_S
         self._readers = [self._reader(name, connection) for name in gathering.standings]
 
     def hold(self) -> None:
-        """:raises LostTurn: when somebody else has the cluster by now"""
+        """:raises LostTurn: when somebody else has the cluster by now
+        :raises WrongCluster: when another cluster has come in its place
+        """
         try:
             for reader in self._readers:
                 reader.start()
-            while not self._stop.is_set() and time.monotonic() < self._until:
+            while not self._is_over():
                 self._listen()
                 self._flush_if_due()
         finally:
             for reader in self._readers:
                 reader.stop()
         self._drain()
-        self._flusher.flush(self._gathering, is_last=True)
+        self._flush(is_last=True)
+
+    def _is_over(self) -> bool:
+        over_s = time.monotonic() - self._until
+        is_listing = any(standing.is_listing for standing in self._gathering.standings.values())
+        return self._stop.is_set() or over_s >= (LIST_S if is_listing else 0)
 
     def _reader(self, name: str, connection: Connection) -> Reader:
         kind, standings = KINDS[name], self._gathering.standings
@@ -64,12 +77,15 @@ class Window:
             self._told,
             resource_version=standings[name].resource_version,
             may_begin=lambda: all(standings[other].may_be_built_on for other in kind.after),
+            make_sure=self._make_sure,
             until=self._until,
         )
 
     def _listen(self) -> None:
         """Wait for the next thing to do: something heard, or a flush that is due."""
-        moments = [self._until, self._tick_at, time.monotonic() + LOOK_UP_S]
+        moments = [self._tick_at, time.monotonic() + LOOK_UP_S]
+        if self._until > time.monotonic():
+            moments.append(self._until)
         if self._gathering.has_news:
             moments.append(self._flush_from)
         wait_s = min(moments) - time.monotonic()
@@ -77,8 +93,14 @@ class Window:
             told = self._told.get(timeout=wait_s) if wait_s > 0 else self._told.get_nowait()
         except Empty:
             return
-        self._gathering.absorb(told, now=self._clock())
+        self._absorb(told)
         self._drain()
+
+    def _absorb(self, told: Told) -> None:
+        had = self._gathering.size
+        self._gathering.absorb(told, now=self._clock())
+        if isinstance(told, Heard) and self._gathering.size > had:
+            self._waiting_since = min(told.at, self._waiting_since or told.at)
 
     def _drain(self) -> None:
         """Take what is already there, so that a burst becomes one flush."""
@@ -87,7 +109,7 @@ class Window:
                 told = self._told.get_nowait()
             except Empty:
                 return
-            self._gathering.absorb(told, now=self._clock())
+            self._absorb(told)
 
     def _flush_if_due(self) -> None:
         now = time.monotonic()
@@ -95,6 +117,10 @@ class Window:
         is_news = self._gathering.has_news and (now >= self._flush_from or self._gathering.size >= FULL)
         if not is_tick and not is_news:
             return
-        self._flusher.flush(self._gathering)
+        self._flush()
         self._flush_from = now + FLUSH_EVERY_S
         self._tick_at = now + TICK_S
+
+    def _flush(self, *, is_last: bool = False) -> None:
+        self._flusher.flush(self._gathering, is_last=is_last, waiting_since=self._waiting_since)
+        self._waiting_since = None

@@ -5,10 +5,12 @@ from datetime import datetime
 
 from django.db import transaction
 
+from fleet.lag import Lag
 from fleet.models import Bookmark, Observer
 from fleet.observe import consequences
 from fleet.observe.diff import Row
 from fleet.observe.kinds import Kind
+from fleet.observe.sanity import why_unfit
 from fleet.observe.standing import Standing
 from fleet.observe.upsert import Written, compare, save
 
@@ -33,18 +35,50 @@ class Batch:
     listing: set[str] = field(default_factory=set)  # kinds of which this is a part of a whole list
 
     @property
+    def size(self) -> int:
+        return sum(len(rows) for _, rows in self.rows)
+
+    def halves(self) -> tuple["Batch", "Batch"]:
+        """The bookmarks move with the second half, as they would have with the whole."""
+        room = self.size // 2
+        first, second = Batch(listing=self.listing), Batch(standings=self.standings, listing=self.listing)
+        for kind, rows in self.rows:
+            items = list(rows.items())
+            for half, piece in ((first, items[:room]), (second, items[room:])):
+                if piece:
+                    half.rows.append((kind, dict(piece)))
+            room = max(0, room - len(items))
+        return first, second
+
+    @property
     def is_worth_a_number(self) -> bool:
         """Whether browsers are to hear of it; that a cluster is still there, they ask by themselves."""
         return bool(self.rows) or any(standing.is_urgent for standing in self.standings)
 
 
-def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime) -> list[Written]:
+class Unfit(Exception):
+    """A row that no database should have, known before one is asked."""
+
+
+def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) -> list[Written]:
     """What of the batch really changed a row.
 
     :raises LostTurn: and nothing is written
+    :raises Unfit: and nothing is written
     """
+    for kind, rows in batch.rows:
+        for pending in rows.values():
+            if pending.row is not None and (because := why_unfit(kind.model, pending.row)):
+                raise Unfit(because)
     with transaction.atomic():
-        Observer.keep(cluster_id, turn=turn, now=now, flushed=batch.is_worth_a_number)
+        Observer.keep(
+            cluster_id,
+            turn=turn,
+            now=now,
+            flushed=batch.is_worth_a_number,
+            lag_ms=lag.ms,
+            behind_since=lag.behind_since,
+        )
         written = [_write_kind(cluster_id, kind, rows, batch, now=now) for kind, rows in batch.rows]
         for standing in batch.standings:
             Bookmark.objects.filter(cluster_id=cluster_id, kind=standing.kind).update(**standing.columns())

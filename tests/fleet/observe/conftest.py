@@ -13,9 +13,9 @@ from fleet.observe.flush import Flusher
 from fleet.observe.gathering import Gathering
 from fleet.observe.kinds import KINDS
 from fleet.observe.memory import Memory
-from fleet.observe.readers import Heard, ListBegun, ListPage, Opened, Told
 from fleet.observe.rows.pod import Places
 from fleet.observe.standing import Standing
+from fleet.observe.told import Heard, ListBegun, ListPage, Opened, Told
 from tests.make import NOON, a_cluster
 
 

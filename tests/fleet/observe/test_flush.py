@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Bookmark, DriverObject, Gpu, LostTurn, Node, NodeEvent, Observer, Operand, OperandRevision, Pod
 from fleet.observe.kinds import KINDS
-from fleet.observe.readers import Failed, Heard, ListBegun, ListPage, Opened
+from fleet.observe.told import Failed, Heard, ListBegun, ListPage, Opened
 from tests.fleet.documents import GPU_LABELS, a_daemonset_seen, a_driver_seen, a_node_seen, a_pod_seen, a_revision_seen
 from tests.make import a_pool
 

@@ -1,0 +1,40 @@
+"""When Quarterdeck is behind a cluster, and how it says so. Pure.
+
+The lag is how long the oldest change of a flush had waited, from the moment its bytes were read to the moment its row
+was written. A burst may be late once; behind is who stays late.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+LATE_MS = 2000
+LATE_FOR = timedelta(seconds=10)
+
+
+@dataclass(frozen=True)
+class Lag:
+    ms: int = 0
+    late_since: datetime | None = None
+    behind_since: datetime | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        return self.behind_since is not None
+
+    def after(self, ms: int, *, now: datetime) -> "Lag":
+        """With the lag of one more flush."""
+        if ms <= LATE_MS:
+            return Lag(ms)
+        # What is 12 s late now was due 12 s ago.
+        late_since = self.behind_since or self.late_since or now - timedelta(milliseconds=ms - LATE_MS)
+        return Lag(ms, late_since, late_since if now - late_since >= LATE_FOR else None)
+
+
+def sentence(name: str, *, lag_ms: int, behind_since: datetime | None) -> str:
+    """Blank: the cluster called `name` is kept up with."""
+    if behind_since is None:
+        return ""
+    return (
+        f"Quarterdeck cannot keep up with {name}: changes are shown {lag_ms / 1000:.1f} s late, and have been since "
+        f"{behind_since:%H:%M:%S} UTC. Its worker has too little CPU, or the database is slow."
+    )

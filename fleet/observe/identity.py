@@ -1,0 +1,23 @@
+"""Which cluster answers: by the UID of its kube-system, asked for again whenever a connection broke."""
+
+from fleet import kube
+
+
+class WrongCluster(kube.ClusterError):
+    """Another cluster answers at the address of the one we know. Its objects must not become our rows."""
+
+    def __init__(self, sentence: str, *, stranger_uid: str) -> None:
+        super().__init__(sentence)
+        self.stranger_uid = stranger_uid
+
+
+def make_sure(connection: kube.Connection, *, name: str, uid: str) -> None:
+    """:raises WrongCluster: when what answers is not the cluster of this UID"""
+    found = kube.kube_system_uid(connection)
+    if found != uid:
+        raise WrongCluster(
+            f"What answers at {connection.server} is another cluster: its kube-system has the UID {found}, "
+            f"{name} has {uid}. Nothing of it is taken over. If {name} was rebuilt, accept it; "
+            f"if not, correct the address.",
+            stranger_uid=found[:64],
+        )

@@ -1,0 +1,76 @@
+"""What no row may have, whatever an object says: found before the database is asked, and the same on every database.
+
+PostgreSQL takes no NUL, no text longer than its column and no integer out of range; SQLite takes all of them, and
+stumbles later. An API server lets none of it through: what comes with it is broken, or means harm.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from django.db import models
+
+MOST_JSON_CHARS = 512 * 1024  # an object of the API has 1.5 MiB at most, and we keep a part of it
+MOST = {
+    models.PositiveIntegerField: 2**31 - 1,
+    models.IntegerField: 2**31 - 1,
+    models.PositiveBigIntegerField: 2**63 - 1,
+    models.BigIntegerField: 2**63 - 1,
+}
+Row = dict[str, Any]
+Check = Callable[[Any], str]
+
+
+def why_unfit(model: type[models.Model], row: Row) -> str:
+    """Blank: it is fit."""
+    for name, check in _checks_of(model):
+        if (value := row.get(name)) is not None and (because := check(value)):
+            return f"{name.replace('_', ' ')} {because}"
+    return ""
+
+
+@cache
+def _checks_of(model: type[models.Model]) -> tuple[tuple[str, Check], ...]:
+    every = model._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
+    found = ((field.name, _check_for(field)) for field in every if not field.is_relation and not field.primary_key)
+    return tuple((name, check) for name, check in found if check is not None)
+
+
+def _check_for(field: Any) -> Check | None:
+    if isinstance(field, models.JSONField):
+        return _json
+    if isinstance(field, models.CharField | models.TextField):
+        longest = field.max_length or MOST_JSON_CHARS
+        return lambda value: _text(value, longest)
+    if type(field) in MOST:
+        most = MOST[type(field)]
+        least = 0 if "Positive" in type(field).__name__ else -most
+        return lambda value: "" if least <= value <= most else f"is out of range: {value:.3g}."
+    return None
+
+
+def _text(value: str, longest: int) -> str:
+    if len(value) > longest:
+        return f"has {len(value):,} characters, {longest} at most are allowed."
+    return "has a NUL character." if "\0" in value else ""
+
+
+def _json(value: Any) -> str:
+    size = 0
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            if "\0" in one:
+                return "have a NUL character."
+            size += len(one)
+        elif isinstance(one, dict):
+            waiting += one.keys()
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, int) and not -(2**63) <= one < 2**63:
+            return "have a number that is out of range."
+        if size > MOST_JSON_CHARS:
+            return f"are longer than {MOST_JSON_CHARS // 1024} KiB."
+    return ""

@@ -1,0 +1,57 @@
+"""What a reader tells the writer of its window."""
+
+import time
+from dataclasses import dataclass, field
+
+from fleet.kube.decoding import Unread
+from fleet.kube.structs import Seen
+from fleet.models import BookmarkState
+
+
+@dataclass(frozen=True)
+class ListBegun:
+    kind: str
+
+
+@dataclass(frozen=True)
+class ListPage:
+    kind: str
+    items: tuple[Seen, ...]
+    resource_version: str
+    is_last: bool
+    unread: tuple[Unread, ...] = ()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The server took up the watch from where we stood: what our rows say holds."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Heard:
+    kind: str
+    object: Seen | None  # None: a bookmark, or one that cannot be read
+    is_gone: bool
+    resource_version: str
+    unread: Unread | None = None
+    at: float = field(default_factory=time.monotonic)  # when its bytes came, or could have
+
+
+@dataclass(frozen=True)
+class Failed:
+    kind: str
+    state: BookmarkState
+    message: str
+
+
+@dataclass(frozen=True)
+class Broke:
+    """The window ends with it instead of going on without a kind: another cluster, or a bug of ours."""
+
+    kind: str
+    error: Exception
+
+
+Told = ListBegun | ListPage | Opened | Heard | Failed | Broke
