@@ -446,6 +446,8 @@ class Migration(migrations.Migration):
                 ("sharing_config", models.CharField(blank=True, max_length=253)),
                 ("mig_config", models.CharField(blank=True, max_length=253)),
                 ("uses_cdi", models.BooleanField(null=True)),
+                ("uses_nri", models.BooleanField(null=True)),
+                ("uses_rdma", models.BooleanField(null=True)),
                 ("operator_version", models.CharField(blank=True, max_length=64)),
                 ("owned_by", models.JSONField(default=list)),
                 ("changed_at", models.DateTimeField()),

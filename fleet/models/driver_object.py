@@ -33,6 +33,8 @@ class DriverObject(models.Model):
     sharing_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that device plugins read
     mig_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that MIG managers read
     uses_cdi = models.BooleanField(null=True)  # null: it does not say
+    uses_nri = models.BooleanField(null=True)  # the toolkit's NRI plugin; null: it does not say
+    uses_rdma = models.BooleanField(null=True)  # GPUDirect RDMA; null: it does not say
     operator_version = models.CharField(max_length=64, blank=True)  # from app.kubernetes.io/version or helm.sh/chart
     owned_by = models.JSONField(default=list)  # GitOps and Helm marks: ["Helm release gpu-operator/gpu-operator"]
     changed_at = models.DateTimeField()

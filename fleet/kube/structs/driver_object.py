@@ -12,6 +12,14 @@ import msgspec
 from fleet.kube.structs.meta import Condition, Seen, Struct
 
 
+class Switch(Struct, frozen=True):
+    enabled: bool | None = None
+
+
+class CdiSpec(Switch, frozen=True):
+    nri_plugin_enabled: bool | None = None  # from 26.3.0 on
+
+
 class DriverSpec(Struct, frozen=True):
     """The spec of an NVIDIADriver, and the part `driver` of a ClusterPolicy's."""
 
@@ -23,6 +31,7 @@ class DriverSpec(Struct, frozen=True):
     default: bool | None = False  # NVIDIADriver only: for the nodes that no other selects
     upgrade_policy: dict[str, Any] | None = None
     enabled: bool | None = True  # ClusterPolicy only
+    rdma: Switch | None = None
     use_nvidia_driver_crd: bool | None = msgspec.field(default=False, name="useNvidiaDriverCRD")  # ClusterPolicy only
 
 
@@ -38,10 +47,6 @@ class OperandSpec(Struct, frozen=True):
     config: ConfigName | None = None  # device plugin and MIG manager
 
 
-class Switch(Struct, frozen=True):
-    enabled: bool | None = None
-
-
 class MigSpec(Struct, frozen=True):
     strategy: str | None = ""  # none, single, mixed
 
@@ -50,7 +55,7 @@ class PolicySpec(Struct, frozen=True):
     driver: DriverSpec | None = None
     sandbox_workloads: Switch | None = None
     mig: MigSpec | None = None
-    cdi: Switch | None = None
+    cdi: CdiSpec | None = None
     toolkit: OperandSpec | None = None
     device_plugin: OperandSpec | None = None
     gfd: OperandSpec | None = None
@@ -117,6 +122,16 @@ class DriverObjectSeen(Seen, frozen=True):
         return None
 
     @property
+    def uses_nri(self) -> bool | None:
+        """None: it does not say."""
+        return None
+
+    @property
+    def uses_rdma(self) -> bool | None:
+        """None: it does not say."""
+        return self.driver.rdma.enabled if self.driver.rdma else None
+
+    @property
     def namespace(self) -> str:
         """Where the operator runs. Blank: it has not said yet."""
         return (self.status.namespace if self.status else "") or ""
@@ -169,6 +184,10 @@ class ClusterPolicySeen(DriverObjectSeen, frozen=True):
     @property
     def uses_cdi(self) -> bool | None:
         return self.policy.cdi.enabled if self.policy.cdi else None
+
+    @property
+    def uses_nri(self) -> bool | None:
+        return self.policy.cdi.nri_plugin_enabled if self.policy.cdi else None
 
 
 class GpuClusterSeen(DriverObjectSeen, frozen=True):

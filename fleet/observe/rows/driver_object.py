@@ -9,6 +9,8 @@ from typing import Any
 
 from fleet.kube.structs import DriverObjectSeen
 from fleet.kube.structs.meta import find
+from fleet.observe.rows.nested import fitted_json
+from fleet.observe.rows.text import fitted, fitted_count, fitted_labels, fitted_words
 
 ARGO_ANNOTATION = "argocd.argoproj.io/tracking-id"
 ARGO_LABEL = "argocd.argoproj.io/instance"
@@ -43,24 +45,26 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
     driver = seen.driver
     return {
         "kind": seen.kind,
-        "name": seen.name,
-        "generation": seen.metadata.generation,
-        "version": (driver.version or "")[:64],
-        "repository": (driver.repository or "")[:253],
-        "image": (driver.image or "")[:253],
+        "name": fitted(seen.name, 253),
+        "generation": fitted_count(seen.metadata.generation),
+        "version": fitted(driver.version, 64),
+        "repository": fitted(driver.repository, 253),
+        "image": fitted(driver.image, 253),
         "use_precompiled": bool(driver.use_precompiled),
         "uses_driver_crd": seen.uses_driver_crd,
         "sandbox_workloads": seen.sandbox_workloads,
-        "node_selector": driver.node_selector or {},
-        "upgrade_policy": driver.upgrade_policy or {},
-        "state": ((seen.status.state if seen.status else "") or "")[:32],
-        "message": _message(seen)[:1000],
+        "node_selector": fitted_labels(driver.node_selector or {}),
+        "upgrade_policy": fitted_json(driver.upgrade_policy or {}),
+        "state": fitted(seen.status.state, 32) if seen.status else "",
+        "message": _message(seen),
         "operand_versions": operand_versions(seen),
-        "mig_strategy": seen.mig_strategy,
+        "mig_strategy": fitted(seen.mig_strategy, 16),
         "sharing_config": config_of(seen, "device_plugin"),
         "mig_config": config_of(seen, "mig_manager"),
         "uses_cdi": seen.uses_cdi,
-        "operator_version": operator_version(seen.labels)[:64],
+        "uses_nri": seen.uses_nri,
+        "uses_rdma": seen.uses_rdma,
+        "operator_version": fitted(operator_version(seen.labels), 64),
         "owned_by": owners(seen),
     }
 
@@ -68,7 +72,7 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
 def operand_versions(seen: DriverObjectSeen) -> dict[str, str]:
     """Only of those that it names a version for, and does not switch off."""
     return {
-        OPERANDS[field]: spec.version[:64]
+        OPERANDS[field]: fitted(spec.version, 64)
         for field, spec in seen.operands.items()
         if spec is not None and spec.version and spec.enabled is not False
     }
@@ -77,7 +81,7 @@ def operand_versions(seen: DriverObjectSeen) -> dict[str, str]:
 def config_of(seen: DriverObjectSeen, field: str) -> str:
     """The ConfigMap that an operand reads. Blank: none is named, the operand has its own way."""
     spec = seen.operands.get(field)
-    return (spec.config.name if spec is not None and spec.config else "") or ""
+    return fitted(spec.config.name, 253) if spec is not None and spec.config else ""
 
 
 def _message(seen: DriverObjectSeen) -> str:
@@ -87,7 +91,7 @@ def _message(seen: DriverObjectSeen) -> str:
     telling = error if error is not None and error.status == "True" else ready
     if telling is None or (telling is ready and telling.status == "True"):
         return ""
-    return ": ".join(part for part in (telling.reason, telling.message) if part)
+    return fitted_words(1000, telling.reason, telling.message)
 
 
 def operator_version(labels: dict[str, str]) -> str:
@@ -110,4 +114,4 @@ def owners(seen: DriverObjectSeen) -> list[str]:
         for prefix in FLUX_PREFIXES
         if (name := seen.labels.get(f"{prefix}/name"))
     ]
-    return found
+    return [fitted(mark, 600) for mark in found]

@@ -106,3 +106,10 @@ def test_a_gpu_cluster_is_a_driver_object_without_a_driver():
 
     assert (row["kind"], row["version"], row["state"]) == ("GPUCluster", "", "ready")
     assert row["operand_versions"] == {"dra-driver": "v25.12.0", "dcgm-exporter-dra": "4.6.0-4.8.3-distroless"}
+
+
+def test_a_policy_says_whether_nri_and_rdma_are_on():
+    row = driver_object_row(a_policy({"cdi": {"enabled": True, "nriPluginEnabled": True}, "driver": {"rdma": {}}}))
+
+    assert (row["uses_cdi"], row["uses_nri"], row["uses_rdma"]) == (True, True, None)
+    assert driver_object_row(a_policy({"driver": {"rdma": {"enabled": False}}}))["uses_rdma"] is False
