@@ -40,6 +40,11 @@ class Selector:
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
+def exactly(labels: Mapping[str, str]) -> Selector:
+    """As a `nodeSelector` means it: each of these labels, with this value."""
+    return Selector(tuple(Requirement(key, frozenset({value}), negated=False) for key, value in labels.items()))
+
+
 def parse(text: str) -> Selector:
     """:raises BadSelector: naming the part that cannot be read"""
     parts = [part.strip() for part in COMMA_OUTSIDE_BRACKETS.split(text)] if text.strip() else []

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, Q, QuerySet
 
+from fleet.labelled import labelled
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand, OperandRevision, Pod
 from fleet.operands import DRIVER
+from fleet.selectors import exactly
 from people.rights import Deed, reach
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Answer, Approval, Command, Plan, Stage, Target
@@ -19,26 +21,20 @@ from rollouts.picking import FACTORS, Candidate
 JUDGED_KINDS = ("nodes", "pods", "daemonsets.apps", "nvidiadrivers.nvidia.com")  # what a plan rests on
 
 
-def nodes_of(driver_object: DriverObject | Plan) -> list[Node]:
-    """Every node on which a driver DaemonSet of the object runs, or should run. Four queries."""
+def nodes_of(driver_object: DriverObject | Plan) -> QuerySet[Node]:
+    """Every node on which a driver DaemonSet of the object runs, or should run. One query now, one when it is read."""
     cluster_id, uid = driver_object.cluster_id, object_uid(driver_object)
     daemonsets = list(Operand.objects.filter(cluster=cluster_id, operand=DRIVER, owner_uid=uid))
     with_pod = Pod.objects.filter(cluster=cluster_id, owner_uid__in=[d.uid for d in daemonsets]).values("node_name")
-    nodes = Node.objects.filter(cluster=cluster_id, is_gpu_node=True).prefetch_related("pools")
-    running = {row["node_name"] for row in with_pod}
-    return [
-        node
-        for node in nodes
-        if node.name in running or any(_selects(daemonset.node_selector, node.labels) for daemonset in daemonsets)
-    ]
+    wanted = Q(name__in=with_pod)
+    for daemonset in daemonsets:
+        if daemonset.node_selector:
+            wanted |= labelled(exactly(daemonset.node_selector))
+    return Node.objects.filter(wanted, cluster=cluster_id, is_gpu_node=True)
 
 
 def object_uid(driver_object: DriverObject | Plan) -> str:
     return driver_object.object_uid if isinstance(driver_object, Plan) else driver_object.uid
-
-
-def _selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
-    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
 def is_held_by_others(node: Node) -> bool:

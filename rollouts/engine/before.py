@@ -45,5 +45,5 @@ def read_before(written: dict[str, Any] | None) -> Before | None:
 def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
     """Node uid → what it is like now, for the nodes of one wave."""
     rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids))
-    pods, ready, sick = pods_on(plan, rows), ready_by_owner(plan), crashing_owners(plan)
+    pods, ready, sick = pods_on(plan, [row.name for row in rows]), ready_by_owner(plan), crashing_owners(plan)
     return {row.uid: before_release(row, pods.get(row.name, []), ready, sick, now=now) for row in rows}

@@ -9,29 +9,45 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.models import DriverObject, Node, Pod
-from fleet.operands import DRIVER
 from rollouts.engine.before import read_before
 from rollouts.engine.live import Live
 from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
-from rollouts.engine.workloads import operands_of, pods_on, ready_by_owner, waiting_by_owner, workloads_of
+from rollouts.engine.workloads import (
+    DriverPod,
+    driver_pods,
+    operands_of,
+    pods_on,
+    ready_by_owner,
+    waiting_by_owner,
+    workloads_of,
+)
 from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Answer, Approval, Hold, Plan, Stage, Target, Verb
 from rollouts.queries import is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
 
+NODE_COLUMNS = (
+    "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",
+    "driver_unknown_since", "created_at", "gpu_allocatable",
+)  # fmt: skip
+
 
 def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
     """Put rows and live answers together. A fixed number of queries, whatever the size of the plan."""
-    rows = nodes_of(plan)
+    rows = list(nodes_of(plan).only(*NODE_COLUMNS))
+    stages = list(plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index"))
     stale = stale_because(plan.cluster, now=now)
-    pods = pods_on(plan, rows)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
-    drivers = {name: pod for name, found in pods.items() for pod in found if pod.operand == DRIVER}
+    drivers = driver_pods(plan)
     oldest = seen_at(plan.cluster_id, now=now)
     surroundings = _Surroundings(
-        {row.uid: row for row in rows}, pods, ready_by_owner(plan), waiting_by_owner(plan), bool(stale), oldest
+        {row.uid: row for row in rows},
+        pods_on(plan, _names_to_judge(stages)),
+        ready_by_owner(plan),
+        waiting_by_owner(plan),
+        bool(stale),
+        oldest,
     )
-    stages = plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index")
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
@@ -57,6 +73,13 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
     )
 
 
+def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
+    """The nodes on which pods can matter: let go in a stage that is not over, or in the last that passed."""
+    passed = [stage for stage in stages if stage.state == StageState.PASSED]
+    asked = [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
+    return {target.node_name for stage in asked for target in stage.targets.all() if target.before is not None}
+
+
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
     """The operator's throttle in nodes. Percentages are rounded up, as the operator does (upgrade_spec.go)."""
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
@@ -76,7 +99,7 @@ def in_nodes(amount: int | str | None, nodes: int) -> int | None:
     return int(amount)
 
 
-def _node(plan: Plan, row: Node, driver: Pod | None, hold: Hold | None) -> NodePicture:
+def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None) -> NodePicture:
     return NodePicture(
         uid=row.uid,
         name=row.name,

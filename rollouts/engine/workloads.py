@@ -1,13 +1,14 @@
 """The pods that matter to a plan: what runs on its nodes, and how its owners fare in the whole cluster."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from django.db.models import Q
 
-from fleet.models import Node, Pod
+from fleet.models import Pod
 from fleet.models.pod import PodQuerySet
-from fleet.operands import TITLES
+from fleet.operands import DRIVER, TITLES
 from rollouts.gates.base import OperandEvidence, PodEvidence
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Target
@@ -16,10 +17,21 @@ DONE = ("Succeeded", "Failed")
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 
-def pods_on(plan: Plan, rows: Sequence[Node]) -> dict[str, list[Pod]]:
+@dataclass(frozen=True)
+class DriverPod:
+    owner_uid: str
+    revision_hash: str
+
+
+def driver_pods(plan: Plan) -> dict[str, DriverPod]:
+    """Node name → its driver pod, whichever object it is of. One query."""
+    pods = Pod.objects.filter(cluster=plan.cluster_id, operand=DRIVER).exclude(phase__in=DONE).order_by("pk")
+    return {name: DriverPod(*pod) for name, *pod in pods.values_list("node_name", "owner_uid", "revision_hash")}
+
+
+def pods_on(plan: Plan, names: Collection[str]) -> dict[str, list[Pod]]:
     """Node name → the pods on it that matter. One query."""
     matters = Q(gpus__gt=0) | ~Q(operand="")
-    names = [row.name for row in rows]
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).exclude(phase__in=DONE):
         found[pod.node_name].append(pod)

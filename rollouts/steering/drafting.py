@@ -151,7 +151,7 @@ def stages_of(plan: Plan) -> list[StageDraft]:
 
 def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
     """A canary that stands for the others, then each pool that the object has nodes in, then what is in no pool."""
-    nodes = nodes_of(driver_object)
+    nodes = list(nodes_of(driver_object).prefetch_related("pools"))
     inside = {pool.pk: pool for node in nodes for pool in node.pools.all()}
     stages = [StageDraft("Canary", StageKind.CANARY, count=min(CANARIES, max(1, len(nodes) - 1)), max_unavailable=1)]
     stages += [

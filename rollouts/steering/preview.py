@@ -107,7 +107,7 @@ def _takes(stage: Stage, node: Node) -> bool:
 
 
 def preview(plan: Plan, *, now: datetime) -> Preview:
-    nodes = nodes_of(plan)
+    nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(plan, nodes)
     facts = facts_of(plan, nodes)
     return Preview(

@@ -32,7 +32,7 @@ def start(plan: Plan, *, actor: User, because: str, expected_revision: int, key:
         raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
     if blockers := preview(plan, now=now).blockers:
         raise Blocked(blockers)
-    nodes = nodes_of(plan)
+    nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(plan, nodes)
     try:
         with transaction.atomic():
