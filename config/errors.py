@@ -11,6 +11,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from fleet.acceptance import CannotAccept
 from fleet.pools import PoolInUse, PoolTaken
 from fleet.selectors import BadSelector
 from people.rights import NotAllowed
@@ -36,6 +37,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     LostRace: Meaning(409, "lost-race", "Somebody else was first"),
     BadGate: Meaning(400, "bad-gate", "A gate cannot be read"),
     BadSelector: Meaning(400, "bad-selector", "A selector cannot be read"),
+    CannotAccept: Meaning(409, "cannot-accept", "This cluster cannot be accepted"),
     PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
     Refusal: Meaning(409, "refused", "Not now, or not like this"),

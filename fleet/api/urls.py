@@ -1,5 +1,6 @@
 from django.urls import path
 
+from fleet.api.acceptances import AcceptanceList
 from fleet.api.clusters import ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
 from fleet.api.findings import FindingList
@@ -7,10 +8,12 @@ from fleet.api.gpus import GpuList
 from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
 from fleet.api.pods import PodList
 from fleet.api.pools import PoolDetail, PoolList, PoolPreviews
+from fleet.api.segments import SegmentList
 
 urlpatterns = [
     path("clusters", ClusterList.as_view()),
     path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
+    path("clusters/<int:cluster_id>/acceptances", AcceptanceList.as_view()),
     path("driver-objects", DriverObjectList.as_view()),
     path("findings", FindingList.as_view()),
     path("gpus", GpuList.as_view()),
@@ -21,4 +24,5 @@ urlpatterns = [
     path("pools", PoolList.as_view()),
     path("pools/<int:pool_id>", PoolDetail.as_view()),
     path("pool-previews", PoolPreviews.as_view()),
+    path("segments", SegmentList.as_view()),
 ]

@@ -1,0 +1,65 @@
+"""A person's decision that the cluster which answers in the place of one we know is that one, built anew.
+
+It takes the new UID; the rows of the old one go with the next turn of its observer (`observe.forget`), its timeline
+stays.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F
+
+from fleet import announce, wake
+from fleet.models import Bookmark, Cluster, Observer
+from people.models import AuditEntry
+
+Objection = Callable[[Cluster], str]
+OBJECTIONS: list[Objection] = []  # what the apps above this one have against it; a blank sentence is none
+
+
+class CannotAccept(Exception):
+    """Nobody else answers there, it is not the one that was meant, or something still rests on the old cluster."""
+
+
+def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetime) -> None:
+    """`uid`: of the cluster that the person means, so that nobody accepts another one than they saw.
+
+    :raises CannotAccept: in a sentence, and nothing has changed
+    """
+    _check(cluster, uid)
+    with transaction.atomic():
+        known = Cluster.objects.filter(pk=cluster.pk, uid=cluster.uid, stranger_uid=uid)
+        if not known.update(uid=uid, stranger_uid=""):
+            raise CannotAccept(f"What answers in the place of {cluster.name} has changed. Look at it again.")
+        if objection := next(filter(None, (object_to(cluster) for object_to in OBJECTIONS)), ""):
+            raise CannotAccept(objection)
+        # Whoever watches it now loses its turn: what he heard is of the old cluster, or was refused.
+        freed = {"turn": F("turn") + 1, "batch": F("batch") + 1, "lease_until": now - timedelta(seconds=1)}
+        Observer.objects.filter(cluster=cluster).update(**freed)
+        Bookmark.objects.filter(cluster=cluster).delete()
+        evidence = {"uid": uid, "before": cluster.uid}
+        AuditEntry.record(
+            f"cluster:{cluster.pk}", verb="cluster.accept", actor=actor, because=because, evidence=evidence, now=now
+        )
+    cluster.refresh_from_db()
+    _tell(cluster, now=now)
+
+
+def _check(cluster: Cluster, uid: str) -> None:
+    if not cluster.stranger_uid:
+        raise CannotAccept(f"No other cluster answers in the place of {cluster.name}: there is nothing to accept.")
+    if uid != cluster.stranger_uid:
+        raise CannotAccept(f"In the place of {cluster.name} answers {cluster.stranger_uid}, not {uid}.")
+    other = Cluster.objects.filter(uid=uid).first()
+    if other is not None:
+        raise CannotAccept(
+            f"What answers in the place of {cluster.name} is {other.name}, which is here already: correct the address."
+        )
+
+
+def _tell(cluster: Cluster, *, now: datetime) -> None:
+    observer = Observer.objects.filter(cluster=cluster).first()
+    if observer is not None:
+        wake.wake_observer(cluster.pk, observer.turn)
+        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=(), kinds=("bookmarks", "nodes"), at=now)
