@@ -17,9 +17,18 @@ NAMES: Mapping[str, str] = {
     "nvidiadrivers.nvidia.com": "NVIDIADrivers",
     "clusterpolicies.nvidia.com": "ClusterPolicies",
     "gpuclusters.nvidia.com": "GPUClusters",
+    "jobs.batch": "Jobs",
+    "replicasets.apps": "ReplicaSets",
+    "deployments.apps": "Deployments",
+    "statefulsets.apps": "StatefulSets",
+    "poddisruptionbudgets.policy": "PodDisruptionBudgets",
     "resourceslices.resource.k8s.io": "ResourceSlices",
     "resourceclaims.resource.k8s.io": "ResourceClaims",
     "deviceclasses.resource.k8s.io": "DeviceClasses",
+    "resourcequotas": "ResourceQuotas",
+    "limitranges": "LimitRanges",
+    "priorityclasses.scheduling.k8s.io": "PriorityClasses",
+    "events": "Events",
 }
 
 

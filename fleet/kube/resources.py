@@ -16,7 +16,11 @@ from fleet.kube.structs import (
     RevisionSeen,
     Seen,
 )
+from fleet.kube.structs.admission import LimitRangeSeen, PriorityClassSeen, QuotaSeen
 from fleet.kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
+from fleet.kube.structs.events import EventSeen
+from fleet.kube.structs.policy import BudgetSeen
+from fleet.kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
 S = TypeVar("S", bound=Seen)
 
@@ -69,6 +73,16 @@ LEASES = Resource("coordination.k8s.io/v1", "leases", LeaseSeen)
 NVIDIA_DRIVERS = Resource("nvidia.com/v1alpha1", "nvidiadrivers", NvidiaDriverSeen)
 CLUSTER_POLICIES = Resource("nvidia.com/v1", "clusterpolicies", ClusterPolicySeen)
 GPU_CLUSTERS = Resource("nvidia.com/v1alpha1", "gpuclusters", GpuClusterSeen)
+JOBS = Resource("batch/v1", "jobs", JobSeen)
+REPLICA_SETS = Resource("apps/v1", "replicasets", ReplicaSetSeen)
+DEPLOYMENTS = Resource("apps/v1", "deployments", DeploymentSeen)
+STATEFUL_SETS = Resource("apps/v1", "statefulsets", StatefulSetSeen)
+DISRUPTION_BUDGETS = Resource("policy/v1", "poddisruptionbudgets", BudgetSeen)
+RESOURCE_QUOTAS = Resource("v1", "resourcequotas", QuotaSeen)
+LIMIT_RANGES = Resource("v1", "limitranges", LimitRangeSeen)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", PriorityClassSeen)
+EVENTS = Resource("v1", "events", EventSeen)
+
 OLDER_DRA = ("v1beta2", "v1beta1")
 RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", SliceSeen, OLDER_DRA)
 RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", ClaimSeen, OLDER_DRA)

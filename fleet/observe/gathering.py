@@ -7,9 +7,9 @@ import structlog
 from fleet.kube.decoding import Unread
 from fleet.kube.structs import Seen
 from fleet.observe.diff import Row, fingerprint
-from fleet.observe.kinds import KINDS, Kind
+from fleet.observe.kinds import KINDS, MIRRORED, Kind
 from fleet.observe.memory import UNREADABLE, Memory
-from fleet.observe.rows.pod import Places
+from fleet.observe.places import Places
 from fleet.observe.standing import Standing
 from fleet.observe.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
 from fleet.observe.write import Pending
@@ -23,6 +23,7 @@ class Gathering:
     def __init__(self, standings: dict[str, Standing], places: Places, memory: Memory) -> None:
         self.standings = standings
         self.places = places
+        places.is_mirrored = self._is_mirrored
         self.memory = memory
         self.pending: dict[str, dict[str, Pending]] = {name: {} for name in standings}
         self.to_list_again: set[str] = set()  # next turn: what we keep of them is decided differently now
@@ -127,6 +128,14 @@ class Gathering:
             places.discard(name)
         elif name not in places:
             places.add(name)
-            if self.standings[kind.name].listed_at is not None:
-                # Pods that were there before it, and were not ours to keep then.
-                self.to_list_again.update(other.name for other in KINDS.values() if kind.name in other.after)
+            # Pods that were there before it, and were not ours to keep then.
+            self.to_list_again.update(other.name for other in KINDS.values() if self._came_too_late(kind, other))
+
+    def _came_too_late(self, kind: Kind, other: Kind) -> bool:
+        """Whether the other was listed, or is being, without what this one says now."""
+        standing = self.standings[other.name]
+        has_begun = standing.listed_at is not None or standing.is_listing
+        return kind.name in other.after and other.is_listed_again and has_begun
+
+    def _is_mirrored(self, uid: str) -> bool:
+        return any(uid in self.memory.of(name) or uid in self.pending[name] for name in MIRRORED)

@@ -9,22 +9,51 @@ from django.db import models
 from fleet.kube.resources import (
     CLUSTER_POLICIES,
     DAEMON_SETS,
+    DEPLOYMENTS,
     DEVICE_CLASSES,
+    DISRUPTION_BUDGETS,
+    EVENTS,
     GPU_CLUSTERS,
+    JOBS,
+    LIMIT_RANGES,
     NODES,
     NVIDIA_DRIVERS,
     PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
     RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
     RESOURCE_SLICES,
     REVISIONS,
+    STATEFUL_SETS,
     Resource,
 )
-from fleet.models import DeviceClass, DriverObject, Node, Operand, OperandRevision, Pod, ResourceClaim, ResourceSlice
+from fleet.models import (
+    ClusterEvent,
+    DeviceClass,
+    DisruptionBudget,
+    DriverObject,
+    LimitRange,
+    Node,
+    Operand,
+    OperandRevision,
+    Pod,
+    PriorityClass,
+    ResourceClaim,
+    ResourceQuota,
+    ResourceSlice,
+    Workload,
+)
+from fleet.observe.places import Places
+from fleet.observe.rows.admission import limit_range_row, priority_class_row, quota_row
 from fleet.observe.rows.dra import claim_row, class_row, slice_row
 from fleet.observe.rows.driver_object import driver_object_row
+from fleet.observe.rows.event import event_row
 from fleet.observe.rows.node import node_row
 from fleet.observe.rows.operand import operand_row, revision_row
-from fleet.observe.rows.pod import Places, is_kept, pod_row
+from fleet.observe.rows.pod import is_kept, pod_row
+from fleet.observe.rows.policy import budget_row
+from fleet.observe.rows.workload import workload_row
 
 Row = dict[str, Any]
 
@@ -35,6 +64,7 @@ class Kind:
     model: Any  # a model class with `cluster` and `uid`
     row: Callable[[Any, Places], Row | None]  # None: an object we do not keep
     after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
+    is_listed_again: bool = True  # when those say of more objects that they are kept than they did
     shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
 
     @property
@@ -48,6 +78,15 @@ class Kind:
 def _kept_pod(seen: Any, places: Places) -> Row | None:
     return pod_row(seen) if is_kept(seen, places) else None
 
+
+WORKLOADS: tuple[tuple[Resource[Any], str, tuple[str, ...]], ...] = (
+    (JOBS, "Job", ()),
+    (REPLICA_SETS, "ReplicaSet", ()),
+    (STATEFUL_SETS, "StatefulSet", ()),
+    (DEPLOYMENTS, "Deployment", (DAEMON_SETS.name,)),  # those say where the operator is
+)
+# Whose rows make an event worth keeping.
+MIRRORED = (PODS.name, *(resource.name for resource, _, _ in WORKLOADS))
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -77,5 +116,14 @@ KINDS: dict[str, Kind] = {
         Kind(RESOURCE_SLICES, ResourceSlice, lambda seen, _: slice_row(seen)),
         Kind(RESOURCE_CLAIMS, ResourceClaim, lambda seen, _: claim_row(seen)),
         Kind(DEVICE_CLASSES, DeviceClass, lambda seen, _: class_row(seen)),
+        *(
+            Kind(resource, Workload, workload_row, after=after, shares=(("kind", kind),))
+            for resource, kind, after in WORKLOADS
+        ),
+        Kind(DISRUPTION_BUDGETS, DisruptionBudget, lambda seen, _: budget_row(seen)),
+        Kind(RESOURCE_QUOTAS, ResourceQuota, lambda seen, _: quota_row(seen)),
+        Kind(LIMIT_RANGES, LimitRange, lambda seen, _: limit_range_row(seen)),
+        Kind(PRIORITY_CLASSES, PriorityClass, lambda seen, _: priority_class_row(seen)),
+        Kind(EVENTS, ClusterEvent, event_row, after=(NODES.name, DAEMON_SETS.name, *MIRRORED), is_listed_again=False),
     )
 }

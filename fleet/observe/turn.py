@@ -15,14 +15,14 @@ from django.utils import timezone
 
 from fleet import announce, kube, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Node, Observer, Operand
-from fleet.observe import memory, pools, shutdown
+from fleet.observe import known, memory, pools, shutdown
 from fleet.observe.flush import Flusher
 from fleet.observe.forget import forget
 from fleet.observe.gathering import Gathering
 from fleet.observe.identity import WrongCluster, make_sure
 from fleet.observe.kinds import KINDS
 from fleet.observe.patience import patiently
-from fleet.observe.rows.pod import Places
+from fleet.observe.places import Places
 from fleet.observe.standing import Standing
 from fleet.observe.window import Window
 
@@ -84,6 +84,7 @@ def _watch(turn: Turn) -> None:
 def _hold_window(turn: Turn, connection: kube.Connection) -> None:
     cluster_id = turn.cluster.pk
     remembered = memory.recall(cluster_id, turn=turn.number)
+    known.learn(cluster_id, remembered)
     if (agreed := pools.agreed(cluster_id)) != remembered.pools:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed

@@ -31,15 +31,11 @@ class TemplateSpec(Struct, frozen=True):
 
 class Template(Struct, frozen=True):
     metadata: TemplateMeta | None = None
-    spec: TemplateSpec | None = None
+    spec: TemplateSpec = TemplateSpec()
 
     @property
     def labels(self) -> dict[str, str]:
         return (self.metadata.labels if self.metadata else None) or {}
-
-    @property
-    def pod(self) -> TemplateSpec:
-        return self.spec or TemplateSpec()
 
 
 class DaemonSetSpec(Struct, frozen=True):

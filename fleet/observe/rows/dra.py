@@ -18,6 +18,8 @@ from fleet.kube.structs.dra import (
     SliceSpec,
     Wish,
 )
+from fleet.observe.rows.nested import BIGGEST
+from fleet.observe.rows.text import fitted, fitted_count
 from fleet.quantity import whole
 
 MOST = 512  # entries of any list: the API itself allows 128 devices a slice and 32 requests a claim
@@ -28,11 +30,11 @@ def slice_row(seen: SliceSeen) -> dict[str, Any]:
     spec = seen.spec or SliceSpec()
     devices = (spec.devices or [])[:MOST]
     return {
-        "name": seen.name,
-        "driver": spec.driver,
-        "pool": spec.pool.name if spec.pool else "",
-        "pool_generation": spec.pool.generation if spec.pool else 0,
-        "node_name": spec.node_name or _only_node(devices),
+        "name": fitted(seen.name, 253),
+        "driver": fitted(spec.driver, 63),
+        "pool": fitted(spec.pool.name, 253) if spec.pool else "",
+        "pool_generation": max(0, min(spec.pool.generation, BIGGEST)) if spec.pool else 0,
+        "node_name": fitted(spec.node_name or _only_node(devices), 253),
         "devices": [_device(device, spec.driver) for device in devices],
     }
 
@@ -49,17 +51,17 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
     held = {_unqualified(name, driver): value for name, value in (properties.capacity or {}).items()}
     memory = held.get("memory")
     return {
-        "name": device.name,
+        "name": fitted(device.name, 63),
         "type": _text(said, "type"),
         "uuid": _text(said, "uuid"),
         "parent_uuid": _text(said, "parentUUID"),
         "product": _text(said, "productName"),
         "profile": _text(said, "profile"),
         "driver_version": _text(said, "driverVersion"),
-        "memory_bytes": whole(memory.value) if memory else None,
+        "memory_bytes": min(whole(memory.value) or 0, BIGGEST) if memory else None,
         "taints": [
-            {"key": taint.key, "value": taint.value or "", "effect": taint.effect or ""}
-            for taint in properties.taints or ()
+            {"key": fitted(taint.key, 317), "value": fitted(taint.value, 253), "effect": fitted(taint.effect, 32)}
+            for taint in (properties.taints or [])[:MOST]
         ],
     }
 
@@ -71,14 +73,14 @@ def _unqualified(name: str, driver: str) -> str:
 
 def _text(said: dict[str, Attribute], name: str) -> str:
     found = said.get(name)
-    return found.text[:253] if found else ""
+    return fitted(found.text, 253) if found else ""
 
 
 def claim_row(seen: ClaimSeen) -> dict[str, Any]:
     asked = seen.spec.devices.requests if seen.spec and seen.spec.devices else None
     return {
-        "namespace": seen.metadata.namespace,
-        "name": seen.name,
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "name": fitted(seen.name, 253),
         "created_at": seen.metadata.creation_timestamp,
         "requests": [wish for request in (asked or [])[:MOST] for wish in _wishes(request)],
         "allocated": _allocated(seen),
@@ -97,9 +99,9 @@ def _wishes(request: Request) -> Iterator[dict[str, Any]]:
 def _wish(name: str, wish: Wish) -> dict[str, Any]:
     is_all = wish.allocation_mode == "All"
     return {
-        "name": name,
-        "device_class": wish.device_class_name or "",
-        "count": None if is_all else wish.count or 1,
+        "name": fitted(name, 127),
+        "device_class": fitted(wish.device_class_name, 253),
+        "count": None if is_all else fitted_count(wish.count or 1),
         "all": is_all,
         "admin": bool(wish.admin_access),
         "selectors": _expressions(wish.selectors),
@@ -112,10 +114,10 @@ def _allocated(seen: ClaimSeen) -> list[dict[str, Any]]:
     results = allocation.devices.results if allocation and allocation.devices else None
     return [
         {
-            "request": result.request,
-            "driver": result.driver,
-            "pool": result.pool,
-            "device": result.device,
+            "request": fitted(result.request, 253),
+            "driver": fitted(result.driver, 253),
+            "pool": fitted(result.pool, 253),
+            "device": fitted(result.device, 253),
             "admin": bool(result.admin_access),
         }
         for result in (results or [])[:MOST]
@@ -125,16 +127,16 @@ def _allocated(seen: ClaimSeen) -> list[dict[str, Any]]:
 def _pods(seen: ClaimSeen) -> list[str]:
     """A claim may be reserved for up to 256 consumers, and for others than pods."""
     consumers = (seen.status.reserved_for if seen.status else None) or []
-    return [one.uid for one in consumers[:MOST] if one.resource == "pods" and not one.api_group]
+    return [fitted(one.uid, 64) for one in consumers[:MOST] if one.resource == "pods" and not one.api_group]
 
 
 def class_row(seen: ClassSeen) -> dict[str, Any]:
     return {
-        "name": seen.name,
+        "name": fitted(seen.name, 253),
         "selectors": _expressions(seen.spec.selectors if seen.spec else None),
-        "extended_resource_name": (seen.spec.extended_resource_name if seen.spec else "") or "",
+        "extended_resource_name": fitted(seen.spec.extended_resource_name, 253) if seen.spec else "",
     }
 
 
 def _expressions(selectors: list[Selector] | None) -> list[str]:
-    return [(selector.cel.expression or "")[:WORDS] for selector in (selectors or [])[:MOST] if selector.cel]
+    return [fitted(selector.cel.expression, WORDS) for selector in (selectors or [])[:MOST] if selector.cel]

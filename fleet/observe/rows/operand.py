@@ -3,7 +3,11 @@
 from typing import Any
 
 from fleet.kube.structs import DaemonSetSeen, RevisionSeen
+from fleet.kube.structs.daemonset import Toleration
+from fleet.observe.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted, fitted_count, fitted_labels
 from fleet.operands import operand_of
+
+TOLERATIONS_AT_MOST = 64
 
 
 def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
@@ -11,30 +15,31 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
     operand = operand_of(seen.pod_labels) or operand_of(seen.labels)
     if not operand:
         return None
-    owner, status, template = seen.metadata.owner, seen.status, seen.template.pod
+    owner, status, template = seen.metadata.owner, seen.status, seen.template.spec
     return {
-        "namespace": seen.namespace,
-        "name": seen.name,
+        "namespace": fitted(seen.namespace, 63),
+        "name": fitted(seen.name, 253),
         "operand": operand,
-        "owner_kind": owner.kind[:63] if owner else "",
-        "owner_name": owner.name[:253] if owner else "",
-        "owner_uid": owner.uid[:64] if owner else "",
-        "node_selector": template.node_selector or {},
-        "tolerations": [
-            {
-                "key": toleration.key or "",
-                "operator": toleration.operator or "Equal",
-                "value": toleration.value or "",
-                "effect": toleration.effect or "",
-            }
-            for toleration in template.tolerations or ()
-        ],
-        "image": (template.containers[0].image or "")[:500] if template.containers else "",
-        "generation": seen.metadata.generation,
-        "observed_generation": status.observed_generation,
-        "desired": status.desired_number_scheduled,
-        "ready": status.number_ready,
-        "updated": status.updated_number_scheduled,
+        "owner_kind": fitted(owner.kind, 63) if owner else "",
+        "owner_name": fitted(owner.name, 253) if owner else "",
+        "owner_uid": fitted(owner.uid, 64) if owner else "",
+        "node_selector": fitted_labels(template.node_selector or {}),
+        "tolerations": [_toleration(toleration) for toleration in (template.tolerations or [])[:TOLERATIONS_AT_MOST]],
+        "image": fitted(template.containers[0].image, 500) if template.containers else "",
+        "generation": fitted_count(seen.metadata.generation),
+        "observed_generation": fitted_count(status.observed_generation),
+        "desired": fitted_count(status.desired_number_scheduled),
+        "ready": fitted_count(status.number_ready),
+        "updated": fitted_count(status.updated_number_scheduled),
+    }
+
+
+def _toleration(toleration: Toleration) -> dict[str, str]:
+    return {
+        "key": fitted(toleration.key, KEY_AT_MOST),
+        "operator": fitted(toleration.operator, 16) or "Equal",
+        "value": fitted(toleration.value, VALUE_AT_MOST),
+        "effect": fitted(toleration.effect, 32),
     }
 
 
@@ -43,9 +48,9 @@ def revision_row(seen: RevisionSeen) -> dict[str, Any] | None:
     if not operand_of(seen.labels) or not seen.daemonset_uid:
         return None
     return {
-        "namespace": seen.namespace,
-        "name": seen.name,
-        "owner_uid": seen.daemonset_uid[:64],
-        "revision": seen.revision,
-        "revision_hash": seen.revision_hash[:63],
+        "namespace": fitted(seen.namespace, 63),
+        "name": fitted(seen.name, 253),
+        "owner_uid": fitted(seen.daemonset_uid, 64),
+        "revision": fitted_count(seen.revision),
+        "revision_hash": fitted(seen.revision_hash, 63),
     }

@@ -266,6 +266,7 @@ def test_pods_begin_when_it_is_known_which_are_kept(mirror):
 
 def test_pods_of_a_node_that_turns_out_to_have_gpus_are_listed_again(mirror):
     mirror.list("nodes", [a_node_seen()])
+    mirror.list("pods", [])
     assert not mirror.gathering.to_list_again
 
     mirror.see("nodes", a_node_seen("gpu-002"))
@@ -273,8 +274,19 @@ def test_pods_of_a_node_that_turns_out_to_have_gpus_are_listed_again(mirror):
     assert mirror.gathering.to_list_again == {"pods"}
 
 
+def test_so_are_they_when_nodes_are_first_seen_after_them(mirror):
+    """As when nodes were forbidden: pods did not wait for them."""
+    mirror.hear(Failed("nodes", "forbidden", "no"))
+    mirror.list("pods", [a_pod_seen(gpus=0)])
+
+    mirror.list("nodes", [a_node_seen()])
+
+    assert mirror.gathering.to_list_again == {"pods"}
+
+
 def test_so_are_they_when_it_turns_out_in_a_second_list(mirror):
     mirror.list("nodes", [a_node_seen()])
+    mirror.list("pods", [])
 
     mirror.list("nodes", [a_node_seen(), a_node_seen("gpu-002")])
 

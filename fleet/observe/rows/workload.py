@@ -1,0 +1,50 @@
+"""Owners of pods that want GPUs, and the Deployments of the GPU operator, whose image says its version."""
+
+from typing import Any
+
+from fleet.kube.structs.daemonset import Template
+from fleet.kube.structs.workload import ReplicaSetSeen, WorkloadSeen
+from fleet.observe.places import Places
+from fleet.observe.rows.asking import CLAIMS_AT_MOST, extended_resources
+from fleet.observe.rows.text import fitted, fitted_count, fitted_labels
+
+OPERATOR = "gpu-operator"  # the `app` label of its pods: gpu-operator, deployments/gpu-operator/templates/operator.yaml
+
+
+def workload_row(seen: WorkloadSeen, places: Places) -> dict[str, Any] | None:
+    """None: its pods want no GPU, or it is only history."""
+    template = seen.template
+    resources, claims = extended_resources(template), claims_of(template)
+    if not resources and not claims and not _is_of_the_operator(seen, places):
+        return None
+    if isinstance(seen, ReplicaSetSeen) and seen.is_history:
+        return None
+    owner, containers = seen.metadata.owner, template.spec.containers or []
+    return {
+        "kind": seen.kind,
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "name": fitted(seen.name, 253),
+        "created_at": seen.metadata.creation_timestamp,
+        "owner_kind": fitted(owner.kind, 63) if owner else "",
+        "owner_name": fitted(owner.name, 253) if owner else "",
+        "owner_uid": fitted(owner.uid, 64) if owner else "",
+        "desired": fitted_count(seen.desired),
+        "ready": fitted_count(seen.ready),
+        "failed": fitted_count(seen.failed),
+        "resources": resources,
+        "claims": claims,
+        "image": fitted(containers[0].image, 500) if containers else "",
+        "pod_labels": fitted_labels(template.labels),
+    }
+
+
+def claims_of(template: Template) -> list[str]:
+    """The names of the ResourceClaims, and of the templates that a claim is made from for each pod."""
+    named = (one.resource_claim_name or one.resource_claim_template_name for one in template.spec.resource_claims or ())
+    return sorted({fitted(name, 253) for name in named if name})[:CLAIMS_AT_MOST]
+
+
+def _is_of_the_operator(seen: WorkloadSeen, places: Places) -> bool:
+    if seen.kind != "Deployment":
+        return False
+    return seen.metadata.namespace in places.operator_namespaces or seen.template.labels.get("app") == OPERATOR
