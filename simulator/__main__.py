@@ -15,6 +15,9 @@ from simulator.actors.inside import EMPTY
 from simulator.faults import FAULTS
 from simulator.faults.board import UnknownFault, parse
 from simulator.fleets import FLEETS
+from simulator.fleets.mixes import UnknownMix
+from simulator.fleets.plan import Mode
+from simulator.kinds import ResourceApi
 from simulator.run import Simulation
 from simulator.wire.access import Authorization
 
@@ -32,6 +35,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
     parser.add_argument("--churn", type=float, default=0.0, metavar="N", help="pods and labels that change each second")
     parser.add_argument("--operator", default="v26.7.0", help="the GPU Operator's release")
+    parser.add_argument("--mix", default="", metavar="KIND=SHARE,...", help="what a mixed fleet is made of")
+    parser.add_argument("--mode", default="", choices=["", *Mode], help="of a mixed fleet: who runs the driver")
+    parser.add_argument("--resource-api", type=ResourceApi, default=ResourceApi.V1, choices=list(ResourceApi))
     parser.add_argument("--kubeconfig-out", type=Path)
     parser.add_argument("--request-log", type=Path)
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")
@@ -74,7 +80,7 @@ def main() -> None:
         die_with_parent()
     try:
         uvloop.run(serve(options))
-    except (UnknownFault, OSError) as error:  # a fault nobody wrote, a port somebody has
+    except (UnknownFault, UnknownMix, OSError) as error:  # a fault nobody wrote, a port somebody has
         sys.exit(f"simulator: {error}")
 
 

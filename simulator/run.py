@@ -12,6 +12,7 @@ from simulator.bootstrap import add_roles
 from simulator.clock import Clock
 from simulator.disruption import BudgetKeeper
 from simulator.faults.board import Board
+from simulator.kinds import served
 from simulator.pod_ends import PodEnds
 from simulator.rbac import service_account
 from simulator.request_log import RequestLog
@@ -33,7 +34,7 @@ class Simulation:
         self.board = Board()
         self.log = RequestLog(options.request_log)
         self.ends = PodEnds()
-        self.store = Store(Clock(options.speed))
+        self.store = Store(Clock(options.speed), served(options.resource_api))
         add_roles(self.store)
         self._budgets = BudgetKeeper(self.store)
         self._play = raise_curtain(
@@ -44,6 +45,9 @@ class Simulation:
             nodes=options.nodes,
             seed=options.seed,
             operator=options.operator,
+            mix=options.mix,
+            mode=options.mode,
+            resource_api=options.resource_api,
         )
         self._churn = Churn(self._play.world, options.seed) if self._play else None
         if self._churn and options.churn:

@@ -24,13 +24,13 @@ FIRST_VERSION = 1000
 
 
 class Store:
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, kinds: tuple[Kind, ...] = BUILT_IN) -> None:
         self.clock = clock or Clock()
         self.lock = threading.RLock()
         self.version = FIRST_VERSION
         self.kinds: dict[tuple[str, str, str], Kind] = {}
         self.shelves: dict[tuple[str, str], Shelf] = {}
-        for kind in BUILT_IN:
+        for kind in kinds:
             self._serve(kind)
         for name in ("default", "kube-node-lease", "kube-public", "kube-system"):
             self.create(NAMESPACE, {"metadata": {"name": name}})

@@ -3,7 +3,7 @@
 import math
 from hashlib import sha256
 
-from simulator.actors.gpu_operator.node.apps import DCGM_EXPORTER
+from simulator.actors.gpu_operator.node.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA
 from simulator.actors.kubelet.host import Host
 from simulator.actors.objects import Obj, is_finished, labels, name, namespace, node_of, uid
 from simulator.actors.quantities import requests
@@ -13,6 +13,7 @@ from simulator.kinds import POD
 from simulator.pod_ends import Served
 
 PORT = 9400
+EXPORTERS = (DCGM_EXPORTER, DCGM_EXPORTER_DRA)
 FB_RESERVED_MIB = 560
 SERIES = {
     "DCGM_FI_DEV_GPU_TEMP": "GPU temperature (in C).",
@@ -31,7 +32,7 @@ class Exporters:
 
     def serve(self, pod: Obj, path: str) -> Served:
         host = self._hosts.get(node_of(pod))
-        if labels(pod).get("app") != DCGM_EXPORTER or host is None or path.strip("/") != "metrics":
+        if labels(pod).get("app") not in EXPORTERS or host is None or path.strip("/") != "metrics":
             return Served(b"404 page not found\n", status=404)
         sku = SKUS.get(host.model)
         text = self._metrics(host, sku) if sku and host.driver else ""

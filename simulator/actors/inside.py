@@ -1,6 +1,7 @@
 """The cast inside the simulator's own process: a planted fleet, played until the process ends."""
 
 from simulator.actors.dcgm import PORT, Exporters
+from simulator.actors.dra.api import Api
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
 from simulator.actors.play import Play
@@ -8,7 +9,9 @@ from simulator.actors.pod_logs import read_log
 from simulator.actors.store_cluster import StoreCluster
 from simulator.faults import Board
 from simulator.fleets import FLEETS
+from simulator.fleets.mixes import UnknownMix
 from simulator.fleets.planting import Planting
+from simulator.kinds import ResourceApi
 from simulator.pod_ends import PodEnds
 from simulator.store import Store
 
@@ -24,17 +27,25 @@ def raise_curtain(
     nodes: int,
     seed: int,
     operator: str,
+    mix: str = "",
+    mode: str = "",
+    resource_api: ResourceApi = ResourceApi.V1,
 ) -> Play | None:
     """Plant the fleet and start its actors. None for an empty cluster.
 
     :raises KeyError: for a fleet that nobody has written.
+    :raises UnknownMix: for a mix, or a mode, that this fleet cannot have.
     """
     if fleet == EMPTY:
         return None
-    plan = FLEETS[fleet](nodes=nodes, seed=seed, release=Release(operator))
+    asked = {name: value for name, value in (("mix", mix), ("mode", mode)) if value}
+    plan = FLEETS[fleet](nodes=nodes, seed=seed, release=Release(operator), **asked)
+    if plan.has_claims and resource_api is ResourceApi.NONE:
+        raise UnknownMix("nodes whose GPUs are claimed need resource.k8s.io: leave `dra` out of the mix")
     cluster = StoreCluster(store)
-    Planting(cluster, plan, store.clock.now()).plant()
-    play = Play(cluster, Loop(store.clock), faults, release=plan.release)
+    Planting(cluster, plan, store.clock.now(), resource_api).plant()
+    dra = Api(resource_api) if plan.has_claims else None
+    play = Play(cluster, Loop(store.clock), faults, release=plan.release, dra=dra)
     play.fill()
     ends.read_log = read_log
     ends.ports[PORT] = Exporters(play.world, play.kubelets.hosts).serve

@@ -5,12 +5,16 @@ import threading
 from simulator.actors.budgets import Budgets
 from simulator.actors.cluster import Cluster
 from simulator.actors.daemonset import DaemonSets
+from simulator.actors.dra.allocating import Allocating
+from simulator.actors.dra.api import Api
+from simulator.actors.dra.publishing import Publishing
 from simulator.actors.durations import Durations
 from simulator.actors.garbage import Garbage
 from simulator.actors.gpu_operator.cluster_policy import ClusterPolicies
 from simulator.actors.gpu_operator.drivers import Drivers
+from simulator.actors.gpu_operator.gpu_clusters import GpuClusters
 from simulator.actors.gpu_operator.keys import COMPONENT, DRIVER_COMPONENT
-from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, GPU_CLUSTER, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.node.device_plugin import DevicePlugins
 from simulator.actors.gpu_operator.node.gfd import FeatureDiscovery
 from simulator.actors.gpu_operator.node.loaded import LoadedDrivers
@@ -32,7 +36,7 @@ from simulator.actors.scheduler import Scheduler
 from simulator.actors.stuck_drains import StuckDrains
 from simulator.actors.world import World
 from simulator.faults import Board
-from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, DISRUPTION_BUDGET, JOB, NODE, POD, REPLICA_SET
+from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, DISRUPTION_BUDGET, JOB, NODE, POD, REPLICA_SET, Kind
 
 KINDS = (
     NODE,
@@ -48,6 +52,12 @@ KINDS = (
 OWNERS = (DAEMON_SET, REPLICA_SET, JOB, CLUSTER_POLICY, NVIDIA_DRIVER)
 
 
+def _kinds(dra: Api | None, release: Release) -> tuple[Kind, ...]:
+    if dra is None:
+        return KINDS
+    return (*KINDS, dra.slice, dra.claim, dra.template, *([GPU_CLUSTER] if release.is_26_7 else []))
+
+
 class Play:
     """The order of the actors is the order in which they hear of a change: a DaemonSet gets its new revision before
     the operator looks at it."""
@@ -61,11 +71,13 @@ class Play:
         release: Release | None = None,
         durations: Durations | None = None,
         keeps_budgets: bool = False,
+        dra: Api | None = None,
     ) -> None:
-        """`keeps_budgets`: nobody else in this cluster writes the status of disruption budgets."""
+        """`keeps_budgets`: nobody else in this cluster writes the status of disruption budgets. `dra`: how its group
+        is served; None: nobody here claims devices."""
         release, self._durations = release or Release(), durations or Durations()
         self.loop = loop
-        self.world = world = World(cluster, loop, KINDS)
+        self.world = world = World(cluster, loop, _kinds(dra, release))
         self.kubelets = Kubelets(world, self._durations, faults, life_of, self._stop_s)
         self.heartbeats = Heartbeats(world)
         hosts = self.kubelets.hosts
@@ -88,6 +100,8 @@ class Play:
             Flapping(world, self.heartbeats, faults),
             StuckDrains(world, faults),
             *([Budgets(world)] if keeps_budgets else []),
+            *([Publishing(world, hosts, self._durations, faults, dra), Allocating(world, dra)] if dra else []),
+            *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),
         )
 
     def fill(self) -> None:

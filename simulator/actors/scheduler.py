@@ -160,7 +160,7 @@ class Scheduler:
             self._world.loop.soon(self.schedule)
 
     def _pod_changed(self, was: Obj | None, pod: Obj | None) -> None:
-        if pod and is_active(pod) and not node_of(pod):
+        if pod and is_active(pod) and not node_of(pod) and not spec(pod).get("resourceClaims"):
             self._pending[key(pod)] = pod
             self._world.loop.soon(self.schedule)
         elif was:

@@ -111,7 +111,8 @@ def definitions(*, is_26_7: bool) -> list[Obj]:
     shown = [status, *([_column("Default", ".spec.default", "boolean")] if is_26_7 else []), age]
     driver_spec = _nvidia_driver_spec(has_policy=is_26_7)
     short = ["nvd", "nvdriver", "nvdrivers"]
-    return [
-        _definition("ClusterPolicy", "clusterpolicies", "v1", _cluster_policy_spec(), [status, age], []),
-        _definition("NVIDIADriver", "nvidiadrivers", "v1alpha1", driver_spec, shown, short),
-    ]
+    drivers = _definition("NVIDIADriver", "nvidiadrivers", "v1alpha1", driver_spec, shown, short)
+    policies = _definition("ClusterPolicy", "clusterpolicies", "v1", _cluster_policy_spec(), [status, age], [])
+    if not is_26_7:
+        return [policies, drivers]
+    return [policies, drivers, _definition("GPUCluster", "gpuclusters", "v1alpha1", ANYTHING, [status, age], [])]

@@ -9,7 +9,7 @@ from simulator.actors import mig
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.node.gfd_labels import TIMESTAMP, driver_labels, gpu_labels
 from simulator.actors.gpu_operator.node.offers import offered
-from simulator.actors.gpu_operator.node_labels import OPERANDS, PCI_PRESENT, PREINSTALLED
+from simulator.actors.gpu_operator.node_labels import ALLOCATION, DRA_OPERANDS, OPERANDS, PCI_PRESENT, PREINSTALLED
 from simulator.actors.gpu_operator.states import UpgradeState
 from simulator.actors.kubelet.host import (
     CLIQUE_ANNOTATION,
@@ -47,6 +47,7 @@ class Machine:
     is_preinstalled: bool = False  # the host brings the driver
     is_spot: bool = False
     has_claims: bool = False  # DRA offers its GPUs
+    is_in_gpu_cluster: bool = False  # and no operand of ClusterPolicy runs there
     accelerators: Accelerators | None = None  # of another vendor
 
     @property
@@ -100,10 +101,9 @@ def _annotations(machine: Machine) -> dict[str, str]:
     if machine.sku is None:
         return annotations
     annotations |= {GPUS_ANNOTATION: str(machine.gpus), MODEL_ANNOTATION: machine.sku.product}
+    annotations[keys.ENABLED] = "true"
     if machine.is_preinstalled:
         annotations[OWN_DRIVER_ANNOTATION] = machine.driver
-    else:
-        annotations[keys.ENABLED] = "true"
     if machine.clique:
         annotations[CLIQUE_ANNOTATION] = machine.clique
     return annotations
@@ -140,6 +140,9 @@ def _labels(machine: Machine, now: datetime) -> dict[str, str]:
 def _gpu_labels(machine: Machine, now: datetime) -> dict[str, str]:
     """Of NFD, GFD, the operator and the MIG manager."""
     labels = {PCI_PRESENT: "true", keys.PRESENT: "true"}
+    if machine.is_in_gpu_cluster:
+        labels |= {keys.DEPLOY + operand: "true" for operand in DRA_OPERANDS} | {ALLOCATION: "dra"}
+        return labels | _driver_labels(machine)
     labels |= {keys.DEPLOY + operand: "true" for operand in OPERANDS} | machine.labels_of_gpus
     labels |= {MIG_CONFIG: machine.mig, MIG_STATE: "success"}
     if machine.has_claims:
@@ -147,13 +150,16 @@ def _gpu_labels(machine: Machine, now: datetime) -> dict[str, str]:
         labels[CLAIMS_LABEL] = "true"
     else:
         labels[TIMESTAMP] = str(int((now - timedelta(days=20)).timestamp()))
-    if machine.is_preinstalled:
-        return labels | {keys.DEPLOY_DRIVER: PREINSTALLED}
     if machine.plugin != DEFAULT:
         labels[CONFIG_LABEL] = machine.plugin
-    if machine.owner:
-        labels[keys.OWNER] = machine.owner
-    return labels | {keys.STATE: str(UpgradeState.DONE)}
+    return labels | _driver_labels(machine)
+
+
+def _driver_labels(machine: Machine) -> dict[str, str]:
+    owner = {keys.OWNER: machine.owner} if machine.owner else {}
+    if machine.is_preinstalled:
+        return owner | {keys.DEPLOY_DRIVER: PREINSTALLED}
+    return owner | {keys.STATE: str(UpgradeState.DONE)}
 
 
 def _arch(machine: Machine) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simulator.actors.gpu_operator.release import Release
+from simulator.actors.sharing import DEFAULT
 from simulator.actors.skus import SKUS, Sku
 from simulator.fleets.machines import Machine
 from simulator.fleets.plan import DRIVER_NOW, INSTANCE_TYPE, Mode, Plan
@@ -117,7 +118,11 @@ def _machine(kind: str, number: int, index: int, seed: int, mode: Mode) -> Machi
         clique=_clique(number) if about.sku is GB200 else "",
     )
     machine = replace(plain, **about.machine)
-    return replace(machine, has_claims=True, plugin="default") if _must_claim(machine, mode) else machine
+    return (
+        replace(machine, has_claims=True, is_in_gpu_cluster=True, plugin=DEFAULT)
+        if _must_claim(machine, mode)
+        else machine
+    )
 
 
 def _must_claim(machine: Machine, mode: Mode) -> bool:

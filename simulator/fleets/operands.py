@@ -11,6 +11,7 @@ VALIDATOR_IMAGE = "nvcr.io/nvidia/gpu-operator:{operator}"
 IMAGES = {
     apps.TOOLKIT: "nvcr.io/nvidia/k8s/container-toolkit:v1.19.0",
     apps.DEVICE_PLUGIN: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
+    apps.MPS: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
     apps.GFD: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
     apps.DCGM_EXPORTER: "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless",
     apps.MIG: "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0",
@@ -18,6 +19,7 @@ IMAGES = {
 CONTAINERS = {
     apps.TOOLKIT: "nvidia-container-toolkit-ctr",
     apps.DEVICE_PLUGIN: "nvidia-device-plugin",
+    apps.MPS: "mps-control-daemon-ctr",
     apps.GFD: "gpu-feature-discovery",
     apps.DCGM_EXPORTER: "nvidia-dcgm-exporter",
     apps.MIG: "nvidia-mig-manager",
@@ -27,13 +29,14 @@ VALIDATIONS = ("driver-validation", "toolkit-validation", "cuda-validation", "pl
 INITS = {apps.TOOLKIT: ("driver-validation",), apps.VALIDATOR: VALIDATIONS}
 
 
-def operand_sets(operator_version: str) -> list[Obj]:
-    return [_operand(app, operator_version) for app in CONTAINERS] + [nfd_worker()]
+def operand_sets(operator_version: str, *, has_mps: bool = False) -> list[Obj]:
+    wanted = [app for app in CONTAINERS if has_mps or app != apps.MPS]
+    return [_operand(app, operator_version) for app in wanted] + [nfd_worker()]
 
 
 def _operand(app: str, operator_version: str) -> Obj:
     validator = VALIDATOR_IMAGE.format(operator=operator_version)
-    inits = [_init(each, validator) for each in INITS.get(app, ("toolkit-validation",))]
+    inits = [init_container(each, validator) for each in INITS.get(app, ("toolkit-validation",))]
     container: Obj = {
         "name": CONTAINERS[app],
         "image": IMAGES.get(app, validator),
@@ -43,10 +46,11 @@ def _operand(app: str, operator_version: str) -> Obj:
     }
     if app == apps.DCGM_EXPORTER:
         container["ports"] = [{"name": "metrics", "containerPort": 9400}]
-    return daemon_set(app, keys.NAMESPACE, [container], inits=inits, selector={apps.GATES[app]: "true"})
+    gate = {apps.GATES[app]: "true"} | ({"nvidia.com/mps.capable": "true"} if app == apps.MPS else {})
+    return daemon_set(app, keys.NAMESPACE, [container], inits=inits, selector=gate)
 
 
-def _init(name: str, image: str) -> Obj:
+def init_container(name: str, image: str) -> Obj:
     return {
         "name": name,
         "image": image,

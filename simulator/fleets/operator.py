@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from simulator.actors.gpu_operator import conditions, keys
+from simulator.actors.gpu_operator.gpu_clusters import READY
 from simulator.actors.objects import Obj, owned_by
 from simulator.actors.sharing import CONFIG_MAP, DEFAULT
+from simulator.fleets.config_maps import MIG_CONFIG_MAP
 from simulator.fleets.plan import Mode, Plan
 
 POD_HASH = "6b8f5c7d9"
-MIG_CONFIG_MAP = "default-mig-parted-config"
 
 
 def cluster_policy(plan: Plan, now: datetime) -> Obj:
@@ -35,6 +36,16 @@ def cluster_policy(plan: Plan, now: datetime) -> Obj:
     }
     words = "ClusterPolicy is ready as all resources have been successfully reconciled"
     return made | {"status": conditions.ready(made, words, now) | {"namespace": keys.NAMESPACE}}
+
+
+def gpu_cluster(plan: Plan, now: datetime) -> Obj:
+    made: Obj = {
+        "apiVersion": "nvidia.com/v1alpha1",
+        "kind": "GPUCluster",
+        "metadata": {"name": "gpu-cluster", "labels": {"app.kubernetes.io/version": plan.release.version}},
+        "spec": {"draDriver": {"computeDomains": {"enabled": True}}, "dcgmExporter": {"enabled": True}},
+    }
+    return made | {"status": conditions.ready(made, READY, now) | {"namespace": keys.NAMESPACE}}
 
 
 def nvidia_driver(plan: Plan, called: str, selector: Mapping[str, str], now: datetime) -> Obj:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from simulator.actors.gpu_operator.release import Release
+from simulator.actors.sharing import PLUGIN_CONFIGS
 from simulator.fleets.machines import Machine
 from simulator.fleets.tenants import Workload
 
@@ -31,6 +32,14 @@ class Plan:
     mode: Mode = Mode.NVIDIA_DRIVER
     selects_by: str = PRODUCT
     """The label that NVIDIADrivers select their nodes by."""
+
+    @property
+    def has_claims(self) -> bool:
+        return any(machine.has_claims for machine in self.machines)
+
+    @property
+    def has_mps(self) -> bool:
+        return any(PLUGIN_CONFIGS[machine.plugin].needs_daemon for machine in self.machines)
 
     @property
     def drivers(self) -> dict[str, Mapping[str, str]]:

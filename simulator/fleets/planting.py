@@ -1,12 +1,15 @@
 """Places a plan in a cluster, settled: everything bound, running and ready, as if it had been so for weeks."""
 
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from simulator.actors.cluster import Cluster
 from simulator.actors.daemonset import belongs, pod_of
+from simulator.actors.dra.api import Api
 from simulator.actors.gpu_operator import keys
-from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, GPU_CLUSTER, NVIDIA_DRIVER
+from simulator.actors.gpu_operator.policy_driver import policy_driver_set
 from simulator.actors.gpu_operator.template import daemon_set
 from simulator.actors.kubelet.host import Host, host_of
 from simulator.actors.kubelet.sandbox import Sandbox
@@ -15,12 +18,16 @@ from simulator.actors.replicaset import pod_from
 from simulator.actors.revisions import hash_of, revision_of
 from simulator.clock import stamp
 from simulator.fleets import machines, operator
+from simulator.fleets.claiming import Claiming, is_claiming
+from simulator.fleets.config_maps import config_maps
 from simulator.fleets.definitions import definitions
-from simulator.fleets.operands import operand_sets
+from simulator.fleets.dra_operands import CHART_NAMESPACE, chart_set, cluster_sets
+from simulator.fleets.operands import nfd_worker, operand_sets
 from simulator.fleets.packing import packed
-from simulator.fleets.small import Plan
+from simulator.fleets.plan import Mode, Plan
 from simulator.fleets.tenants import Workload, disruption_budget, priority_classes, replica_set
 from simulator.kinds import (
+    CONFIG_MAP,
     CONTROLLER_REVISION,
     DAEMON_SET,
     DEFINITION,
@@ -33,6 +40,7 @@ from simulator.kinds import (
     REPLICA_SET,
     SERVICE_ACCOUNT,
     Kind,
+    ResourceApi,
 )
 from simulator.refusals import Refused
 
@@ -42,7 +50,7 @@ SETTLED = timedelta(days=20)
 
 
 class Planting:
-    def __init__(self, cluster: Cluster, plan: Plan, now: datetime) -> None:
+    def __init__(self, cluster: Cluster, plan: Plan, now: datetime, resource_api: ResourceApi = ResourceApi.V1) -> None:
         self._cluster = cluster
         self._plan = plan
         self._now = now
@@ -51,6 +59,7 @@ class Planting:
         self._names: set[str] = set()
         self._nodes: list[Obj] = []
         self._hosts: dict[str, Host] = {}
+        self._claiming = Claiming(Api(resource_api), self._put, self._new_name)
 
     def plant(self) -> None:
         self._account("default", "default")
@@ -61,7 +70,11 @@ class Planting:
             self._put(PRIORITY_CLASS, each)
         for each in definitions(is_26_7=self._plan.release.is_26_7):
             self._put(DEFINITION, each)
+        for each in config_maps():
+            self._put(CONFIG_MAP, each)
         self._plant_nodes()
+        if self._plan.has_claims:
+            self._plant_devices()
         self._plant_operator()
         self._plant_tenants()
 
@@ -74,20 +87,47 @@ class Planting:
             if node["spec"].get("taints"):  # an API server taints every node that registers as not ready
                 node = self._cluster.patch(NODE, name(node), {"spec": {"taints": None}})
             self._nodes.append(node)
-            self._hosts[name(node)] = host_of(node)
+            self._hosts[name(node)] = replace(host_of(node), driver=machine.driver)
+
+    def _plant_devices(self) -> None:
+        self._claiming.plant_classes()
+        claiming = {machine.name for machine in self._plan.machines if machine.has_claims}
+        for node in self._nodes:
+            if name(node) in claiming:
+                self._claiming.plant_slice(node, self._hosts[name(node)])
 
     def _plant_operator(self) -> None:
-        policy = self._put(CLUSTER_POLICY, _aged(operator.cluster_policy(self._plan, self._now), self._since))
-        for each in operand_sets(self._plan.release.version):
-            each["metadata"]["ownerReferences"] = [owned_by(policy, api_version="nvidia.com/v1", kind="ClusterPolicy")]
-            self._plant_set(each)
-        for called, product in self._plan.drivers.items():
-            asked = operator.nvidia_driver(self._plan, called, product, self._now)
-            driver = self._put(NVIDIA_DRIVER, _aged(asked, self._since))
-            wanted = daemon_set(driver, OS_TAG, has_owner_label=self._plan.release.is_26_7)
-            self._account(wanted["spec"]["template"]["spec"]["serviceAccountName"], keys.NAMESPACE)
-            self._plant_set(wanted)
+        version = self._plan.release.version
+        if self._plan.mode is Mode.GPU_CLUSTER:
+            self._claiming.plant_validator_template()
+            owner = self._put(GPU_CLUSTER, _aged(operator.gpu_cluster(self._plan, self._now), self._since))
+            self._plant_sets(owner, "nvidia.com/v1alpha1", "GPUCluster", [*cluster_sets(version), nfd_worker()])
+        else:
+            owner = self._put(CLUSTER_POLICY, _aged(operator.cluster_policy(self._plan, self._now), self._since))
+            sets = operand_sets(version, has_mps=self._plan.has_mps)
+            self._plant_sets(owner, "nvidia.com/v1", "ClusterPolicy", sets)
+            if self._plan.has_claims:
+                self._namespace(CHART_NAMESPACE)
+                self._plant_set(chart_set(version))
+        self._plant_drivers(owner)
         self._plant_operator_pod()
+
+    def _plant_sets(self, owner: Obj, api_version: str, kind: str, sets: list[Obj]) -> None:
+        for each in sets:
+            each["metadata"]["ownerReferences"] = [owned_by(owner, api_version=api_version, kind=kind)]
+            self._plant_set(each)
+
+    def _plant_drivers(self, policy: Obj) -> None:
+        if self._plan.mode is Mode.CLUSTER_POLICY:
+            self._plant_driver_set(policy_driver_set(policy, OS_TAG))
+        for called, selector in self._plan.drivers.items():
+            asked = operator.nvidia_driver(self._plan, called, selector, self._now)
+            driver = self._put(NVIDIA_DRIVER, _aged(asked, self._since))
+            self._plant_driver_set(daemon_set(driver, OS_TAG, has_owner_label=self._plan.release.is_26_7))
+
+    def _plant_driver_set(self, wanted: Obj) -> None:
+        self._account(wanted["spec"]["template"]["spec"]["serviceAccountName"], keys.NAMESPACE)
+        self._plant_set(wanted)
 
     def _plant_set(self, wanted: Obj) -> None:
         """A DaemonSet with its one revision, its pods, and a status that counts them."""
@@ -110,6 +150,10 @@ class Planting:
             host = self._hosts[node_name]
             pod["spec"] = {**pod["spec"], "nodeName": node_name}
             pod["status"] = {**_running(pod, host, self._since, self._now - SETTLED)}
+        if node_name and is_claiming(pod):
+            pod["status"]["resourceClaimStatuses"] = self._claiming.names(pod)
+            self._claiming.plant_claims(self._put(POD, pod), node_name)
+            return
         self._put(POD, pod)
 
     def _new_name(self, prefix: str) -> str:
@@ -130,6 +174,8 @@ class Planting:
             self._plant_pod(pod, each.node)
 
     def _plant_workload(self, workload: Workload, ready: int) -> Obj:
+        if workload.has_claims:
+            self._claiming.plant_template(workload)
         made = self._put(REPLICA_SET, _aged(replica_set(workload), self._since))
         counted = {"replicas": workload.replicas, "fullyLabeledReplicas": workload.replicas, "observedGeneration": 1}
         status = counted | {"readyReplicas": ready, "availableReplicas": ready}

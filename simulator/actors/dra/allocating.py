@@ -7,7 +7,21 @@ from simulator.actors import fits
 from simulator.actors.dra import requests
 from simulator.actors.dra.api import Api
 from simulator.actors.dra.requests import Device
-from simulator.actors.objects import Key, Obj, by_age, condition, is_active, key, name, namespace, node_of, spec
+from simulator.actors.objects import (
+    Key,
+    Obj,
+    by_age,
+    condition,
+    is_active,
+    is_finished,
+    key,
+    name,
+    namespace,
+    node_of,
+    owners,
+    spec,
+    uid,
+)
 from simulator.actors.world import World
 from simulator.clock import stamp
 from simulator.kinds import NODE, POD
@@ -21,6 +35,7 @@ class Allocating:
         self._world = world
         self._api = api
         self._waiting: set[Key] = set()
+        world[api.claim].index("owner", _owner)
         world[POD].on_change(self._pod_changed)
         for kind in (api.claim, api.template, api.slice, NODE):
             world[kind].on_change(lambda _was, _is: self._soon())
@@ -32,6 +47,11 @@ class Allocating:
             claims = self._claims(pod)
             if claims is not None:
                 self._place(pod, claims)
+
+    def release(self, pod_uid: str) -> None:
+        """Claims that were made for a pod end with it."""
+        for claim in self._world[self._api.claim].by("owner", pod_uid):
+            self._world.delete(self._api.claim, claim)
 
     def _claims(self, pod: Obj) -> list[Obj] | None:
         """None: not all of them are there yet."""
@@ -123,11 +143,17 @@ class Allocating:
             self._waiting.add(key(pod))
         else:
             self._waiting.discard(key(seen))
+        if pod is None or is_finished(pod):
+            self._world.loop.soon(self.release, uid(seen))
         self._soon()
 
     def _soon(self) -> None:
         if self._waiting:
             self._world.loop.soon(self.schedule)
+
+
+def _owner(claim: Obj) -> str:
+    return str(owners(claim)[0]["uid"]) if owners(claim) else ""
 
 
 def _keeps_away(node: Obj, tolerated: list[Obj]) -> bool:

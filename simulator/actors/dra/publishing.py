@@ -30,7 +30,7 @@ class Publishing:
 
     def sync(self, node_name: str) -> None:
         node, host = self._world[NODE].get(node_name), self._hosts.get(node_name)
-        if node is None or host is None or not host.gpus:
+        if node is None or host is None or not host.gpus or not host.driver:
             return
         if not self._is_running(node_name):
             self._world.loop.later(self._durations.slices_wiped, self._wipe, node_name)

@@ -1,7 +1,7 @@
 """ClusterPolicy's status: are all operands available, and, from 26.7, is no driver upgrade under way?"""
 
 from simulator.actors.gpu_operator import conditions, keys
-from simulator.actors.gpu_operator.drivers import active_policy
+from simulator.actors.gpu_operator.active import active_policy
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.objects import Obj, name, status, uid

@@ -3,26 +3,18 @@
 from collections import defaultdict
 
 from simulator.actors.gpu_operator import claims, conditions, keys
+from simulator.actors.gpu_operator.active import has_driver_objects
 from simulator.actors.gpu_operator.applying import apply_set, is_rolled_out
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.gpu_operator.states import UpgradeState
 from simulator.actors.gpu_operator.template import app_name, daemon_set
 from simulator.actors.kubelet.host import host_of
-from simulator.actors.objects import Obj, by_age, generation, labels, name, spec, status, uid
+from simulator.actors.objects import Obj, by_age, generation, labels, name, status, uid
 from simulator.actors.world import World
 from simulator.kinds import DAEMON_SET, NODE
 
 WAITING = "Waiting for driver pod to be ready"
-
-
-def uses_driver_crd(policy: Obj | None) -> bool:
-    return policy is not None and bool((spec(policy).get("driver") or {}).get("useNvidiaDriverCRD"))
-
-
-def active_policy(world: World) -> Obj | None:
-    """The oldest ClusterPolicy; others are ignored."""
-    return next(iter(by_age(world[CLUSTER_POLICY].all())), None)
 
 
 class Drivers:
@@ -36,7 +28,7 @@ class Drivers:
 
     def reconcile(self) -> None:
         drivers = by_age(self._world[NVIDIA_DRIVER].all())
-        if not uses_driver_crd(active_policy(self._world)):
+        if not has_driver_objects(self._world):
             for driver in drivers:
                 self._write(driver, conditions.disabled())
             return

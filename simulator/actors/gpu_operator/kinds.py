@@ -10,6 +10,16 @@ CLUSTER_POLICY = Kind(
     has_generation=True,
     is_custom=True,
 )
+GPU_CLUSTER = Kind(
+    "nvidia.com",
+    "v1alpha1",
+    "gpuclusters",
+    "GPUCluster",
+    namespaced=False,
+    has_status=True,
+    has_generation=True,
+    is_custom=True,
+)
 NVIDIA_DRIVER = Kind(
     "nvidia.com",
     "v1alpha1",

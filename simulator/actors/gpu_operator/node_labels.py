@@ -1,7 +1,7 @@
 """What the operator writes on GPU nodes: which operands run there, and that upgrades are automatic."""
 
 from simulator.actors.gpu_operator import keys
-from simulator.actors.gpu_operator.drivers import active_policy, uses_driver_crd
+from simulator.actors.gpu_operator.active import active_gpu_cluster, active_policy, has_driver_objects
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.policy import read_policy
 from simulator.actors.gpu_operator.release import Release
@@ -22,6 +22,9 @@ OPERANDS = (
     "node-status-exporter",
     "operator-validator",
 )
+
+DRA_OPERANDS = ("driver", "dra-driver", "dra-validator", "dcgm-exporter-dra")
+ALLOCATION = "nvidia.com/gpu-operator.resource-allocation.mode"
 
 
 class NodeLabels:
@@ -55,14 +58,19 @@ class NodeLabels:
         has = labels(node)
         if has.get(keys.DEPLOY_OPERANDS) == "false":
             return {keys.DEPLOY + operand: None for operand in OPERANDS if keys.DEPLOY + operand in has}
-        wanted = {keys.PRESENT: "true"} | {keys.DEPLOY + operand: "true" for operand in OPERANDS}
+        wanted = {keys.PRESENT: "true"} | {keys.DEPLOY + operand: "true" for operand in self._operands()}
+        if active_gpu_cluster(self._world) is not None:
+            wanted[ALLOCATION] = "dra"
         return {key: value for key, value in wanted.items() if key not in has}
+
+    def _operands(self) -> tuple[str, ...]:
+        return DRA_OPERANDS if active_gpu_cluster(self._world) is not None else OPERANDS
 
     def _is_auto(self, node: Obj) -> bool:
         policy = active_policy(self._world)
-        if policy is None:
-            return False
-        if not self._release.is_26_7 or not uses_driver_crd(policy):
+        if not self._release.is_26_7 or not has_driver_objects(self._world):
+            if policy is None:
+                return False
             return read_policy((spec(policy).get("driver") or {}).get("upgradePolicy")).is_auto
         driver = self._world[NVIDIA_DRIVER].get(labels(node).get(keys.OWNER, ""))
         return driver is not None and read_policy(spec(driver).get("upgradePolicy")).is_auto

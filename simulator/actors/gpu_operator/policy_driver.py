@@ -3,8 +3,8 @@
 from typing import Any
 
 from simulator.actors.gpu_operator import keys
+from simulator.actors.gpu_operator.active import active_policy, uses_driver_crd
 from simulator.actors.gpu_operator.applying import apply_set
-from simulator.actors.gpu_operator.drivers import active_policy, uses_driver_crd
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY
 from simulator.actors.gpu_operator.template import daemon_set
 from simulator.actors.kubelet.host import host_of

@@ -5,8 +5,8 @@ from typing import Any
 
 from simulator.actors import fits
 from simulator.actors.gpu_operator import keys
+from simulator.actors.gpu_operator.active import active_gpu_cluster, active_policy, uses_driver_crd
 from simulator.actors.gpu_operator.acts import Acts
-from simulator.actors.gpu_operator.drivers import active_policy, uses_driver_crd
 from simulator.actors.gpu_operator.evictions import Evictions
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.passes import PASSES
@@ -30,7 +30,7 @@ class Upgrades:
     def __init__(self, world: World, release: Release) -> None:
         self._world = world
         self._release = release
-        self._hands = Hands(world, Acts(world), Evictions(world), can_restart_only=release.is_26_7)
+        self._hands = Hands(world, Acts(world), Evictions(world), is_26_7=release.is_26_7)
         self._timer: Timer | None = None
         self._retry_s = RETRY_S[0]
         for kind in (DAEMON_SET, POD):
@@ -59,6 +59,9 @@ class Upgrades:
 
     def _reconcile(self) -> None:
         policy = active_policy(self._world)
+        if active_gpu_cluster(self._world) is not None:
+            self._for_each_driver()
+            return
         if policy is None:
             return
         if (spec(policy).get("sandboxWorkloads") or {}).get("enabled"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from simulator.actors.dra.api import Api
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.actors.gpu_operator.release import Release
@@ -16,8 +17,10 @@ from simulator.actors.store_cluster import StoreCluster
 from simulator.clock import Clock
 from simulator.disruption import BudgetKeeper
 from simulator.faults import Board
+from simulator.fleets.mixes import mixed
+from simulator.fleets.plan import Plan
 from simulator.fleets.planting import Planting
-from simulator.fleets.small import Plan, small
+from simulator.fleets.small import small
 from simulator.kinds import EVENT, NODE, POD
 from simulator.store import Store
 
@@ -43,11 +46,13 @@ class VirtualClock(Clock):
 class Stage:
     """Act on `store` as an outsider would; `run` lets the cluster answer."""
 
-    def __init__(self, store: Store, time: VirtualTime, faults: Board, release: Release) -> None:
+    def __init__(
+        self, store: Store, time: VirtualTime, faults: Board, release: Release, dra: Api | None = None
+    ) -> None:
         self.store, self.time, self.faults = store, time, faults
         self.budgets = BudgetKeeper(store)
         self.loop = Loop(store.clock, time.monotonic)
-        self.play = Play(StoreCluster(store), self.loop, faults, release=release)
+        self.play = Play(StoreCluster(store), self.loop, faults, release=release, dra=dra)
         self.history: dict[str, list[str]] = {}
         self.play.world[NODE].on_change(self._note)
         self.play.fill()
@@ -58,7 +63,7 @@ class Stage:
         time = VirtualTime()
         store = Store(VirtualClock(time=time))
         Planting(StoreCluster(store), plan, NOON).plant()
-        return cls(store, time, faults, plan.release)
+        return cls(store, time, faults, plan.release, Api() if plan.has_claims else None)
 
     @classmethod
     def joining(cls, other: "Stage") -> "Stage":
@@ -159,4 +164,9 @@ NEW = "580.126.20"
 def a_fleet(nodes: int = 2, *, faults: Board | None = None, **given: Any) -> Stage:
     """Half of the nodes are H100, named first."""
     plan = small(nodes=nodes)
+    return Stage.of(replace(plan, **given), faults or Board())
+
+
+def a_mix(mix: str, nodes: int = 4, *, faults: Board | None = None, mode: str = "", **given: Any) -> Stage:
+    plan = mixed(nodes=nodes, mix=mix, mode=mode)
     return Stage.of(replace(plan, **given), faults or Board())

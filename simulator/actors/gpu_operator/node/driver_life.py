@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from simulator.actors.dra.holding import holds_devices
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.acts import Acts
 from simulator.actors.gpu_operator.node.apps import GATES
@@ -105,7 +106,7 @@ def _evict(ward: Ward, pod: Obj) -> None:
 
 def _holders(ward: Ward) -> list[Obj]:
     pods = ward.world[POD].by("node", ward.host.name)
-    return [pod for pod in pods if wants_gpu(pod) and not is_finished(pod)]
+    return [pod for pod in pods if not is_finished(pod) and (wants_gpu(pod) or holds_devices(ward.world, pod))]
 
 
 def _is_auto(ward: Ward) -> bool:

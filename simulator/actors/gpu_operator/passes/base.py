@@ -15,7 +15,7 @@ class Hands:
     world: World
     acts: Acts
     evictions: Evictions
-    can_restart_only: bool  # 26.7 and later
+    is_26_7: bool  # restarts without eviction where it can, and sees who holds GPUs by claims
 
 
 Pass = Callable[[Hands, Snapshot, Policy], None]

@@ -1,5 +1,6 @@
 """Evicts the pods that use GPUs. If even one may not be deleted, none is: the node drains or fails."""
 
+from simulator.actors.dra.holding import holds_devices
 from simulator.actors.gpu_operator.filters import pick
 from simulator.actors.gpu_operator.passes.base import Hands
 from simulator.actors.gpu_operator.policy import Policy
@@ -12,8 +13,11 @@ from simulator.kinds import POD
 DRAIN_INSTEAD = "Pod deletion failed but drain is enabled in spec. Will attempt a node drain"
 
 
-def uses_gpu(pod: Obj) -> bool:
-    return phase(pod) in ("Running", "Pending") and wants_gpu(pod)
+def uses_gpu(hands: Hands, pod: Obj) -> bool:
+    """Up to 26.3 those who hold GPUs by claims are missed, and the driver stays in use."""
+    if phase(pod) not in ("Running", "Pending"):
+        return False
+    return wants_gpu(pod) or (hands.is_26_7 and holds_devices(hands.world, pod))
 
 
 def run(hands: Hands, snapshot: Snapshot, policy: Policy) -> None:
@@ -24,11 +28,11 @@ def run(hands: Hands, snapshot: Snapshot, policy: Policy) -> None:
 
 def _evict(hands: Hands, seen: Seen, policy: Policy) -> None:
     node, pods = seen.node, hands.world[POD].by("node", name(seen.node))
-    to_go = [pod for pod in pods if uses_gpu(pod)]
+    to_go = [pod for pod in pods if uses_gpu(hands, pod)]
     if not to_go:
         hands.acts.move(node, UpgradeState.POD_RESTART)
         return
-    picked = pick(pods, policy.pod_deletion, uses_gpu)
+    picked = pick(pods, policy.pod_deletion, lambda pod: uses_gpu(hands, pod))
     if len(picked.pods) != len(to_go):
         _give_up(hands, node, policy)
         return

@@ -24,7 +24,7 @@ def run(hands: Hands, snapshot: Snapshot, policy: Policy) -> None:
 
 
 def _start(hands: Hands, seen: Seen, *, is_requested: bool) -> None:
-    if not (hands.can_restart_only and not is_requested and _is_restart_only(seen)):
+    if not (hands.is_26_7 and not is_requested and _is_restart_only(seen)):
         hands.acts.move(seen.node, UpgradeState.CORDON)
         return
     hands.acts.cordon(seen.node)
