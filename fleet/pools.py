@@ -6,10 +6,13 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
+from fleet.membership import claimed
 from fleet.models import Cluster, Pool
-from fleet.queries import matching
-from people.models import AuditEntry, RoleBinding, User
+from people.models import AuditEntry, RoleBinding
 from people.models.role_binding import Scope
+
+CONSOLE = "whoever has a shell here"  # the actor of a command
+AT_ONCE = 500
 
 
 class PoolTaken(Exception):
@@ -20,7 +23,7 @@ class PoolInUse(Exception):
     """A plan names the pool, and its story must stay readable."""
 
 
-def create_pool(*, cluster: Cluster, actor: User, now: datetime, **fields: Any) -> Pool:
+def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:
     """:raises PoolTaken: when its name is another pool's"""
     with transaction.atomic():
         pool = _write(Pool(cluster=cluster), fields)
@@ -28,7 +31,7 @@ def create_pool(*, cluster: Cluster, actor: User, now: datetime, **fields: Any) 
     return pool
 
 
-def change_pool(pool: Pool, *, actor: User, now: datetime, **fields: Any) -> Pool:
+def change_pool(pool: Pool, *, actor: str, now: datetime, **fields: Any) -> Pool:
     """:raises PoolTaken: when its new name is another pool's"""
     with transaction.atomic():
         pool = Pool.objects.select_for_update().get(pk=pool.pk)
@@ -38,7 +41,7 @@ def change_pool(pool: Pool, *, actor: User, now: datetime, **fields: Any) -> Poo
     return pool
 
 
-def delete_pool(pool: Pool, *, actor: User, now: datetime) -> None:
+def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
     """Also ends the roles that were given on it.
 
     :raises PoolInUse: when a plan names it
@@ -63,9 +66,20 @@ def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
     except IntegrityError as error:
         raise PoolTaken(f"Cluster {pool.cluster.name} already has a pool {pool.name}.") from error
     if "selector" in fields:
-        pool.nodes.set(matching(pool.cluster, pool.selector))
+        _settle(pool)
     return pool
 
 
-def _record(pool: Pool, verb: str, *, actor: User, now: datetime, evidence: dict[str, Any]) -> None:
-    AuditEntry.record(f"pool:{pool.pk}", verb=verb, actor=actor.username, evidence=evidence, now=now)
+def _settle(pool: Pool) -> None:
+    through = Pool.nodes.through
+    members = through.objects.filter(pool=pool)
+    before = set(members.values_list("node_id", flat=True))
+    after = claimed(pool.cluster, pool.selector, pool=pool)
+    through.objects.bulk_create((through(node_id=pk, pool=pool) for pk in after - before), ignore_conflicts=True)
+    left = sorted(before - after)
+    for start in range(0, len(left), AT_ONCE):
+        members.filter(node_id__in=left[start : start + AT_ONCE]).delete()
+
+
+def _record(pool: Pool, verb: str, *, actor: str, now: datetime, evidence: dict[str, Any]) -> None:
+    AuditEntry.record(f"pool:{pool.pk}", verb=verb, actor=actor, evidence=evidence, now=now)

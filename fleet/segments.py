@@ -63,7 +63,8 @@ class FacetCounts:
     @property
     def is_silent(self) -> bool:
         """Whether no node says anything, so that there is nothing to choose."""
-        return all(each.value == UNKNOWN and not each.is_chosen for each in self.values)
+        said = [each for each in self.values if each.value != UNKNOWN or each.is_chosen]
+        return bool(self.values) and not said
 
 
 class Sums:
@@ -168,13 +169,19 @@ def _said_by() -> dict[str, dict[int | None, str]]:
 
 
 @dataclass(frozen=True)
+class CrossLine:
+    value: str
+    cells: tuple[ValueCount, ...]
+
+
+@dataclass(frozen=True)
 class Cross:
     """Two facets against each other: which kernels run which driver."""
 
     rows: Facet
     columns: Facet
     heads: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[ValueCount, ...]], ...]
+    lines: tuple[CrossLine, ...]
     unshown: int  # nodes whose value of either has no place in the table
 
 
@@ -188,9 +195,10 @@ def cross(kinds: Sequence[Kind], rows: Facet, columns: Facet, *, tall: int = 40,
         gpus[cell] += kind.gpus
     sides = [_most_common(nodes, side, at_most) for side, at_most in ((0, tall), (1, wide))]
     lines = tuple(
-        (row, tuple(ValueCount(head, nodes[row, head], gpus[row, head]) for head in sides[1])) for row in sides[0]
+        CrossLine(row, tuple(ValueCount(head, nodes[row, head], gpus[row, head]) for head in sides[1]))
+        for row in sides[0]
     )
-    shown = sum(cell.nodes for _, cells in lines for cell in cells)
+    shown = sum(cell.nodes for line in lines for cell in line.cells)
     return Cross(rows, columns, sides[1], lines, unshown=nodes.total() - shown)
 
 

@@ -1,15 +1,24 @@
 """What each list can be narrowed down by. One file, so that the same word means the same everywhere."""
 
+from typing import Any
+
 import django_filters as filters
+from django import forms
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
+from fleet import selectors
+from fleet.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
+from fleet.labelled import labelled
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.node import members_of
-from fleet.tally import GPUS_MISSING
+from fleet.tally import UNITS_MISSING
 
 TEXT_AT_MOST = 253
+SELECTOR_AT_MOST = 1000
+WORDS_AT_MOST = 50
 
 
 class Text(filters.CharFilter):
@@ -35,6 +44,32 @@ class Ordering(filters.OrderingFilter):
         return ordered.order_by(*ordered.query.order_by, "pk") if value else ordered
 
 
+class Words(forms.Field):
+    """One word or several: the parameter may come more than once."""
+
+    widget = forms.SelectMultiple
+
+    def clean(self, value: Any) -> tuple[str, ...]:
+        words = tuple(dict.fromkeys(word for word in value or () if word))
+        if any(len(word) > TEXT_AT_MOST or "\x00" in word for word in words) or len(words) > WORDS_AT_MOST:
+            raise ValidationError(f"At most {WORDS_AT_MOST} values of at most {TEXT_AT_MOST} characters.")
+        return words
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
+class OfFacet(filters.Filter):
+    """The nodes that have one of these values of a facet; `unknown` for those of which nothing says it."""
+
+    field_class = Words
+
+    def __init__(self, key: str, label: str = "") -> None:
+        super().__init__(label=label or f"May be repeated; `{UNKNOWN}`: nothing says it.")
+        self.key = key
+
+    def filter(self, qs: QuerySet, value: tuple[str, ...]) -> QuerySet:
+        return qs.filter(BY_KEY[self.key].picks(value)) if value else qs
+
+
 def ordering(*names: str) -> Ordering:
     return Ordering(fields=[(name, name) for name in names])
 
@@ -51,14 +86,29 @@ class PoolFilters(filters.FilterSet):
 
 class NodeFilters(filters.FilterSet):
     search = Text(method="search_for", label="In name, product, driver version, kernel and zone.")
-    cluster = Text(field_name="cluster__name", label="Name of the cluster.")
-    pool = Text(method="in_pool", label="Name of the pool.")
+    selector = filters.CharFilter(
+        method="selected", max_length=SELECTOR_AT_MOST, label="A label selector, as kubectl's --selector."
+    )
+    cluster = OfFacet("cluster", label="Name of the cluster. May be repeated.")
+    pool = Text(method="in_pool", label="Name of the pool; `none` or `several`: nodes in none, in more than one.")
     name = Text(lookup_expr="icontains", label="A part of the name.")
-    product = Text(field_name="gpu_product")
-    driver_version = Text()
     upgrade_state = Text()
-    kernel = Text()
-    zone = Text()
+    environment = OfFacet("environment", label="Of the pool; also `no-pool`, `several`. May be repeated.")
+    workload_class = OfFacet("workload_class", label="Of the pool; also `no-pool`, `several`. May be repeated.")
+    product = OfFacet("product", label="Without -SHARED and -MIG-…; `unknown`: nothing says it. May be repeated.")
+    vendor = OfFacet("vendor")
+    driver_version = OfFacet("driver_version")
+    operator_version = OfFacet("operator_version")
+    kernel = OfFacet("kernel")
+    os_image = OfFacet("os_image")
+    container_runtime = OfFacet("container_runtime")
+    region = OfFacet("region")
+    zone = OfFacet("zone")
+    instance_type = OfFacet("instance_type")
+    capacity_type = OfFacet("capacity_type")
+    sharing = OfFacet("sharing", label=f"One of {', '.join(sorted(LAYOUTS.values()))}. May be repeated.")
+    nvlink_domain = OfFacet("nvlink_domain")
+    numa = OfFacet("numa", label="`true`: it has several memory nodes; `unknown`: nothing says so.")
     is_gpu_node = YesNo()
     is_ready = YesNo(label="Nodes that stopped reporting are neither.")
     is_reporting = YesNo(field_name="is_ready", lookup_expr="isnull", exclude=True)
@@ -76,6 +126,9 @@ class NodeFilters(filters.FilterSet):
         model = Node
         fields: list[str] = []
 
+    def selected(self, nodes: QuerySet, name: str, text: str) -> QuerySet:
+        return nodes.filter(labelled(selectors.parse(text)))
+
     def search_for(self, nodes: QuerySet, name: str, text: str) -> QuerySet:
         places = ("name", "gpu_product", "driver_version", "kernel", "zone")
         found = Q()
@@ -84,15 +137,19 @@ class NodeFilters(filters.FilterSet):
         return nodes.filter(found)
 
     def in_pool(self, nodes: QuerySet, name: str, pool: str) -> QuerySet:
+        if pool == "none":
+            return nodes.exclude(pk__in=Node.pools.through.objects.values("node_id"))
+        if pool == "several":
+            return nodes.filter(pk__in=in_several_pools())
         return nodes.filter(pk__in=members_of(Pool.objects.filter(name=pool).values("pk")))
 
     def with_missing_gpus(self, nodes: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
-        nodes = nodes.alias(missing=GPUS_MISSING)
+        nodes = nodes.alias(missing=UNITS_MISSING)
         return nodes.filter(missing__gt=0) if wanted else nodes.filter(missing=0)
 
     def with_fault(self, nodes: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
         well = Q(is_ready=True, missing=0) & ~Q(upgrade_state="upgrade-failed")
-        nodes = nodes.alias(missing=GPUS_MISSING)
+        nodes = nodes.alias(missing=UNITS_MISSING)
         return nodes.exclude(well) if wanted else nodes.filter(well)
 
 
@@ -125,5 +182,5 @@ class PodFilters(filters.FilterSet):
         fields: list[str] = []
 
     def of_tenants(self, pods: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
-        tenants = Q(gpus__gt=0, operand="")
+        tenants = Q(is_tenant=True)
         return pods.filter(tenants) if wanted else pods.exclude(tenants)

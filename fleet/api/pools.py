@@ -85,7 +85,7 @@ class PoolList(Listing):
         asked = self.read(PoolRequest)
         cluster = self.load(Cluster.objects.visible_to(self.user), asked.pop("cluster"))
         administer(self.user, cluster)
-        pool = create_pool(cluster=cluster, actor=self.user, now=timezone.now(), **asked)
+        pool = create_pool(cluster=cluster, actor=self.user.username, now=timezone.now(), **asked)
         return Response(shown(pool, self.user), status=201)
 
 
@@ -99,13 +99,13 @@ class PoolDetail(Edge):
         pool = self.pool(pool_id)
         administer(self.user, pool.cluster)
         asked = self.read(PoolChange, partial=True)
-        return Response(shown(change_pool(pool, actor=self.user, now=timezone.now(), **asked), self.user))
+        return Response(shown(change_pool(pool, actor=self.user.username, now=timezone.now(), **asked), self.user))
 
     @extend_schema(responses={204: None})
     def delete(self, request, pool_id: int) -> Response:
         pool = self.pool(pool_id)
         administer(self.user, pool.cluster)
-        delete_pool(pool, actor=self.user, now=timezone.now())
+        delete_pool(pool, actor=self.user.username, now=timezone.now())
         return Response(status=204)
 
     def pool(self, pool_id: int) -> Pool:

@@ -1,12 +1,12 @@
 """Which pools a node is in: by selector, and it stays where it was while the labels that say so are away."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from fleet.membership import belongs
 from fleet.models import Node, Pool
 from fleet.observe.diff import Row
-from fleet.selectors import Selector, parse
+from fleet.selectors import parse
 
-GPU_LABELS = "nvidia.com/"
 AT_ONCE = 500
 
 
@@ -30,17 +30,6 @@ def sort_nodes(cluster_id: int, nodes: Iterable[Row]) -> None:
     )
     for node_id, pool_id in members - wanted:
         through.objects.filter(node_id=node_id, pool_id=pool_id).delete()
-
-
-def belongs(selector: Selector, row: Row, *, is_member: bool) -> bool:
-    labels: Mapping[str, str] = row["labels"]
-    if selector.matches(labels):
-        return True
-    if not is_member or row["driver_unknown_since"] is None:
-        return False
-    # The driver is being replaced and the labels that name the GPUs are away with it: the node has not moved.
-    failed = [requirement for requirement in selector.requirements if not requirement.matches(labels)]
-    return all(requirement.key.startswith(GPU_LABELS) and requirement.key not in labels for requirement in failed)
 
 
 def sort_cluster(cluster_id: int) -> None:

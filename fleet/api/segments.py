@@ -1,0 +1,94 @@
+from django.core.exceptions import ValidationError as BadWords
+from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from fleet.api.filters import Words
+from fleet.facets import BY_KEY, FACETS, Choice, Facet
+from fleet.models import Node
+from fleet.segments import cross, segments_of
+from people.api.edges import Edge
+
+AXES = ("rows", "columns")
+KEYS = [facet.key for facet in FACETS]
+
+
+class ValueShape(serializers.Serializer):
+    value = serializers.CharField(help_text="As the list of nodes takes it. `unknown`: nothing says it.")
+    nodes = serializers.IntegerField()
+    gpus = serializers.IntegerField(help_text="Whole GPUs: the most each node ever had.")
+    is_chosen = serializers.BooleanField()
+
+
+class FacetShape(serializers.Serializer):
+    facet = serializers.CharField(source="facet.key")
+    title = serializers.CharField(source="facet.title")
+    values = ValueShape(many=True)
+
+
+class CellShape(serializers.Serializer):
+    value = serializers.CharField()
+    nodes = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+
+
+class LineShape(serializers.Serializer):
+    value = serializers.CharField()
+    cells = CellShape(many=True)
+
+
+class CrossShape(serializers.Serializer):
+    rows = serializers.CharField(source="rows.key")
+    columns = serializers.CharField(source="columns.key")
+    lines = LineShape(many=True)
+    unshown = serializers.IntegerField(help_text="Nodes whose values are too rare for the table.")
+
+
+class SegmentsShape(serializers.Serializer):
+    """GPU nodes by facet. The counts of a facet heed what is chosen of all others."""
+
+    nodes = serializers.IntegerField(help_text="That have everything that is chosen.")
+    gpus = serializers.IntegerField()
+    all_nodes = serializers.IntegerField()
+    facets = FacetShape(many=True)
+    cross = CrossShape(allow_null=True, help_text="Null: no `rows` and `columns` were asked for.")
+
+
+class SegmentList(Edge):
+    """What the fleet is made of, and how many nodes and GPUs have each value."""
+
+    @extend_schema(
+        responses=SegmentsShape,
+        parameters=[
+            *(OpenApiParameter(facet.key, str, many=True, description=f"Choose by {facet.title}.") for facet in FACETS),
+            *(OpenApiParameter(axis, str, enum=KEYS, description="A facet to cross.") for axis in AXES),
+        ],
+    )
+    def get(self, request) -> Response:
+        choice, axes = read(request.query_params)
+        found = segments_of(Node.objects.visible_to(self.user).with_gpus(), choice, axes=axes)
+        table = cross(found.matching, axes[0], axes[1]) if axes else None
+        said = {"nodes": found.nodes, "gpus": found.gpus, "all_nodes": found.all_nodes, "facets": found.facets}
+        return Response(SegmentsShape({**said, "cross": table}).data)
+
+
+def read(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:
+    """:raises ValidationError: for what is no facet: one misspelt and ignored would count the whole fleet"""
+    wrong = dict.fromkeys(sorted(set(query) - {*KEYS, *AXES}), f"There is no such facet. There are: {', '.join(KEYS)}.")
+    named = {axis: query[axis] for axis in AXES if query.get(axis)}
+    wrong |= {axis: f"“{key[:40]}” is no facet." for axis, key in named.items() if key not in BY_KEY}
+    if len(named) == 1:
+        wrong |= {axis: "A table needs both rows and columns." for axis in AXES if axis not in named}
+    choice = {}
+    for key in KEYS:
+        try:
+            choice[key] = Words().clean(query.getlist(key))
+        except BadWords as error:
+            wrong[key] = " ".join(error.messages)
+    if wrong:
+        raise ValidationError(wrong)
+    return {key: values for key, values in choice.items() if values}, tuple(
+        BY_KEY[named[axis]] for axis in AXES if named
+    )

@@ -1,0 +1,106 @@
+"""Which nodes a pool has: by its selector, and those whose GPU labels are away with the driver stay where they were."""
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fleet import selectors
+from fleet.labelled import labelled
+from fleet.models import Cluster, Node, Pool
+from fleet.selectors import Selector
+
+GPU_LABELS = "nvidia.com/"
+NAMED = 24  # nodes that a preview names; the others it counts
+
+
+def belongs(selector: Selector, row: Mapping[str, Any], *, is_member: bool) -> bool:
+    labels: Mapping[str, str] = row["labels"]
+    if selector.matches(labels):
+        return True
+    if not is_member or row["driver_unknown_since"] is None:
+        return False
+    # The driver is being replaced and the labels that name the GPUs are away with it: the node has not moved.
+    failed = [requirement for requirement in selector.requirements if not requirement.matches(labels)]
+    return all(requirement.key.startswith(GPU_LABELS) and requirement.key not in labels for requirement in failed)
+
+
+def claimed(cluster: Cluster, text: str, *, pool: Pool | None = None) -> set[int]:
+    """The keys of the nodes that a pool would have with this selector; `pool` names those that may stay. Two queries.
+
+    :raises BadSelector: naming the part that cannot be read
+    """
+    selector = selectors.parse(text)
+    nodes = Node.objects.filter(cluster=cluster).order_by()
+    found = set(nodes.filter(labelled(selector)).values_list("pk", flat=True))
+    if pool is None or pool.pk is None:
+        return found
+    silent = nodes.filter(pools=pool, driver_unknown_since__isnull=False).values("pk", "labels", "driver_unknown_since")
+    return found | {row["pk"] for row in silent if belongs(selector, row, is_member=True)}
+
+
+@dataclass(frozen=True)
+class Named:
+    pk: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Overlap:
+    pool: Pool
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a pool would have, and what that changes."""
+
+    nodes: int
+    gpus: int
+    entering: int
+    leaving: int
+    enters: Sequence[Named]  # the first of them by name
+    leaves: Sequence[Named]
+    overlaps: Sequence[Overlap]  # other pools that have some of these nodes
+    unpooled: int  # of those that leave, the nodes that no other pool has
+    fingerprint: str  # the same while the same nodes enter and leave
+
+    @property
+    def is_quiet(self) -> bool:
+        return not (self.entering or self.leaving)
+
+
+def preview(cluster: Cluster, selector: str | None, *, pool: Pool | None = None) -> Preview:
+    """Of a pool with this selector; None: of no pool at all. Five queries, of keys and names only.
+
+    :raises BadSelector: naming the part that cannot be read
+    """
+    after = set() if selector is None else claimed(cluster, selector, pool=pool)
+    own = pool.pk if pool else None
+    pools = {each.pk: each for each in Pool.objects.filter(cluster=cluster).exclude(pk=own)}
+    pairs = list(Node.pools.through.objects.filter(pool__cluster=cluster).values_list("node_id", "pool_id"))
+    before = {node for node, place in pairs if place == own}
+    elsewhere = Counter(place for node, place in pairs if place != own and node in after)
+    known = {pk: (name, gpus or 0) for pk, name, gpus in _rows(cluster)}
+    enters, leaves = after - before, before - after
+    return Preview(
+        nodes=len(after),
+        gpus=sum(known[pk][1] for pk in after if pk in known),
+        entering=len(enters),
+        leaving=len(leaves),
+        enters=_first(known, enters),
+        leaves=_first(known, leaves),
+        overlaps=[Overlap(pools[place], number) for place, number in elsewhere.most_common() if place in pools],
+        unpooled=len(leaves - {node for node, place in pairs if place != own}),
+        fingerprint=hashlib.sha256(repr((selector, sorted(enters), sorted(leaves))).encode()).hexdigest()[:16],
+    )
+
+
+def _rows(cluster: Cluster) -> Iterable[tuple[int, str, int | None]]:
+    return Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", "gpu_expected")
+
+
+def _first(known: Mapping[int, tuple[str, int]], keys: set[int]) -> list[Named]:
+    return heapq.nsmallest(NAMED, (Named(pk, known[pk][0]) for pk in keys if pk in known), key=lambda each: each.name)

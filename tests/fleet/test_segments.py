@@ -1,0 +1,113 @@
+import pytest
+
+from fleet.facets import BY_KEY, FACETS, narrow
+from fleet.models import Node
+from fleet.segments import cross, segments_of
+from tests import make
+
+pytestmark = pytest.mark.django_db
+
+
+def counted(key: str, **choice: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    (found,) = [each for each in segments_of(Node.objects.with_gpus(), choice).facets if each.facet.key == key]
+    return {each.value: (each.nodes, each.gpus) for each in found.values}
+
+
+def a_mixed_fleet() -> None:
+    east, west = make.a_cluster("east"), make.a_cluster("west")
+    make.a_driver_object(east, "policy", kind="ClusterPolicy", operator_version="v25.10.1")
+    training = make.a_pool(east, "training", environment="production", workload_class="training")
+    spare = make.a_pool(east, "spare")
+    make.a_node(east, "a", pool=training, zone="a", sharing="mps", gpu_vendor="nvidia")
+    numa = {"feature.node.kubernetes.io/memory-numa": "true"}
+    make.a_node(east, "b", pool=training, zone="b", mig_strategy="single", labels=numa)
+    make.a_node(east, "c", pool=spare, zone="b", gpus=4, nvlink_domain="uuid.1", driver_version="")
+    make.a_node(east, "d", pool=spare, mig_strategy="mixed", sharing="time-slicing").pools.add(training)
+    make.a_node(west, "e", gpu_product="NVIDIA-L40S", kernel="5.14.0-570.el9", capacity_type="spot", region="eu")
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("cluster", {"east": (4, 28), "west": (1, 8)}),
+        ("environment", {"production": (2, 16), "unknown": (1, 4), "several": (1, 8), "no-pool": (1, 8)}),
+        ("workload_class", {"training": (2, 16), "mixed": (1, 4), "several": (1, 8), "no-pool": (1, 8)}),
+        ("product", {"NVIDIA-H200": (4, 28), "NVIDIA-L40S": (1, 8)}),
+        ("vendor", {"nvidia": (1, 8), "unknown": (4, 28)}),
+        ("operator_version", {"v25.10.1": (4, 28), "unknown": (1, 8)}),
+        ("driver_version", {"570.172.08": (4, 32), "unknown": (1, 4)}),
+        ("zone", {"a": (1, 8), "b": (2, 12), "unknown": (2, 16)}),
+        ("capacity_type", {"spot": (1, 8), "unknown": (4, 28)}),
+        ("nvlink_domain", {"uuid.1": (1, 4), "unknown": (4, 32)}),
+        ("numa", {"true": (1, 8), "unknown": (4, 28)}),
+        (
+            "sharing",
+            {"mps": (1, 8), "mig-single": (1, 8), "none": (2, 12), "mig-mixed+time-slicing": (1, 8)},
+        ),
+    ],
+)
+def test_counts_nodes_and_gpus_and_drops_none_that_says_nothing(key, values):
+    a_mixed_fleet()
+
+    assert counted(key) == values
+
+
+def test_a_choice_narrows_the_other_facets_and_not_its_own():
+    a_mixed_fleet()
+
+    assert counted("zone", zone=("a",)) == counted("zone")
+    assert counted("product", zone=("a", "b")) == {"NVIDIA-H200": (3, 20)}
+    assert counted("zone", zone=("a",), product=("NVIDIA-L40S",)) == {"unknown": (1, 8), "a": (0, 0)}
+
+
+def test_every_value_finds_as_many_nodes_as_it_counts():
+    a_mixed_fleet()
+    nodes = Node.objects.with_gpus()
+
+    for choice in ({}, {"zone": ("b",)}, {"numa": ("unknown",)}, {"environment": ("several", "production")}):
+        for found in segments_of(nodes, choice).facets:
+            for each in found.values:
+                chosen = {**choice, found.facet.key: (each.value,)}
+                assert narrow(nodes, chosen).count() == each.nodes, chosen
+
+
+def test_two_facets_are_crossed():
+    a_mixed_fleet()
+    kinds = segments_of(Node.objects.with_gpus(), {}).matching
+
+    table = cross(kinds, BY_KEY["product"], BY_KEY["driver_version"], wide=1)
+
+    assert table.heads == ("570.172.08",)
+    assert [(line.value, [cell.nodes for cell in line.cells]) for line in table.lines] == [
+        ("NVIDIA-H200", [3]),
+        ("NVIDIA-L40S", [1]),
+    ]
+    assert table.unshown == 1
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_costs_the_same_queries_whatever_the_size(number, django_assert_num_queries):
+    for at in range(number):
+        make.a_node(make.a_cluster(), gpus=0, kernel=f"6.8.{at}")
+
+    with django_assert_num_queries(6):
+        segments_of(Node.objects.with_gpus(), {})
+
+
+def test_what_no_node_says_is_silent():
+    make.a_node(make.a_cluster(), zone="a")
+
+    found = segments_of(Node.objects.all(), {"region": ("eu",)}).facets
+    silent = {each.facet.key for each in found if each.is_silent}
+
+    assert {each.facet.key for each in segments_of(Node.objects.all(), {}).facets if each.is_silent} >= {
+        "region",
+        "numa",
+    }
+    assert not silent
+
+
+def test_every_facet_says_how_a_pool_can_pick_by_it_or_why_not():
+    of_the_cluster = {"cluster", "operator_version"}
+
+    assert all(facet.labels or facet.why_no_label or facet.key in of_the_cluster for facet in FACETS)
