@@ -10,8 +10,8 @@ from django.db.models import Count, QuerySet
 from fleet import selectors
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
 from fleet.labelled import labelled
-from fleet.models import Bookmark, Cluster, DriverObject, Gpu, Node, NodeEvent, Operand, OperandRevision, Pod, Pool
-from fleet.stack import DriverVersions, OperandOnNode, driver_versions, operands_on
+from fleet.models import Bookmark, Cluster, DriverObject, Gpu, Node, NodeEvent, Pod, Pool
+from fleet.stack import DriverVersions, OperandOnNode, read_stack
 from fleet.tally import NOTHING, Tally, tallies
 from people.rights import Deed, reach
 
@@ -105,18 +105,16 @@ def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
 
 
 def tell_story(node: Node, *, now: datetime) -> NodeStory:
-    """Six queries."""
+    """Ten queries."""
     (seen,) = see_nodes([node], now=now)
-    operands = list(Operand.objects.filter(cluster=node.cluster_id))
-    revisions = OperandRevision.objects.filter(cluster=node.cluster_id, owner_uid__in=[each.uid for each in operands])
-    driver_objects = list(DriverObject.objects.filter(cluster=node.cluster_id))
+    stack = read_stack(node, now=now)
     pods = list(node.pods.select_related("cluster"))
     return NodeStory(
         node=node,
         nodes_freshness=seen.nodes_freshness,
         pods_freshness=seen.pods_freshness,
-        operands=operands_on(node, operands, pods, revisions),
-        driver=driver_versions(node, driver_objects, pods),
+        operands=stack.operands,
+        driver=stack.driver,
         gpus=list(node.gpus.all()),
         pods=pods if seen.pods_freshness.is_known else None,
     )

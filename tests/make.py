@@ -129,6 +129,15 @@ def a_driver_object(cluster, name: str = "h200", *, kind: str = "NVIDIADriver", 
     return DriverObject.objects.create(cluster=cluster, kind=kind, name=name, **row | given)
 
 
+def a_crash_log(pod, *lines: str, refused: str = "", **given: Any):
+    from fleet.models import CrashLog
+
+    row = {"container": pod.stuck_container or "main", "restarts": pod.restarts, "read_at": NOON}
+    return CrashLog.objects.create(
+        cluster=pod.cluster, pod_uid=pod.uid, lines="\n".join(lines), refused=refused, **row | given
+    )
+
+
 def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datetime = NOON, kind: str = "version"):
     from fleet.models import NodeEvent
 

@@ -10,6 +10,8 @@ from fleet.api.shapes import FreshnessShape, Ref
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState, node_state
 from fleet.queries import NodeSeen, for_rows, see_nodes, tell_story, timeline
+from fleet.stack import Role
+from fleet.stack.causes import Weight
 from people.api.edges import Edge, Listing, SeenSerializer
 
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
@@ -57,21 +59,54 @@ class NodeRow(SeenSerializer):
         return STATES[state]
 
 
+class CauseShape(serializers.Serializer):
+    """Why an operand is not as it should be."""
+
+    key = serializers.CharField(help_text="Stable: kernel_headers, image_no_such_tag, tainted, waits, …")
+    weight = serializers.ChoiceField(choices=[(weight.value, weight.value) for weight in Weight])
+    sentence = serializers.CharField()
+    action = serializers.CharField(help_text="What to do about it.")
+    said = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
+
+
+class DesiredShape(serializers.Serializer):
+    version = serializers.CharField(help_text="Blank: the operator's own default, or nothing asks.")
+    by = serializers.CharField(help_text="The object that asks; blank: nothing does.")
+
+
 class OperandShape(serializers.Serializer):
     operand = serializers.CharField()
     title = serializers.CharField()
+    daemon_set = serializers.CharField(help_text="namespace/name; blank: none selects this node.")
+    is_wanted = serializers.BooleanField(help_text="Whether it should run here.")
     is_ready = serializers.BooleanField()
     is_current = serializers.BooleanField(allow_null=True, help_text="Of the newest template. Null: not known.")
     ready_since = serializers.DateTimeField(allow_null=True)
     restarts = serializers.IntegerField(allow_null=True)
     pod = serializers.CharField(help_text="namespace/name; blank: none.")
-    image = serializers.CharField()
-    because = serializers.CharField(help_text="Why it is not ready; blank: it is.")
+    image = serializers.CharField(help_text="Of the pod; without one, of the template it would be made from.")
+    version = serializers.CharField(help_text="Of the pod's image; blank: no pod.")
+    desired = DesiredShape()
+    disagreement = serializers.CharField(help_text="In a sentence; blank: the pod is of what is asked for.")
+    because = serializers.CharField(help_text="The sentence of its cause; blank: it is as it should be.")
+    cause = CauseShape(allow_null=True)
+    log = serializers.ListField(child=serializers.CharField(), help_text="The last lines of what crashed.")
+    log_refused = serializers.CharField(help_text="Why those could not be read; blank: they could, or nobody tried.")
+
+
+class SaidShape(serializers.Serializer):
+    role = serializers.ChoiceField(choices=[(role.value, role.value) for role in Role])
+    by = serializers.CharField(help_text="The place that says it.")
+    version = serializers.CharField(help_text="Blank: it says none.")
+    note = serializers.CharField(help_text="What the version does not tell, or why there is none.")
+    is_known = serializers.BooleanField(help_text="False: it no longer says; the version is the last it did.")
 
 
 class DriverShape(serializers.Serializer):
     """What each source says of the driver's version."""
 
+    sources = SaidShape(many=True)
+    is_pre_installed = serializers.BooleanField(help_text="Installed on the host: observed, never managed.")
     running = serializers.CharField(help_text="As the node last said; blank: it never did.")
     running_unknown_since = serializers.DateTimeField(allow_null=True)
     pod_image = serializers.CharField(help_text="The driver pod's tag; blank: no pod.")

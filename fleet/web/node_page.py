@@ -9,8 +9,9 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from fleet.models import Bookmark, Finding, Gpu, Node, Observer, Pod
+from fleet.stack import read_stack
 from fleet.web import freshness, states
-from fleet.web.node_stack import stack_of, versions_of
+from fleet.web.node_stack import lines_of
 from fleet.web.parts import part
 from people.web.requests import PersonRequest
 
@@ -33,7 +34,7 @@ def _visible(request: PersonRequest, node_id: int) -> Node:
 
 
 def _node(row: Node, *, now: datetime) -> dict[str, Any]:
-    stack = stack_of(row)
+    stack = read_stack(row, now=now)
     tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="")
     context = f" --context {row.cluster.context}" if row.cluster.context else ""
     return {
@@ -41,8 +42,8 @@ def _node(row: Node, *, now: datetime) -> dict[str, Any]:
         "seen": states.state_of(row),
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": freshness.of_cluster(list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now),
-        "stack": stack,
-        "versions": versions_of(row, stack),
+        "stack": lines_of(stack),
+        "versions": stack.driver,
         "gpus": Gpu.objects.filter(node=row).order_by("index"),
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
         "pods": tenants.order_by("-gpus", "namespace", "name"),

@@ -62,6 +62,8 @@ class Signs:
     selector: Mapping[str, str] = field(default_factory=dict)  # of the DaemonSet
     tolerations: Sequence[Mapping[str, str]] = ()  # of the DaemonSet's template
     has_daemon_set: bool = True
+    others_have_one: bool = False  # without one: whether the cluster has DaemonSets of this operand for other nodes
+    runs_version: str = ""  # of the driver, as the node says
     daemon_set: str = ""
     daemon_set_events: Sequence[Event] = ()
     unscheduled: str = ""  # why another pod of the DaemonSet was given no node; blank: none waits for one

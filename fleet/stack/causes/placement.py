@@ -96,7 +96,9 @@ def not_labelled(signs: Signs) -> Cause | None:
 
 def no_driver_selects(signs: Signs) -> Cause | None:
     """A driver is wanted, and there are DaemonSets of it, but each for other nodes."""
-    if signs.operand != DRIVER or signs.has_daemon_set or signs.labels.get(DEPLOY_DRIVER) != "true":
+    if signs.operand != DRIVER or signs.has_daemon_set or not signs.others_have_one:
+        return None
+    if signs.labels.get(DEPLOY_DRIVER) != "true":
         return None
     return Cause(
         "no_driver_selects",
@@ -104,6 +106,18 @@ def no_driver_selects(signs: Signs) -> Cause | None:
         f"No driver DaemonSet selects this node, with {signs.os_image or 'its system'} and kernel "
         f"{signs.kernel or 'not known'}.",
         "Compare the nodeSelector of every NVIDIADriver with the node's labels; precompiled drivers exist per kernel.",
+    )
+
+
+def no_driver_managed(signs: Signs) -> Cause | None:
+    """The operator runs no driver anywhere (driver.enabled: false), and the node says that it has one."""
+    if signs.operand != DRIVER or signs.has_daemon_set or signs.others_have_one or not signs.runs_version:
+        return None
+    return Cause(
+        "no_driver_managed",
+        Weight.CHOSEN,
+        "No operator runs a driver in this cluster: it is installed on the host, observed, never managed.",
+        "It changes with the node's image, not with a plan.",
     )
 
 
@@ -174,6 +188,7 @@ RULES: tuple[Rule, ...] = (
     paused,
     not_labelled,
     no_driver_selects,
+    no_driver_managed,
     tainted,
     cannot_be_made,
     unscheduled,

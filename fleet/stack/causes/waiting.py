@@ -27,12 +27,6 @@ def not_selected(signs: Signs) -> Cause | None:
     )
 
 
-def orphaned(signs: Signs) -> Cause | None:
-    if signs.pod is None or signs.has_daemon_set or signs.pod.is_ready:
-        return None
-    return Cause("orphaned", Weight.WAITING, "Its DaemonSet is gone: the cluster removes the pod.")
-
-
 def node_silent(signs: Signs) -> Cause | None:
     if signs.is_node_ready is not None:
         return None
@@ -72,5 +66,5 @@ def _lower(title: str) -> str:
     return title if first.isupper() else f"{first.lower()} {rest}".rstrip()
 
 
-FIRST: tuple[Rule, ...] = (leaving, node_silent, not_selected, orphaned, waits_for_others)
+FIRST: tuple[Rule, ...] = (leaving, node_silent, not_selected, waits_for_others)
 LAST: tuple[Rule, ...] = (node_not_ready,)

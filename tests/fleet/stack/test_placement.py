@@ -68,7 +68,14 @@ def test_a_pod_without_a_node_is_named():
 
 def test_a_node_that_no_driver_selects_is_named_with_its_kernel():
     labels = {"nvidia.com/gpu.deploy.driver": "true"}
-    cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False))
+    cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False, others_have_one=True))
 
     assert cause.key == "no_driver_selects"
     assert "kernel 6.8.0-60-generic" in cause.sentence
+
+
+def test_a_cluster_whose_operator_runs_no_driver_has_it_on_the_host():
+    labels = {"nvidia.com/gpu.deploy.driver": "true"}
+    cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False, runs_version="580.95.05"))
+
+    assert (cause.key, cause.weight) == ("no_driver_managed", Weight.CHOSEN)

@@ -2,7 +2,6 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.web.node_stack import tag_of
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -24,24 +23,37 @@ def a_driver_pod(node, tag="570.172.08-ubuntu22.04", **given):
 
 def test_shows_the_stack_with_versions_and_why_not(viewer):
     node = make.a_node(make.a_cluster())
-    a_driver_pod(node, is_ready=False, waiting_because="CrashLoopBackOff: insmod failed", restarts=4)
+    a_driver_pod(
+        node, is_ready=False, waiting_because="CrashLoopBackOff: back-off", last_words="insmod failed", restarts=4
+    )
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
     assert "Driver not ready" in seen.text
     assert "570.172.08-ubuntu22.04" in seen.text
-    assert "CrashLoopBackOff: insmod failed" in seen.text
+    assert "keeps crashing (CrashLoopBackOff, 4 restarts so far). Its last line: insmod failed" in seen.text
 
 
 def test_names_an_operand_that_should_run_here_and_does_not(viewer):
     cluster = make.a_cluster()
     node = make.a_node(cluster, labels={"nvidia.com/gpu.deploy.dcgm-exporter": "paused-for-driver-upgrade"})
-    make.an_operand(cluster, "dcgm-exporter", node_selector={})
+    make.an_operand(cluster, "dcgm-exporter", node_selector={"nvidia.com/gpu.deploy.dcgm-exporter": "true"})
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "DCGM exporter no pod here" in seen.text
+    assert "DCGM exporter paused" in seen.text
     assert "nvidia.com/gpu.deploy.dcgm-exporter=paused-for-driver-upgrade" in seen.text
+
+
+def test_shows_the_last_lines_of_what_crashed(viewer):
+    node = make.a_node(make.a_cluster())
+    pod = a_driver_pod(node, is_ready=False, waiting_because="CrashLoopBackOff: back-off")
+    make.a_crash_log(pod, "Installing", "Could not resolve Linux kernel version")
+
+    seen = page(viewer, f"/nodes/{node.pk}")
+
+    assert "There are no headers for kernel 6.8.0-60-generic" in seen.text
+    assert "2 lines of its log" in seen.text
 
 
 def test_says_where_the_driver_versions_disagree(viewer):
@@ -52,7 +64,27 @@ def test_says_where_the_driver_versions_disagree(viewer):
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "still has 570.172.08-ubuntu22.04, where 580.95.05 is wanted. It is held." in seen.text
+    assert (
+        "The node runs 570.172.08, its driver pod carries 570.172.08-ubuntu22.04, the cluster asks for 580.95.05. "
+        "It is held." in seen.text
+    )
+
+
+def test_a_label_that_vanished_is_unknown_since_and_not_the_version_it_had(viewer):
+    node = make.a_node(make.a_cluster(), driver_unknown_since=NOON - timedelta(minutes=7))
+
+    seen = page(viewer, f"/nodes/{node.pk}")
+
+    assert "Unknown since 11:53 UTC: the label is gone. It last said 570.172.08." in seen.text
+
+
+def test_a_driver_of_the_host_is_observed_never_managed(viewer):
+    node = make.a_node(make.a_cluster(), labels={"nvidia.com/gpu.deploy.driver": "pre-installed"})
+
+    seen = page(viewer, f"/nodes/{node.pk}")
+
+    assert "pre-installed: observed, never managed" in seen.text
+    assert "rolled out" not in seen.text
 
 
 def test_says_that_it_does_not_know_which_gpu_is_sick(viewer):
@@ -105,17 +137,3 @@ def test_the_number_of_queries_does_not_grow_with_the_pods(viewer, queries_of):
         make.a_pod(node)
 
     assert queries_of(viewer, f"/nodes/{node.pk}") == with_one
-
-
-@pytest.mark.parametrize(
-    ("image", "tag"),
-    [
-        ("nvcr.io/nvidia/driver:580.95.05-ubuntu22.04", "580.95.05-ubuntu22.04"),
-        ("registry:5000/driver", ""),
-        ("registry:5000/driver:1", "1"),
-        ("driver@sha256:abc", ""),
-        ("", ""),
-    ],
-)
-def test_reads_the_tag_of_an_image(image, tag):
-    assert tag_of(image) == tag

@@ -1,0 +1,50 @@
+"""The rows that the stack of one node is told from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from fleet.models import ClusterEvent, CrashLog, DriverObject, Node, Operand, OperandRevision, Pod, ResourceSlice
+from fleet.stack.driver_versions import DriverVersions, driver_versions
+from fleet.stack.on_node import OperandOnNode, StackRows, operands_on
+
+RECENT = timedelta(minutes=15)  # a DaemonSet that may not make a pod tries again every 15 minutes at the latest
+ENOUGH = 200  # events and unscheduled pods that one page looks at
+
+
+@dataclass(frozen=True)
+class NodeStack:
+    operands: Sequence[OperandOnNode]
+    driver: DriverVersions
+
+
+def read_stack(node: Node, *, now: datetime) -> NodeStack:
+    """Seven queries."""
+    daemon_sets = list(Operand.objects.filter(cluster=node.cluster_id))
+    pods = list(_pods(node))
+    uids = [each.uid for each in daemon_sets]
+    rows = StackRows(
+        operands=daemon_sets,
+        revisions=OperandRevision.objects.filter(cluster=node.cluster_id, owner_uid__in=uids),
+        driver_objects=list(DriverObject.objects.filter(cluster=node.cluster_id)),
+        pods=pods,
+        events=_events(node, [*uids, *(pod.uid for pod in pods)], now=now),
+        crash_logs=CrashLog.objects.filter(cluster=node.cluster_id, pod_uid__in=[pod.uid for pod in pods]),
+    )
+    operands = operands_on(node, rows)
+    slices = list(ResourceSlice.objects.filter(cluster=node.cluster_id, node_name=node.name))
+    return NodeStack(operands, driver_versions(node, operands, slices))
+
+
+def _pods(node: Node):
+    """The operands' pods on the node, and those that wait for one."""
+    mine = Pod.objects.filter(cluster=node.cluster_id).exclude(operand="")
+    return mine.filter(Q(node_name=node.name) | Q(node_name="")).order_by("-node_name", "pk")[:ENOUGH]
+
+
+def _events(node: Node, uids: Sequence[str], *, now: datetime):
+    recent = Q(last_at__gte=now - RECENT) | Q(last_at=None, changed_at__gte=now - RECENT)
+    about = ClusterEvent.objects.filter(recent, cluster=node.cluster_id, about_uid__in=uids, is_warning=True)
+    return about.order_by("-last_at", "-pk")[:ENOUGH]
