@@ -49,7 +49,8 @@ class Visitor:
 
     def get(self, path: str, **asked: str | int) -> Any:
         """Return what the path answers, decoded."""
-        return self._decoded(self.http.get(path, params=asked))
+        # None: with an empty mapping httpx takes the query away that the path has.
+        return self._decoded(self.http.get(path, params=asked or None))
 
     def post(self, path: str, body: Any = None) -> Any:
         """Return what the path answers, decoded; None for a 204."""
