@@ -29,6 +29,8 @@ NAMES: Mapping[str, str] = {
     "limitranges": "LimitRanges",
     "priorityclasses.scheduling.k8s.io": "PriorityClasses",
     "events": "Events",
+    "configmaps:sharing": "ConfigMaps of the device plugin",
+    "configmaps:mig": "ConfigMaps of the MIG manager",
 }
 
 

@@ -33,6 +33,7 @@ class Resource(Generic[S]):
     older_versions: tuple[str, ...] = ()  # that we read as well, newest first; discovery says which is served
     namespace: str = ""  # blank: all of them
     only_name: str = ""  # blank: every object; else the one of this name, which a Role can be narrowed to
+    called: str = ""  # blank: as kubectl does; else apart from others of the same kind
 
     @property
     def group(self) -> str:
@@ -50,6 +51,10 @@ class Resource(Generic[S]):
     @property
     def name(self) -> str:
         """As kubectl and RBAC call it: nodes, daemonsets.apps."""
+        return self.called or self.kind_name
+
+    @property
+    def kind_name(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -67,6 +72,8 @@ NODES = Resource("v1", "nodes", NodeSeen)
 PODS = Resource("v1", "pods", PodSeen)
 NAMESPACES = Resource("v1", "namespaces", NamespaceSeen)
 CONFIG_MAPS = Resource("v1", "configmaps", ConfigMapSeen)
+SHARING_CONFIGS = Resource("v1", "configmaps", ConfigMapSeen, called="configmaps:sharing")
+MIG_CONFIGS = Resource("v1", "configmaps", ConfigMapSeen, called="configmaps:mig")
 DAEMON_SETS = Resource("apps/v1", "daemonsets", DaemonSetSeen)
 REVISIONS = Resource("apps/v1", "controllerrevisions", RevisionSeen)
 LEASES = Resource("coordination.k8s.io/v1", "leases", LeaseSeen)

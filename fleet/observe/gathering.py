@@ -5,7 +5,7 @@ from datetime import datetime
 import structlog
 
 from fleet.kube.decoding import Unread
-from fleet.kube.structs import Seen
+from fleet.kube.structs import ClusterPolicySeen, Seen
 from fleet.observe.diff import Row, fingerprint
 from fleet.observe.kinds import KINDS, MIRRORED, Kind
 from fleet.observe.memory import UNREADABLE, Memory
@@ -99,7 +99,7 @@ class Gathering:
             self.standings[kind.name].can_read(seen.uid)
         else:
             self._note_row(kind, seen, row)
-        self._place(kind, row, is_gone=is_gone)
+        self._place(kind, seen, row, is_gone=is_gone)
         return row is not None
 
     def _cannot_read(self, kind: Kind, unread: Unread) -> None:
@@ -114,14 +114,23 @@ class Gathering:
             waiting[seen.uid] = Pending(row, seen.resource_version, mark)
             self.standings[kind.name].can_read(seen.uid)
 
-    def _place(self, kind: Kind, row: Row | None, *, is_gone: bool) -> None:
-        """Nodes and operands say which pods are kept."""
+    def _place(self, kind: Kind, seen: Seen, row: Row | None, *, is_gone: bool) -> None:
+        """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""
         if row is None:
             return
         if kind is KINDS["nodes"]:
             self._mark(self.places.gpu_nodes, row["name"], kind, is_in=row["is_gpu_node"] and not is_gone)
         elif kind is KINDS["daemonsets.apps"] and not is_gone:
             self._mark(self.places.operator_namespaces, row["namespace"], kind, is_in=True)
+            if row["owner_kind"] == "ClusterPolicy":
+                self.places.policy_namespace = row["namespace"]
+        elif isinstance(seen, ClusterPolicySeen):
+            self._follow_policy(seen, row, is_gone=is_gone)
+
+    def _follow_policy(self, seen: ClusterPolicySeen, row: Row, *, is_gone: bool) -> None:
+        self.places.policy_namespace = seen.namespace or self.places.policy_namespace
+        said = row | {"sharing_config": "", "mig_config": ""} if is_gone else row
+        self.to_list_again |= {f"configmaps:{purpose}" for purpose in self.places.follow_policy(said)}
 
     def _mark(self, places: set[str], name: str, kind: Kind, *, is_in: bool) -> None:
         if not is_in:

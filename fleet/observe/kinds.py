@@ -1,11 +1,12 @@
 """The kinds that a window watches. Adding one is a line here, a resource in `fleet.kube` and a file in `rows`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import models
 
+from fleet.kube.discovery import NotServed
 from fleet.kube.resources import (
     CLUSTER_POLICIES,
     DAEMON_SETS,
@@ -16,6 +17,7 @@ from fleet.kube.resources import (
     GPU_CLUSTERS,
     JOBS,
     LIMIT_RANGES,
+    MIG_CONFIGS,
     NODES,
     NVIDIA_DRIVERS,
     PODS,
@@ -25,6 +27,7 @@ from fleet.kube.resources import (
     RESOURCE_QUOTAS,
     RESOURCE_SLICES,
     REVISIONS,
+    SHARING_CONFIGS,
     STATEFUL_SETS,
     Resource,
 )
@@ -37,6 +40,7 @@ from fleet.models import (
     Node,
     Operand,
     OperandRevision,
+    OperatorConfig,
     Pod,
     PriorityClass,
     ResourceClaim,
@@ -44,13 +48,14 @@ from fleet.models import (
     ResourceSlice,
     Workload,
 )
-from fleet.observe.places import Places
+from fleet.observe.places import MIG, SHARING, USUAL_NAMESPACE, Places
 from fleet.observe.rows.admission import limit_range_row, priority_class_row, quota_row
 from fleet.observe.rows.dra import claim_row, class_row, slice_row
 from fleet.observe.rows.driver_object import driver_object_row
 from fleet.observe.rows.event import event_row
 from fleet.observe.rows.node import node_row
 from fleet.observe.rows.operand import operand_row, revision_row
+from fleet.observe.rows.operator_config import config_row
 from fleet.observe.rows.pod import is_kept, pod_row
 from fleet.observe.rows.policy import budget_row
 from fleet.observe.rows.workload import workload_row
@@ -66,19 +71,40 @@ class Kind:
     after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
     is_listed_again: bool = True  # when those say of more objects that they are kept than they did
     shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
+    where: Callable[[Resource[Any], Places], Resource[Any]] | None = None  # None: wherever there are any
 
     @property
     def name(self) -> str:
         return self.resource.name
 
+    def located(self, places: Places) -> Resource[Any]:
+        """:raises NotServed: when nothing says that there is one"""
+        return self.where(self.resource, places) if self.where else self.resource
+
     def rows_of(self, cluster_id: int) -> models.QuerySet[Any]:
         return self.model.objects.filter(cluster_id=cluster_id, **dict(self.shares))
+
+
+def _named(purpose: str) -> Callable[[Resource[Any], Places], Resource[Any]]:
+    """The one ConfigMap that the ClusterPolicy names: no other is ever asked for."""
+
+    def where(resource: Resource[Any], places: Places) -> Resource[Any]:
+        name = places.configs.get(purpose)
+        if not name:
+            raise NotServed(UNNAMED[purpose])
+        return replace(resource, namespace=places.policy_namespace or USUAL_NAMESPACE, only_name=name)
+
+    return where
 
 
 def _kept_pod(seen: Any, places: Places) -> Row | None:
     return pod_row(seen) if is_kept(seen, places) else None
 
 
+UNNAMED = {
+    SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
+    MIG: "No ClusterPolicy names a ConfigMap for its MIG manager: from 26.3 on that makes its own for each node.",
+}
 WORKLOADS: tuple[tuple[Resource[Any], str, tuple[str, ...]], ...] = (
     (JOBS, "Job", ()),
     (REPLICA_SETS, "ReplicaSet", ()),
@@ -124,6 +150,17 @@ KINDS: dict[str, Kind] = {
         Kind(RESOURCE_QUOTAS, ResourceQuota, lambda seen, _: quota_row(seen)),
         Kind(LIMIT_RANGES, LimitRange, lambda seen, _: limit_range_row(seen)),
         Kind(PRIORITY_CLASSES, PriorityClass, lambda seen, _: priority_class_row(seen)),
+        *(
+            Kind(
+                resource,
+                OperatorConfig,
+                lambda seen, places, purpose=purpose: config_row(seen, places, purpose),
+                after=(CLUSTER_POLICIES.name, DAEMON_SETS.name),
+                shares=(("purpose", purpose),),
+                where=_named(purpose),
+            )
+            for resource, purpose in ((SHARING_CONFIGS, SHARING), (MIG_CONFIGS, MIG))
+        ),
         Kind(EVENTS, ClusterEvent, event_row, after=(NODES.name, DAEMON_SETS.name, *MIRRORED), is_listed_again=False),
     )
 }

@@ -8,7 +8,7 @@ from queue import Full, Queue
 from typing import Any
 
 from fleet.kube.client import Connection
-from fleet.kube.discovery import served
+from fleet.kube.discovery import NotServed, meaning_of_404, served
 from fleet.kube.errors import (
     Absent,
     Backwards,
@@ -43,6 +43,7 @@ class Reader(threading.Thread):
         told: "Queue[Told]",
         *,
         resource_version: str,
+        locate: Callable[[], Resource[Any]],
         may_begin: Callable[[], bool],
         make_sure: Callable[[], None],
         until: float,
@@ -52,6 +53,7 @@ class Reader(threading.Thread):
         self._connection = connection
         self._told = told
         self._version = resource_version
+        self._locate = locate  # what others say of where its objects are
         self._may_begin = may_begin
         self._make_sure = make_sure  # that it is still the same cluster that answers
         self._until = until  # monotonic: the server need not keep the watch for longer
@@ -89,18 +91,30 @@ class Reader(threading.Thread):
             self._follow(resource)
         except WrongCluster:
             raise
-        except (Forbidden, Absent) as refusal:
-            state = BookmarkState.FORBIDDEN if isinstance(refusal, Forbidden) else BookmarkState.ABSENT
-            self._tell(Failed(self.kind.name, state, str(refusal)))
-            return False
+        except NotServed as absence:
+            return self._end(BookmarkState.ABSENT, absence)
+        except Absent:
+            return self._heed_404(meaning_of_404(self._connection, self.kind.resource))
+        except Forbidden as refusal:
+            return self._end(BookmarkState.FORBIDDEN, refusal)
         except ClusterError as error:
             return self._wait_after(error)
         return True
 
+    def _heed_404(self, meaning: ClusterError) -> bool:
+        if isinstance(meaning, NotServed):
+            return self._end(BookmarkState.ABSENT, meaning)
+        return self._wait_after(meaning)
+
+    def _end(self, state: BookmarkState, because: ClusterError) -> bool:
+        """Nothing can be read of it before the next turn, which asks again."""
+        self._tell(Failed(self.kind.name, state, str(because)))
+        return False
+
     def _located(self) -> Resource[Any]:
         """At the version that this cluster serves: asked once a turn."""
         if self._resource is None:
-            self._resource = served(self._connection, self.kind.resource)
+            self._resource = served(self._connection, self._locate())
         return self._resource
 
     def _wait_for_others(self) -> bool:

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from fleet import announce, kube, wake
-from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Node, Observer, Operand
+from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
 from fleet.observe import known, memory, pools, shutdown
 from fleet.observe.flush import Flusher
 from fleet.observe.forget import forget
@@ -22,7 +22,6 @@ from fleet.observe.gathering import Gathering
 from fleet.observe.identity import WrongCluster, make_sure
 from fleet.observe.kinds import KINDS
 from fleet.observe.patience import patiently
-from fleet.observe.places import Places
 from fleet.observe.standing import Standing
 from fleet.observe.window import Window
 
@@ -88,7 +87,7 @@ def _hold_window(turn: Turn, connection: kube.Connection) -> None:
     if (agreed := pools.agreed(cluster_id)) != remembered.pools:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed
-    gathering = Gathering(_standings(cluster_id), _places(cluster_id), remembered)
+    gathering = Gathering(_standings(cluster_id), known.places_in(cluster_id), remembered)
     observer = Observer.objects.get(cluster_id=cluster_id)
     flusher = Flusher(
         cluster_id,
@@ -175,9 +174,3 @@ def _standings(cluster_id: int) -> dict[str, Standing]:
     bookmarks = Bookmark.objects.filter(cluster_id=cluster_id, kind__in=KINDS)
     found = {bookmark.kind: Standing.of(bookmark) for bookmark in bookmarks}
     return {name: found[name] for name in KINDS}
-
-
-def _places(cluster_id: int) -> Places:
-    nodes = Node.objects.filter(cluster_id=cluster_id).with_gpus().values_list("name", flat=True)
-    namespaces = Operand.objects.filter(cluster_id=cluster_id).values_list("namespace", flat=True)
-    return Places(set(nodes), set(namespaces))

@@ -76,6 +76,7 @@ class Window:
             connection,
             self._told,
             resource_version=standings[name].resource_version,
+            locate=lambda: kind.located(self._gathering.places),
             may_begin=lambda: all(standings[other].may_be_built_on for other in kind.after),
             make_sure=self._make_sure,
             until=self._until,

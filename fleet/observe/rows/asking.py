@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fleet.kube.structs import PodSeen
+from fleet.kube.structs.daemonset import Template
 from fleet.kube.structs.pod import Container
 from fleet.observe.rows.text import INTEGER_MOST, fitted
 from fleet.quantity import whole
@@ -12,7 +13,7 @@ DEVICES_AT_MOST = 256
 CLAIMS_AT_MOST = 64
 
 
-def extended_resources(seen: PodSeen) -> dict[str, int]:
+def extended_resources(seen: PodSeen | Template) -> dict[str, int]:
     """The GPU resources a pod occupies, as the scheduler counts them.
 
     That is the sum over the containers and the sidecars, or what one init container needs where that is more

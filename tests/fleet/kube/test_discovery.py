@@ -3,9 +3,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.kube.discovery import served
-from fleet.kube.errors import Absent, Forbidden
-from fleet.kube.resources import NODES, RESOURCE_SLICES, Resource
+from fleet.kube.discovery import NotServed, meaning_of_404, served
+from fleet.kube.errors import Absent, Forbidden, NotAnApiServer
+from fleet.kube.resources import GPU_CLUSTERS, NODES, RESOURCE_SLICES, Resource
 
 
 class Answering:
@@ -55,3 +55,39 @@ def test_a_kind_of_one_version_costs_no_question():
 
     assert look(server, NODES) == "/api/v1/nodes"
     assert server.asked == []
+
+
+class Serving:
+    """An API server of which only some paths are there."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self.answers = answers
+
+    def get(self, path: str) -> bytes:
+        if path not in self.answers:
+            raise Absent("HTTP 404")
+        return msgspec.json.encode(self.answers[path])
+
+
+def names(*plurals: str) -> dict[str, Any]:
+    return {"kind": "APIResourceList", "resources": [{"name": plural} for plural in plurals]}
+
+
+GROUPS = {"kind": "APIGroupList", "groups": [{"name": "apps"}]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "resource", "meaning"),
+    [
+        ({"/apis": GROUPS}, GPU_CLUSTERS, NotServed),
+        ({"/apis": GROUPS, "/apis/nvidia.com/v1alpha1": names("nvidiadrivers")}, GPU_CLUSTERS, NotServed),
+        ({"/apis/nvidia.com/v1alpha1": names("gpuclusters")}, GPU_CLUSTERS, NotAnApiServer),
+        ({}, GPU_CLUSTERS, Absent),
+        ({"/api/v1": names("pods")}, NODES, NotAnApiServer),
+        ({"/api/v1": names("pods", "nodes")}, NODES, NotAnApiServer),
+        ({}, NODES, NotAnApiServer),
+    ],
+)
+def test_a_404_is_believed_where_discovery_says_so_too(answers, resource, meaning):
+    """A proxy that answers 404 for everything must not delete a cluster."""
+    assert type(meaning_of_404(Serving(answers), resource)) is meaning
