@@ -82,6 +82,9 @@ def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given:
         "gpu_capacity": gpus,
         "gpu_allocatable": gpus,
         "gpu_expected": gpus,
+        "capacity": {"nvidia.com/gpu": gpus},
+        "allocatable": {"nvidia.com/gpu": gpus},
+        "expected": {"nvidia.com/gpu": gpus},
         "driver_version": "570.172.08",
         "upgrade_state": "upgrade-done",
     }
@@ -108,6 +111,8 @@ def a_pod(node, name: str = "", *, namespace: str = "team-a", gpus: int = 1, **g
         "is_ready": True,
         "ready_since": NOON - timedelta(hours=3),
         "gpus": gpus,
+        "resources": {"nvidia.com/gpu": gpus} if gpus else {},
+        "is_tenant": bool(gpus) and not given.get("operand"),
         "owner_kind": "Deployment",
         "owner_name": "model",
     }

@@ -14,8 +14,8 @@ class PodQuerySet(models.QuerySet["Pod"]):
         return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
 
     def tenants(self) -> "PodQuerySet":
-        """Pods that were given GPUs and belong to no operand."""
-        return self.filter(gpus__gt=0, operand="")
+        """Pods that hold or want GPUs, whole, cut or shared, and belong to no operand."""
+        return self.filter(is_tenant=True)
 
 
 class Pod(models.Model):
@@ -52,6 +52,7 @@ class Pod(models.Model):
     labels = models.JSONField(default=dict)  # of tenants that hold or want GPUs: what budgets select by
     has_empty_dir = models.BooleanField(default=False)  # draining it loses what is in there
 
+    is_tenant = models.BooleanField(default=False)  # holds or wants GPUs of any kind, and is no operand's
     operand = models.CharField(
         max_length=63, blank=True
     )  # driver, device-plugin, … (`fleet.operands`); blank: a tenant's

@@ -21,7 +21,7 @@ def before_release(
     return {
         "at": now.isoformat(),
         "driver_version": node.driver_version,
-        "gpu_allocatable": node.gpu_allocatable,
+        "allocatable": node.allocatable or None,
         "workloads": dict(on_node),
         "sick_owners": list(sick),
         "owners_ready": {owner: ready.get(owner, 0) for owner in on_node},
@@ -35,7 +35,7 @@ def read_before(written: dict[str, Any] | None) -> Before | None:
     return Before(
         at=datetime.fromisoformat(written["at"]),
         driver_version=written["driver_version"],
-        gpu_allocatable=written["gpu_allocatable"],
+        allocatable=written["allocatable"],
         workloads=written["workloads"],
         operands=tuple(written["operands"]),
         sick_owners=tuple(written.get("sick_owners", ())),

@@ -28,7 +28,7 @@ from rollouts.queries import is_held_by_others, nodes_of, seen_at, stale_because
 
 NODE_COLUMNS = (
     "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",
-    "driver_unknown_since", "created_at", "gpu_allocatable",
+    "driver_unknown_since", "created_at", "allocatable",
 )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
     """The nodes on which pods can matter: let go in a stage that is not over, or in the last that passed."""
     passed = [stage for stage in stages if stage.state == StageState.PASSED]
     asked = [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
-    return {target.node_name for stage in asked for target in stage.targets.all() if target.before is not None}
+    return {target.node_name for stage in asked for target in stage.targets.all() if target.state != TargetState.HELD}
 
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
@@ -205,7 +205,7 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
         driver_version="" if node.driver_unknown_since else node.driver_version,
         upgrade_state=node.upgrade_state,
         is_ready=node.is_ready,
-        gpu_allocatable=node.gpu_allocatable,
+        allocatable=node.allocatable,
         operands=operands_of(pods),
         workloads=workloads_of(pods),
     )

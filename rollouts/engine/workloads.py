@@ -31,7 +31,7 @@ def driver_pods(plan: Plan) -> dict[str, DriverPod]:
 
 def pods_on(plan: Plan, names: Collection[str]) -> dict[str, list[Pod]]:
     """Node name → the pods on it that matter. One query."""
-    matters = Q(gpus__gt=0) | ~Q(operand="")
+    matters = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).exclude(phase__in=DONE):
         found[pod.node_name].append(pod)

@@ -1,5 +1,7 @@
-"""Every changed node offers as many GPUs as before. Fewer is a failure, not a wait."""
+"""Every changed node offers as many GPUs as before, and as many of each kind. Fewer is a failure, not a wait."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -17,17 +19,16 @@ class AllocatableRestored:
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
         short = [target for target in evidence.changed if fewer(target)]
-        measured = {
-            "before": sum(t.before.gpu_allocatable or 0 for t in evidence.changed if t.before),
-            "now": sum(t.gpu_allocatable or 0 for t in evidence.changed),
-        }
+        was = _sum(target.before.allocatable for target in evidence.changed if target.before)
+        has = _sum(target.allocatable for target in evidence.changed)
+        measured = _measured(was, has)
         settled = tuple(target.name for target in short if now - target.state_since > self.settle)
         if settled:
             return fail(f"{names(settled)} offer fewer GPUs than before the change.", nodes=settled, measured=measured)
         if short:
             nodes = tuple(target.name for target in short)
             return hold(f"{names(nodes)} do not offer all their GPUs yet.", nodes=nodes, measured=measured)
-        unknown = tuple(t.name for t in evidence.changed if t.before is None or t.before.gpu_allocatable is None)
+        unknown = tuple(t.name for t in evidence.changed if t.before is None or t.before.allocatable is None)
         if unknown:
             return hold(
                 f"How many GPUs {names(unknown)} offered before is not known.", nodes=unknown, measured=measured
@@ -36,13 +37,28 @@ class AllocatableRestored:
             return hold(
                 f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", measured=measured
             )
-        return passed(f"{measured['now']} GPUs are allocatable, {measured['before']} were.", measured=measured)
+        counts = ", ".join(f"{has[name]} {name} where {number} were" for name, number in sorted(was.items()))
+        return passed(f"Allocatable: {counts}.", measured=measured)
 
 
 def fewer(target: TargetEvidence) -> bool:
-    """Whether it is seen to offer fewer. A node that nobody sees offers nobody knows how many."""
-    if not target.is_seen:
+    """Whether it is seen to offer fewer of something. A node that nobody sees offers nobody knows how many."""
+    if not target.is_seen or target.before is None or target.before.allocatable is None:
         return False
-    if target.before is None or target.before.gpu_allocatable is None:
-        return False
-    return (target.gpu_allocatable or 0) < target.before.gpu_allocatable
+    return any(target.allocatable.get(name, 0) < number for name, number in target.before.allocatable.items())
+
+
+def _sum(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:
+    """By resource: whole GPUs, slices and shares are never added up."""
+    total: Counter[str] = Counter()
+    for offer in offers:
+        total.update(offer or {})
+    return total
+
+
+def _measured(was: Mapping[str, int], has: Mapping[str, int]) -> dict[str, int]:
+    return {
+        f"{name} {when}": counts.get(name, 0)
+        for name in sorted({*was, *has})
+        for when, counts in (("before", was), ("now", has))
+    }

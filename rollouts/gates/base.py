@@ -54,7 +54,7 @@ class Before:
 
     at: datetime
     driver_version: str
-    gpu_allocatable: int | None
+    allocatable: Mapping[str, int] | None  # by resource; None: it named none, so that nobody knows
     workloads: Mapping[str, int]  # owner → its Ready GPU pods on this node
     operands: tuple[str, ...]  # operands that were ready on this node
     sick_owners: tuple[str, ...] = ()  # had pods in the cluster that crashed: not to be blamed on the change
@@ -70,7 +70,7 @@ class TargetEvidence:
     driver_version: str = ""  # as the node says; blank: it does not say
     upgrade_state: str = ""
     is_ready: bool | None = None
-    gpu_allocatable: int | None = None
+    allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource: whole GPUs, slices and shares apart
     operands: tuple[OperandEvidence, ...] = ()
     workloads: tuple[PodEvidence, ...] = ()
 

@@ -37,7 +37,7 @@ def before(**given: Any) -> Before:
     row: dict[str, Any] = {
         "at": NOON - timedelta(hours=1),
         "driver_version": OLD,
-        "gpu_allocatable": 8,
+        "allocatable": {"nvidia.com/gpu": 8},
         "workloads": {},
         "operands": OPERANDS,
     }
@@ -58,7 +58,7 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
         "driver_version": NEW,
         "upgrade_state": "upgrade-done",
         "is_ready": True,
-        "gpu_allocatable": 8,
+        "allocatable": {"nvidia.com/gpu": 8},
         "operands": ready(*OPERANDS),
     }
     return TargetEvidence(name=name, **row | given)

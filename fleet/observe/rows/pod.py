@@ -65,6 +65,7 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
         "devices": devices_of(seen),
         "labels": fitted_labels(seen.labels) if is_tenant else {},
         "operand": operand,
+        "is_tenant": is_tenant,
     }
 
 

@@ -20,8 +20,9 @@ from rollouts.steering.drafting import StageDraft, draft
 from rollouts.steering.starting import start
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.actors.store_cluster import StoreCluster
+from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW
 from simulator.fleets.planting import Planting
-from simulator.fleets.small import DRIVER_NEXT, DRIVER_NOW, small
+from simulator.fleets.small import small
 from simulator.kinds import CONFIG_MAP, DAEMON_SET, NAMESPACE, NODE, POD
 from simulator.run import Simulation
 from tests.make import NOON, a_bookmark, a_cluster, a_user

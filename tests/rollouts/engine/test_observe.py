@@ -153,7 +153,7 @@ def test_a_node_is_held_against_what_it_was_when_it_was_let_go(plan: Plan):
 
     shown = seen(plan).stages[0].evidence
 
-    assert shown.targets[0].before.gpu_allocatable == 8
+    assert shown.targets[0].before.allocatable == {"nvidia.com/gpu": 8}
     assert shown.targets[0].before.operands == ("Driver",)
     assert shown.workloads_ready_before == {"Deployment team-a/model": 1}
     assert shown.workloads_ready_now == {"Deployment team-a/model": 0}

@@ -11,11 +11,12 @@ from tests.rollouts.make import NEW, OLD, OPERANDS
 
 moments = st.integers(-100_000, 0).map(lambda seconds: NOON + timedelta(seconds=seconds))
 counts = st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 3), max_size=2)
+offers = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
 befores = st.builds(
     Before,
     at=moments,
     driver_version=st.sampled_from(["", OLD, NEW]),
-    gpu_allocatable=st.none() | st.integers(0, 8),
+    allocatable=st.none() | offers,
     workloads=counts,
     operands=st.lists(st.sampled_from(OPERANDS), unique=True).map(tuple),
 )
@@ -42,7 +43,7 @@ def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.
         driver_version=st.sampled_from(["", OLD, NEW, "garbage"]),
         upgrade_state=st.sampled_from(["", "upgrade-required", "upgrade-done", "upgrade-failed"]),
         is_ready=st.sampled_from([None, True, False]),
-        gpu_allocatable=st.none() | st.integers(0, 8),
+        allocatable=offers,
         operands=st.lists(operands, max_size=3).map(tuple),
         workloads=st.lists(pods, max_size=2).map(tuple),
     )

@@ -9,6 +9,7 @@ from rollouts.gates.base import Answer
 from tests.make import NOON
 from tests.rollouts.make import a_held_target, a_target, before, evidence
 
+GPU, SLICE = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 SETTLE = timedelta(minutes=2)
 GATE = AllocatableRestored(SETTLE)
 SETTLED = NOON - SETTLE - timedelta(seconds=1)
@@ -18,13 +19,13 @@ def test_passes_with_as_many_gpus_as_before():
     verdict = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
     assert verdict.answer is Answer.PASS
-    assert verdict.because == "16 GPUs are allocatable, 16 were."
+    assert verdict.because == "Allocatable: 16 nvidia.com/gpu where 16 were."
 
 
 @given(st.integers(1, 16), st.integers(0, 15))
 def test_fewer_than_before_fails_once_the_node_has_settled(had: int, has: int):
     """A GPU that does not come back is a failure, not a wait (Z24)."""
-    target = a_target(before=before(gpu_allocatable=had), gpu_allocatable=has, state_since=SETTLED)
+    target = a_target(before=before(allocatable={GPU: had}), allocatable={GPU: has}, state_since=SETTLED)
 
     expected = Answer.FAIL if has < had else Answer.PASS
 
@@ -32,7 +33,7 @@ def test_fewer_than_before_fails_once_the_node_has_settled(had: int, has: int):
 
 
 def test_fewer_is_a_wait_until_the_node_has_settled():
-    target = a_target(gpu_allocatable=7, state_since=NOON - SETTLE)
+    target = a_target(allocatable={GPU: 7}, state_since=NOON - SETTLE)
 
     verdict = GATE.judge(evidence(target), now=NOON)
 
@@ -42,19 +43,19 @@ def test_fewer_is_a_wait_until_the_node_has_settled():
 
 def test_a_resource_that_the_node_no_longer_names_is_fewer():
     """A stopped device plugin makes the resource vanish (Z24)."""
-    target = a_target(gpu_allocatable=None, state_since=SETTLED)
+    target = a_target(allocatable={}, state_since=SETTLED)
 
     assert GATE.judge(evidence(target), now=NOON).answer is Answer.FAIL
 
 
-@pytest.mark.parametrize("was", [None, before(gpu_allocatable=None)])
+@pytest.mark.parametrize("was", [None, before(allocatable=None)])
 def test_a_number_that_nobody_knows_is_no_pass(was):
     assert GATE.judge(evidence(a_target(before=was)), now=NOON).answer is Answer.HOLD
 
 
 def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
-    more = a_target("node-1", gpu_allocatable=9, state_since=SETTLED)
-    fewer = a_target("node-2", gpu_allocatable=7, state_since=SETTLED)
+    more = a_target("node-1", allocatable={GPU: 9}, state_since=SETTLED)
+    fewer = a_target("node-2", allocatable={GPU: 7}, state_since=SETTLED)
 
     verdict = GATE.judge(evidence(more, fewer), now=NOON)
 
@@ -64,3 +65,14 @@ def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
 
 def test_holds_while_nodes_are_still_to_come():
     assert GATE.judge(evidence(a_target("a"), a_held_target("b")), now=NOON).answer is Answer.HOLD
+
+
+def test_slices_do_not_make_up_for_gpus():
+    """A node whose MIG layout was lost with the change offers other things, not as many."""
+    target = a_target(before=before(allocatable={SLICE: 14}), allocatable={GPU: 8}, state_since=SETTLED)
+
+    verdict = GATE.judge(evidence(target), now=NOON)
+
+    assert verdict.answer is Answer.FAIL
+    assert verdict.measured[f"{SLICE} before"] == 14
+    assert verdict.measured[f"{SLICE} now"] == 0

@@ -71,7 +71,7 @@ def test_a_target_that_nobody_sees_is_not_called_broken(gate):
         driver_version="",
         upgrade_state="",
         is_ready=None,
-        gpu_allocatable=None,
+        allocatable={},
         operands=(),
     )
 

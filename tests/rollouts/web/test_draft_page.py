@@ -22,12 +22,14 @@ def written(fleet, **changed):
     """A form that is right but for what is changed."""
     canary = {
         "name": "Canary", "kind": "canary", "pool": "", "selector": "", "count": "1", "max_unavailable": "1",
-        "patience_min": "90", "approvals": "1", "soak_min": "5", "tolerate": "0", "gates": ["driver_version", "operands_ready"],
+        "patience_min": "90", "approvals": "1", "soak_min": "5", "tolerate": "0",
+        "gates": ["driver_version", "operands_ready"],
         "options": '{"operands_ready": {"patience_s": 90}}',
     }  # fmt: skip
     rest = {
         "name": "Rest", "kind": "pool", "pool": fleet.pools.get().pk, "selector": "", "count": "",
-        "max_unavailable": "2", "patience_min": "60", "approvals": "0", "soak_min": "0", "tolerate": "1", "gates": ["driver_version"],
+        "max_unavailable": "2", "patience_min": "60", "approvals": "0", "soak_min": "0", "tolerate": "1",
+        "gates": ["driver_version"],
         "options": "{}",
     }  # fmt: skip
     asked = {"object": fleet.driver_objects.get(kind="NVIDIADriver").pk, "title": "", "to_version": "580.126.20"}

@@ -157,7 +157,8 @@ def test_a_broken_node_outside_the_stage_takes_its_budget_too():
 
 
 @pytest.mark.parametrize(
-    "lacking", [{"operands": ready("Driver")}, {"gpu_allocatable": 7}, {"is_ready": False}, {"is_seen": False}]
+    "lacking",
+    [{"operands": ready("Driver")}, {"allocatable": {"nvidia.com/gpu": 7}}, {"is_ready": False}, {"is_seen": False}],
 )
 def test_a_changed_node_keeps_its_place_until_it_works_again(lacking: dict):
     stage = a_stage(a_target("n0", **lacking), a_held_target("n1"), max_unavailable=1)
