@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from fleet.models import Bookmark, Finding, Gpu, Node, Observer, Pod
 from fleet.stack import read_stack
-from fleet.web import freshness, states
+from fleet.web import compatibility, freshness, states
 from fleet.web.node_stack import lines_of
 from fleet.web.parts import part
 from people.web.requests import PersonRequest
@@ -47,6 +47,7 @@ def _node(row: Node, *, now: datetime) -> dict[str, Any]:
         "gpus": Gpu.objects.filter(node=row).order_by("index"),
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
         "pods": tenants.order_by("-gpus", "namespace", "name"),
+        **compatibility.of_node(row, today=now.date()),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",

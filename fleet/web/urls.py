@@ -1,6 +1,6 @@
 from django.urls import path
 
-from fleet.web import findings_page, fleet_page, node_page
+from fleet.web import cluster_page, findings_page, fleet_page, node_page
 
 urlpatterns = [
     path("", fleet_page.fleet, name="fleet"),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("findings", findings_page.findings, name="findings"),
     path("parts/findings", findings_page.findings_part, name="findings-part"),
     path("parts/findings/strip", findings_page.findings_strip_part, name="findings-strip"),
+    path("clusters/<int:cluster_id>", cluster_page.cluster, name="cluster"),
+    path("parts/clusters/<int:cluster_id>", cluster_page.cluster_part, name="cluster-part"),
     path("nodes/<int:node_id>", node_page.node, name="node"),
     path("parts/nodes/<int:node_id>", node_page.node_part, name="node-part"),
 ]

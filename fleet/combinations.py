@@ -1,0 +1,166 @@
+"""What really runs together in a cluster, compared with the matrix: one combination a group of equal nodes."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from django.db.models import BooleanField, Case, Count, F, Q, QuerySet, Value, When
+
+from fleet.compatibility import Answer, Facts, Verdict, judge
+from fleet.compatibility.systems import distribution_of
+from fleet.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
+from fleet.labelled import LabelValue
+from fleet.models import Cluster, DriverObject, Node, Operand
+from fleet.versions import tag_of
+
+AT_MOST = 200  # groups; a fleet with more is told of the largest
+PRE_INSTALLED = Q(deploys_driver="pre-installed")
+SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
+# What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
+ALIKE = ("os_image", "container_runtime", "said_driver", "gpu_product", "mig_strategy", "driver_owner", "is_pre")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all nodes of a cluster have in common."""
+
+    operator: OperatorSeen
+    mode: DriverMode
+    facts: Facts
+    precompiled: frozenset[str]  # names of NVIDIADrivers; blank: the ClusterPolicy
+
+
+@dataclass(frozen=True)
+class Line:
+    """One answer, and how many nodes it is about."""
+
+    verdict: Verdict
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    lines: tuple[Line, ...]  # the worst first
+    nodes: int  # that were compared
+    groups: int
+    is_cut: bool  # there are more groups than were compared
+
+    @property
+    def worst(self) -> Answer | None:
+        """None: there was nothing to compare."""
+        return self.lines[0].verdict.answer if self.lines else None
+
+    @property
+    def counts(self) -> dict[Answer, int]:
+        found = Counter(line.verdict.answer for line in self.lines)
+        return {answer: found[answer] for answer in Answer if found[answer]}
+
+    def of(self, *answers: Answer) -> list[Line]:
+        return [line for line in self.lines if line.verdict.answer in answers]
+
+
+def surroundings(
+    cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, are_known: bool = True
+) -> Surroundings:
+    operator = operator_of(objects, operands)
+    mode = mode_of(objects, operator=operator.version, are_known=are_known)
+    lead = next((each for each in objects if each.kind != "NVIDIADriver" and each.state != "ignored"), None)
+    facts = Facts(
+        operator=operator.version,
+        mode=mode.mode.value if mode.mode in {Mode.CLUSTER_POLICY, Mode.NVIDIA_DRIVER, Mode.GPU_CLUSTER} else "",
+        kubernetes=cluster.server_version,
+        distribution=distribution_of(cluster.server_version),
+        toolkit=_image_of("container-toolkit", operands),
+        mig_manager=_image_of("mig-manager", operands),
+        cdi=lead.uses_cdi if lead else None,
+        nri=lead.uses_nri if lead else None,
+        rdma=_rdma(objects),
+        asked=lead.operand_versions if lead else {},
+    )
+    precompiled = frozenset(
+        each.name if each.kind == "NVIDIADriver" else "" for each in objects if each.use_precompiled
+    )
+    return Surroundings(operator, mode, facts, precompiled)
+
+
+def compare(nodes: QuerySet[Node], around: Surroundings, *, today: date) -> Comparison:
+    """One query. Of a cluster's GPU nodes of NVIDIA; without any, what concerns the cluster alone."""
+    groups = list(_groups(nodes, with_kernel=bool(around.precompiled))[: AT_MOST + 1])
+    shown = groups[:AT_MOST]
+    if not shown:
+        return Comparison(_without_nodes(around, today), 0, 0, is_cut=False)
+    counted: Counter[Verdict] = Counter()
+    for group in shown:
+        for verdict in judge(_facts(group, around), today=today):
+            counted[verdict] += group["number"]
+    return Comparison(_lines(counted.items()), sum(group["number"] for group in shown), len(shown),
+                      is_cut=len(groups) > AT_MOST)  # fmt: skip
+
+
+def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdict]:
+    """No query. The worst first; none for a node without GPUs of NVIDIA."""
+    if not node.is_gpu_node or node.gpu_vendor not in {"", "nvidia"}:
+        return []
+    row = {
+        "os_image": node.os_image,
+        "container_runtime": node.container_runtime,
+        "said_driver": "" if node.driver_unknown_since else node.driver_version,
+        "gpu_product": node.gpu_product,
+        "mig_strategy": node.mig_strategy,
+        "driver_owner": node.driver_owner,
+        "is_pre": node.labels.get("nvidia.com/gpu.deploy.driver") == "pre-installed",
+        "kernel": node.kernel,
+    }
+    return judge(_facts(row, around), today=today)
+
+
+def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[str, Any]]:
+    ours = nodes.with_gpus().filter(gpu_vendor__in=["", "nvidia"])  # type: ignore[attr-defined]
+    alike = (*ALIKE, "kernel") if with_kernel else ALIKE
+    return (
+        ours.order_by()
+        .annotate(
+            said_driver=SAID_DRIVER,
+            deploys_driver=LabelValue("nvidia.com/gpu.deploy.driver"),
+            is_pre=Case(When(PRE_INSTALLED, then=True), default=False, output_field=BooleanField()),
+        )
+        .values(*alike)
+        .annotate(number=Count("pk"))
+        .order_by("-number", *alike)
+    )
+
+
+def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
+    owner = group["driver_owner"] if around.mode.mode in {Mode.NVIDIA_DRIVER, Mode.GPU_CLUSTER} else ""
+    return replace(
+        around.facts,
+        os=group["os_image"],
+        kernel=group.get("kernel", ""),
+        runtime=group["container_runtime"],
+        driver=group["said_driver"],
+        product=group["gpu_product"],
+        mig=group["mig_strategy"],
+        is_precompiled=owner in around.precompiled,
+        is_preinstalled=bool(group["is_pre"]),
+    )
+
+
+def _without_nodes(around: Surroundings, today: date) -> tuple[Line, ...]:
+    said = judge(around.facts, today=today)
+    return tuple(Line(verdict, 0) for verdict in said if verdict.rule in {"operator", "operands"})
+
+
+def _lines(counted: Iterable[tuple[Verdict, int]]) -> tuple[Line, ...]:
+    return tuple(Line(verdict, nodes) for verdict, nodes in sorted(counted, key=lambda pair: pair[0].place))
+
+
+def _image_of(operand: str, operands: Sequence[Operand]) -> str:
+    return next((tag_of(each.image) for each in operands if each.operand == operand), "")
+
+
+def _rdma(objects: Sequence[DriverObject]) -> bool | None:
+    """Of any driver: the module is loaded beside it."""
+    said = {each.uses_rdma for each in objects}
+    return True if True in said else (False if said == {False} else None)

@@ -1,0 +1,148 @@
+"""What says which driver runs in a cluster, and which operator acts on it.
+
+The ways and their limits: gpu-operator, docs (gpu-driver-configuration.rst, dra-intro-install.rst), release notes of
+26.3.0 and 26.7.0, controllers/active_config.go; validated against each other there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fleet.compatibility.ranges import is_older, numbers
+from fleet.models import DriverObject, Operand
+from fleet.operands import VALIDATOR
+from fleet.versions import agree, tag_of
+
+SANDBOXED = (
+    "Sandbox workloads are on, which turns the operator's upgrade controller off: drivers do not roll by themselves."
+)
+OWN_POLICIES_FROM = "26.7.0"  # from here on an NVIDIADriver has an upgrade policy of its own
+
+
+class Mode(StrEnum):
+    CLUSTER_POLICY = "ClusterPolicy"
+    NVIDIA_DRIVER = "NVIDIADriver"
+    GPU_CLUSTER = "GPUCluster"
+    SEVERAL = "several"  # objects that exclude each other
+    NONE = "none"
+    UNKNOWN = "unknown"  # what would say so cannot be read
+
+
+@dataclass(frozen=True)
+class DriverMode:
+    mode: Mode
+    title: str
+    sentences: tuple[str, ...]  # what that means
+    problem: str = ""  # what is wrong with it; blank: nothing
+
+
+@dataclass(frozen=True)
+class OperatorSeen:
+    version: str  # blank: nothing says it
+    read_from: str  # "labels of ClusterPolicy cluster-policy"; blank: nothing says it
+    disagreement: str = ""  # another place that says another version
+
+
+def mode_of(objects: Sequence[DriverObject], *, operator: str, are_known: bool) -> DriverMode:
+    """`are_known`: whether ClusterPolicies can be read here, or are known not to be installed."""
+    policies = [each for each in objects if each.kind == "ClusterPolicy"]
+    drivers = [each for each in objects if each.kind == "NVIDIADriver"]
+    gpu_clusters = [each for each in objects if each.kind == "GPUCluster"]
+    if not policies and not gpu_clusters and not are_known:
+        sentence = "ClusterPolicies cannot be read here, so that nobody knows what says which driver runs."
+        return DriverMode(Mode.UNKNOWN, "Not known", (sentence,))
+    if policies and gpu_clusters:
+        problem = "A ClusterPolicy and a GPUCluster exclude each other: the operator reconciles neither. Delete one."
+        return DriverMode(Mode.SEVERAL, "ClusterPolicy and GPUCluster", (), problem)
+    if gpu_clusters:
+        return _gpu_cluster(drivers)
+    if policies:
+        return _policy(policies, drivers, operator)
+    return _without(drivers)
+
+
+def _gpu_cluster(drivers: Sequence[DriverObject]) -> DriverMode:
+    source = f"{_count(drivers)} or the host" if drivers else "the host: there is no NVIDIADriver"
+    return DriverMode(
+        Mode.GPU_CLUSTER,
+        "GPUCluster: DRA instead of the device plugin",
+        (
+            "GPUs are given out by Dynamic Resource Allocation: no device plugin runs, and no GPU feature discovery.",
+            "Nodes carry no GPU labels, so that driver versions are read from ResourceSlices.",
+            f"The driver is of {source}. NVIDIA calls this experimental.",
+        ),
+    )
+
+
+def _policy(policies: Sequence[DriverObject], drivers: Sequence[DriverObject], operator: str) -> DriverMode:
+    active = next((each for each in policies if each.state != "ignored"), policies[0])
+    problem = ""
+    if len(policies) > 1:
+        problem = f"There are {len(policies)} ClusterPolicies: the oldest counts, the others are ignored."
+    sandboxed = (SANDBOXED,) if active.sandbox_workloads else ()
+    if active.uses_driver_crd:
+        return DriverMode(
+            Mode.NVIDIA_DRIVER, "NVIDIADriver: a driver for each group of nodes",
+            (_by_drivers(drivers), _policies_of(operator), *sandboxed), problem or _nobody(drivers),
+        )  # fmt: skip
+    idle = f"{_count(drivers)} exist and do nothing: the ClusterPolicy does not turn them on."
+    disabled = (idle,) if drivers else ()
+    return DriverMode(
+        Mode.CLUSTER_POLICY, "ClusterPolicy: one driver for all nodes",
+        ("The ClusterPolicy names one driver version for every GPU node; pools cannot differ.", *disabled, *sandboxed),
+        problem,
+    )  # fmt: skip
+
+
+def _by_drivers(drivers: Sequence[DriverObject]) -> str:
+    return f"{_count(drivers)} say which driver which nodes run; the ClusterPolicy runs all other operands."
+
+
+def _nobody(drivers: Sequence[DriverObject]) -> str:
+    return "" if drivers else "The ClusterPolicy leaves drivers to NVIDIADrivers, and there is none: no node gets one."
+
+
+def _policies_of(operator: str) -> str:
+    if not numbers(operator):
+        return (
+            f"Whether each has an upgrade policy of its own depends on the operator: from {OWN_POLICIES_FROM} on, yes."
+        )
+    if is_older(operator, OWN_POLICIES_FROM):
+        return (
+            f"Operator {operator} counts upgrades of all of them together, by the ClusterPolicy's one upgrade policy."
+        )
+    return "Each has an upgrade policy of its own, and counts only its own nodes."
+
+
+def _without(drivers: Sequence[DriverObject]) -> DriverMode:
+    if drivers:
+        problem = f"{_count(drivers)} exist, but neither a ClusterPolicy nor a GPUCluster: nobody acts on them."
+        return DriverMode(Mode.NONE, "None", (), problem)
+    sentence = (
+        "No GPU Operator object says which driver runs: drivers are on the nodes' images, or somebody else's to roll."
+    )
+    return DriverMode(Mode.NONE, "None", (sentence, "Quarterdeck shows them and cannot change them."))
+
+
+def _count(drivers: Sequence[DriverObject]) -> str:
+    return f"{len(drivers)} NVIDIADriver{'' if len(drivers) == 1 else 's'}"
+
+
+def operator_of(objects: Sequence[DriverObject], operands: Sequence[Operand]) -> OperatorSeen:
+    """The first place that says it; the chart's labels, then the validator, which is built with the operator."""
+    said = [(version.removeprefix("v"), place) for version, place in _places(objects, operands) if numbers(version)]
+    if not said:
+        return OperatorSeen("", "")
+    version, place = said[0]
+    others = [f"{where} says {other}" for other, where in said[1:] if agree(version, other) is False]
+    return OperatorSeen(version, place, f"{others[0][0].upper()}{others[0][1:]}." if others else "")
+
+
+def _places(objects: Sequence[DriverObject], operands: Sequence[Operand]) -> list[tuple[str, str]]:
+    policies = [each for each in objects if each.kind in {"ClusterPolicy", "GPUCluster"}]
+    labelled = [(each.operator_version, f"labels of {each}") for each in policies]
+    asked = [(each.operand_versions.get(VALIDATOR, ""), f"the validator that {each} asks for") for each in policies]
+    images = [
+        (tag_of(each.image), f"the image of DaemonSet {each.name}") for each in operands if each.operand == VALIDATOR
+    ]
+    return [*labelled, *asked, *images]

@@ -1,0 +1,139 @@
+"""Each kind of a cluster: is it read, how old is that, how many rows has it, and which rule would allow it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, IntegerField, Model, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from fleet.freshness import NAMES, name_of
+from fleet.models import (
+    Bookmark,
+    BookmarkState,
+    Cluster,
+    ClusterEvent,
+    DeviceClass,
+    DisruptionBudget,
+    DriverObject,
+    LimitRange,
+    Node,
+    Operand,
+    OperandRevision,
+    OperatorConfig,
+    Pod,
+    PriorityClass,
+    ResourceClaim,
+    ResourceQuota,
+    ResourceSlice,
+    Workload,
+)
+from fleet.web.freshness import of_kind
+
+# What is held of a kind. Not in it: a kind of which nothing is.
+HELD: Mapping[str, tuple[type[Model], dict[str, str]]] = {
+    "nodes": (Node, {}),
+    "pods": (Pod, {}),
+    "daemonsets.apps": (Operand, {}),
+    "controllerrevisions.apps": (OperandRevision, {}),
+    "nvidiadrivers.nvidia.com": (DriverObject, {"kind": "NVIDIADriver"}),
+    "clusterpolicies.nvidia.com": (DriverObject, {"kind": "ClusterPolicy"}),
+    "gpuclusters.nvidia.com": (DriverObject, {"kind": "GPUCluster"}),
+    "jobs.batch": (Workload, {"kind": "Job"}),
+    "replicasets.apps": (Workload, {"kind": "ReplicaSet"}),
+    "deployments.apps": (Workload, {"kind": "Deployment"}),
+    "statefulsets.apps": (Workload, {"kind": "StatefulSet"}),
+    "poddisruptionbudgets.policy": (DisruptionBudget, {}),
+    "resourceslices.resource.k8s.io": (ResourceSlice, {}),
+    "resourceclaims.resource.k8s.io": (ResourceClaim, {}),
+    "deviceclasses.resource.k8s.io": (DeviceClass, {}),
+    "resourcequotas": (ResourceQuota, {}),
+    "limitranges": (LimitRange, {}),
+    "priorityclasses.scheduling.k8s.io": (PriorityClass, {}),
+    "events": (ClusterEvent, {}),
+    "configmaps": (OperatorConfig, {}),
+}
+WORST_FIRST = ("bad", "warn", "unseen", "waiting", "ok")
+UNREAD_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class KindLine:
+    kind: str
+    name: str
+    glyph: str
+    word: str
+    message: str
+    heard_at: datetime | None
+    since: datetime | None
+    rows: int | None  # None: nothing was ever listed, so that nobody knows
+    rule: str  # YAML that would allow it; blank: it is allowed
+    unread: int  # objects that could not be read
+    unread_names: str
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nobody needs to look at it: it is read, or this cluster does not have it."""
+        return self.glyph == "ok" or self.word == "not installed"
+
+
+def kind_lines(cluster: Cluster, bookmarks: list[Bookmark], *, now: datetime) -> list[KindLine]:
+    """One query. Those that need somebody first."""
+    counts = rows_held(cluster.pk)
+    lines = [_line(bookmark, counts, now=now) for bookmark in bookmarks]
+    known = {bookmark.kind for bookmark in bookmarks}
+    lines += [_never(kind) for kind in NAMES if bookmarks and kind not in known]
+    places = list(NAMES)
+    return sorted(
+        lines,
+        key=lambda line: (
+            line.is_quiet,
+            WORST_FIRST.index(line.glyph),
+            places.index(line.kind) if line.kind in places else 99,
+        ),
+    )
+
+
+def rows_held(cluster_id: int) -> dict[str, int]:
+    """One query for all kinds."""
+    counts = {f"k{place}": _count(*held) for place, held in enumerate(HELD.values())}
+    row = Cluster.objects.filter(pk=cluster_id).order_by().values().annotate(**counts).values(*counts).get()
+    return {kind: row[f"k{place}"] for place, kind in enumerate(HELD)}
+
+
+def _count(model: Any, narrowed: dict[str, str]) -> Coalesce:
+    rows = model.objects.filter(cluster=OuterRef("pk"), **narrowed).order_by().values("cluster")
+    return Coalesce(Subquery(rows.annotate(number=Count("pk")).values("number"), output_field=IntegerField()), 0)
+
+
+def _line(bookmark: Bookmark, counts: Mapping[str, int], *, now: datetime) -> KindLine:
+    seen = of_kind(bookmark, now=now)
+    is_forbidden = bookmark.state == BookmarkState.FORBIDDEN
+    return KindLine(
+        kind=bookmark.kind,
+        name=name_of(bookmark.kind),
+        glyph="bad" if is_forbidden else seen.glyph,
+        word=seen.word,
+        message=bookmark.message if seen.glyph != "ok" and bookmark.state != BookmarkState.ABSENT else "",
+        heard_at=bookmark.heard_at,
+        since=bookmark.state_since,
+        rows=counts.get(bookmark.kind) if bookmark.listed_at else None,
+        rule=rule_yaml(bookmark.kind) if is_forbidden else "",
+        unread=len(bookmark.unread),
+        unread_names="; ".join(_unread(each) for each in list(bookmark.unread.values())[:UNREAD_SHOWN]),
+    )
+
+
+def _unread(said: Mapping[str, str]) -> str:
+    return f"{said.get('name', '?')}: {said.get('because', '')}".rstrip(": ")
+
+
+def _never(kind: str) -> KindLine:
+    return KindLine(kind, name_of(kind), "waiting", "not asked for yet", "", None, None, None, "", 0, "")
+
+
+def rule_yaml(kind: str) -> str:
+    """The entry for `rules` of a ClusterRole that lets a kind be read."""
+    plural, _, group = kind.partition(".")
+    return f'- apiGroups: ["{group}"]\n  resources: [{plural}]\n  verbs: [get, list, watch]'

@@ -1,0 +1,122 @@
+"""One cluster: how it is reached and heard, what is read of it, its GPU stack, and what fits together in it."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import prefetch_related_objects
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from fleet import lag
+from fleet.combinations import compare, surroundings
+from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
+from fleet.web import compatibility, freshness
+from fleet.web.cluster_kinds import kind_lines
+from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
+from fleet.web.parts import part
+from fleet.web.summary import pool_lines, sums_of
+from people.rights import Deed, reach
+from people.web.requests import PersonRequest
+
+POLICIES = "clusterpolicies.nvidia.com"
+SKEW = timedelta(seconds=5)  # a clock further off than this is said
+
+
+def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    row = _visible(request, cluster_id)
+    observer = observer_of(row)
+    seq = json.dumps({f"cluster-{row.pk}": observer.batch if observer else 0})
+    return render(request, "fleet/cluster.html", {"place": "fleet", "seq": seq, **_cluster(request, row)})
+
+
+@part
+def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    return render(request, "fleet/_cluster.html", _cluster(request, _visible(request, cluster_id)))
+
+
+def _visible(request: PersonRequest, cluster_id: int) -> Cluster:
+    prefetch_related_objects([request.user], "bindings")  # every part of the page asks what its person may see
+    return get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
+
+
+def observer_of(row: Cluster) -> Observer | None:
+    """None: no worker has ever watched it."""
+    return row.observer if hasattr(row, "observer") else None
+
+
+def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
+    now = timezone.now()
+    sees_all = reach(request.user, Deed.SEE).covers_cluster(row.pk)
+    bookmarks = list(Bookmark.objects.filter(cluster=row))
+    objects = list(DriverObject.objects.filter(cluster=row))
+    operands = list(Operand.objects.filter(cluster=row))
+    nodes = Node.objects.visible_to(request.user).filter(cluster=row)
+    around = surroundings(row, objects, operands, are_known=is_known(POLICIES, bookmarks))
+    return {
+        "cluster": row,
+        "administers": reach(request.user, Deed.ADMINISTER).covers_cluster(row.pk),
+        "sees_all": sees_all,
+        "freshness": freshness.of_cluster(bookmarks, now=now),
+        "watch": watch_of(row, now=now),
+        "kinds": kind_lines(row, bookmarks, now=now),
+        "sums": sums_of(nodes.with_gpus()),
+        "around": around,
+        "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
+        "pools": [line for line in pool_lines(request.user) if line.pool.cluster_id == row.pk],
+        **(_of_all(row, objects, operands, nodes) if sees_all else {}),
+    }
+
+
+def _of_all(row: Cluster, objects: list[DriverObject], operands: list[Operand], nodes: Any) -> dict[str, Any]:
+    """What is of no pool: only for those who see the whole cluster."""
+    return {
+        "objects": objects,
+        "operands": operand_lines(operands),
+        "configs": config_cards(row.pk, objects, nodes.with_gpus()),
+        "dra": dra_card(row.pk),
+        "quotas": quota_card(row.pk),
+    }
+
+
+def is_known(kind: str, bookmarks: list[Bookmark]) -> bool:
+    """Whether there is none of a kind where none is held: it was listed, or the cluster does not serve it."""
+    found = next((bookmark for bookmark in bookmarks if bookmark.kind == kind), None)
+    return found is not None and (found.state == BookmarkState.ABSENT or found.listed_at is not None)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Whose turn it is to watch a cluster, and how well that goes."""
+
+    observer: Observer | None
+    has_lease: bool
+    glyph: str
+    word: str
+    problem: str  # blank: it is watched and kept up with
+    skew: str  # how far the API server's clock is from ours; blank: not far, or not measured
+
+
+def watch_of(row: Cluster, *, now: datetime) -> Watch:
+    observer = observer_of(row)
+    if observer is None or not observer.turn:
+        problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
+        return Watch(observer, has_lease=False, glyph="waiting", word="nobody yet", problem=problem, skew="")
+    has_lease = observer.lease_until > now
+    if not has_lease:
+        ended = f"{observer.lease_until:%Y-%m-%d %H:%M:%S} UTC"
+        problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
+        return Watch(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
+    problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)
+    glyph, word = ("warn", "behind") if problem else ("ok", "watched")
+    return Watch(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
+
+
+def _skew(observer: Observer) -> str:
+    skew_s = observer.clock_skew_s
+    if skew_s is None or abs(skew_s) < SKEW.total_seconds():
+        return ""
+    side = "ahead of" if skew_s > 0 else "behind"
+    return f"Its API server's clock is {abs(skew_s):.0f} s {side} ours: ages that it tells are off by as much."

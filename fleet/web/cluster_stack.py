@@ -1,0 +1,211 @@
+"""What a cluster's GPU stack is made of: operands as they roll out, configurations and who picks them, DRA, quotas."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from fleet.labelled import LabelValue
+from fleet.models import (
+    DeviceClass,
+    DriverObject,
+    LimitRange,
+    Node,
+    Operand,
+    OperatorConfig,
+    ResourceClaim,
+    ResourceQuota,
+    ResourceSlice,
+)
+from fleet.operands import TITLES, title_of
+from fleet.quantity import whole
+from fleet.resources import is_gpu_resource
+from fleet.versions import tag_of
+
+ORDER = {operand: place for place, operand in enumerate(TITLES)}
+VENDORS = ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/", "deviceclass.resource.k8s.io")
+SHARING_PICK = "nvidia.com/device-plugin.config"
+QUOTAS_SHOWN = 50
+PREFIXES = ("requests.", "limits.")
+
+
+@dataclass(frozen=True)
+class OperandLine:
+    operand: Operand
+    title: str
+    version: str
+    owner: str
+    glyph: str
+    word: str
+
+
+def operand_lines(operands: Sequence[Operand]) -> list[OperandLine]:
+    ordered = sorted(operands, key=lambda row: (ORDER.get(row.operand, len(ORDER)), row.name))
+    return [_operand_line(row) for row in ordered]
+
+
+def _operand_line(row: Operand) -> OperandLine:
+    glyph, word = _rollout(row)
+    owner = f"{row.owner_kind} {row.owner_name}".strip()
+    return OperandLine(row, title_of(row.operand), tag_of(row.image), owner, glyph, word)
+
+
+def _rollout(row: Operand) -> tuple[str, str]:
+    if row.observed_generation < row.generation:
+        return "waiting", "its controller has not looked at the newest template yet"
+    if not row.desired:
+        return "waiting", "no node asks for it"
+    if row.ready < row.desired:
+        return "bad", f"{row.desired - row.ready} not ready"
+    if row.updated < row.desired:
+        return "changing", f"{row.desired - row.updated} still of an older template"
+    return "ok", "rolled out"
+
+
+@dataclass(frozen=True)
+class EntryLine:
+    name: str
+    text: str  # as written
+    nodes: int
+    is_missing: bool  # nodes pick it, and no ConfigMap in force has it
+
+
+@dataclass(frozen=True)
+class ConfigCard:
+    title: str
+    config: OperatorConfig | None  # None: what nodes pick is in no ConfigMap that was read
+    named: str  # by the ClusterPolicy
+    label: str  # that a node picks with
+    lines: Sequence[EntryLine]
+
+
+def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QuerySet[Node]) -> list[ConfigCard]:
+    """Two queries. Only what there is: no card for a cluster that neither shares nor cuts."""
+    configs = list(OperatorConfig.objects.filter(cluster=cluster_id))
+    picks = _picks(nodes)
+    policy = next((each for each in objects if each.kind == "ClusterPolicy" and each.state != "ignored"), None)
+    cards = [
+        _config_card("sharing", "Sharing", policy.sharing_config if policy else "", SHARING_PICK, configs, picks[0]),
+        _config_card("mig", "MIG", policy.mig_config if policy else "", "nvidia.com/mig.config", configs, picks[1]),
+    ]
+    return [card for card in cards if card.config or card.lines]
+
+
+def _picks(nodes: QuerySet[Node]) -> tuple[Counter[str], Counter[str]]:
+    """How many GPU nodes pick which entry, of the device plugin's configuration and of the MIG manager's."""
+    sharing: Counter[str] = Counter()
+    mig: Counter[str] = Counter()
+    rows = nodes.order_by().annotate(pick=LabelValue(SHARING_PICK)).values("pick", "mig_config")
+    for row in rows.annotate(number=Count("pk")):
+        sharing[row["pick"] or ""] += row["number"]
+        mig[row["mig_config"]] += row["number"]
+    return sharing, mig
+
+
+def _config_card(
+    purpose: str, title: str, named: str, label: str, configs: Sequence[OperatorConfig], picks: Mapping[str, int]
+) -> ConfigCard:
+    fitting = [config for config in configs if config.purpose == purpose]
+    config = next((each for each in fitting if each.name == named), fitting[0] if fitting else None)
+    entries: Mapping[str, Any] = config.entries if config else {}
+    lines = [EntryLine(name, str(text), picks.get(name, 0), is_missing=False) for name, text in entries.items()]
+    missing = sorted(name for name in picks if name and name not in entries)
+    lines += [EntryLine(name, "", picks[name], is_missing=config is not None) for name in missing]
+    return ConfigCard(title, config, named, label, lines)
+
+
+@dataclass(frozen=True)
+class DraCard:
+    classes: Sequence[DeviceClass]
+    drivers: Sequence[Mapping[str, Any]]  # driver, slices, nodes
+    claims: int
+    allocated: int
+
+    @property
+    def pending(self) -> int:
+        return self.claims - self.allocated
+
+    def __bool__(self) -> bool:
+        return bool(self.classes or self.drivers or self.claims)
+
+
+def dra_card(cluster_id: int) -> DraCard:
+    """Three queries."""
+    slices = ResourceSlice.objects.filter(cluster=cluster_id).order_by().values("driver")
+    claims = ResourceClaim.objects.filter(cluster=cluster_id).order_by()
+    counted = claims.aggregate(claims=Count("pk"), pending=Count("pk", filter=Q(allocated=[])))
+    return DraCard(
+        classes=list(DeviceClass.objects.filter(cluster=cluster_id).order_by("name")),
+        drivers=list(slices.annotate(slices=Count("pk"), nodes=Count("node_name", distinct=True)).order_by("driver")),
+        claims=counted["claims"],
+        allocated=counted["claims"] - counted["pending"],
+    )
+
+
+@dataclass(frozen=True)
+class QuotaLine:
+    namespace: str
+    name: str
+    resource: str
+    used: str
+    hard: str
+    is_full: bool
+
+
+@dataclass(frozen=True)
+class QuotaCard:
+    quotas: Sequence[QuotaLine]  # the full ones first
+    limits: Sequence[tuple[LimitRange, str]]
+    left: int  # quotas and limits that have no line
+
+    def __bool__(self) -> bool:
+        return bool(self.quotas or self.limits)
+
+
+def quota_card(cluster_id: int) -> QuotaCard:
+    """Two queries. Only what bounds GPUs."""
+    quotas = [line for row in _naming_gpus(ResourceQuota, "hard", cluster_id) for line in _quota_lines(row)]
+    limits = [(row, text) for row in _naming_gpus(LimitRange, "limits", cluster_id) if (text := _limits(row))]
+    ordered = sorted(quotas, key=lambda line: (not line.is_full, line.namespace, line.resource))
+    shown = ordered[:QUOTAS_SHOWN], limits[:QUOTAS_SHOWN]
+    return QuotaCard(*shown, left=len(ordered) + len(limits) - len(shown[0]) - len(shown[1]))
+
+
+def _naming_gpus(model: Any, column: str, cluster_id: int) -> Any:
+    """Those whose text has a GPU vendor in it: most namespaces of a big cluster have quotas, and few are about GPUs."""
+    text = Q()
+    for vendor in VENDORS:
+        text |= Q(text__contains=vendor)
+    return model.objects.filter(cluster=cluster_id).annotate(text=Cast(F(column), TextField())).filter(text)
+
+
+def _quota_lines(row: ResourceQuota) -> list[QuotaLine]:
+    found = []
+    for key, hard in row.hard.items():
+        if not is_gpu_resource(_bare(key)) and not key.endswith(VENDORS[-1]):
+            continue
+        used = str(row.used.get(key, ""))
+        left = whole(str(hard)), whole(used)
+        is_full = None not in left and left[1] >= left[0]  # type: ignore[operator]
+        found.append(QuotaLine(row.namespace, row.name, key, used, str(hard), is_full=is_full))
+    return found
+
+
+def _bare(key: str) -> str:
+    for prefix in PREFIXES:
+        key = key.removeprefix(prefix)
+    return key
+
+
+def _limits(row: LimitRange) -> str:
+    said = []
+    for limit in row.limits:
+        for word in ("max", "min", "default", "defaultRequest"):
+            values = limit.get(word) or {}
+            said += [
+                f"{limit.get('type', '')} {word} {key}={value}" for key, value in values.items() if is_gpu_resource(key)
+            ]
+    return ", ".join(said)

@@ -1,0 +1,90 @@
+"""How a page tells what fits together: the worst first, each with its source."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from fleet.combinations import Comparison, Line, compare_node, surroundings
+from fleet.compatibility import Answer, Verdict, the_matrix
+from fleet.models import DriverObject, Node, Operand
+
+WORDS: dict[Answer, tuple[str, str]] = {
+    Answer.KNOWN_BAD: ("bad", "known to fail"),
+    Answer.UNSUPPORTED: ("warn", "not supported"),
+    Answer.UNKNOWN: ("unknown", "not known"),
+    Answer.DEPRECATED: ("part", "ending"),
+    Answer.SUPPORTED: ("ok", "supported"),
+}
+REPOSITORY = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+):(?P<path>[\w./-]+)@(?P<ref>[\w.-]+)")
+
+
+@dataclass(frozen=True)
+class AnswerLine:
+    glyph: str
+    word: str
+    verdict: Verdict
+    nodes: int | None  # None: it is about one node
+    href: str
+    source: str  # short
+
+    @property
+    def is_fine(self) -> bool:
+        return self.verdict.answer is Answer.SUPPORTED
+
+
+@dataclass(frozen=True)
+class AnswerCard:
+    wrong: Sequence[AnswerLine]  # the worst first
+    fine: Sequence[AnswerLine]
+    nodes: int
+    groups: int
+    is_cut: bool
+    read_on: date
+    newest: str  # release of the operator in the matrix
+
+    @property
+    def glyph(self) -> str:
+        return self.wrong[0].glyph if self.wrong else "ok"
+
+
+def of_cluster(found: Comparison) -> AnswerCard:
+    return _card([_line(line) for line in found.lines], found.nodes, found.groups, is_cut=found.is_cut)
+
+
+def of_node(node: Node, *, today: date) -> dict[str, Any]:
+    """Two queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
+    objects = list(DriverObject.objects.filter(cluster=node.cluster_id))
+    operands = list(Operand.objects.filter(cluster=node.cluster_id))
+    verdicts = compare_node(node, surroundings(node.cluster, objects, operands), today=today)
+    lines = [_line(Line(verdict, 0), is_of_one=True) for verdict in verdicts]
+    return {"compatibility": _card(lines, 1, 1, is_cut=False) if lines else None}
+
+
+def _card(lines: Iterable[AnswerLine], nodes: int, groups: int, *, is_cut: bool) -> AnswerCard:
+    every = list(lines)
+    matrix = the_matrix()
+    return AnswerCard(
+        wrong=[line for line in every if not line.is_fine],
+        fine=[line for line in every if line.is_fine],
+        nodes=nodes,
+        groups=groups,
+        is_cut=is_cut,
+        read_on=matrix.read_on,
+        newest=matrix.newest.version,
+    )
+
+
+def _line(line: Line, *, is_of_one: bool = False) -> AnswerLine:
+    glyph, word = WORDS[line.verdict.answer]
+    href, short = source_of(line.verdict.source)
+    return AnswerLine(glyph, word, line.verdict, None if is_of_one else line.nodes, href, short)
+
+
+def source_of(text: str) -> tuple[str, str]:
+    """Where a source can be read, and its short name."""
+    if found := REPOSITORY.fullmatch(text):
+        href = f"https://github.com/{found['repository']}/blob/{found['ref']}/{found['path']}"
+        return href, found["path"].rpartition("/")[2]
+    return text, text.removeprefix("https://").partition("/")[0]

@@ -1,0 +1,220 @@
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Observer
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def viewer():
+    return visiting(make.a_user(role="viewer"))
+
+
+def a_stack(cluster, *, operator="26.7.0", **given):
+    """A ClusterPolicy of an operator, and one node as the matrix likes it."""
+    make.a_bookmark(cluster, "clusterpolicies.nvidia.com")
+    return make.a_driver_object(
+        cluster, "cluster-policy", kind="ClusterPolicy", operator_version=operator, version="595.91.07", **given
+    )
+
+
+def a_good_node(cluster, **given):
+    row = {
+        "os_image": "Ubuntu 24.04.2 LTS",
+        "container_runtime": "containerd://2.1.4",
+        "driver_version": "595.91.07",
+        "gpu_vendor": "nvidia",
+    }
+    return make.a_node(cluster, **row | given)
+
+
+def watched(cluster, **given):
+    row = {"turn": 7, "owner": "worker-1", "lease_until": NOON + timedelta(seconds=20), "batch": 12, "batch_at": NOON}
+    return Observer.objects.create(cluster=cluster, **row | given)
+
+
+def test_says_who_watches_it_and_how_far_behind_that_is(viewer):
+    cluster = make.a_cluster("east", server_version="v1.34.2")
+    watched(cluster, lag_ms=140)
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "watched turn 7 by worker-1" in seen.text
+    assert "140 ms" in seen.text
+    assert "v1.34.2" in seen.text
+    assert "uid-of-east" in seen.text
+
+
+def test_a_worker_that_cannot_keep_up_is_said(viewer):
+    cluster = make.a_cluster("east")
+    watched(cluster, lag_ms=8200, behind_since=NOON - timedelta(minutes=1), clock_skew_s=-42.0)
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "cannot keep up with east" in seen.text
+    assert "clock is 42 s behind ours" in seen.text
+
+
+def test_a_lease_that_ran_out_is_said(viewer):
+    cluster = make.a_cluster()
+    watched(cluster, lease_until=NOON - timedelta(minutes=5))
+
+    assert "No worker watches it since 2026-11-21 11:55:00 UTC" in page(viewer, f"/clusters/{cluster.pk}").text
+
+
+def test_only_admins_see_how_it_is_reached(viewer):
+    cluster = make.a_cluster("east")
+    admin = visiting(make.a_user(role="admin"))
+
+    assert "/etc/quarterdeck/kubeconfig" not in page(viewer, f"/clusters/{cluster.pk}").text
+    assert "/etc/quarterdeck/kubeconfig , context east" in page(admin, f"/clusters/{cluster.pk}").text
+
+
+def test_a_stranger_gets_nothing_and_one_of_a_pool_only_what_is_of_it():
+    cluster = make.a_cluster("east")
+    pool = make.a_pool(cluster, "h200")
+    a_stack(cluster)
+    make.an_operand(cluster)
+    a_good_node(cluster, pool=pool)
+    a_good_node(cluster)
+
+    page(visiting(make.a_user()), f"/clusters/{cluster.pk}", status=404)
+    seen = page(visiting(make.a_user(role="viewer", on=pool)), f"/clusters/{cluster.pk}")
+
+    assert "1 GPU node, 8 GPUs" in seen.text
+    assert "are shown to those who see the whole cluster" in seen.text
+    assert "nvidia-driver-daemonset" not in seen.text
+
+
+def test_a_kind_that_may_not_be_read_names_the_rule(viewer):
+    cluster = make.a_cluster()
+    make.a_bookmark(cluster, "resourceclaims.resource.k8s.io", state="forbidden", heard_at=None)
+    make.a_bookmark(cluster, "gpuclusters.nvidia.com", state="absent", heard_at=None)
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert '- apiGroups: ["resource.k8s.io"] resources: [resourceclaims] verbs: [get, list, watch]' in seen.text
+    assert "not installed" in seen.text
+
+
+def test_counts_the_rows_that_are_held_of_each_kind(viewer):
+    cluster = make.a_cluster()
+    a_stack(cluster)
+    for _ in range(3):
+        a_good_node(cluster)
+    a_good_node(make.a_cluster("other"))
+
+    text = page(viewer, f"/clusters/{cluster.pk}").text
+
+    assert "Nodes ● fresh 3" in text or "Nodes fresh 3" in text
+    assert "ClusterPolicies fresh 1" in text
+    assert "Pods fresh 0" in text
+
+
+def test_objects_that_could_not_be_read_are_named(viewer):
+    cluster = make.a_cluster(seen_at=None)
+    make.a_bookmark(cluster, "nodes", unread={"u1": {"name": "gpu-7", "because": "labels are no map"}})
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "1 object could not be read and is not shown: gpu-7: labels are no map" in seen.text
+
+
+def test_another_cluster_in_its_place_says_what_to_do(viewer):
+    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "Another cluster answers in its place." in seen.text
+    assert "bin/manage accept_cluster east --uid uid-of-somebody" in seen.text
+
+
+def test_what_is_known_to_fail_comes_first_with_the_nodes_it_is_about(viewer):
+    cluster = make.a_cluster(server_version="v1.34.2")
+    a_stack(cluster)
+    for number in range(3):
+        a_good_node(cluster, driver_version="570.158.01" if number else "595.91.07", mig_strategy="mixed")
+
+    text = page(viewer, f"/clusters/{cluster.pk}").text
+
+    assert "known to fail Mixed MIG on R570" in text
+    assert "Go to driver 570.172.08 or newer; kubelets that hit it may need a restart. 2 release-notes.rst" in text
+    assert text.index("known to fail") < text.index("not supported") < text.index("is within what NVIDIA validated")
+
+
+def test_a_cluster_that_is_all_right_says_so(viewer):
+    cluster = make.a_cluster(server_version="v1.34.2")
+    a_stack(cluster)
+    a_good_node(cluster)
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "All that was compared is within what NVIDIA validated." in seen.text
+    assert "ClusterPolicy: one driver for all nodes" in seen.text
+    assert "GPU Operator 26.7.0, read from labels of ClusterPolicy cluster-policy." in seen.text
+
+
+def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old(viewer):
+    cluster = make.a_cluster(server_version="v1.34.2")
+    a_stack(cluster, operator="v27.1.0")
+
+    assert "newer releases are not in it" in page(viewer, f"/clusters/{cluster.pk}").text
+
+
+def test_operands_say_how_far_they_have_rolled_out(viewer):
+    cluster = make.a_cluster()
+    image = "nvcr.io/nvidia/driver:595.91.07-ubuntu24.04"
+    make.an_operand(cluster, desired=8, ready=7, updated=3, image=image, owner_kind="NVIDIADriver", owner_name="h200")
+
+    text = page(viewer, f"/clusters/{cluster.pk}").text
+
+    assert "1 not ready 7/8 3/8 595.91.07-ubuntu24.04 NVIDIADriver h200" in text
+
+
+def test_an_empty_cluster_says_that_it_is_empty_and_not_that_all_is_well(viewer):
+    cluster = make.a_cluster(seen_at=None)
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "Nobody observes it yet." in seen.text
+    assert "Nothing was read yet." in seen.text
+    assert "Which GPU Operator runs here is not known" in seen.text
+    assert "All that was compared" not in seen.text
+
+
+def test_hostile_names_stay_text(viewer):
+    cluster = make.a_cluster(stranger_uid=HOSTILE[:60])
+    a_stack(cluster, message=HOSTILE, owned_by=[HOSTILE])
+    make.an_operand(cluster, name=HOSTILE, image=HOSTILE)
+    a_good_node(cluster, os_image=HOSTILE[:100], container_runtime=HOSTILE[:100], driver_version=HOSTILE[:60])
+    make.a_bookmark(cluster, "events", state="failing", message=HOSTILE, unread={"u": {"name": HOSTILE}})
+
+    page(viewer, f"/clusters/{cluster.pk}")
+
+
+def test_what_it_costs_does_not_grow(viewer, queries_of):
+    cluster = make.a_cluster()
+    a_stack(cluster)
+    a_good_node(cluster, pool=make.a_pool(cluster))
+    few = queries_of(viewer, f"/parts/clusters/{cluster.pk}")
+    for number in range(5):
+        a_good_node(cluster, pool=make.a_pool(cluster), driver_version=f"580.{number}")
+        make.an_operand(cluster, name=f"more-{number}")
+        make.a_bookmark(cluster, f"kind-{number}")
+
+    assert queries_of(viewer, f"/parts/clusters/{cluster.pk}") == few
+    assert few <= 24
+
+
+def test_the_part_is_not_sent_again_while_nothing_changes(viewer):
+    cluster = make.a_cluster()
+    path = f"/parts/clusters/{cluster.pk}"
+
+    etag = viewer.get(path)["ETag"]
+
+    assert viewer.get(path, headers={"If-None-Match": etag}).status_code == 304
