@@ -1,15 +1,27 @@
 """Counts over nodes. None where nobody knows: a cluster that was never listed does not have zero nodes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, Greatest
 
-GPUS_MISSING = Greatest(
-    Coalesce(F("gpu_expected"), Value(0)) - Coalesce(F("gpu_allocatable"), Value(0)), Value(0)
-)  # as Node.gpus_missing
+
+def _short(of: str) -> Greatest:
+    return Greatest(Coalesce(F(f"{of}_expected"), Value(0)) - Coalesce(F(f"{of}_allocatable"), Value(0)), Value(0))
+
+
+GPUS_MISSING = _short("gpu")  # whole ones
+SLICES_MISSING, SHARES_MISSING = _short("slices"), _short("shares")
+UNITS_MISSING = GPUS_MISSING + SLICES_MISSING + SHARES_MISSING  # as Node.gpus_missing: of one node, never a sum
+LACKS_UNITS = (
+    Q(gpu_expected__gt=Coalesce(F("gpu_allocatable"), 0))
+    | Q(slices_expected__gt=F("slices_allocatable"))
+    | Q(shares_expected__gt=F("shares_allocatable"))
+)
+PARTS = tuple(f"{kind}_{what}" for kind in ("slices", "shares") for what in ("expected", "allocatable", "allocated"))
+SUM_OF = "sum_of_"  # an aggregate may not be named as its column
 
 
 @dataclass(frozen=True)
@@ -20,7 +32,7 @@ class VersionCount:
 
 @dataclass(frozen=True)
 class Tally:
-    """Of GPU nodes, but for `nodes`, which counts all."""
+    """Of GPU nodes, but for `nodes`, which counts all. `gpus_…` are whole ones: no slice or share is among them."""
 
     nodes: int | None = 0
     gpu_nodes: int | None = 0
@@ -33,16 +45,24 @@ class Tally:
     gpus_allocatable: int | None = 0
     gpus_allocated: int | None = 0  # None also where pods cannot be read
     gpus_missing: int | None = 0
+    slices_expected: int | None = 0  # MIG slices and partitions
+    slices_allocatable: int | None = 0
+    slices_allocated: int | None = 0
+    slices_missing: int | None = 0
+    shares_expected: int | None = 0  # by time-slicing or MPS
+    shares_allocatable: int | None = 0
+    shares_allocated: int | None = 0
+    shares_missing: int | None = 0
     driver_versions: tuple[VersionCount, ...] = ()
 
     def as_known(self, *, nodes: bool, pods: bool) -> "Tally":
         """Without the numbers that rest on what was never seen."""
         if not nodes:
             return UNKNOWN
-        return self if pods else replace(self, gpus_allocated=None)
+        return self if pods else replace(self, gpus_allocated=None, slices_allocated=None, shares_allocated=None)
 
 
-UNKNOWN = Tally(*[None] * 11)  # type: ignore[arg-type]
+UNKNOWN = Tally(**{each.name: None for each in fields(Tally) if each.name != "driver_versions"})  # type: ignore[arg-type]
 NOTHING = Tally()
 
 
@@ -64,6 +84,9 @@ def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
             gpus_allocatable=Sum("gpu_allocatable"),
             gpus_allocated=Sum("gpu_allocated"),
             gpus_missing=Sum(GPUS_MISSING, filter=~Q(gpu_expected=None)),
+            **{SUM_OF + name: Coalesce(Sum(name), 0) for name in PARTS},
+            slices_missing=Coalesce(Sum(SLICES_MISSING), 0),
+            shares_missing=Coalesce(Sum(SHARES_MISSING), 0),
         )
     )
     versions = _versions(nodes.filter(gpu), by=by)
@@ -73,7 +96,9 @@ def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
 def _tally(row: Mapping[str, Any], by: str, versions: Mapping[int, list[VersionCount]]) -> Tally:
     """A sum of nothing is None: zero where there is no GPU node, unknown where those there are say nothing."""
     none = None if row["gpu_nodes"] else 0
-    numbers = {name: none if number is None else number for name, number in row.items() if name != by}
+    numbers = {
+        name.removeprefix(SUM_OF): none if number is None else number for name, number in row.items() if name != by
+    }
     return Tally(**numbers, driver_versions=tuple(versions.get(row[by], ())))
 
 

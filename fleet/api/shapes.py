@@ -26,7 +26,11 @@ class VersionCountShape(serializers.Serializer):
 
 
 class TallyShape(serializers.Serializer):
-    """Counts of GPU nodes (`nodes` counts all). Null where nobody knows, which is not zero."""
+    """Counts of GPU nodes (`nodes` counts all). Null where nobody knows, which is not zero.
+
+    `gpus_…` count whole GPUs. What GPUs are cut into (slices) and what several pods share (shares) is counted apart:
+    never add the three up.
+    """
 
     nodes = serializers.IntegerField(allow_null=True)
     gpu_nodes = serializers.IntegerField(allow_null=True)
@@ -39,4 +43,12 @@ class TallyShape(serializers.Serializer):
     gpus_allocatable = serializers.IntegerField(allow_null=True)
     gpus_allocated = serializers.IntegerField(allow_null=True)
     gpus_missing = serializers.IntegerField(allow_null=True)
+    slices_expected = serializers.IntegerField(allow_null=True, help_text="MIG slices and partitions, of any size.")
+    slices_allocatable = serializers.IntegerField(allow_null=True)
+    slices_allocated = serializers.IntegerField(allow_null=True)
+    slices_missing = serializers.IntegerField(allow_null=True)
+    shares_expected = serializers.IntegerField(allow_null=True, help_text="Of GPUs or slices, by time-slicing or MPS.")
+    shares_allocatable = serializers.IntegerField(allow_null=True)
+    shares_allocated = serializers.IntegerField(allow_null=True)
+    shares_missing = serializers.IntegerField(allow_null=True)
     driver_versions = VersionCountShape(many=True)

@@ -3,6 +3,8 @@ from collections.abc import Iterable
 from django.db import models
 from django.db.models import Q
 
+from fleet.resources import Layout, Way, in_words, missing_in_words, units_missing
+from fleet.resources.words import PAIRS
 from people.rights import Deed, reach
 
 
@@ -97,5 +99,11 @@ class Node(models.Model):
 
     @property
     def gpus_missing(self) -> int:
-        """GPUs that were there once and cannot be allocated now."""
-        return max(0, (self.gpu_expected or 0) - (self.gpu_allocatable or 0))
+        """What was there once and cannot be allocated now: GPUs, or the slices or shares that the node offers."""
+        return units_missing({name: getattr(self, name) for pair in PAIRS for name in pair})
+
+    @property
+    def missing_in_words(self) -> str:
+        """`1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
+        named = missing_in_words(self.expected, self.allocatable, Layout.read(self.layout))
+        return named or (in_words(self.gpus_missing, Way()) if self.gpus_missing else "")

@@ -1,22 +1,48 @@
-"""How many GPUs of a node are taken: the sum over the pods bound to it that still hold theirs."""
+"""How much of a node is taken: the sum over the pods bound to it that still hold theirs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Count, QuerySet
 
 from fleet.models import Node, Pod
+from fleet.observe import dra
 from fleet.observe.rows.pod import DONE
 from fleet.observe.upsert import Written
+from fleet.resources import Layout
+from fleet.resources import count as count_kinds
 
 AT_ONCE = 500
+COLUMNS = ("gpu_allocated", "slices_allocated", "shares_allocated")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Of one node, by resource and in sum. Hashable: nodes on which the same is taken are written together."""
+
+    requested: tuple[tuple[str, int], ...] = ()
+    counts: tuple[int, int, int] = (0, 0, 0)  # whole GPUs, slices, shares
+
+    @classmethod
+    def of(cls, requested: Mapping[str, int], layout: Layout) -> "Taken":
+        counts = count_kinds(requested, layout)
+        return cls(tuple(sorted(requested.items())), (counts.whole or 0, counts.slices, counts.shares))
+
+
+Differing = dict[Taken, list[int]]
 
 
 def touched_by(written: Written) -> set[str]:
     """The nodes whose sum may have changed."""
     rows = [*written.alive, *written.gone, *(old for old, _ in written.changed)]
-    return {row["node_name"] for row in rows if row["gpus"] and row["node_name"]}
+    return {row["node_name"] for row in rows if (row["resources"] or row["claims"]) and row["node_name"]}
+
+
+def recut(written: Written) -> set[str]:
+    """The nodes on which what a resource counts is another thing than before."""
+    return {new["name"] for old, new in written.changed if old["layout"] != new["layout"]}
 
 
 def count(cluster_id: int, names: Collection[str]) -> None:
@@ -44,20 +70,36 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> None:
     count(cluster_id, list(orphans))
 
 
-def _differing(cluster_id: int, names: Collection[str] | None) -> dict[int, list[int]]:
-    """The nodes whose sum is not what is written, by what it should be. Costs two queries."""
-    pods = Pod.objects.filter(cluster_id=cluster_id, gpus__gt=0).exclude(phase__in=DONE).exclude(node_name="")
-    nodes = Node.objects.filter(cluster_id=cluster_id)
+def _differing(cluster_id: int, names: Collection[str] | None) -> Differing:
+    """The nodes whose sum is not what is written, by what it should be. Three queries, and two where DRA is used."""
+    pods = Pod.objects.filter(cluster_id=cluster_id).exclude(phase__in=DONE).exclude(node_name="").order_by()
+    nodes = Node.objects.filter(cluster_id=cluster_id).order_by()
     if names is not None:
         pods, nodes = pods.filter(node_name__in=names), nodes.filter(name__in=names)
-    taken = dict(pods.values("node_name").annotate(taken=Sum("gpus")).values_list("node_name", "taken"))
-    wrong: dict[int, list[int]] = defaultdict(list)
-    for node_id, name, written in nodes.values_list("id", "name", "gpu_allocated"):
-        if written != taken.get(name, 0):
-            wrong[taken.get(name, 0)].append(node_id)
+    requested = _requested(cluster_id, pods)
+    wrong: Differing = defaultdict(list)
+    for node_id, name, layout, was, *counts in nodes.values_list("id", "name", "layout", "requested", *COLUMNS):
+        taken = Taken.of(requested.get(name, {}), Layout.read(layout))
+        if taken != Taken(tuple(sorted(was.items())), tuple(counts)):
+            wrong[taken].append(node_id)
     return wrong
 
 
-def _write(wrong: Mapping[int, list[int]]) -> None:
+def _requested(cluster_id: int, pods: QuerySet[Pod]) -> dict[str, dict[str, int]]:
+    """By node and resource. Pods that ask for the same are counted by the database."""
+    sums: dict[str, dict[str, int]] = defaultdict(dict)
+    asking = pods.exclude(resources={}).values("node_name", "resources").annotate(number=Count("id"))
+    for node, resources, number in asking.values_list("node_name", "resources", "number"):
+        for name, amount in resources.items():
+            sums[node][name] = sums[node].get(name, 0) + amount * number
+    claiming = pods.exclude(claims=[]).values_list("node_name", "namespace", "claims")
+    for node, held in dra.taken_on(cluster_id, claiming).items():
+        for name, amount in held.items():
+            sums[node][name] = sums[node].get(name, 0) + amount
+    return sums
+
+
+def _write(wrong: Differing) -> None:
     for taken, ids in wrong.items():
-        Node.objects.filter(pk__in=ids).update(gpu_allocated=taken)
+        counts = dict(zip(COLUMNS, taken.counts, strict=True))
+        Node.objects.filter(pk__in=ids).update(requested=dict(taken.requested), **counts)

@@ -2,23 +2,35 @@
 
 from datetime import datetime
 
-from fleet.models import Node, NodeEvent, Pod
-from fleet.observe import allocation, gpus, pools, story
+from fleet.models import Node, NodeEvent, Pod, ResourceClaim, ResourceSlice
+from fleet.observe import allocation, dra, gpus, pools, story
 from fleet.observe.upsert import Written
 
 
-def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> None:
-    """`is_listing`: part of a list, after which everything is counted once; a list that breaks off begins again."""
-    if written.kind.model is Node:
+def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> list[Written]:
+    """What changed with it, beside itself.
+
+    `is_listing`: part of a list, after which everything is counted once; a list that breaks off begins again.
+    """
+    model = written.kind.model
+    if model is Node:
         _follow_nodes(cluster_id, written, now=now)
-    elif written.kind.model is Pod and not is_listing:
+    elif model is Pod and not is_listing:
         allocation.count(cluster_id, allocation.touched_by(written))
+    elif model is ResourceClaim:
+        allocation.count(cluster_id, dra.nodes_of_claims(cluster_id, written))
+    elif model is ResourceSlice:
+        nodes = dra.reread_nodes(cluster_id, written, now=now)
+        _follow_nodes(cluster_id, nodes, now=now)
+        return [nodes]
+    return []
 
 
 def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     _tell(cluster_id, written, now=now)
-    gpus.follow(written)
+    gpus.follow(cluster_id, written)
     pools.sort_nodes(cluster_id, written.alive)
+    allocation.count(cluster_id, allocation.recut(written))
     if written.new:
         allocation.adopt(cluster_id, {row["name"]: row["id"] for row in written.new})
 

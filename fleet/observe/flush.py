@@ -20,12 +20,16 @@ from fleet.observe.kinds import KINDS
 from fleet.observe.standing import Standing
 from fleet.observe.upsert import Written
 from fleet.observe.write import CHUNK, Batch, Pending, Unfit, write
+from fleet.resources import units_missing
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
 # person's halt must find a gap in less than a second.
 BREATH_S = 0.11
 BREATHE_EVERY_S = 0.6
-STATE_COLUMNS = ("id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable")
+STATE_COLUMNS = (
+    "id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable",
+    "slices_expected", "slices_allocatable", "shares_expected", "shares_allocatable",
+)  # fmt: skip
 NOT_A_ROWS_FAULT = (LostTurn, OperationalError, InterfaceError)
 
 log = structlog.get_logger(__name__)
@@ -198,5 +202,5 @@ def _state(row: dict[str, Any]) -> int:
         is_unschedulable=row["is_unschedulable"],
         upgrade_state=row["upgrade_state"],
         is_held=row["is_held"],
-        gpus_missing=max(0, (row["gpu_expected"] or 0) - (row["gpu_allocatable"] or 0)),
+        gpus_missing=units_missing(row),
     ).value

@@ -1,34 +1,79 @@
-"""The GPU rows of a node: as many as it was ever seen to have, so that one that is lost is missed."""
+"""The GPU rows of a node: as many as it was ever seen to have, so that one that is lost is missed.
 
-from collections.abc import Iterable
+They are boards. Where neither a label nor a ResourceSlice counts those, and no resource is of whole GPUs, there are
+none: how many boards thirty slices were cut from, nobody says.
+"""
 
+from collections.abc import Iterable, Iterator, Mapping
+
+from fleet.devices import Device, Offered, offered_on
 from fleet.labels import GPU_COUNT
 from fleet.models import Gpu
 from fleet.observe.diff import Row
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
 from fleet.quantity import whole
+from fleet.resources.names import is_dra
+
+BOARDS_AT_MOST = 128  # of a node; more is a label that lies
 
 
-def follow(written: Written) -> None:
-    changed = [row for old, row in written.changed if _board(old) != _board(row)]
-    fit([*written.new, *changed])
+def follow(cluster_id: int, written: Written) -> None:
+    """Costs a query more where a DRA driver offers GPUs."""
+    nodes = [*written.new, *(row for old, row in written.changed if _board(old) != _board(row))]
+    by_slices = [row["name"] for row in nodes if any(map(is_dra, row["capacity"]))]
+    fit(nodes, offered_on(cluster_id, by_slices) if by_slices else {})
 
 
-def fit(nodes: Iterable[Row]) -> None:
-    """Make rows for GPUs that have none, and give all of a node what its labels say of them."""
-    boards = (
-        {"node": row["id"], "index": index, "product": row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
-        for row in nodes
-        for index in range(_number(row))
-    )
-    upsert(Gpu, boards, unique=("node", "index"), only_new={"uuid": ""})
+def fit(nodes: Iterable[Row], offered: Mapping[str, Offered]) -> None:
+    """Make rows for GPUs that have none, and give all of a node what is said of them."""
+    nodes = list(nodes)
+    labelled = [row for row in nodes if row["name"] not in offered]
+    upsert(Gpu, _by_labels(labelled), unique=("node", "index"), only_new={"uuid": ""})
+    named = (board for row in nodes if row["name"] in offered for board in _by_slices(row, offered[row["name"]]))
+    upsert(Gpu, named, unique=("node", "index"), only_new={})
 
 
 def _board(row: Row) -> tuple[object, ...]:
-    return row["gpu_product"], row["gpu_memory_mib"], _number(row)
+    """What the rows are made from. A count that a driver offers stands for the UUIDs behind it."""
+    by_slices = sorted((name, amount) for name, amount in row["capacity"].items() if is_dra(name))
+    return row["gpu_product"], row["gpu_memory_mib"], _number(row), by_slices
 
 
 def _number(row: Row) -> int:
-    """Physical GPUs. Where they are shared the node offers each several times; the label counts them once."""
-    return whole(row["labels"].get(GPU_COUNT)) or row["gpu_expected"] or 0
+    """Boards. Where they are shared the node offers each several times; the label counts them once.
+
+    Under the MIG strategy `single` the label counts slices.
+    """
+    counted = whole(row["labels"].get(GPU_COUNT)) if row["mig_strategy"] != "single" else None
+    return min(counted or row["gpu_expected"] or 0, BOARDS_AT_MOST)
+
+
+def _by_labels(nodes: Iterable[Row]) -> Iterator[Row]:
+    for row in nodes:
+        said = {"product": row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
+        yield from ({"node": row["id"], "index": index, **said} for index in range(_number(row)))
+
+
+def _by_slices(row: Row, offered: Offered) -> Iterator[Row]:
+    for index, board in sorted(numbered(offered).items())[:BOARDS_AT_MOST]:
+        memory = board.memory_mib if board.type != "mig" else row["gpu_memory_mib"]
+        said = {"product": board.product or row["gpu_product"], "memory_mib": memory}
+        yield {"node": row["id"], "index": index, **said, "uuid": board.board}
+
+
+def numbered(offered: Offered) -> dict[int, Device]:
+    """The boards by number: that in the device's name, else the next that is free. A cut board is told by a slice."""
+    boards: dict[str, Device] = {}
+    for device in sorted(offered.devices, key=lambda device: (device.type == "mig", device.name)):
+        if device.board and device.type != "vfio":
+            boards.setdefault(device.board, device)
+    found: dict[int, Device] = {}
+    rest = []
+    for device in boards.values():
+        if device.index is None or device.index in found:
+            rest.append(device)
+        else:
+            found[device.index] = device
+    free = (index for index in range(len(found) + len(rest)) if index not in found)
+    return found | dict(zip(free, rest, strict=False))

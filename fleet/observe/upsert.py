@@ -7,9 +7,11 @@ from functools import cache
 
 from django.db import models
 
+from fleet.devices import offered_on
 from fleet.models import Node, Pod
 from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import Kind
+from fleet.observe.offered import fold
 from fleet.observe.statement import upsert
 
 ALLOCATION: Row = {
@@ -46,7 +48,8 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
 
 
 def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now: datetime) -> Written:
-    """Which rows are new, different, gone. Costs one query."""
+    """Which rows are new, different, gone. Costs one query, and for nodes one more."""
+    rows = _with_devices(cluster_id, rows) if kind.model is Node else rows
     there = kind.rows_of(cluster_id).filter(uid__in=list(rows)).values("id", "uid", *columns_of(kind.model))
     before: dict[str, Row] = {row["uid"]: row for row in there}
     written = Written(kind)
@@ -61,6 +64,11 @@ def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now:
         elif any(old[column] != value for column, value in seen.items()):
             written.changed.append((old, {**old, **seen}))
     return written
+
+
+def _with_devices(cluster_id: int, rows: Mapping[str, Row | None]) -> dict[str, Row | None]:
+    offered = offered_on(cluster_id, [row["name"] for row in rows.values() if row])
+    return {uid: row and fold(row, offered.get(row["name"])) for uid, row in rows.items()}
 
 
 def _as_seen(kind: Kind, old: Row | None, row: Row, *, now: datetime) -> Row:

@@ -79,7 +79,7 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) 
             lag_ms=lag.ms,
             behind_since=lag.behind_since,
         )
-        written = [_write_kind(cluster_id, kind, rows, batch, now=now) for kind, rows in batch.rows]
+        written = [one for kind, rows in batch.rows for one in _write_kind(cluster_id, kind, rows, batch, now=now)]
         for standing in batch.standings:
             Bookmark.objects.filter(cluster_id=cluster_id, kind=standing.kind).update(**standing.columns())
     for standing in batch.standings:
@@ -87,9 +87,17 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) 
     return [one for one in written if one]
 
 
-def _write_kind(cluster_id: int, kind: Kind, rows: dict[str, Pending], batch: Batch, *, now: datetime) -> Written:
+def _write_kind(
+    cluster_id: int,
+    kind: Kind,
+    rows: dict[str, Pending],
+    batch: Batch,
+    *,
+    now: datetime,
+) -> list[Written]:
+    """What of this kind changed, and what of others did because of it."""
     written = compare(cluster_id, kind, {uid: pending.row for uid, pending in rows.items()}, now=now)
-    if written:
-        save(cluster_id, written, {uid: pending.resource_version for uid, pending in rows.items()}, now=now)
-        consequences.follow(cluster_id, written, is_listing=kind.name in batch.listing, now=now)
-    return written
+    if not written:
+        return []
+    save(cluster_id, written, {uid: pending.resource_version for uid, pending in rows.items()}, now=now)
+    return [written, *consequences.follow(cluster_id, written, is_listing=kind.name in batch.listing, now=now)]

@@ -13,6 +13,7 @@ from fleet.labelled import labelled
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import AT_REST, TITLES, NodeState
+from fleet.tally import LACKS_UNITS
 
 # The same order of precedence as `node_state`: the first that is true names the node.
 CONDITIONS: tuple[tuple[NodeState, Q], ...] = (
@@ -20,7 +21,7 @@ CONDITIONS: tuple[tuple[NodeState, Q], ...] = (
     (NodeState.UNKNOWN, Q(is_ready__isnull=True)),
     (NodeState.NOT_READY, Q(is_ready=False)),
     (NodeState.UPGRADING, ~Q(upgrade_state__in=sorted(AT_REST))),
-    (NodeState.GPUS_MISSING, Q(gpu_expected__gt=Coalesce(F("gpu_allocatable"), 0))),
+    (NodeState.GPUS_MISSING, LACKS_UNITS),
     (NodeState.CORDONED, Q(is_unschedulable=True)),
     (NodeState.HELD, Q(is_held=True)),
 )
@@ -76,12 +77,12 @@ class NodeFilter:
 
     def without(self, name: str) -> "NodeFilter":
         if name in PARTS:
-            return replace(self, **{name: ""})
+            return replace(self, **{name: ""})  # type: ignore[arg-type]
         return replace(self, choice={key: values for key, values in self.choice.items() if key != name})
 
     def query(self) -> str:
         """As the URL has it; blank for none."""
-        given = {name: getattr(self, name) for name in PARTS if getattr(self, name)} | self.choice
+        given = {**{name: getattr(self, name) for name in PARTS if getattr(self, name)}, **self.choice}
         if self.sort != "worst":
             given["sort"] = self.sort
         return urlencode(given, doseq=True)

@@ -6,36 +6,53 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Value, When
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest
 
 from fleet.models import Bookmark, Cluster, Node, Pool
 from fleet.node_state import NodeState
+from fleet.tally import GPUS_MISSING, SHARES_MISSING, SLICES_MISSING
 from fleet.web import freshness
 from fleet.web.filters import FAULTS, with_state
 
 ALLOCATABLE = Coalesce(F("gpu_allocatable"), 0)
-MISSING = Greatest(Coalesce(F("gpu_expected"), 0) - ALLOCATABLE, 0, output_field=IntegerField())
-FREE = Case(
-    When(Q(is_ready=True, is_unschedulable=False), then=Greatest(ALLOCATABLE - F("gpu_allocated"), 0)),
-    default=Value(0),
-    output_field=IntegerField(),
-)
+
+
+def _free(allocatable: Combinable, allocated: str) -> Case:
+    return Case(
+        When(Q(is_ready=True, is_unschedulable=False), then=Greatest(allocatable - F(allocated), 0)),
+        default=Value(0),
+        output_field=IntegerField(),
+    )
+
+
 GPU_SUMS = {
     "nodes": Count("pk"),
     "capacity": Coalesce(Sum("gpu_capacity"), 0),
     "expected": Coalesce(Sum("gpu_expected"), 0),
     "allocatable": Coalesce(Sum("gpu_allocatable"), 0),
     "allocated": Coalesce(Sum("gpu_allocated"), 0),
-    "free": Coalesce(Sum(FREE), 0),
-    "missing": Coalesce(Sum(MISSING), 0),
+    "free": Coalesce(Sum(_free(ALLOCATABLE, "gpu_allocated")), 0),
+    "missing": Coalesce(Sum(GPUS_MISSING), 0),
+    "slices": Coalesce(Sum("slices_expected"), 0),
+    "slices_taken": Coalesce(Sum("slices_allocated"), 0),
+    "slices_free": Coalesce(Sum(_free(F("slices_allocatable"), "slices_allocated")), 0),
+    "slices_missing": Coalesce(Sum(SLICES_MISSING), 0),
+    "shares": Coalesce(Sum("shares_expected"), 0),
+    "shares_taken": Coalesce(Sum("shares_allocated"), 0),
+    "shares_free": Coalesce(Sum(_free(F("shares_allocatable"), "shares_allocated")), 0),
+    "shares_missing": Coalesce(Sum(SHARES_MISSING), 0),
     "held": Count("pk", filter=Q(is_held=True)),
-    "silent": Count("pk", filter=Q(gpu_allocatable__isnull=True)),
+    "silent": Count("pk", filter=Q(gpu_allocatable=None, gpu_expected=None, slices_expected=0, shares_expected=0)),
 }
 
 
 @dataclass
 class Sums:
-    """GPUs and nodes of some part of the fleet. `free` can be had now: on a ready node that takes pods."""
+    """GPUs and nodes of some part of the fleet. `free` can be had now: on a ready node that takes pods.
+
+    Slices and shares are counted for themselves; no GPU that is cut or shared is among the GPUs.
+    """
 
     nodes: int = 0
     capacity: int = 0
@@ -44,8 +61,16 @@ class Sums:
     allocated: int = 0
     free: int = 0
     missing: int = 0
+    slices: int = 0  # expected
+    slices_taken: int = 0
+    slices_free: int = 0
+    slices_missing: int = 0
+    shares: int = 0
+    shares_taken: int = 0
+    shares_free: int = 0
+    shares_missing: int = 0
     held: int = 0
-    silent: int = 0  # nodes that name no GPU resource at all: their GPUs are in none of the numbers
+    silent: int = 0  # nodes that never named a GPU resource: their GPUs are in none of the numbers
     by_state: dict[NodeState, int] = field(default_factory=dict)
 
     @property

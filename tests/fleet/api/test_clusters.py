@@ -59,8 +59,9 @@ def test_a_cluster_whose_pods_cannot_be_read_does_not_say_how_many_gpus_are_take
 
 def test_what_is_counted(bob):
     cluster = a_cluster()
-    a_node(cluster, gpu_allocated=8, is_held=True)
-    a_node(cluster, gpu_allocatable=7, is_ready=False, is_unschedulable=True)
+    sliced = {"slices_expected": 14, "slices_allocatable": 12, "slices_allocated": 5}
+    a_node(cluster, gpu_allocated=8, is_held=True, shares_expected=32, shares_allocatable=32, shares_allocated=7)
+    a_node(cluster, gpu_allocatable=7, is_ready=False, is_unschedulable=True, **sliced)
     a_node(cluster, gpu_allocatable=None, is_ready=None, driver_unknown_since=NOON)
     a_node(cluster, gpus=0, is_gpu_node=False, gpu_expected=None, gpu_allocatable=None, driver_version="")
 
@@ -78,6 +79,14 @@ def test_what_is_counted(bob):
         "gpus_allocatable": 15,
         "gpus_allocated": 8,
         "gpus_missing": 9,
+        "slices_expected": 14,
+        "slices_allocatable": 12,
+        "slices_allocated": 5,
+        "slices_missing": 2,
+        "shares_expected": 32,
+        "shares_allocatable": 32,
+        "shares_allocated": 7,
+        "shares_missing": 0,
         "driver_versions": [{"version": "570.172.08", "nodes": 2}, {"version": "", "nodes": 1}],
     }
 

@@ -1,0 +1,133 @@
+"""The GPUs that DRA drivers offer, read out of the rows of ResourceSlices.
+
+gpu.nvidia.com (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go of k8s-dra-driver-gpu): a board is of the type `gpu`, a
+slice `mig`, a board for virtual machines `vfio`. Its drivers may also offer every slice that could be cut, beside the
+board; those have no UUID until they are.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fleet.models import ResourceSlice
+from fleet.resources import is_gpu_resource
+
+MIB = 2**20
+UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
+NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
+ODD = re.compile(r"[^A-Za-z0-9-_. ]")
+Key = tuple[str, str, str]  # driver, pool, device: unique in a cluster
+
+
+@dataclass(frozen=True)
+class Device:
+    driver: str
+    pool: str
+    name: str
+    type: str
+    uuid: str
+    parent_uuid: str
+    product: str
+    profile: str
+    driver_version: str
+    memory_mib: int | None
+    is_tainted: bool  # nothing new may use it
+
+    @property
+    def key(self) -> Key:
+        return self.driver, self.pool, self.name
+
+    @property
+    def board(self) -> str:
+        """The UUID of the GPU that it is, or is cut from. Blank: not said."""
+        return self.parent_uuid if self.type == "mig" else self.uuid
+
+    @property
+    def index(self) -> int | None:
+        found = NUMBERED.match(self.name)
+        return int(found[1]) if found else None
+
+    @property
+    def resource(self) -> str:
+        """The name under which it is counted beside the resources of device plugins. Blank: it is not counted."""
+        if self.type == "mig":
+            return f"{self.driver}/mig-{self.profile}" if self.uuid and self.profile else ""
+        return self.driver if self.type in ("gpu", "") else ""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What DRA drivers offer on one node."""
+
+    devices: tuple[Device, ...]
+
+    @cached_property
+    def capacity(self) -> dict[str, int]:
+        return _counted(self.devices)
+
+    @cached_property
+    def allocatable(self) -> dict[str, int]:
+        usable = _counted(device for device in self.devices if not device.is_tainted)
+        return dict.fromkeys(self.capacity, 0) | usable
+
+    @property
+    def boards(self) -> list[Device]:
+        return [device for device in self.devices if device.type in ("gpu", "")]
+
+    def first(self, name: str) -> Any:
+        """What the first of the devices that says it says."""
+        return next((value for device in self.devices if (value := getattr(device, name))), None)
+
+
+def offered_on(cluster_id: int, nodes: Collection[str]) -> dict[str, Offered]:
+    """By node, of those on which a driver offers GPUs. One query."""
+    slices = ResourceSlice.objects.filter(cluster_id=cluster_id, node_name__in=nodes)
+    return read_slices(slices.values("driver", "pool", "pool_generation", "node_name", "devices"))
+
+
+def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
+    """Only the newest generation of a pool counts: the others are what a driver replaces."""
+    rows = [row for row in rows if row["node_name"] and is_gpu_resource(row["driver"])]
+    newest: dict[tuple[str, str], int] = {}
+    for row in rows:
+        pool = row["driver"], row["pool"]
+        newest[pool] = max(newest.get(pool, 0), row["pool_generation"])
+    found: dict[str, dict[Key, Device]] = defaultdict(dict)
+    for row in rows:
+        if row["pool_generation"] == newest[row["driver"], row["pool"]]:
+            devices = (_device(row, device) for device in row["devices"])
+            found[row["node_name"]].update((device.key, device) for device in devices)
+    return {node: Offered(tuple(devices.values())) for node, devices in found.items()}
+
+
+def product_in(name: str) -> str:
+    """As gpu-feature-discovery would label it: NVIDIA-H100-80GB-HBM3 (its `sanitise`, internal/lm/resource.go)."""
+    return "-".join(ODD.sub("", name).split())[:128]
+
+
+def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:
+    memory = said.get("memory_bytes")
+    return Device(
+        driver=row["driver"],
+        pool=row["pool"],
+        name=said.get("name", ""),
+        type=said.get("type", ""),
+        uuid=said.get("uuid", "")[:64],
+        parent_uuid=said.get("parent_uuid", "")[:64],
+        product=product_in(said.get("product", "")),
+        profile=said.get("profile", "")[:40],
+        driver_version=said.get("driver_version", "")[:64],
+        memory_mib=min(memory // MIB, 2**31 - 1) if memory else None,
+        is_tainted=any(taint.get("effect") in UNUSABLE for taint in said.get("taints", ())),
+    )
+
+
+def _counted(devices: Iterable[Device]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for device in devices:
+        if name := device.resource:
+            counted[name] = counted.get(name, 0) + 1
+    return dict(sorted(counted.items()))

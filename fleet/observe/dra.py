@@ -1,0 +1,98 @@
+"""What follows for nodes when ResourceSlices or ResourceClaims change."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from django.db.models import Q
+
+from fleet.devices import Device, Key, Offered, offered_on
+from fleet.models import Node, Pod, ResourceClaim
+from fleet.observe.diff import Row, remember
+from fleet.observe.kinds import KINDS
+from fleet.observe.offered import fold, unfolded
+from fleet.observe.upsert import Written, columns_of, save
+from fleet.resources import is_gpu_resource
+
+AT_ONCE = 200
+
+
+def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
+    """Write the nodes on which slices changed, as their labels and the slices now tell of them."""
+    names = {row["node_name"] for row in _every(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
+    written = Written(KINDS["nodes"])
+    if not names:
+        return written
+    offered = offered_on(cluster_id, names)
+    found = Node.objects.filter(cluster_id=cluster_id, name__in=names)
+    versions = dict(found.values_list("uid", "resource_version"))
+    for old in found.values("id", "uid", *columns_of(Node)):
+        row = remember(old, fold(unfolded(old), offered.get(old["name"])), now=now)
+        if row != old:
+            written.changed.append((old, row))
+    if written:
+        save(cluster_id, written, versions, now=now)
+    return written
+
+
+def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:
+    """The nodes on which the claims that changed hold devices, or held them."""
+    pods = {uid for row in _every(claims) for uid in row["reserved_for"]}
+    found = Pod.objects.filter(cluster_id=cluster_id, uid__in=pods).exclude(node_name="")
+    return set(found.values_list("node_name", flat=True)) if pods else set()
+
+
+def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dict[str, dict[str, int]]:
+    """By node and resource: the devices that the claims of these pods (node, namespace, claims) hold.
+
+    A device that several claims or pods share is one; access for administration takes nothing from anybody. Two
+    queries for every 200 claims or nodes.
+    """
+    nodes: dict[tuple[str, str], str] = {}
+    for node, namespace, names in pods:
+        nodes |= {(namespace, name): node for name in names}
+    if not nodes:
+        return {}
+    devices = _devices_on(cluster_id, set(nodes.values()))
+    held: dict[str, set[Key]] = defaultdict(set)
+    for (namespace, name), keys in _allocated(cluster_id, list(nodes)).items():
+        node = nodes[namespace, name]
+        held[node] |= {key for key in keys if key in devices}
+    return {node: _by_resource(keys, devices) for node, keys in held.items()}
+
+
+def _every(written: Written) -> list[Row]:
+    return [*written.alive, *written.gone, *(old for old, _ in written.changed)]
+
+
+def _devices_on(cluster_id: int, nodes: Collection[str]) -> dict[Key, Device]:
+    found: dict[str, Offered] = {}
+    names = sorted(nodes)
+    for start in range(0, len(names), AT_ONCE):
+        found |= offered_on(cluster_id, names[start : start + AT_ONCE])
+    return {device.key: device for offered in found.values() for device in offered.devices}
+
+
+def _allocated(cluster_id: int, claims: list[tuple[str, str]]) -> dict[tuple[str, str], set[Key]]:
+    allocated: dict[tuple[str, str], set[Key]] = {}
+    for start in range(0, len(claims), AT_ONCE):
+        wanted = Q()
+        by_namespace: dict[str, list[str]] = defaultdict(list)
+        for namespace, name in claims[start : start + AT_ONCE]:
+            by_namespace[namespace].append(name)
+        for namespace, names in by_namespace.items():
+            wanted |= Q(namespace=namespace, name__in=names)
+        rows = ResourceClaim.objects.filter(wanted, cluster_id=cluster_id).order_by()
+        for namespace, name, results in rows.values_list("namespace", "name", "allocated"):
+            allocated[namespace, name] = {
+                (one["driver"], one["pool"], one["device"]) for one in results if not one.get("admin")
+            }
+    return allocated
+
+
+def _by_resource(keys: Iterable[Key], devices: dict[Key, Device]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for key in keys:
+        if name := devices[key].resource:
+            counted[name] = counted.get(name, 0) + 1
+    return counted

@@ -1,0 +1,40 @@
+"""What DRA drivers say of a node, in its row: they count, name and version its GPUs, beside labels or alone. Pure."""
+
+from fleet.devices import Offered
+from fleet.observe.diff import Row
+from fleet.observe.rows.gpus import amount_columns, gpu_columns
+from fleet.observe.rows.node import driver_version_in
+from fleet.resources import Layout, vendor_of
+from fleet.resources.names import is_dra
+
+
+def fold(row: Row, offered: Offered | None) -> Row:
+    """A node's row as seen, with what is offered on it by ResourceSlices. None: nothing is."""
+    if offered is None:
+        return row
+    capacity, allocatable = row["capacity"] | offered.capacity, row["allocatable"] | offered.allocatable
+    vendor = vendor_of(offered.devices[0].driver) if offered.devices else None
+    return {
+        **row,
+        "is_gpu_node": row["is_gpu_node"] or bool(offered.devices),
+        "gpu_vendor": row["gpu_vendor"] or (vendor.value if vendor else ""),
+        "gpu_product": row["gpu_product"] or offered.first("product") or "",
+        "gpu_memory_mib": row["gpu_memory_mib"] or _board_memory(offered),
+        "driver_version": row["driver_version"] or offered.first("driver_version") or "",
+        **amount_columns(capacity, allocatable, {}, Layout.read(row["layout"])),
+    }
+
+
+def unfolded(old: Row) -> Row:
+    """A node's row as its own object alone would make it again: from the labels and amounts that were kept of it."""
+    labels = old["labels"]
+    capacity, allocatable = (_of_plugins(old[name]) for name in ("capacity", "allocatable"))
+    return {**old, **gpu_columns(labels, capacity, allocatable), "driver_version": driver_version_in(labels)}
+
+
+def _of_plugins(amounts: dict[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if not is_dra(name)}
+
+
+def _board_memory(offered: Offered) -> int | None:
+    return next((device.memory_mib for device in offered.boards if device.memory_mib), None)
