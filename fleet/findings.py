@@ -19,7 +19,7 @@ from fleet.rules.base import ClusterFacts, NodeFacts, Wrong
 MIG_AT_REST = frozenset({"", "success", "failed"})
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
-    "mig_config_state", "sharing", "sharing_replicas",
+    "mig_config_state", "layout", "sharing", "sharing_replicas",
 )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
 
 
 def _of_cluster(cluster: Cluster, observer: Observer) -> Iterator[Signal]:
-    facts = ClusterFacts(cluster.name, observer.lag_ms / 1000, observer.behind_since)
+    facts = ClusterFacts(cluster.name, observer.lag_ms, observer.behind_since)
     for rule in CLUSTER_RULES:
         if wrong := rule.judge(facts):
             yield Signal(Subject("quarterdeck"), rule.key, rule.title, rule.after, wrong)
@@ -99,6 +99,7 @@ def _facts(row: dict, classes: frozenset[str]) -> NodeFacts:
         expected=row["expected"],
         requested=row["requested"],
         is_changing=is_changing,
+        layout=row["layout"],
         sharing=row["sharing"],
         sharing_replicas=row["sharing_replicas"],
         workload_classes=classes,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from fleet.resources import Layout, missing_in_words
 from fleet.rules.base import NodeFacts, Severity, Wrong
 
 
@@ -24,7 +25,8 @@ class AllocatableBelowExpected:
         is_gone = all(not node.allocatable.get(name, 0) for name in missing)
         return Wrong(
             Severity.CRITICAL if is_gone else Severity.WARNING,
-            f"{_list(node, missing)} on {node.name} than it had before.",
+            f"{node.name} lacks {missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))}: "
+            f"it had more, and they cannot be allocated now.",
             _action(node, missing),
             {
                 name: {
@@ -35,19 +37,6 @@ class AllocatableBelowExpected:
                 for name in missing
             },
         )
-
-
-def _list(node: NodeFacts, missing: dict[str, int]) -> str:
-    parts = [f"{count} fewer {name}{_in_gpus(node, count)} can be allocated" for name, count in sorted(missing.items())]
-    return "; ".join(parts)
-
-
-def _in_gpus(node: NodeFacts, count: int) -> str:
-    """Shares are not GPUs: eight missing shares of a GPU cut in four are two."""
-    if not node.sharing or not node.sharing_replicas:
-        return ""
-    gpus = count / node.sharing_replicas
-    return f" ({gpus:g} GPU{'' if gpus == 1 else 's'} in {node.sharing_replicas} shares each)"
 
 
 def _action(node: NodeFacts, missing: dict[str, int]) -> str:

@@ -31,6 +31,7 @@ class NodeFacts:
     expected: Mapping[str, int]  # the most of each that was ever seen while the GPUs were cut and shared as they are
     requested: Mapping[str, int]
     is_changing: bool = False  # its driver is being replaced, or its MIG layout: GPUs are away for a reason
+    layout: str = ""  # how they are cut and shared (`fleet.resources.Layout`)
     sharing: str = ""  # time-slicing, mps
     sharing_replicas: int | None = None
     workload_classes: frozenset[str] = frozenset()  # of its pools
@@ -39,7 +40,7 @@ class NodeFacts:
 @dataclass(frozen=True)
 class ClusterFacts:
     name: str
-    lag_s: float = 0.0  # how long the oldest change of the last flush had waited
+    lag_ms: int = 0  # how long the oldest change of the last flush had waited
     behind_since: datetime | None = None
 
 

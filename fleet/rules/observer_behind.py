@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from fleet.lag import sentence
 from fleet.rules.base import ClusterFacts, Severity, Wrong
 
 
@@ -18,9 +19,7 @@ class ObserverBehind:
             return None
         return Wrong(
             Severity.WARNING,
-            f"Quarterdeck lags behind {cluster.name}: what its pages show is {cluster.lag_s:.1f} s old, "
-            f"and has been late since {cluster.behind_since:%H:%M:%S} UTC.",
-            "The worker that observes it has too little CPU, or the database is slow: look at both, or give the "
-            "observe queue a worker of its own.",
-            {"lag_s": round(cluster.lag_s, 3)},
+            sentence(cluster.name, lag_ms=cluster.lag_ms, behind_since=cluster.behind_since),
+            "Look at the CPU of the worker that observes it and at the database; give the observe queue a worker more.",
+            {"lag_ms": cluster.lag_ms},
         )

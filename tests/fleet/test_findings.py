@@ -36,7 +36,7 @@ def test_a_finding_opens_only_when_it_lasts(cluster):
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.subject, finding.node, finding.since) == (MISSING, "node gpu-001", node, NOON)
-    assert NodeEvent.objects.get(kind="finding").sentence.startswith("GPUs missing: 1 fewer nvidia.com/gpu")
+    assert NodeEvent.objects.get(kind="finding").sentence.startswith("GPUs missing: gpu-001 lacks 1 GPU")
 
 
 def test_what_passes_at_once_leaves_no_trace(cluster):

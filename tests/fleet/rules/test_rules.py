@@ -21,7 +21,7 @@ def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
     wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}))
 
     assert wrong.severity == Severity.WARNING
-    assert wrong.sentence == "1 fewer nvidia.com/gpu can be allocated on gpu-001 than it had before."
+    assert wrong.sentence == "gpu-001 lacks 1 GPU: it had more, and they cannot be allocated now."
     assert "unhealthy" in wrong.action
     assert wrong.evidence == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
 
@@ -43,11 +43,11 @@ def test_a_node_that_offers_none_is_critical(capacity):
 
 
 def test_shares_are_told_in_gpus():
-    shared = replace(WELL, sharing="time-slicing", sharing_replicas=4, expected={GPU: 32}, capacity={GPU: 32})
+    shared = replace(WELL, layout="gpu=whole/time-slicing*4", expected={GPU: 32}, capacity={GPU: 32})
 
     wrong = AllocatableBelowExpected().judge(replace(shared, allocatable={GPU: 28}))
 
-    assert "4 fewer nvidia.com/gpu (1 GPU in 4 shares each)" in wrong.sentence
+    assert "gpu-001 lacks 1 GPU (4 of its time-slices)" in wrong.sentence
 
 
 def test_a_node_whose_driver_is_being_replaced_misses_nothing():
@@ -64,11 +64,9 @@ def test_inference_on_time_slices_is_found_where_somebody_is_on_them():
 
 
 def test_a_lag_is_about_quarterdeck_itself():
-    behind = ClusterFacts("prod", lag_s=7.25, behind_since=datetime(2026, 11, 21, 12, tzinfo=UTC))
+    behind = ClusterFacts("prod", lag_ms=7250, behind_since=datetime(2026, 11, 21, 12, tzinfo=UTC))
 
-    assert ObserverBehind().judge(behind).sentence == (
-        "Quarterdeck lags behind prod: what its pages show is 7.2 s old, and has been late since 12:00:00 UTC."
-    )
+    assert "cannot keep up with prod: changes are shown 7.2 s late" in ObserverBehind().judge(behind).sentence
     assert ObserverBehind().judge(replace(behind, behind_since=None)) is None
 
 
