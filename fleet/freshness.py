@@ -50,6 +50,7 @@ class KindFreshness:
     heard_at: datetime | None  # None: never
     age_s: float | None
     sentence: str
+    rule: str = ""  # YAML of the RBAC rule that would allow it; blank: it is allowed
 
     @property
     def is_known(self) -> bool:
@@ -61,7 +62,8 @@ def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
     state = _state_of(bookmark, now=now)
     heard_at = bookmark.heard_at
     age_s = max(0.0, (now - heard_at).total_seconds()) if heard_at else None
-    return KindFreshness(bookmark.kind, state, heard_at, age_s, _sentence(bookmark, state))
+    rule = rule_for(bookmark.kind) if state is Freshness.FORBIDDEN else ""
+    return KindFreshness(bookmark.kind, state, heard_at, age_s, _sentence(bookmark, state), rule)
 
 
 def never_heard(kind: str) -> KindFreshness:
@@ -77,6 +79,18 @@ def by_kind(bookmarks: Iterable[Bookmark], *, now: datetime) -> dict[str, KindFr
 
 def name_of(kind: str) -> str:
     return NAMES.get(kind, kind)
+
+
+def rule_for(kind: str) -> str:
+    """What to put under `rules` of a ClusterRole of ours so that a kind can be read, as deploy/rbac has it.
+
+    The ConfigMaps of the operator are a Role's, in its namespace: a ClusterRole would open every ConfigMap there is.
+    """
+    name, _, purpose = kind.partition(":")
+    plural, _, group = name.partition(".")
+    where = "# of a Role in the namespace of the GPU operator\n" if purpose else ""
+    verbs = "list, watch" if purpose else "get, list, watch"
+    return f'{where}- apiGroups: ["{group}"]\n  resources: [{plural}]\n  verbs: [{verbs}]\n'
 
 
 def _state_of(bookmark: Bookmark, *, now: datetime) -> Freshness:
@@ -102,9 +116,9 @@ def _sentence(bookmark: Bookmark, state: Freshness) -> str:
         case Freshness.STALE:
             return f"{name} have not been seen since {_clock(bookmark.heard_at)}.{because}"
         case Freshness.FORBIDDEN:
-            return f"{name} may not be read here.{because}"
+            return f"{name} may not be read here since {_clock(bookmark.state_since)}.{because}"
         case Freshness.ABSENT:
-            return f"{name} do not exist in this cluster.{because}"
+            return f"{name} are not installed in this cluster.{because}"
         case Freshness.NEVER:
             return f"{name} have never been seen.{because}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.db import models
@@ -154,7 +155,7 @@ KINDS: dict[str, Kind] = {
             Kind(
                 resource,
                 OperatorConfig,
-                lambda seen, places, purpose=purpose: config_row(seen, places, purpose),
+                partial(config_row, purpose=purpose),
                 after=(CLUSTER_POLICIES.name, DAEMON_SETS.name),
                 shares=(("purpose", purpose),),
                 where=_named(purpose),

@@ -1,6 +1,6 @@
 """What the kinds tell each other: which nodes, namespaces and objects make another object worth keeping."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ class Places:
     configs: dict[str, str] = field(default_factory=dict)  # names of ConfigMaps there, by what they are for
     is_mirrored: Callable[[str], bool] = _nothing  # whether there is a row of this uid, of a pod or of an owner
 
-    def follow_policy(self, row: dict[str, Any]) -> set[str]:
+    def follow_policy(self, row: Mapping[str, Any]) -> set[str]:
         """Take from a ClusterPolicy's row which ConfigMaps it names; of what another one is named, or none, now."""
         if row["state"] == "ignored":  # a second ClusterPolicy: the operator does not look at it
             return set()

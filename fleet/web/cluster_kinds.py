@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, IntegerField, Model, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from fleet.freshness import NAMES, name_of
+from fleet.freshness import NAMES, name_of, rule_for
 from fleet.models import (
     Bookmark,
     BookmarkState,
@@ -52,7 +52,8 @@ HELD: Mapping[str, tuple[type[Model], dict[str, str]]] = {
     "limitranges": (LimitRange, {}),
     "priorityclasses.scheduling.k8s.io": (PriorityClass, {}),
     "events": (ClusterEvent, {}),
-    "configmaps": (OperatorConfig, {}),
+    "configmaps:sharing": (OperatorConfig, {"purpose": "sharing"}),
+    "configmaps:mig": (OperatorConfig, {"purpose": "mig"}),
 }
 WORST_FIRST = ("bad", "warn", "unseen", "waiting", "ok")
 UNREAD_SHOWN = 3
@@ -119,7 +120,7 @@ def _line(bookmark: Bookmark, counts: Mapping[str, int], *, now: datetime) -> Ki
         heard_at=bookmark.heard_at,
         since=bookmark.state_since,
         rows=counts.get(bookmark.kind) if bookmark.listed_at else None,
-        rule=rule_yaml(bookmark.kind) if is_forbidden else "",
+        rule=rule_for(bookmark.kind) if is_forbidden else "",
         unread=len(bookmark.unread),
         unread_names="; ".join(_unread(each) for each in list(bookmark.unread.values())[:UNREAD_SHOWN]),
     )
@@ -131,9 +132,3 @@ def _unread(said: Mapping[str, str]) -> str:
 
 def _never(kind: str) -> KindLine:
     return KindLine(kind, name_of(kind), "waiting", "not asked for yet", "", None, None, None, "", 0, "")
-
-
-def rule_yaml(kind: str) -> str:
-    """The entry for `rules` of a ClusterRole that lets a kind be read."""
-    plural, _, group = kind.partition(".")
-    return f'- apiGroups: ["{group}"]\n  resources: [{plural}]\n  verbs: [get, list, watch]'

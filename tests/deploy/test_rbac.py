@@ -3,6 +3,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fleet.freshness import NAMES, rule_for
+from fleet.observe.kinds import KINDS
+
 RBAC = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
 READS = {"get", "list", "watch"}
 
@@ -54,3 +57,49 @@ def test_nothing_is_deleted_and_no_pod_is_touched():
 
     assert "delete" not in {verb for _, verb in writes}
     assert {resource for resource, _ in writes} == {"nodes", "nvidiadrivers", "leases"}
+
+
+def granted(manifest: str) -> dict[tuple[str, str, str], set[str]]:
+    """The verbs, by kind of role, API group and resource."""
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for document in yaml.safe_load_all((RBAC / manifest).read_text()):
+        for rule in document.get("rules", []):
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    found.setdefault((document["kind"], group, resource), set()).update(rule["verbs"])
+    return found
+
+
+def wanted() -> dict[tuple[str, str, str], set[str]]:
+    """What `fleet.freshness` tells people to allow for every kind that is watched."""
+    rules = [(":" in kind, rule) for kind in KINDS for rule in yaml.safe_load(rule_for(kind))]
+    return {
+        ("Role" if is_narrow else "ClusterRole", group, resource): set(rule["verbs"])
+        for is_narrow, rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def test_who_only_observes_may_read_every_kind_we_watch_and_nothing_else():
+    asked_once = {("ClusterRole", "", "namespaces"): {"get"}, ("Role", "", "pods/log"): {"get"}}
+
+    assert granted("observe-only.yaml") == wanted() | asked_once
+
+
+def test_whoever_acts_may_watch_every_kind_too():
+    acting = granted("quarterdeck.yaml")
+
+    assert {what for what, verbs in wanted().items() if not verbs <= acting.get(what, set())} == set()
+
+
+@pytest.mark.parametrize("manifest", ["quarterdeck.yaml", "observe-only.yaml"])
+def test_config_maps_and_logs_are_read_in_single_namespaces_only(manifest: str):
+    everywhere = {resource for role, _, resource in granted(manifest) if role == "ClusterRole"}
+
+    assert not everywhere & {"configmaps", "pods/log"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_name_for_people(kind: str):
+    assert kind in NAMES

@@ -1,8 +1,9 @@
 from datetime import timedelta
 
 import pytest
+import yaml
 
-from fleet.freshness import Freshness, by_kind, freshness_of
+from fleet.freshness import NAMES, Freshness, by_kind, freshness_of, rule_for
 from fleet.models import Bookmark
 from tests.make import NOON
 
@@ -10,7 +11,9 @@ from tests.make import NOON
 def a_mark(state: str, *, heard_ago_s: float | None = None, has_listed: bool = True, message: str = "") -> Bookmark:
     heard_at = None if heard_ago_s is None else NOON - timedelta(seconds=heard_ago_s)
     listed_at = NOON - timedelta(hours=1) if has_listed else None
-    return Bookmark(kind="nodes", state=state, heard_at=heard_at, listed_at=listed_at, message=message)
+    return Bookmark(
+        kind="nodes", state=state, state_since=NOON, heard_at=heard_at, listed_at=listed_at, message=message
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,33 @@ def test_kinds_nobody_watched_are_said_to_be_unseen():
 
     assert {kind: row.state for kind, row in found.items()} == {"nodes": Freshness.NEVER, "pods": Freshness.NEVER}
     assert not found["nodes"].is_known
+
+
+def test_a_forbidden_kind_says_since_when_and_which_rule_would_allow_it():
+    found = freshness_of(a_mark("forbidden", message="nodes is forbidden: User “x” cannot list it."), now=NOON)
+
+    assert found.sentence.startswith("Nodes may not be read here since 2026-11-21 12:00:00 UTC. nodes is forbidden")
+    assert yaml.safe_load(found.rule) == [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}
+    ]
+    assert freshness_of(a_mark("watching", heard_ago_s=0), now=NOON).rule == ""
+
+
+def test_a_kind_that_is_not_installed_says_so_and_needs_no_rule():
+    found = freshness_of(a_mark("absent", message="This API server serves no nodes."), now=NOON)
+
+    assert found.sentence == "Nodes are not installed in this cluster. This API server serves no nodes."
+    assert found.rule == ""
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_every_rule_is_one_that_can_be_pasted(kind):
+    (rule,) = yaml.safe_load(rule_for(kind))
+
+    assert rule["resources"] == [kind.partition(":")[0].partition(".")[0]]
+    assert rule["apiGroups"] == [kind.partition(":")[0].partition(".")[2]]
+
+
+def test_the_operators_config_maps_are_allowed_by_a_role_and_not_to_the_whole_cluster():
+    assert rule_for("configmaps:mig").startswith("# of a Role in the namespace of the GPU operator")
+    assert "get" not in yaml.safe_load(rule_for("configmaps:mig"))[0]["verbs"]
