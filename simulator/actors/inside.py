@@ -5,7 +5,7 @@ from simulator.actors.dra.api import Api
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
 from simulator.actors.play import Play
-from simulator.actors.pod_logs import read_log
+from simulator.actors.pod_logs import PodLogs
 from simulator.actors.store_cluster import StoreCluster
 from simulator.faults import Board
 from simulator.fleets import FLEETS
@@ -47,7 +47,7 @@ def raise_curtain(
     dra = Api(resource_api) if plan.has_claims else None
     play = Play(cluster, Loop(store.clock), faults, release=plan.release, dra=dra)
     play.fill()
-    ends.read_log = read_log
+    ends.read_log = PodLogs(play.world.journal).read
     ends.ports[PORT] = Exporters(play.world, play.kubelets.hosts).serve
     play.start()
     return play

@@ -15,6 +15,7 @@ from simulator.actors.gpu_operator.drivers import Drivers
 from simulator.actors.gpu_operator.gpu_clusters import GpuClusters
 from simulator.actors.gpu_operator.keys import COMPONENT, DRIVER_COMPONENT
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, GPU_CLUSTER, NVIDIA_DRIVER
+from simulator.actors.gpu_operator.node.ailments import Ailments
 from simulator.actors.gpu_operator.node.device_plugin import DevicePlugins
 from simulator.actors.gpu_operator.node.gfd import FeatureDiscovery
 from simulator.actors.gpu_operator.node.loaded import LoadedDrivers
@@ -34,6 +35,7 @@ from simulator.actors.propagation import Propagation
 from simulator.actors.replicaset import ReplicaSets
 from simulator.actors.scheduler import Scheduler
 from simulator.actors.stuck_drains import StuckDrains
+from simulator.actors.tainting import Tainting
 from simulator.actors.world import World
 from simulator.faults import Board
 from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, DISRUPTION_BUDGET, JOB, NODE, POD, REPLICA_SET, Kind
@@ -99,6 +101,8 @@ class Play:
             Upgrades(world, release),
             Flapping(world, self.heartbeats, faults),
             StuckDrains(world, faults),
+            Ailments(world, hosts, faults),
+            Tainting(world, faults),
             *([Budgets(world)] if keeps_budgets else []),
             *([Publishing(world, hosts, self._durations, faults, dra), Allocating(world, dra)] if dra else []),
             *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),

@@ -5,6 +5,7 @@ from typing import Any
 from simulator.actors.cache import Cache
 from simulator.actors.cluster import Cluster, How
 from simulator.actors.events import Recorder
+from simulator.actors.journal import Journal
 from simulator.actors.loop import Loop
 from simulator.actors.mirror import Mirror
 from simulator.actors.objects import Obj, controller_uid, name, namespace, node_of, uid
@@ -18,6 +19,7 @@ class World:
         self.loop = loop
         self.caches = {kind: Cache() for kind in kinds}
         self.mirrors = [Mirror(cluster, kind, cache) for kind, cache in self.caches.items()]
+        self.journal = Journal()
         self.events = Recorder(cluster, loop.clock)
         for cache in self.caches.values():
             cache.index("controller", controller_uid)

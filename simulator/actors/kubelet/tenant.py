@@ -10,6 +10,7 @@ from simulator.faults.bad_driver import Harm
 RUNTIME_ANNOTATION = "hardware.example.com/runtime-seconds"
 JOB_RUNTIME_S = 60.0
 CUDA_FAILED = 134  # abort() after a CUDA error
+CUDA_WORDS = ("RuntimeError: CUDA error: an illegal memory access was encountered",)
 
 
 def is_struck(ward: Ward, pod: Obj) -> bool:
@@ -44,7 +45,7 @@ def crash(ward: Ward) -> Script:
     if pod is None:
         return
     first = ward.box.containers[0]
-    yield from ward.crash_loop(first, lambda: is_struck(ward, pod), exit_code=CUDA_FAILED)
+    yield from ward.crash_loop(first, lambda: is_struck(ward, pod), exit_code=CUDA_FAILED, words=CUDA_WORDS)
     ward.become_ready()
 
 

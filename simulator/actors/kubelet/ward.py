@@ -1,6 +1,6 @@
 """One pod in its kubelet's care: what a script may look at, and how it reports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from simulator.actors.durations import Durations
 from simulator.actors.kubelet.host import Host
@@ -83,11 +83,14 @@ class Ward:
             container.is_ready = True
         self.report()
 
-    def crash_loop(self, container: Container, is_bad: Callable[[], bool], *, exit_code: int = 1) -> Script:
-        """Die, back off, start again: until nothing is bad any more when it would die."""
+    def crash_loop(
+        self, container: Container, is_bad: Callable[[], bool], *, exit_code: int = 1, words: Sequence[str] = ()
+    ) -> Script:
+        """Die, back off, start again: until nothing is bad any more when it would die. `words`: all it writes."""
         backoff_s = self.durations.crash_backoff
         while is_bad():
             container.end(self.now(), exit_code, "Error")
+            self.world.journal.note(self.box.uid, container.name, words)
             container.back_off(backoff_s, self._pod_words())
             self.report()
             self._tell_backoff(container)
@@ -102,9 +105,15 @@ class Ward:
         return f"{pod['metadata']['name']}_{pod['metadata']['namespace']}({self.box.uid})" if pod else self.box.uid
 
     def _tell_backoff(self, container: Container) -> None:
+        self.warn("BackOff", f"Back-off restarting failed container {container.name} in pod {self._pod_words()}")
+
+    def tell(self, reason: str, words: str) -> None:
         if self.pod is not None:
-            words = f"Back-off restarting failed container {container.name} in pod {self._pod_words()}"
-            self.world.events.warning(self.pod, "Pod", "BackOff", words, source=SOURCE)
+            self.world.events.normal(self.pod, "Pod", reason, words, source=SOURCE)
+
+    def warn(self, reason: str, words: str) -> None:
+        if self.pod is not None:
+            self.world.events.warning(self.pod, "Pod", reason, words, source=SOURCE)
 
 
 Life = Callable[[Ward], Script]

@@ -2,7 +2,8 @@
 
 from simulator.actors.dcgm import Exporters
 from simulator.actors.gpu_operator.node.apps import DCGM_EXPORTER
-from simulator.actors.pod_logs import read_log
+from simulator.actors.journal import Journal
+from simulator.actors.pod_logs import PodLogs
 from tests.simulator.actors.stage import Stage, a_fleet
 
 NODE = "gpu-h100-001"
@@ -34,6 +35,7 @@ def test_an_exporter_serves_nothing_else():
 def test_a_log_has_times_and_knows_what_ran_before():
     stage = a_fleet(2)
     driver = stage.driver_pod(NODE)
+    read_log = PodLogs(Journal()).read
 
     lines = read_log(driver, "nvidia-driver-ctr", previous=False)
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from simulator.actors.dra.holding import holds_devices
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.acts import Acts
+from simulator.actors.gpu_operator.node import ailing, last_words
 from simulator.actors.gpu_operator.node.apps import GATES
 from simulator.actors.gpu_operator.node.pausing import to_pause, to_resume
 from simulator.actors.gpu_operator.template import digest_of, version_of
@@ -15,6 +16,7 @@ from simulator.actors.objects import Obj, annotations, is_finished, is_terminati
 from simulator.actors.quantities import wants_gpu
 from simulator.faults import BadDriver
 from simulator.faults.bad_driver import Harm
+from simulator.faults.broken_operand import Ailment
 from simulator.kinds import NODE, POD
 from simulator.refusals import Refused
 
@@ -30,14 +32,25 @@ def life(ward: Ward) -> Script:
     yield Wait(ward.durations.container_start)
     is_fast = ward.host.driver == version and ward.host.digest == digest != ""
     yield from _make_room(ward, is_fast=is_fast)
+    yield from ailing.get_images(ward)
     ward.start_all()
-    first = ward.box.containers[0]
-    if _crashes(ward, version):
-        yield Wait(ward.durations.crash_after)
-        yield from ward.crash_loop(first, lambda: _crashes(ward, version))
+    yield from _fail(ward, version)
+    yield from ailing.die(ward)
     yield Wait(ward.durations.driver_restart if is_fast else ward.durations.driver_install)
     ward.host.driver, ward.host.digest = version, digest
     ward.become_ready()
+
+
+def _fail(ward: Ward, version: str) -> Script:
+    first, kernel = ward.box.containers[0], ward.host.kernel
+    if ailing.has(ward, Ailment.HEADERS):
+        words = last_words.driver_words(last_words.NO_HEADERS, version=version, kernel=kernel)
+        yield Wait(ward.durations.crash_after)
+        yield from ward.crash_loop(first, lambda: ailing.has(ward, Ailment.HEADERS), words=words)
+    if _crashes(ward, version):
+        words = last_words.driver_words(last_words.NO_LOAD, version=version, kernel=kernel)
+        yield Wait(ward.durations.crash_after)
+        yield from ward.crash_loop(first, lambda: _crashes(ward, version), words=words)
 
 
 def _crashes(ward: Ward, version: str) -> bool:
@@ -54,9 +67,12 @@ def _make_room(ward: Ward, *, is_fast: bool) -> Script:
     ward.report()
     yield from ward.insist(lambda: _label(ward, to_pause))
     yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
-    if not is_fast:
+    if not is_fast and ward.host.driver:
         yield from _unload(ward)
     yield from ward.insist(lambda: _label(ward, to_resume))
+    if ailing.has(ward, Ailment.NOUVEAU):
+        yield Wait(ward.durations.crash_after)
+        yield from ward.crash_loop(init, lambda: ailing.has(ward, Ailment.NOUVEAU), words=last_words.NOUVEAU)
     init.end(ward.now(), 0, "Completed")
 
 
@@ -67,7 +83,7 @@ def _unload(ward: Ward) -> Script:
     if _holders(ward):
         # cleanupOnFailure: the operands come back while the init container crashes and tries again.
         yield from ward.insist(lambda: _label(ward, to_resume))
-        yield from ward.crash_loop(ward.box.inits[0], lambda: bool(_holders(ward)))
+        yield from ward.crash_loop(ward.box.inits[0], lambda: bool(_holders(ward)), words=last_words.IN_USE)
         yield from ward.insist(lambda: _label(ward, to_pause))
         yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
     ward.host.driver = ward.host.digest = ""

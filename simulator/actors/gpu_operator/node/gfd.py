@@ -31,6 +31,7 @@ class FeatureDiscovery:
         world[POD].on_change(self._pod_changed)
         world[NODE].on_change(self._node_changed)
         faults.on_change(lambda: world.loop.post(self._strike))
+        world.loop.soon(self._strike)
 
     def sync(self, node_name: str) -> None:
         node, host = self._world[NODE].get(node_name), self._hosts.get(node_name)

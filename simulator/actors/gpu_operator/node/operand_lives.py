@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from simulator.actors.gpu_operator.keys import COMPONENT, DRIVER_COMPONENT
-from simulator.actors.gpu_operator.node import apps, driver_life
+from simulator.actors.gpu_operator.node import ailing, apps, driver_life
+from simulator.actors.gpu_operator.node.last_words import VALIDATIONS
 from simulator.actors.kubelet.sandbox import Container
 from simulator.actors.kubelet.script import Script, Until, Wait
 from simulator.actors.kubelet.ward import Life, Ward
@@ -16,6 +17,7 @@ from simulator.kinds import POD
 
 def life(ward: Ward) -> Script:
     """Each init container waits for one thing; then the operand itself starts."""
+    yield from ailing.get_sandbox(ward)
     ward.begin()
     yield Wait(ward.durations.container_start)
     for container in ward.box.inits:
@@ -23,10 +25,13 @@ def life(ward: Ward) -> Script:
         ward.report()
         yield Until(_gate(ward, container))
         yield from _cuda_fails(ward, container)
+        yield from ailing.fail_validation(ward, container)
         yield Wait(ward.durations.validation_step)
         container.end(ward.now(), 0, "Completed")
+    yield from ailing.get_images(ward)
     ward.start_all()
     yield Wait(ward.durations.container_start)
+    yield from ailing.die(ward)
     ward.become_ready()
 
 
@@ -59,7 +64,7 @@ def _has_gpus(ward: Ward) -> bool:
 def _cuda_fails(ward: Ward, container: Container) -> Script:
     if container.name == "cuda-validation" and _is_struck(ward):
         yield Wait(ward.durations.crash_after)
-        yield from ward.crash_loop(container, lambda: _is_struck(ward))
+        yield from ward.crash_loop(container, lambda: _is_struck(ward), words=VALIDATIONS[container.name])
 
 
 def _is_struck(ward: Ward) -> bool:
