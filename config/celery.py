@@ -22,6 +22,11 @@ app.conf.beat_schedule = {
         "schedule": 10.0,
         "options": {"queue": "default", "expires": 10.0},
     },
+    "read what crashed operands said last": {
+        "task": "fleet.tasks.sweep_crash_logs",
+        "schedule": 30.0,
+        "options": {"queue": "default", "expires": 30.0},
+    },
     "advance every plan that is due": {
         "task": "rollouts.tasks.sweep_plans",
         "schedule": 1.0,

@@ -1,7 +1,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from fleet import findings, wake
+from fleet import crash_logs, findings, wake
 from fleet.models import Cluster
 from fleet.observe.sweep import sweep
 from fleet.observe.turn import take_turn
@@ -29,3 +29,16 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
         findings.look(cluster, now=timezone.now())
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_crash_logs(**_: object) -> None:
+    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+        wake.wake_crash_logs_of(cluster_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def read_crash_logs(*, cluster_id: int, **_: object) -> None:
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        crash_logs.read(cluster, clock=timezone.now)

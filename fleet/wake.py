@@ -17,6 +17,7 @@ from django.db import transaction
 
 NEXT_TURN_EXPIRES_S = 30.0
 PLANS_AT_MOST_EVERY_S = 0.5
+CRASH_LOGS_AT_MOST_EVERY_S = 5.0
 WAITING_AT_MOST = 1000
 GOODBYE_S = 1.0  # what a command that ends waits for its last nudge
 
@@ -36,6 +37,16 @@ def wake_observer(cluster_id: int, turn: int) -> None:
 def wake_findings_of(cluster_id: int) -> None:
     """Judge a cluster anew. What is not done before the next sweep is not worth doing."""
     queue("fleet.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=10.0)
+
+
+def wake_crash_logs_of(cluster_id: int) -> None:
+    """An operand crashed: its last lines may tell why. Those that crash meanwhile are found by the next sweep."""
+    with _lock:
+        now = time.monotonic()
+        if now - _crash_logs_woken.get(cluster_id, -CRASH_LOGS_AT_MOST_EVERY_S) < CRASH_LOGS_AT_MOST_EVERY_S:
+            return
+        _crash_logs_woken[cluster_id] = now
+    queue("fleet.tasks.read_crash_logs", queue="default", kwargs={"cluster_id": cluster_id}, expires=30.0)
 
 
 def wake_plans_of(cluster_id: int) -> None:
@@ -128,6 +139,7 @@ class _Sender:
 _lock = threading.Lock()
 _current: _Sender | None = None
 _plans_woken: dict[int, float] = {}
+_crash_logs_woken: dict[int, float] = {}
 _plans_owed: set[int] = set()
 
 
