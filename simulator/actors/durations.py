@@ -17,6 +17,8 @@ class Durations:
     driver_install: float = 40
     driver_restart: float = 6  # the modules are loaded already: the fast path
     validation_step: float = 2
+    mig_apply: float = 15
+    reboot: float = 120
     gfd_labels: float = 2
     crash_after: float = 4
     crash_backoff: float = 10

@@ -19,6 +19,7 @@ from simulator.actors.gpu_operator.node.ailments import Ailments
 from simulator.actors.gpu_operator.node.device_plugin import DevicePlugins
 from simulator.actors.gpu_operator.node.gfd import FeatureDiscovery
 from simulator.actors.gpu_operator.node.loaded import LoadedDrivers
+from simulator.actors.gpu_operator.node.mig_manager import MigManagers
 from simulator.actors.gpu_operator.node.operand_lives import life_of
 from simulator.actors.gpu_operator.node_labels import NodeLabels
 from simulator.actors.gpu_operator.policy_driver import PolicyDriver
@@ -28,6 +29,7 @@ from simulator.actors.job import Jobs
 from simulator.actors.kubelet.flapping import Flapping
 from simulator.actors.kubelet.heartbeat import Heartbeats
 from simulator.actors.kubelet.kubelets import Kubelets
+from simulator.actors.kubelet.reboot import Reboots
 from simulator.actors.loop import Loop
 from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
@@ -94,6 +96,7 @@ class Play:
             Scheduler(world),
             DevicePlugins(world, hosts, self._durations, faults),
             FeatureDiscovery(world, hosts, self._durations, faults),
+            MigManagers(world, hosts, self._durations, Reboots(world, self.heartbeats, self._durations)),
             Drivers(world, release),
             PolicyDriver(world),
             NodeLabels(world, release),

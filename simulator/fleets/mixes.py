@@ -148,13 +148,14 @@ def _cpu_machines(nodes: int) -> list[Machine]:
 
 
 def _service(kind: str, count: int, mode: Mode) -> Workload:
-    """One service for each kind of node, that leaves an eighth of it free."""
+    """One service for each kind of node, that leaves an eighth of it free, and can spare the pods of one node."""
     about = KINDS[kind]
     machine = _machine(kind, 0, 0, 1, mode)
     room = CLAIMED if machine.has_claims else about.room
-    fitting = machine.rooms.get(room, 0) * count // about.gpus
+    of_one = machine.rooms.get(room, 0) // about.gpus
+    fitting = of_one * count
     priority = "training" if about.gpus == 8 else "inference"
-    budget = 1 if priority == "inference" else None
+    budget = max(1, of_one) if priority == "inference" else None
     return Workload(
         kind, about.team, about.image, about.gpus, max(1, fitting * 7 // 8), priority, machine.product, budget, room
     )
