@@ -26,6 +26,7 @@ from simulator.fleets.operands import nfd_worker, operand_sets
 from simulator.fleets.packing import packed
 from simulator.fleets.plan import Mode, Plan
 from simulator.fleets.tenants import Workload, disruption_budget, priority_classes, replica_set
+from simulator.fleets.weight import as_in_life
 from simulator.kinds import (
     CONFIG_MAP,
     CONTROLLER_REVISION,
@@ -80,7 +81,7 @@ class Planting:
 
     def _plant_nodes(self) -> None:
         for machine in self._plan.machines:
-            wanted = machines.node(machine, self._now)
+            wanted = as_in_life(machines.node(machine, self._now))
             if not self._plan.release.is_26_7:
                 wanted["metadata"]["labels"].pop(keys.OWNER, None)
             node = self._put(NODE, wanted)
