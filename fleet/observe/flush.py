@@ -117,6 +117,7 @@ class Flusher:
     def _write(self, gathering: Gathering, batch: Batch) -> list[Written]:
         """Of a batch that cannot be written, everything but the rows that cannot."""
         now = self._clock()
+        is_numbered = batch.is_worth_a_number  # before its bookmarks count as written
         self._lag = self._lag.after(max(self._waited_ms(), self._last_waited_ms), now=now)
         try:
             written = write(self.cluster_id, batch, turn=self.turn, now=now, lag=self._lag)
@@ -126,7 +127,7 @@ class Flusher:
             if not batch.size:
                 raise
             return self._write_apart(gathering, batch, error)
-        self.batch += batch.is_worth_a_number
+        self.batch += is_numbered
         for kind, rows in batch.rows:
             _learn(gathering.memory.of(kind.name), rows)
         return written

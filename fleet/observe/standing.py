@@ -55,6 +55,11 @@ class Standing:
         return self.list_begun_at is not None
 
     @property
+    def is_worth_waiting_for(self) -> bool:
+        """Whether a list is on its way that a turn should not end before."""
+        return self.is_listing and self.state is BookmarkState.LISTING
+
+    @property
     def may_be_built_on(self) -> bool:
         """Whether kinds that depend on this one can begin: it is all here, or never will be."""
         return (self.listed_at is not None and not self.is_listing) or self.state in VOID
@@ -75,10 +80,9 @@ class Standing:
         is_void = state is BookmarkState.ABSENT or (state is BookmarkState.FORBIDDEN and self.listed_at is None)
         is_new = self.state is not state or self.listed_at is not None
         self.turn(state, message, now=now)
-        self.is_list_whole, self.list_begun_at = False, None
         if is_void and is_new:
             self.is_list_whole, self.listed_uids, self.unread = True, set(), {}
-            self.resource_version, self.listed_at = "", None
+            self.resource_version, self.listed_at, self.list_begun_at = "", None, None
 
     def cannot_read(self, unread: Unread) -> None:
         """It costs itself and one line in the log; its row stays as it was."""
@@ -91,7 +95,7 @@ class Standing:
         self.is_urgent = True
 
     def can_read(self, uid: str) -> None:
-        if self.unread and self.unread.pop(uid, None):
+        if self.unread and self.unread.pop(uid, {}):
             self.is_urgent = True
 
     def begin_list(self, *, now: datetime) -> None:

@@ -66,7 +66,7 @@ class Window:
 
     def _is_over(self) -> bool:
         over_s = time.monotonic() - self._until
-        is_listing = any(standing.is_listing for standing in self._gathering.standings.values())
+        is_listing = any(standing.is_worth_waiting_for for standing in self._gathering.standings.values())
         return self._stop.is_set() or over_s >= (LIST_S if is_listing else 0)
 
     def _reader(self, name: str, connection: Connection) -> Reader:

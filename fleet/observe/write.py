@@ -67,8 +67,8 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) 
     :raises Unfit: and nothing is written
     """
     for kind, rows in batch.rows:
-        for pending in rows.values():
-            if pending.row is not None and (because := why_unfit(kind.model, pending.row)):
+        for uid, pending in rows.items():
+            if pending.row is not None and (because := why_unfit(kind.model, {"uid": uid, **pending.row})):
                 raise Unfit(because)
     with transaction.atomic():
         Observer.keep(

@@ -1,11 +1,38 @@
 """From what the readers say to rows, bookmarks, numbers and announcements."""
 
-import pytest
+import time
 
-from fleet.models import Bookmark, DriverObject, Gpu, LostTurn, Node, NodeEvent, Observer, Operand, OperandRevision, Pod
+import msgspec
+import pytest
+from django.db import DataError
+
+from fleet.kube.decoding import Unread
+from fleet.kube.structs import NodeSeen
+from fleet.models import (
+    Bookmark,
+    BookmarkState,
+    DriverObject,
+    Gpu,
+    LostTurn,
+    Node,
+    NodeEvent,
+    Observer,
+    Operand,
+    OperandRevision,
+    Pod,
+)
+from fleet.observe import upsert, write
 from fleet.observe.kinds import KINDS
 from fleet.observe.told import Failed, Heard, ListBegun, ListPage, Opened
-from tests.fleet.documents import GPU_LABELS, a_daemonset_seen, a_driver_seen, a_node_seen, a_pod_seen, a_revision_seen
+from tests.fleet.documents import (
+    GPU_LABELS,
+    a_daemonset_seen,
+    a_driver_seen,
+    a_node_seen,
+    a_pod_seen,
+    a_revision_seen,
+    node_document,
+)
 from tests.make import a_pool
 
 HELD = GPU_LABELS | {"nvidia.com/gpu-driver-upgrade.skip": "true"}
@@ -322,3 +349,128 @@ def test_a_watch_that_goes_on_makes_a_failing_kind_well(mirror):
 
     bookmark = Bookmark.objects.get(kind="nodes")
     assert (bookmark.state, bookmark.message) == ("watching", "")
+
+
+@pytest.fixture
+def _choosy(monkeypatch):
+    """A database that takes everything but nodes of one kernel, and only says so when it is asked."""
+    real = upsert.save
+
+    def save(cluster_id, written, versions, **given):
+        if any(row.get("kernel") == "poison" for row in written.alive):
+            raise DataError("value is poison")
+        real(cluster_id, written, versions, **given)
+
+    monkeypatch.setattr(write, "save", save)
+
+
+def a_poisoned(name: str, **given):
+    document = node_document(name, **given)
+    document["status"]["nodeInfo"]["kernelVersion"] = "poison"
+    return msgspec.convert(document, NodeSeen, strict=False)
+
+
+@pytest.mark.usefixtures("_choosy")
+def test_rows_that_the_database_refuses_cost_only_themselves(mirror, told):
+    nodes = [a_node_seen(f"gpu-{number}") for number in range(120)]
+    nodes[7], nodes[90] = a_poisoned("gpu-7"), a_poisoned("gpu-90")
+
+    mirror.list("nodes", nodes)
+
+    mark = mirror.bookmark("nodes")
+    assert Node.objects.count() == 118
+    assert (mark.state, sorted(mark.unread)) == ("watching", ["uid-of-gpu-7", "uid-of-gpu-90"])
+    assert mark.unread["uid-of-gpu-7"] == {
+        "name": "gpu-7",
+        "because": "The database does not take it: value is poison",
+    }
+    assert told[-1]["seq"] == Observer.objects.get().batch
+
+
+@pytest.mark.usefixtures("_choosy")
+def test_what_was_refused_is_not_tried_again_until_it_changes(mirror, django_assert_num_queries):
+    mirror.list("nodes", [a_poisoned("gpu-001")])
+    mirror.flush(is_last=True)
+
+    mirror.see("nodes", a_poisoned("gpu-001", version="8"))
+    size = mirror.gathering.size
+    mirror.see("nodes", a_node_seen())
+    mirror.flush()
+
+    assert size == 0
+    assert Node.objects.get().name == "gpu-001"
+    assert mirror.bookmark("nodes").unread == {}
+
+
+@pytest.mark.usefixtures("_choosy")
+def test_a_row_that_is_refused_stays_as_it_was(mirror):
+    mirror.list("nodes", [a_node_seen()])
+
+    mirror.see("nodes", a_poisoned("gpu-001", labels=HELD))
+    mirror.flush()
+
+    assert not Node.objects.get().is_held
+    assert list(mirror.bookmark("nodes").unread) == ["uid-of-gpu-001"]
+
+
+def test_what_a_list_lacks_stays_while_one_of_it_has_no_uid(mirror):
+    mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
+
+    unread = Unread("", "rotten", "Expected `str`, got `int`")
+    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen("gpu-001"),), "300", is_last=True, unread=(unread,)))
+    mirror.flush()
+
+    assert Node.objects.count() == 2
+
+
+def test_an_unreadable_object_that_is_deleted_is_gone(mirror):
+    mirror.list("nodes", [a_node_seen()])
+    unread = Unread("uid-of-gpu-001", "gpu-001", "Expected `str`, got `int`")
+    mirror.hear(Heard("nodes", None, False, "301", unread))
+    mirror.flush()
+    kept = Node.objects.count(), list(mirror.bookmark("nodes").unread)
+
+    mirror.hear(Heard("nodes", None, True, "302", unread))
+    mirror.flush()
+
+    assert kept == (1, ["uid-of-gpu-001"])
+    assert (Node.objects.count(), mirror.bookmark("nodes").unread) == (0, {})
+
+
+def test_a_kind_that_is_no_longer_served_has_no_rows(mirror, told):
+    mirror.list("nvidiadrivers.nvidia.com", [a_driver_seen()])
+
+    mirror.hear(Failed("nvidiadrivers.nvidia.com", BookmarkState.ABSENT, "not installed"))
+    mirror.flush()
+    told.clear()
+    mirror.hear(Failed("nvidiadrivers.nvidia.com", BookmarkState.ABSENT, "not installed"))
+    mirror.flush()
+
+    mark = mirror.bookmark("nvidiadrivers.nvidia.com")
+    assert DriverObject.objects.count() == 0
+    assert (mark.state, mark.resource_version, mark.listed_at) == ("absent", "", None)
+    assert told == []
+
+
+def test_a_kind_that_we_may_no_longer_see_keeps_its_rows(mirror):
+    mirror.list("nodes", [a_node_seen()])
+
+    mirror.hear(Failed("nodes", BookmarkState.FORBIDDEN, "nodes is forbidden"))
+    mirror.flush()
+
+    assert (Node.objects.count(), mirror.bookmark("nodes").state) == (1, "forbidden")
+
+
+def test_how_long_a_change_waited_is_written_with_the_next_flush(mirror, told):
+    mirror.list("nodes", [a_node_seen()])
+    told.clear()
+
+    for labels in (HELD, GPU_LABELS):
+        mirror.see("nodes", a_node_seen(labels=labels))
+        mirror.flusher.flush(mirror.gathering, waiting_since=time.monotonic() - 3)
+        mirror.later(seconds=11)
+
+    observer = Observer.objects.get()
+    assert 3000 <= observer.lag_ms < 3500
+    assert observer.behind_since is not None
+    assert "bookmarks" in told[-1]["kinds"]
