@@ -34,11 +34,15 @@ class Device:
     profile: str
     driver_version: str
     memory_mib: int | None
-    is_tainted: bool  # nothing new may use it
+    taints: tuple[str, ...]  # those that keep anything new off it: gpu.nvidia.com/xid=79
 
     @property
     def key(self) -> Key:
         return self.driver, self.pool, self.name
+
+    @property
+    def is_tainted(self) -> bool:
+        return bool(self.taints)
 
     @property
     def board(self) -> str:
@@ -121,8 +125,12 @@ def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:
         profile=said.get("profile", "")[:40],
         driver_version=said.get("driver_version", "")[:64],
         memory_mib=min(memory // MIB, 2**31 - 1) if memory else None,
-        is_tainted=any(taint.get("effect") in UNUSABLE for taint in said.get("taints", ())),
+        taints=tuple(_taint(taint) for taint in said.get("taints", ()) if taint.get("effect") in UNUSABLE),
     )
+
+
+def _taint(said: Mapping[str, str]) -> str:
+    return f"{said.get('key', '')}={said['value']}" if said.get("value") else said.get("key", "")
 
 
 def _counted(devices: Iterable[Device]) -> dict[str, int]:

@@ -88,7 +88,11 @@ def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given:
         "driver_version": "570.172.08",
         "upgrade_state": "upgrade-done",
     }
-    node = Node.objects.create(cluster=cluster, name=name, **row | given)
+    row |= given
+    for column in ("capacity", "allocatable", "expected"):
+        number = row[f"gpu_{column}"]
+        row.setdefault(column, {} if number is None else {"nvidia.com/gpu": number})
+    node = Node.objects.create(cluster=cluster, name=name, **row)
     Gpu.objects.bulk_create(
         Gpu(node=node, index=index, product=product, memory_mib=node.gpu_memory_mib) for index in range(gpus)
     )

@@ -4,25 +4,31 @@ The three are never added up: two pods on one time-sliced GPU hold one GPU, in t
 """
 
 from fleet.resources.layout import Layout, Way, layout_of, product_of
+from fleet.resources.lines import ResourceLine, resource_lines
 from fleet.resources.names import Kind, Vendor, is_gpu_resource, vendor_of
 from fleet.resources.offer import Counts, count, most_by_labels, vendors_of
 from fleet.resources.remembering import expect
+from fleet.resources.sharing import Explanation, explain
 from fleet.resources.words import in_words, missing_in_words, units_missing
 
 __all__ = [
     "Counts",
+    "Explanation",
     "Kind",
     "Layout",
+    "ResourceLine",
     "Vendor",
     "Way",
     "count",
     "expect",
+    "explain",
     "in_words",
     "is_gpu_resource",
     "layout_of",
     "missing_in_words",
     "most_by_labels",
     "product_of",
+    "resource_lines",
     "units_missing",
     "vendor_of",
     "vendors_of",

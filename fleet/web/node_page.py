@@ -8,9 +8,9 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from fleet.models import Bookmark, Finding, Gpu, Node, Observer, Pod
+from fleet.models import Bookmark, Finding, Node, Observer, Pod
 from fleet.stack import read_stack
-from fleet.web import compatibility, freshness, states
+from fleet.web import compatibility, freshness, node_gpus, states
 from fleet.web.node_stack import lines_of
 from fleet.web.parts import part
 from people.web.requests import PersonRequest
@@ -44,9 +44,8 @@ def _node(row: Node, *, now: datetime) -> dict[str, Any]:
         "freshness": freshness.of_cluster(list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now),
         "stack": lines_of(stack),
         "versions": stack.driver,
-        "gpus": Gpu.objects.filter(node=row).order_by("index"),
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
-        "pods": tenants.order_by("-gpus", "namespace", "name"),
+        **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name"))),
         **compatibility.of_node(row, today=now.date()),
         "labels": sorted(row.labels.items()),
         "commands": [

@@ -92,7 +92,7 @@ def test_says_that_it_does_not_know_which_gpu_is_sick(viewer):
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "1 of 8 cannot be allocated. Which of them is not known" in seen.text
+    assert "1 GPU is missing: there once, and not to be allocated now. Which of them is not known" in seen.text
 
 
 def test_a_pod_that_nobody_makes_again_is_named(viewer):

@@ -1,0 +1,215 @@
+"""Which pod holds which GPU, where something says so; else how many it holds of what.
+
+Two places say it: the kubelet, per container and device (KEP-4680), and DRA, whose claims name the very devices. The
+device plugin's own choice is otherwise in no object of the API.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import zip_longest
+
+from django.db.models import Q
+
+from fleet.devices import Device, Key, Offered, read_slices
+from fleet.models import Gpu, Node, Pod, ResourceClaim, ResourceSlice
+from fleet.resources import Layout, Way
+
+DONE = ("Succeeded", "Failed")
+OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 name a slice by its board
+CLAIMS_AT_ONCE = 200
+
+
+class Told(StrEnum):
+    KUBELET = "kubelet"
+    CLAIM = "claim"
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A pod on one board. `profile` blank: it has the whole board, or takes turns on it."""
+
+    pod: Pod
+    resource: str
+    told: Told
+    profile: str = ""
+    device: str = ""  # the UUID of its slice, or the name of the DRA device
+    claim: str = ""
+    only_looks: bool = False  # access for administration: it takes the device from nobody
+
+
+@dataclass(frozen=True)
+class Board:
+    """A GPU. `index` None: a UUID that somebody holds, and whose number nothing tells."""
+
+    index: int | None
+    uuid: str
+    product: str
+    memory_mib: int | None
+    holders: tuple[Holder, ...] = ()
+    taints: tuple[str, ...] = ()  # why its DRA driver lets nothing new on it
+
+
+@dataclass(frozen=True)
+class Unplaced:
+    """What a pod holds of a resource, and nothing says which."""
+
+    pod: Pod
+    resource: str
+    number: int | None  # None: of a claim that is not allocated, or not seen
+    claim: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Of one node."""
+
+    boards: tuple[Board, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+
+    @property
+    def is_all_placed(self) -> bool:
+        return not self.unplaced
+
+
+@dataclass
+class _Places:
+    """What of one node is known by its names, while pods are placed."""
+
+    by_key: Mapping[Key, Device]
+    profiles: Mapping[str, Device]  # slices by their own UUID
+    holders: dict[str, list[Holder]] = field(default_factory=lambda: defaultdict(list))  # by the board's UUID
+    unplaced: list[Unplaced] = field(default_factory=list)
+
+
+def held_on(nodes: Sequence[Node]) -> dict[int, Held]:
+    """By node. Three queries, and one for every 200 claims."""
+    ids = [node.pk for node in nodes]
+    gpus: dict[int, list[Gpu]] = defaultdict(list)
+    for gpu in Gpu.objects.filter(node__in=ids).order_by("index"):
+        gpus[gpu.node_id].append(gpu)
+    pods: dict[int, list[Pod]] = defaultdict(list)
+    asking = Pod.objects.filter(node__in=ids).exclude(phase__in=DONE).exclude(resources={}, claims=[])
+    for pod in asking.order_by("namespace", "name"):
+        pods[pod.node_id or 0].append(pod)
+    offered = _offered(nodes)
+    claims = _claims(nodes, pods)
+    return {
+        node.pk: held(
+            node,
+            gpus[node.pk],
+            pods[node.pk],
+            offered.get((node.cluster_id, node.name)),
+            claims,
+        )
+        for node in nodes
+    }
+
+
+def held(
+    node: Node,
+    gpus: Iterable[Gpu],
+    pods: Iterable[Pod],
+    offered: Offered | None,
+    claims: Mapping[tuple[int, str, str], ResourceClaim],
+) -> Held:
+    devices = offered.devices if offered else ()
+    slices = {device.uuid: device for device in devices if device.type == "mig" and device.uuid}
+    places = _Places({device.key: device for device in devices}, slices)
+    layout = Layout.read(node.layout)
+    for pod in pods:
+        _place_claims(places, pod, claims)
+        _place_devices(places, pod, layout)
+    taints = {device.board: device.taints for device in devices if device.taints}
+    boards = (replace(board, taints=taints.get(board.uuid, ())) for board in _boards(gpus, places.holders))
+    return Held(tuple(boards), tuple(places.unplaced))
+
+
+def _place_claims(places: _Places, pod: Pod, claims: Mapping[tuple[int, str, str], ResourceClaim]) -> None:
+    for name in pod.claims:
+        claim = claims.get((pod.cluster_id, pod.namespace, name))
+        if claim is None:
+            places.unplaced.append(Unplaced(pod, "", None, name))
+            continue
+        for one in claim.allocated:
+            device = places.by_key.get((one["driver"], one["pool"], one["device"]))
+            if device is not None and device.board:
+                only_looks = bool(one.get("admin"))
+                holder = Holder(pod, device.resource, Told.CLAIM, device.profile, device.name, name, only_looks)
+                places.holders[device.board].append(holder)
+
+
+def _place_devices(places: _Places, pod: Pod, layout: Layout) -> None:
+    for resource, number in pod.resources.items():
+        placed = 0
+        for device in pod.devices.get(resource, ()):
+            board, profile = _board_of(device, places, layout.way(resource))
+            if board:
+                places.holders[board].append(Holder(pod, resource, Told.KUBELET, profile, device))
+                placed += 1
+        if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be of one board
+            places.unplaced.append(Unplaced(pod, resource, number - placed))
+
+
+def _board_of(device: str, places: _Places, way: Way) -> tuple[str, str]:
+    """The UUID of the board that a device is or is cut from, and the slice's profile. Blank: not known."""
+    if cut := places.profiles.get(device):
+        return cut.parent_uuid, cut.profile
+    if old := OLD_MIG.match(device):
+        return old[1], way.profile
+    return ("", "") if device.startswith("MIG-") else (device, "")
+
+
+def _boards(gpus: Iterable[Gpu], holders: Mapping[str, list[Holder]]) -> Iterable[Board]:
+    """Those that have a row, in the order of their numbers. A UUID that no row has takes the place of one without."""
+    rows = list(gpus)
+    strangers = sorted(set(holders) - {gpu.uuid for gpu in rows})
+    for row in rows:
+        if row.uuid:
+            yield Board(row.index, row.uuid, row.product, row.memory_mib, tuple(holders.get(row.uuid, ())))
+    nameless = [row for row in rows if not row.uuid]
+    for gpu, uuid in zip_longest(nameless, strangers):
+        index = gpu.index if gpu and not strangers else None
+        product, memory = (gpu.product, gpu.memory_mib) if gpu else ("", None)
+        yield Board(index, uuid or "", product, memory, tuple(holders.get(uuid or "", ())))
+
+
+def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:
+    names: dict[int, list[str]] = defaultdict(list)
+    for node in nodes:
+        names[node.cluster_id].append(node.name)
+    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in names.items())
+    rows: dict[int, list[dict]] = defaultdict(list)
+    columns = ("cluster_id", "driver", "pool", "pool_generation", "node_name", "devices")
+    for row in ResourceSlice.objects.filter(wanted).order_by().values(*columns):
+        rows[row["cluster_id"]].append(row)
+    return {(cluster_id, name): one for cluster_id in rows for name, one in read_slices(rows[cluster_id]).items()}
+
+
+def _claims(nodes: Sequence[Node], pods: Mapping[int, Sequence[Pod]]) -> dict[tuple[int, str, str], ResourceClaim]:
+    keys = [
+        (pod.cluster_id, pod.namespace, name) for node in nodes for pod in pods.get(node.pk, ()) for name in pod.claims
+    ]
+    found: dict[tuple[int, str, str], ResourceClaim] = {}
+    for start in range(0, len(keys), CLAIMS_AT_ONCE):
+        for claim in ResourceClaim.objects.filter(_named(keys[start : start + CLAIMS_AT_ONCE])).order_by():
+            found[claim.cluster_id, claim.namespace, claim.name] = claim
+    return found
+
+
+def _named(keys: Collection[tuple[int, str, str]]) -> Q:
+    names: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for cluster_id, namespace, name in keys:
+        names[cluster_id, namespace].append(name)
+    return _any(
+        Q(cluster_id=cluster_id, namespace=namespace, name__in=some) for (cluster_id, namespace), some in names.items()
+    )
+
+
+def _any(parts: Iterable[Q]) -> Q:
+    found = Q(pk__in=[])
+    for part in parts:
+        found |= part
+    return found

@@ -1,0 +1,96 @@
+"""Each resource of a node: what there should be, is, can be had and is requested, and what the differences mean."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fleet.resources.layout import Layout, Way
+from fleet.resources.names import Kind, Vendor, is_dra, vendor_of
+from fleet.resources.words import in_words
+
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ResourceLine:
+    name: str
+    vendor: Vendor | None
+    way: Way
+    expected: int | None  # None: never seen under this layout
+    capacity: int | None  # None: the node does not name it
+    allocatable: int | None
+    requested: int
+
+    @property
+    def kind(self) -> Kind:
+        return self.way.kind
+
+    @property
+    def missing(self) -> int:
+        return max(0, (self.expected or 0) - (self.allocatable or 0))
+
+    @property
+    def free(self) -> int:
+        return max(0, (self.allocatable or 0) - self.requested)
+
+    @property
+    def differences(self) -> list[str]:
+        """What is not as it should be, with what that means. Empty: nothing is."""
+        found = (self._gone(), self._sick(), self._left_over(), self._overdrawn())
+        return [sentence for sentence in found if sentence]
+
+    def _gone(self) -> str:
+        number = (self.expected or 0) - (self.capacity or 0)
+        if number <= 0:
+            return ""
+        lost = in_words(number, self.way)
+        if not self.capacity:
+            return f"{lost} gone: its {self._offerer} offers none any more, so that it does not run or finds no GPU."
+        return f"{lost} gone from the capacity, as when a GPU is lost before the last boot."
+
+    def _sick(self) -> str:
+        number = (self.capacity or 0) - (self.allocatable or 0)
+        if number <= 0 or self.expected is None:
+            return ""
+        if not self.allocatable:
+            return f"Nothing of it can be had: its {self._offerer} is stopped, or calls every GPU unhealthy."
+        return f"{in_words(number, self.way)} there and not to be had: its {self._offerer} calls them unhealthy."
+
+    def _left_over(self) -> str:
+        if self.expected is not None or not self.capacity or self.allocatable:
+            return ""
+        return "From before the GPUs were cut or shared anew: the kubelet names it for five more minutes."
+
+    def _overdrawn(self) -> str:
+        number = self.requested - (self.allocatable or 0)
+        if number <= 0:
+            return ""
+        return f"{number} more requested than can be had: pods still run on what was lost, or on what it was before."
+
+    @property
+    def _offerer(self) -> str:
+        return "DRA driver" if is_dra(self.name) else "device plugin"
+
+
+def resource_lines(
+    expected: Amounts,
+    capacity: Amounts,
+    allocatable: Amounts,
+    requested: Amounts,
+    layout: Layout,
+) -> list[ResourceLine]:
+    """Of each resource that is expected, there, or requested. The ones that hold GPUs now come first."""
+    amounts = (expected, capacity, allocatable, requested)
+    names = {name for one in amounts for name, amount in one.items() if amount}
+    lines = [
+        ResourceLine(
+            name=name,
+            vendor=vendor_of(name),
+            way=layout.way(name),
+            expected=expected.get(name),
+            capacity=capacity.get(name),
+            allocatable=allocatable.get(name),
+            requested=requested.get(name, 0),
+        )
+        for name in names
+    ]
+    return sorted(lines, key=lambda line: (-(line.expected or 0), line.name))

@@ -1,0 +1,88 @@
+"""MIG, time-slicing and MPS in words: three different things, by what each walls off.
+
+NVIDIA's MIG user guide (memory, cache and fault isolation); README of k8s-device-plugin, "Shared Access to GPUs";
+the MPS documentation, "Volta MPS" and error containment.
+"""
+
+from dataclasses import dataclass
+
+from fleet.resources.layout import MPS, TIME_SLICING, Way
+
+
+@dataclass(frozen=True)
+class Explanation:
+    title: str
+    glance: str  # one line
+    isolation: str
+    memory: str
+    users: str
+
+
+def explain(way: Way) -> Explanation:
+    if way.sharing == TIME_SLICING:
+        return _time_sliced(way)
+    if way.sharing == MPS:
+        return _mps(way)
+    if way.sharing:
+        return _shared(way)
+    return _cut(way) if way.profile else WHOLE
+
+
+WHOLE = Explanation(
+    "Whole GPUs",
+    "Each GPU is one pod's alone.",
+    "Complete: nobody else is on the GPU.",
+    "All of the GPU's.",
+    "One pod a GPU.",
+)
+
+
+def _cut(way: Way) -> Explanation:
+    is_mig = not way.profile.endswith(("nps1", "nps2", "nps4"))
+    return Explanation(
+        f"{'MIG slices' if is_mig else 'Partitions'} {way.profile}",
+        "Cut by hardware: each slice has compute and memory that no neighbour can touch.",
+        "By hardware: an error in one slice leaves the others alone, and latency is the slice's own.",
+        "Of its own, walled off, as large as the profile says.",
+        "One pod a slice.",
+    )
+
+
+def _time_sliced(way: Way) -> Explanation:
+    return Explanation(
+        f"Time-slicing of {_of(way)}",
+        "Pods take turns on the whole GPU, with no wall between them.",
+        "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
+        "Shared and not limited: one pod can take all of it, and the others then run out.",
+        _users(way),
+    )
+
+
+def _mps(way: Way) -> Explanation:
+    part = f"a {way.replicas}th" if way.replicas and way.replicas > 3 else "its part"
+    return Explanation(
+        f"MPS shares of {_of(way)}",
+        "Pods compute at the same time on parts of the GPU, behind one MPS server.",
+        "Partial: own address spaces, but a fatal fault can end all pods on the GPU.",
+        f"Limited: the MPS server holds each pod to {part} of the memory and of the compute.",
+        _users(way),
+    )
+
+
+def _shared(way: Way) -> Explanation:
+    return Explanation(
+        f"Shares of {_of(way)}",
+        "Several pods on one GPU; how they share it, nothing says.",
+        "Not known: expect none.",
+        "Not known: expect that it is shared and not limited.",
+        _users(way),
+    )
+
+
+def _of(way: Way) -> str:
+    return f"slices {way.profile}" if way.profile else "GPUs"
+
+
+def _users(way: Way) -> str:
+    each = "a slice" if way.profile else "a GPU"
+    return f"Up to {way.replicas} pods {each}." if way.replicas else f"Several pods {each}; how many, nothing says."

@@ -1,0 +1,84 @@
+"""The GPUs of one node as its page shows them: how they are cut and shared, how many of what, and who is on which."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleet.holders import Held, Unplaced, held_on
+from fleet.models import Node, Pod
+from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, in_words, resource_lines
+
+
+@dataclass
+class Mode:
+    """One way in which GPUs of the node are given out, and who has them so."""
+
+    way: Way
+    explanation: Explanation
+    allocatable: int = 0
+    requested: int = 0
+    pods: list[Pod] = field(default_factory=list)
+
+    @property
+    def kind(self) -> Kind:
+        return self.way.kind
+
+
+@dataclass(frozen=True)
+class PodLine:
+    pod: Pod
+    holds: str  # in words; blank: no GPU
+
+
+def of_node(node: Node, pods: Sequence[Pod]) -> dict[str, Any]:
+    """`pods`: of tenants on it. Costs four queries."""
+    layout = Layout.read(node.layout)
+    lines = lines_of(node)
+    held = held_on([node])[node.pk]
+    return {
+        "resource_lines": lines,
+        "modes": _modes(lines, pods, layout),
+        "boards": held.boards,
+        "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
+        "nobody_knows": _nobody_knows(held),
+        "knows_which": any(board.taints for board in held.boards),
+        "pods": [PodLine(pod, holds(pod, layout)) for pod in pods],
+    }
+
+
+def lines_of(node: Node) -> list[ResourceLine]:
+    return resource_lines(node.expected, node.capacity, node.allocatable, node.requested, Layout.read(node.layout))
+
+
+def holds(pod: Pod, layout: Layout) -> str:
+    """`2 GPUs`, `1 time-slice`, `by claim train-gpu`."""
+    parts = [in_words(number, layout.way(name)) for name, number in pod.resources.items()]
+    if not parts and pod.gpus:
+        parts = [in_words(pod.gpus, Way())]
+    return ", ".join([*parts, *(f"by claim {name}" for name in pod.claims)])
+
+
+def unplaced_in_words(one: Unplaced, layout: Layout) -> str:
+    if one.number is None:
+        return f"claim {one.claim}, which is not seen"
+    return in_words(one.number, layout.way(one.resource))
+
+
+def _modes(lines: Sequence[ResourceLine], pods: Sequence[Pod], layout: Layout) -> list[Mode]:
+    """The one that most of the node is in comes first. A claim is no mode: it takes from what there is."""
+    found: dict[Way, Mode] = {}
+    for line in lines:
+        if line.kind is Kind.VIRTUAL or line.expected is None:
+            continue
+        mode = found.setdefault(line.way, Mode(line.way, explain(line.way)))
+        mode.allocatable += line.allocatable or 0
+        mode.requested += line.requested
+    for pod in pods:
+        for way in {layout.way(name) for name in pod.resources} & set(found):
+            found[way].pods.append(pod)
+    return list(found.values())
+
+
+def _nobody_knows(held: Held) -> bool:
+    """Whether GPUs are held, and of none it is told by whom."""
+    return bool(held.unplaced) and not any(board.holders for board in held.boards)
