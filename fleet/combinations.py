@@ -8,13 +8,14 @@ from typing import Any
 
 from django.db.models import BooleanField, Case, Count, F, Q, QuerySet, Value, When
 
-from fleet.compatibility import Answer, Facts, Verdict, judge
+from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
 from fleet.compatibility.systems import distribution_of
 from fleet.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
 from fleet.labelled import LabelValue
-from fleet.models import Cluster, DriverObject, Node, Operand
+from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand
 from fleet.versions import tag_of
 
+POLICIES = "clusterpolicies.nvidia.com"
 AT_MOST = 200  # groups; a fleet with more is told of the largest
 PRE_INSTALLED = Q(deploys_driver="pre-installed")
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
@@ -53,12 +54,17 @@ class Comparison:
         return self.lines[0].verdict.answer if self.lines else None
 
     @property
+    def matrix_read_on(self) -> date:
+        return the_matrix().read_on
+
+    @property
+    def matrix_newest_operator(self) -> str:
+        return the_matrix().newest.version
+
+    @property
     def counts(self) -> dict[Answer, int]:
         found = Counter(line.verdict.answer for line in self.lines)
         return {answer: found[answer] for answer in Answer if found[answer]}
-
-    def of(self, *answers: Answer) -> list[Line]:
-        return [line for line in self.lines if line.verdict.answer in answers]
 
 
 def surroundings(
@@ -83,6 +89,22 @@ def surroundings(
         each.name if each.kind == "NVIDIADriver" else "" for each in objects if each.use_precompiled
     )
     return Surroundings(operator, mode, facts, precompiled)
+
+
+def are_policies_known(bookmarks: Iterable[Bookmark]) -> bool:
+    """Whether there is no ClusterPolicy where none is held: they were listed, or the cluster does not serve them."""
+    found = next((bookmark for bookmark in bookmarks if bookmark.kind == POLICIES), None)
+    return found is not None and (found.state == BookmarkState.ABSENT or found.listed_at is not None)
+
+
+def look(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Comparison]:
+    """Four queries, and those of the rights. Counts only the nodes that the user may see."""
+    objects = list(DriverObject.objects.filter(cluster=cluster))
+    operands = list(Operand.objects.filter(cluster=cluster))
+    bookmarks = list(Bookmark.objects.filter(cluster=cluster, kind=POLICIES))
+    around = surroundings(cluster, objects, operands, are_known=are_policies_known(bookmarks))
+    nodes = Node.objects.visible_to(user).filter(cluster=cluster)
+    return around, compare(nodes, around, today=today)
 
 
 def compare(nodes: QuerySet[Node], around: Surroundings, *, today: date) -> Comparison:

@@ -159,6 +159,9 @@ SPECTACULAR_SETTINGS = {
         "TargetState": "rollouts.lifecycle.TargetState",
         "StageKind": "rollouts.models.StageKind",
         "DraftStageKind": ["canary", "pool"],
+        "CompatibilityAnswer": "fleet.api.clusters.ANSWERS",
+        "ClusterMode": "fleet.models.Mode",
+        "DriverMode": "fleet.api.clusters.MODES",
     },
 }
 

@@ -1,13 +1,20 @@
+from dataclasses import dataclass
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from fleet.api.shapes import FreshnessShape, TallyShape
+from fleet.combinations import Comparison, Surroundings, look
+from fleet.compatibility import Answer
+from fleet.driver_mode import Mode
 from fleet.models import Cluster
 from fleet.queries import ClusterSeen, see_clusters
 from people.api.edges import Edge, Listing, SeenSerializer
 
+ANSWERS = [(answer.value, answer.value) for answer in Answer]
+MODES = [(mode.value, mode.value) for mode in Mode]
 ADMINS = "How the workers reach it. Null: only admins see it."
 
 
@@ -25,6 +32,68 @@ class ClusterShape(SeenSerializer):
         )  # fmt: skip
 
 
+class OperatorShape(serializers.Serializer):
+    """Which GPU Operator runs, and where that was read."""
+
+    version = serializers.CharField(help_text="Blank: nothing says it.")
+    read_from = serializers.CharField()
+    disagreement = serializers.CharField(help_text="Another place that says another version; blank: none does.")
+
+
+class DriverModeShape(serializers.Serializer):
+    """What says which driver runs in this cluster."""
+
+    mode = serializers.ChoiceField(choices=MODES)
+    title = serializers.CharField()
+    sentences = serializers.ListField(child=serializers.CharField(), help_text="What that means.")
+    problem = serializers.CharField(help_text="What is wrong with it; blank: nothing.")
+
+
+class VerdictShape(serializers.Serializer):
+    """One answer of the matrix. `unknown` is never to be read as supported."""
+
+    rule = serializers.CharField(source="verdict.rule")
+    subject = serializers.CharField(source="verdict.subject", help_text="What was compared.")
+    answer = serializers.ChoiceField(source="verdict.answer", choices=ANSWERS)
+    sentence = serializers.CharField(source="verdict.sentence")
+    action = serializers.CharField(source="verdict.action", help_text="Blank: there is nothing to do.")
+    nodes = serializers.IntegerField(help_text="GPU nodes it is about.")
+    source = serializers.CharField(  # type: ignore[assignment]
+        source="verdict.source", help_text="An address, or repository:path@ref. Blank: no entry of the matrix fits."
+    )
+    read_on = serializers.DateField(source="verdict.read_on", allow_null=True, help_text="When the source said so.")
+
+
+class CompatibilityShape(serializers.Serializer):
+    """What runs together here, compared with what NVIDIA validated. The worst first."""
+
+    worst = serializers.ChoiceField(choices=ANSWERS, allow_null=True)
+    matrix_read_on = serializers.DateField(help_text="Newer releases are not in the matrix.")
+    matrix_newest_operator = serializers.CharField()
+    nodes = serializers.IntegerField(help_text="GPU nodes that were compared.")
+    combinations = serializers.IntegerField(source="groups")
+    is_cut = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
+    verdicts = VerdictShape(source="lines", many=True)
+
+
+@dataclass(frozen=True)
+class ClusterStory(ClusterSeen):
+    """Everything about one cluster."""
+
+    around: Surroundings
+    compared: Comparison
+
+
+class ClusterDetailShape(ClusterShape):
+    operator = OperatorShape(source="seen.around.operator")
+    driver_mode = DriverModeShape(source="seen.around.mode")
+    compatibility = CompatibilityShape(source="seen.compared")
+
+    class Meta:
+        model = Cluster
+        fields = (*ClusterShape.Meta.fields, "operator", "driver_mode", "compatibility")
+
+
 class ClusterList(Listing):
     serializer_class = ClusterShape
 
@@ -36,8 +105,10 @@ class ClusterList(Listing):
 
 
 class ClusterDetail(Edge):
-    @extend_schema(responses=ClusterShape)
+    @extend_schema(responses=ClusterDetailShape)
     def get(self, request, cluster_id: int) -> Response:
+        now = timezone.now()
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
-        (seen,) = see_clusters([cluster], user=self.user, now=timezone.now())
-        return Response(ClusterShape(seen).data)
+        (seen,) = see_clusters([cluster], user=self.user, now=now)
+        around, compared = look(cluster, user=self.user, today=now.date())
+        return Response(ClusterDetailShape(ClusterStory(**vars(seen), around=around, compared=compared)).data)

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from fleet import lag
-from fleet.combinations import compare, surroundings
-from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
+from fleet.combinations import are_policies_known, compare, surroundings
+from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
 from fleet.web import compatibility, freshness
 from fleet.web.cluster_kinds import kind_lines
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
@@ -21,7 +21,6 @@ from fleet.web.summary import pool_lines, sums_of
 from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
-POLICIES = "clusterpolicies.nvidia.com"
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
 
 
@@ -54,7 +53,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
-    around = surroundings(row, objects, operands, are_known=is_known(POLICIES, bookmarks))
+    around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
         "administers": reach(request.user, Deed.ADMINISTER).covers_cluster(row.pk),
@@ -79,12 +78,6 @@ def _of_all(row: Cluster, objects: list[DriverObject], operands: list[Operand], 
         "dra": dra_card(row.pk),
         "quotas": quota_card(row.pk),
     }
-
-
-def is_known(kind: str, bookmarks: list[Bookmark]) -> bool:
-    """Whether there is none of a kind where none is held: it was listed, or the cluster does not serve it."""
-    found = next((bookmark for bookmark in bookmarks if bookmark.kind == kind), None)
-    return found is not None and (found.state == BookmarkState.ABSENT or found.listed_at is not None)
 
 
 @dataclass(frozen=True)

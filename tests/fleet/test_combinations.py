@@ -1,0 +1,106 @@
+import pytest
+
+from fleet.combinations import compare, compare_node, look, surroundings
+from fleet.compatibility import Answer
+from fleet.models import Node
+from tests import make
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+TODAY = NOON.date()
+AS_LISTED = {
+    "os_image": "Ubuntu 24.04.2 LTS",
+    "container_runtime": "containerd://2.1.4",
+    "driver_version": "595.91.07",
+    "gpu_vendor": "nvidia",
+}
+
+
+@pytest.fixture
+def cluster():
+    cluster = make.a_cluster(server_version="v1.34.2")
+    make.a_driver_object(cluster, "cluster-policy", kind="ClusterPolicy", operator_version="v26.7.0", version="")
+    return cluster
+
+
+def compared(cluster):
+    around = surroundings(cluster, list(cluster.driver_objects.all()), list(cluster.operands.all()))
+    return compare(Node.objects.filter(cluster=cluster), around, today=TODAY)
+
+
+def nodes_of(found, subject):
+    return [line.nodes for line in found.lines if line.verdict.subject.startswith(subject)]
+
+
+def test_equal_nodes_are_one_combination_and_equal_answers_one_line(cluster):
+    for _ in range(3):
+        make.a_node(cluster, **AS_LISTED)
+    make.a_node(cluster, **AS_LISTED | {"driver_version": "580.95.05"})
+
+    found = compared(cluster)
+
+    assert (found.nodes, found.groups) == (4, 2)
+    assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.34") == [4]
+    assert nodes_of(found, "Operator 26.7.0, driver 580.95.05") == [1]
+    assert found.counts[Answer.UNKNOWN] == 1
+
+
+def test_a_driver_that_went_silent_is_not_known(cluster):
+    make.a_node(cluster, **AS_LISTED, driver_unknown_since=NOON)
+
+    assert nodes_of(compared(cluster), "Driver") == [1]
+
+
+def test_gpus_of_other_vendors_are_not_judged_by_this_matrix(cluster):
+    make.a_node(cluster, **AS_LISTED | {"gpu_vendor": "amd", "driver_version": "6.4.1"})
+
+    found = compared(cluster)
+
+    assert found.nodes == 0
+    assert {line.verdict.rule for line in found.lines} == {"operator"}
+
+
+def test_a_node_without_gpus_is_not_judged(cluster):
+    node = make.a_node(cluster, is_gpu_node=False, gpus=0)
+
+    assert compare_node(node, surroundings(cluster, [], []), today=TODAY) == []
+
+
+def test_a_precompiled_driver_is_judged_by_its_kernel(cluster):
+    cluster.driver_objects.update(use_precompiled=True)
+    make.a_node(cluster, **AS_LISTED, kernel="6.8.0-64-generic")
+    make.a_node(cluster, **AS_LISTED, kernel="6.14.0-29-generic")
+
+    found = compared(cluster)
+
+    assert nodes_of(found, "Precompiled R595, kernel 6.14.0-29-generic") == [1]
+    assert found.worst is Answer.UNSUPPORTED
+
+
+def test_what_a_pre_installed_driver_lacks_is_told_from_the_node_s_label(cluster):
+    make.an_operand(cluster, "mig-manager", image="nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0")
+    rhel = AS_LISTED | {"os_image": "Red Hat Enterprise Linux 8.10 (Ootpa)"}
+    make.a_node(cluster, **rhel, labels={"nvidia.com/gpu.deploy.driver": "pre-installed"})
+    make.a_node(cluster, **rhel, labels={"nvidia.com/gpu.deploy.driver": "true"})
+
+    assert nodes_of(compared(cluster), "MIG manager on RHEL 8") == [1]
+
+
+def test_switches_of_the_policy_decide_what_is_known_to_fail(cluster):
+    make.a_node(cluster, **AS_LISTED | {"container_runtime": "cri-o://1.34.0"})
+    cluster.driver_objects.update(uses_nri=False)
+    assert not nodes_of(compared(cluster), "NRI")
+
+    cluster.driver_objects.update(uses_nri=True)
+
+    assert compared(cluster).worst is Answer.KNOWN_BAD
+
+
+def test_counts_only_what_one_may_see(cluster):
+    pool = make.a_pool(cluster)
+    make.a_node(cluster, pool=pool, **AS_LISTED)
+    make.a_node(cluster, **AS_LISTED)
+
+    _, found = look(cluster, user=make.a_user(role="viewer", on=pool), today=TODAY)
+
+    assert found.nodes == 1

@@ -1,0 +1,100 @@
+"""What says which driver runs. Rows are never saved: it reads them and asks nothing."""
+
+import pytest
+
+from fleet.driver_mode import Mode, mode_of, operator_of
+from fleet.models import DriverObject, Operand
+
+VALIDATOR = Operand(
+    operand="operator-validator", name="nvidia-operator-validator", image="nvcr.io/nvidia/gpu-operator:v26.3.0"
+)
+
+
+def a(kind, name="x", **given):
+    return DriverObject(kind=kind, name=name, **{"state": "ready"} | given)
+
+
+POLICY = a("ClusterPolicy", "cluster-policy")
+WITH_CRD = a("ClusterPolicy", "cluster-policy", uses_driver_crd=True)
+
+
+@pytest.mark.parametrize(
+    ("objects", "mode", "word"),
+    [
+        ([POLICY], Mode.CLUSTER_POLICY, "one driver version for every GPU node"),
+        ([POLICY, a("NVIDIADriver")], Mode.CLUSTER_POLICY, "1 NVIDIADriver exist and do nothing"),
+        ([WITH_CRD, a("NVIDIADriver"), a("NVIDIADriver", "y")], Mode.NVIDIA_DRIVER, "2 NVIDIADrivers say which driver"),
+        ([a("GPUCluster", "gpu-cluster"), a("NVIDIADriver")], Mode.GPU_CLUSTER, "no device plugin runs"),
+        ([], Mode.NONE, "cannot change them"),
+    ],
+)
+def test_says_what_says_which_driver_runs(objects, mode, word):
+    found = mode_of(objects, operator="26.7.0", are_known=True)
+
+    assert found.mode is mode
+    assert word in " ".join(found.sentences)
+    assert not found.problem
+
+
+@pytest.mark.parametrize(
+    ("objects", "mode", "word"),
+    [
+        ([POLICY, a("GPUCluster")], Mode.SEVERAL, "the operator reconciles neither"),
+        ([POLICY, a("ClusterPolicy", "other", state="ignored")], Mode.CLUSTER_POLICY, "the oldest counts"),
+        ([WITH_CRD], Mode.NVIDIA_DRIVER, "no node gets one"),
+        ([a("NVIDIADriver")], Mode.NONE, "nobody acts on them"),
+    ],
+)
+def test_says_what_is_wrong_with_it(objects, mode, word):
+    found = mode_of(objects, operator="26.7.0", are_known=True)
+
+    assert found.mode is mode
+    assert word in found.problem
+
+
+@pytest.mark.parametrize(
+    ("operator", "word"),
+    [
+        ("26.3.3", "counts upgrades of all of them together"),
+        ("26.7.0", "an upgrade policy of its own, and counts only its own nodes"),
+        ("", "depends on the operator"),
+    ],
+)
+def test_whose_upgrade_policy_counts_depends_on_the_operator(operator, word):
+    found = mode_of([WITH_CRD, a("NVIDIADriver")], operator=operator, are_known=True)
+
+    assert any(word in sentence for sentence in found.sentences)
+
+
+def test_what_may_not_be_read_is_not_known_rather_than_none():
+    assert mode_of([a("NVIDIADriver")], operator="", are_known=False).mode is Mode.UNKNOWN
+
+
+def test_sandbox_workloads_turn_the_upgrade_controller_off():
+    found = mode_of([a("ClusterPolicy", sandbox_workloads=True)], operator="26.7.0", are_known=True)
+
+    assert any("upgrade controller off" in sentence for sentence in found.sentences)
+
+
+@pytest.mark.parametrize(
+    ("objects", "operands", "version", "place"),
+    [
+        ([a("ClusterPolicy", operator_version="v26.7.0")], [], "26.7.0", "labels of ClusterPolicy x"),
+        ([a("ClusterPolicy", operand_versions={"operator-validator": "v25.3.0"})], [], "25.3.0", "the validator that"),
+        ([a("ClusterPolicy", operator_version="latest")], [VALIDATOR], "26.3.0", "the image of DaemonSet"),
+        ([a("NVIDIADriver", operator_version="v26.7.0")], [], "", ""),
+        ([], [], "", ""),
+    ],
+)
+def test_the_version_of_the_operator_and_where_it_was_read(objects, operands, version, place):
+    found = operator_of(objects, operands)
+
+    assert found.version == version
+    assert found.read_from.startswith(place)
+
+
+def test_places_that_disagree_on_the_operator_are_said():
+    found = operator_of([a("ClusterPolicy", operator_version="v26.7.0")], [VALIDATOR])
+
+    assert found.version == "26.7.0"
+    assert found.disagreement == "The image of DaemonSet nvidia-operator-validator says 26.3.0."
