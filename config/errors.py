@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from fleet.acceptance import CannotAccept
+from fleet.pool_files import BadPoolFile, OutOfStep
 from fleet.pools import PoolInUse, PoolTaken
 from fleet.selectors import BadSelector
 from people.rights import NotAllowed
@@ -39,6 +40,8 @@ REFUSALS: dict[type[Exception], Meaning] = {
     BadSelector: Meaning(400, "bad-selector", "A selector cannot be read"),
     CannotAccept: Meaning(409, "cannot-accept", "This cluster cannot be accepted"),
     PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
+    BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),
+    OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
     Refusal: Meaning(409, "refused", "Not now, or not like this"),
     OutOfDate: Meaning(409, "out-of-date", "What you saw has changed"),

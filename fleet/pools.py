@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, router, transaction
 from django.db.models import ProtectedError
+from django.db.models.deletion import Collector
 
 from fleet.membership import claimed
 from fleet.models import Cluster, Pool
@@ -53,7 +54,20 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
         try:
             pool.delete()
         except ProtectedError as error:
-            raise PoolInUse(f"A stage of a plan names pool {pool.name}. A pool with a history stays.") from error
+            raise PoolInUse(_used(pool)) from error
+
+
+def in_use(pool: Pool) -> str:
+    """Why the pool cannot be deleted; blank: it can."""
+    try:
+        Collector(using=router.db_for_write(Pool)).collect([pool])
+    except ProtectedError:
+        return _used(pool)
+    return ""
+
+
+def _used(pool: Pool) -> str:
+    return f"A stage of a plan names pool {pool.name}. A pool with a history stays."
 
 
 def _write(pool: Pool, fields: dict[str, Any]) -> Pool:

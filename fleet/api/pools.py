@@ -6,10 +6,11 @@ from rest_framework.response import Response
 
 from fleet.api.filters import PoolFilters
 from fleet.api.shapes import FreshnessShape, Ref, TallyShape
+from fleet.membership import preview
 from fleet.models import Cluster, Pool
 from fleet.models.pool import validate_selector
 from fleet.pools import change_pool, create_pool, delete_pool
-from fleet.queries import PoolSeen, matching, see_pools
+from fleet.queries import PoolSeen, see_pools
 from people.api.edges import Edge, Listing, SeenSerializer
 from people.rights import Deed, require
 
@@ -57,16 +58,35 @@ class PoolRequest(PoolChange):
         fields = ("cluster", *PoolChange.Meta.fields)
 
 
+class NodeName(serializers.Serializer):
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField()
+
+
 class PreviewRequest(serializers.Serializer):
     cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
     selector = PoolChange().fields["selector"]
+    pool = serializers.IntegerField(
+        min_value=1, max_value=2**63 - 1, required=False, help_text="The id of the pool whose selector is to change."
+    )
+
+
+class OverlapShape(serializers.Serializer):
+    pool = Ref()
+    nodes = serializers.IntegerField(help_text="Of the same nodes.")
 
 
 class PoolPreview(serializers.Serializer):
-    """The nodes that a pool with this selector would have now."""
+    """The nodes that a pool with this selector would have now, and what that changes."""
 
-    count = serializers.IntegerField()
-    nodes = Ref(many=True)
+    count = serializers.IntegerField(source="nodes")
+    gpus = serializers.IntegerField()
+    entering = serializers.IntegerField()
+    leaving = serializers.IntegerField()
+    enters = NodeName(many=True, help_text="The first of them by name.")
+    leaves = NodeName(many=True, help_text="The first of them by name.")
+    unpooled = serializers.IntegerField(help_text="Of those that leave, the ones that no other pool has.")
+    overlaps = OverlapShape(many=True, help_text="Other pools that have some of these nodes.")
 
 
 class PoolList(Listing):
@@ -120,8 +140,8 @@ class PoolPreviews(Edge):
         asked = self.read(PreviewRequest)
         cluster = self.load(Cluster.objects.visible_to(self.user), asked["cluster"])
         administer(self.user, cluster)
-        nodes = matching(cluster, asked["selector"])
-        return Response(PoolPreview({"count": len(nodes), "nodes": nodes}).data)
+        pool = self.load(Pool.objects.filter(cluster=cluster), asked["pool"]) if "pool" in asked else None
+        return Response(PoolPreview(preview(cluster, asked["selector"], pool=pool)).data)
 
 
 def administer(user, cluster: Cluster) -> None:

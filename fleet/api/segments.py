@@ -77,7 +77,7 @@ class SegmentList(Edge):
 def read(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:
     """:raises ValidationError: for what is no facet: one misspelt and ignored would count the whole fleet"""
     wrong = dict.fromkeys(sorted(set(query) - {*KEYS, *AXES}), f"There is no such facet. There are: {', '.join(KEYS)}.")
-    named = {axis: query[axis] for axis in AXES if query.get(axis)}
+    named = {axis: str(query[axis]) for axis in AXES if query.get(axis)}
     wrong |= {axis: f"“{key[:40]}” is no facet." for axis, key in named.items() if key not in BY_KEY}
     if len(named) == 1:
         wrong |= {axis: "A table needs both rows and columns." for axis in AXES if axis not in named}

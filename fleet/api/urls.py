@@ -7,6 +7,7 @@ from fleet.api.findings import FindingList
 from fleet.api.gpus import GpuList
 from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
 from fleet.api.pods import PodList
+from fleet.api.pool_files import ClusterPoolFile, PoolFiles
 from fleet.api.pools import PoolDetail, PoolList, PoolPreviews
 from fleet.api.segments import SegmentList
 
@@ -24,5 +25,7 @@ urlpatterns = [
     path("pools", PoolList.as_view()),
     path("pools/<int:pool_id>", PoolDetail.as_view()),
     path("pool-previews", PoolPreviews.as_view()),
+    path("pool-files", PoolFiles.as_view()),
+    path("clusters/<int:cluster_id>/pool-file", ClusterPoolFile.as_view()),
     path("segments", SegmentList.as_view()),
 ]

@@ -1,6 +1,16 @@
 from django.urls import path
 
-from fleet.web import cluster_page, findings_page, fleet_page, node_page
+from fleet.web import (
+    cluster_page,
+    findings_page,
+    fleet_page,
+    node_page,
+    pool_file_page,
+    pool_form,
+    pool_page,
+    pools_page,
+    segments_page,
+)
 
 urlpatterns = [
     path("", fleet_page.fleet, name="fleet"),
@@ -14,6 +24,17 @@ urlpatterns = [
     path("parts/findings/strip", findings_page.findings_strip_part, name="findings-strip"),
     path("clusters/<int:cluster_id>", cluster_page.cluster, name="cluster"),
     path("parts/clusters/<int:cluster_id>", cluster_page.cluster_part, name="cluster-part"),
+    path("pools", pools_page.pools, name="pools"),
+    path("parts/pools", pools_page.pools_part, name="pools-part"),
+    path("parts/pools/suggestions", pools_page.suggestions_part, name="pool-suggestions"),
+    path("pools/new", pool_form.new, name="new-pool"),
+    path("pools/file", pool_file_page.pool_file, name="pool-file"),
+    path("pools/<int:pool_id>", pool_page.pool, name="pool"),
+    path("parts/pools/<int:pool_id>", pool_page.pool_part, name="pool-part"),
+    path("pools/<int:pool_id>/edit", pool_form.edit, name="edit-pool"),
+    path("pools/<int:pool_id>/delete", pool_form.delete, name="delete-pool"),
+    path("segments", segments_page.segments, name="segments"),
+    path("parts/segments", segments_page.segments_part, name="segments-part"),
     path("nodes/<int:node_id>", node_page.node, name="node"),
     path("parts/nodes/<int:node_id>", node_page.node_part, name="node-part"),
 ]

@@ -7,6 +7,7 @@ OWN = {("post", "/api/v1/tokens"), ("delete", "/api/v1/tokens/{token_id}"), ("de
 # A body that would be read where the right is asked for only once it is known on what.
 BODIES = {
     "/api/v1/pools": {"name": "x", "selector": "a=b"},
+    "/api/v1/pool-files": {"text": "pools: []"},
     "/api/v1/pool-previews": {"selector": "a=b"},
     "/api/v1/plans": {"to_version": "580.126.20", "stages": [{"name": "Canary", "kind": "canary", "count": 1}]},
 }

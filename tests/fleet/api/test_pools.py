@@ -60,7 +60,16 @@ def test_a_preview_changes_nothing(root):
 
     reply = post(root, "pool-previews", cluster=cluster.pk, selector=SELECTOR)
 
-    assert reply.json() == {"count": 1, "nodes": [{"id": node.pk, "name": node.name}]}
+    assert reply.json() == {
+        "count": 1,
+        "gpus": 8,
+        "entering": 1,
+        "leaving": 0,
+        "enters": [{"id": node.pk, "name": node.name}],
+        "leaves": [],
+        "unpooled": 0,
+        "overlaps": [],
+    }
     assert Pool.objects.count() == 0
 
 

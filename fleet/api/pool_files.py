@@ -1,0 +1,95 @@
+"""A cluster's pools as a file, for scripts. The first answer to a file is what it would do."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from fleet.api.pools import OverlapShape, administer
+from fleet.models import Cluster
+from fleet.pool_files import compare, read, take_over, write
+from fleet.pool_files.comparing import What
+from fleet.pool_files.reading import LARGEST_BYTES
+from people.api.edges import Edge
+
+
+class PoolFileRequest(serializers.Serializer):
+    cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
+    text = serializers.CharField(max_length=LARGEST_BYTES, trim_whitespace=False, help_text="The YAML.")
+    dry_run = serializers.BooleanField(default=True, help_text="Say what would change, and change nothing.")
+    prune = serializers.BooleanField(default=False, help_text="Also delete the pools that the file does not name.")
+    expected_fingerprint = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=64, help_text="Refuse if it would do something else."
+    )
+
+
+class PoolMove(serializers.Serializer):
+    field = serializers.CharField()
+    before = serializers.CharField(allow_null=True)
+    after = serializers.CharField(allow_null=True)
+
+
+class PoolFileChange(serializers.Serializer):
+    name = serializers.CharField()
+    what = serializers.ChoiceField(choices=[(what.value, what.value) for what in What])
+    moves = PoolMove(many=True)
+    nodes = serializers.IntegerField(allow_null=True, help_text="Null: no node enters or leaves.")
+    entering = serializers.IntegerField(allow_null=True)
+    leaving = serializers.IntegerField(allow_null=True)
+    unpooled = serializers.IntegerField(allow_null=True, help_text="Of those that leave, the ones in no other pool.")
+    overlaps = OverlapShape(many=True)
+    obstacle = serializers.CharField(help_text="Why it cannot be done; blank: it can.")
+
+
+class PoolFileShape(serializers.Serializer):
+    is_done = serializers.BooleanField(help_text="False: it was a dry run.")
+    fingerprint = serializers.CharField(help_text="The same while the same would be done to the same pools and nodes.")
+    changes = PoolFileChange(many=True)
+
+
+class PoolFileText(serializers.Serializer):
+    text = serializers.CharField(help_text="The YAML.")
+
+
+class PoolFiles(Edge):
+    """Take the pools of a cluster over from a file: all of it, or nothing."""
+
+    @extend_schema(request=PoolFileRequest, responses=PoolFileShape)
+    def post(self, request) -> Response:
+        asked = self.read(PoolFileRequest)
+        cluster = self.load(Cluster.objects.visible_to(self.user), asked["cluster"])
+        administer(self.user, cluster)
+        file = read(asked["text"])
+        if file.cluster not in {"", cluster.name}:
+            raise ValidationError({"cluster": f"The file is for cluster {file.cluster}, not {cluster.name}."})
+        comparison = compare(cluster, file.entries, prune=asked["prune"])
+        if not asked["dry_run"]:
+            expected = asked["expected_fingerprint"]
+            take_over(comparison, actor=self.user.username, now=timezone.now(), expected=expected)
+        changes = [_shown(change) for change in comparison.changes]
+        said = {"is_done": not asked["dry_run"], "fingerprint": comparison.fingerprint, "changes": changes}
+        return Response(PoolFileShape(said).data)
+
+
+class ClusterPoolFile(Edge):
+    """The pools of a cluster as the file that, taken over, changes nothing."""
+
+    @extend_schema(responses=PoolFileText)
+    def get(self, request, cluster_id: int) -> Response:
+        return Response({"text": write(self.load(Cluster.objects.visible_to(self.user), cluster_id))})
+
+
+def _shown(change) -> dict:
+    shown = change.preview
+    return {
+        "name": change.name,
+        "what": change.what.value,
+        "moves": [{"field": name, "before": was, "after": value} for name, was, value in change.moves],
+        "nodes": shown and shown.nodes,
+        "entering": shown and shown.entering,
+        "leaving": shown and shown.leaving,
+        "unpooled": shown and shown.unpooled,
+        "overlaps": shown.overlaps if shown else [],
+        "obstacle": change.obstacle,
+    }

@@ -1,0 +1,66 @@
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from fleet.models import Cluster
+from fleet.pool_files import BadPoolFile, Change, compare, read, take_over
+from fleet.pools import CONSOLE, PoolInUse, PoolTaken
+
+
+class Command(BaseCommand):
+    help = "Take the pools of a cluster over from a YAML file: all of it, or nothing when one entry is bad."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("cluster")
+        parser.add_argument("file", help="as export_pools writes it; - reads from standard input")
+        parser.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
+        parser.add_argument("--prune", action="store_true", help="also delete the pools that the file does not name")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        cluster = cluster_of(given["cluster"])
+        try:
+            file = read(self._text(given["file"]))
+        except BadPoolFile as refusal:
+            lines = "\n".join(f"line {each.line}: {each.sentence}" for each in refusal.lines)
+            raise CommandError(f"Nothing was changed.\n{lines}") from refusal
+        if file.cluster not in {"", cluster.name}:
+            raise CommandError(f"The file is for cluster {file.cluster}, not {cluster.name}. Nothing was changed.")
+        comparison = compare(cluster, file.entries, prune=given["prune"])
+        for change in comparison.changes:
+            self.stdout.write(_line(change))
+        if comparison.obstacles:
+            raise CommandError(f"Nothing was changed. {' '.join(comparison.obstacles)}")
+        if given["dry_run"]:
+            self.stdout.write("Nothing was changed: this was a dry run.")
+            return
+        try:
+            take_over(comparison, actor=CONSOLE, now=timezone.now())
+        except (PoolInUse, PoolTaken) as refusal:
+            raise CommandError(f"Nothing was changed. {refusal}") from refusal
+
+    def _text(self, name: str) -> str:
+        try:
+            return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{name} cannot be read: {error}.") from error
+
+
+def cluster_of(name: str) -> Cluster:
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is None:
+        raise CommandError(f"There is no cluster {name}. Add it with add_cluster.")
+    return cluster
+
+
+def _line(change: Change) -> str:
+    words = [f"{change.what.value:<9} {change.name}"]
+    if change.pool and change.fields:
+        words += [f"{name}: {was} → {value}" for name, was, value in change.moves]
+    if change.preview:
+        words.append(f"{change.preview.nodes} nodes, {change.preview.entering} enter, {change.preview.leaving} leave")
+        words += [f"shares {each.nodes} nodes with {each.pool.name}" for each in change.preview.overlaps]
+    return "; ".join(words)

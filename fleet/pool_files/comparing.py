@@ -1,0 +1,86 @@
+"""What taking a file over would do: to which pools, and to which nodes."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from fleet.membership import Preview, preview
+from fleet.models import Cluster, Pool
+from fleet.pool_files.reading import KEYS, Entry
+from fleet.pools import in_use
+
+
+class What(StrEnum):
+    CREATED = "created"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    REMOVED = "removed"
+    KEPT = "kept"  # not in the file, and nobody asked to remove what is not
+
+
+@dataclass(frozen=True)
+class Change:
+    what: What
+    name: str
+    pool: Pool | None  # None: it is to be created
+    fields: Mapping[str, Any]  # what is written; of a pool that is changed, only what differs
+    before: Mapping[str, Any]
+    preview: Preview | None  # None: no node enters or leaves
+    obstacle: str = ""  # why it cannot be done; then nothing of the file is
+
+    @property
+    def moves(self) -> list[tuple[str, Any, Any]]:
+        return [(name, self.before.get(name), value) for name, value in self.fields.items()]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    cluster: Cluster
+    changes: Sequence[Change]
+
+    @property
+    def obstacles(self) -> list[str]:
+        return [each.obstacle for each in self.changes if each.obstacle]
+
+    @property
+    def is_quiet(self) -> bool:
+        return all(each.what in {What.UNCHANGED, What.KEPT} for each in self.changes)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        return {what.value: sum(each.what is what for each in self.changes) for what in What}
+
+    @property
+    def fingerprint(self) -> str:
+        """The same while the same would be done to the same pools and nodes."""
+        lines = [
+            (each.what.value, each.name, str(each.moves), each.preview.fingerprint if each.preview else "")
+            for each in self.changes
+        ]
+        return hashlib.sha256(repr(lines).encode()).hexdigest()[:16]
+
+
+def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) -> Comparison:
+    there = {pool.name: pool for pool in Pool.objects.filter(cluster=cluster)}
+    named = {entry.name for entry in entries}
+    changes = [_wanted(cluster, there.get(entry.name), entry) for entry in entries]
+    changes += [_unwanted(pool, prune=prune) for name, pool in there.items() if name not in named]
+    return Comparison(cluster, changes)
+
+
+def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry) -> Change:
+    if pool is None:
+        return Change(What.CREATED, entry.name, None, entry.fields, {}, preview(cluster, entry.fields["selector"]))
+    before = {key: getattr(pool, key) for key in KEYS}
+    fields = {key: value for key, value in entry.fields.items() if value != before[key]}
+    shown = preview(cluster, fields["selector"], pool=pool) if "selector" in fields else None
+    return Change(What.CHANGED if fields else What.UNCHANGED, entry.name, pool, fields, before, shown)
+
+
+def _unwanted(pool: Pool, *, prune: bool) -> Change:
+    if not prune:
+        return Change(What.KEPT, pool.name, pool, {}, {}, None)
+    shown = preview(pool.cluster, None, pool=pool)
+    return Change(What.REMOVED, pool.name, pool, {}, {}, shown, obstacle=in_use(pool))

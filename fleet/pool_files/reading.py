@@ -1,0 +1,191 @@
+"""A pool file, strictly: what it does not know, and what comes twice, is refused with the line it is on. Pure but for
+the rules that the pool's own columns have."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import yaml
+from django.core.exceptions import ValidationError
+
+from fleet.models import Pool
+
+LARGEST_BYTES = 262_144  # a thousand pools
+DEEPEST = 20
+STRING, INTEGER, FLOAT, NULL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "null"))
+DEFAULTS: Mapping[str, Any] = {
+    name: getattr(Pool(), name) for name in ("environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
+}
+NEEDED = ("name", "selector")
+KEYS = (*NEEDED, *DEFAULTS)
+
+
+@dataclass(frozen=True)
+class Problem:
+    line: int  # the first is 1
+    sentence: str
+
+
+class BadPoolFile(Exception):
+    """Nothing of it is taken over."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__(" ".join(f"Line {each.line}: {each.sentence}" for each in problems))
+        # As every refusal tells what is wrong with which field.
+        self.problems = [{"field": f"line {each.line}", "sentence": each.sentence} for each in problems]
+        self.lines = problems
+
+
+@dataclass(frozen=True)
+class Entry:
+    line: int
+    fields: Mapping[str, Any]  # all of KEYS
+
+    @property
+    def name(self) -> str:
+        return str(self.fields["name"])
+
+
+@dataclass
+class PoolFile:
+    cluster: str = ""  # its name; blank: the file does not say
+    entries: list[Entry] = field(default_factory=list)
+
+
+def read(text: str) -> PoolFile:
+    """:raises BadPoolFile: with every problem there is"""
+    root = _compose(text)
+    found = PoolFile()
+    problems: list[Problem] = []
+    for key, node in _pairs(root, ("cluster", "pools"), problems):
+        if key == "cluster":
+            found.cluster = _word(node, key, problems)
+        elif isinstance(node, yaml.SequenceNode):
+            found.entries = [entry for each in node.value if (entry := _entry(each, problems))]
+        else:
+            problems.append(Problem(_line(node), "“pools” has to be a list: each pool begins with “- name:”."))
+    if not problems and not any(key.value == "pools" for key, _ in getattr(root, "value", ())):
+        problems.append(Problem(1, "There is no “pools:”."))
+    problems += _twice(found.entries)
+    if problems:
+        raise BadPoolFile(sorted(problems, key=lambda each: each.line))
+    return found
+
+
+def _compose(text: str) -> yaml.Node:
+    """The file as nodes that know their line. Aliases and deep nests are refused before anything walks them."""
+    if len(text.encode("utf-8", "replace")) > LARGEST_BYTES:
+        raise BadPoolFile([Problem(1, f"The file is larger than {LARGEST_BYTES // 1024} KiB.")])
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise BadPoolFile([Problem(line, "Aliases (*) and deep nests are not read here.")])
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = f"This is no YAML: {error.problem or error.context}."
+        raise BadPoolFile([Problem(mark.line + 1 if mark else 1, said)]) from error
+    except yaml.YAMLError as error:
+        raise BadPoolFile([Problem(1, f"This is no YAML: {error}")]) from error
+    if root is None:
+        raise BadPoolFile([Problem(1, "The file is empty. It begins with “pools:”.")])
+    return root
+
+
+def _entry(node: yaml.Node, problems: list[Problem]) -> Entry | None:
+    before = len(problems)
+    fields: dict[str, Any] = dict(DEFAULTS)
+    for key, value in _pairs(node, KEYS, problems):
+        fields[key] = READERS[key](value, key, problems)
+    if len(problems) == before:
+        missing = [key for key in NEEDED if not fields.get(key)]
+        problems += [Problem(_line(node), f"The pool has no {key}.") for key in missing]
+    if len(problems) == before:
+        problems += _broken_rules(node, fields)
+    return Entry(_line(node), fields) if len(problems) == before else None
+
+
+def _broken_rules(node: yaml.Node, fields: Mapping[str, Any]) -> Iterator[Problem]:
+    """What the columns themselves refuse: a selector that cannot be read, a class that does not exist."""
+    lines = {key.value: _line(value) for key, value in node.value}
+    try:
+        Pool(**fields).clean_fields(exclude=["cluster"])
+    except ValidationError as refusal:
+        for name, sentences in refusal.message_dict.items():
+            yield Problem(lines.get(name, _line(node)), f"{name}: {' '.join(sentences)}")
+
+
+def _pairs(node: yaml.Node, known: tuple[str, ...], problems: list[Problem]) -> Iterator[tuple[str, yaml.Node]]:
+    if not isinstance(node, yaml.MappingNode):
+        problems.append(Problem(_line(node), f"Here has to be “key: value”, with the keys {', '.join(known)}."))
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else ""
+        if name not in known:
+            problems.append(Problem(_line(key), f"There is no “{name[:40]}” here. There are: {', '.join(known)}."))
+        elif name in seen:
+            problems.append(Problem(_line(key), f"“{name}” is said twice."))
+        else:
+            seen.add(name)
+            yield name, value
+
+
+def _word(node: yaml.Node, key: str, problems: list[Problem]) -> str:
+    if isinstance(node, yaml.ScalarNode) and node.tag == STRING:
+        return str(node.value).strip()
+    if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
+        return ""
+    hint = f": write “{node.value}” in quotes" if isinstance(node, yaml.ScalarNode) else ""
+    problems.append(Problem(_line(node), f"{key} has to be text{hint}."))
+    return ""
+
+
+def _whole(node: yaml.Node, key: str, problems: list[Problem]) -> int:
+    is_whole = isinstance(node, yaml.ScalarNode) and node.tag == INTEGER
+    if is_whole and node.value.isdecimal() and len(node.value) < 7 and (number := int(node.value)):
+        return number
+    problems.append(Problem(_line(node), f"{key} has to be a whole number from 1 to 999999."))
+    return 1
+
+
+def _price(node: yaml.Node, key: str, problems: list[Problem]) -> Decimal | None:
+    if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
+        return None
+    try:
+        if isinstance(node, yaml.ScalarNode) and node.tag in {INTEGER, FLOAT, STRING}:
+            price = Decimal(node.value)
+            if price.is_finite() and price >= 0:
+                return price
+    except InvalidOperation:
+        pass  # said below, as for everything that is no price
+    problems.append(Problem(_line(node), f"{key} has to be a number that is not negative, or null."))
+    return None
+
+
+def _twice(entries: list[Entry]) -> list[Problem]:
+    first: dict[str, int] = {}
+    found = []
+    for entry in entries:
+        if entry.name in first:
+            found.append(Problem(entry.line, f"Pool {entry.name} is already on line {first[entry.name]}."))
+        first.setdefault(entry.name, entry.line)
+    return found
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+READERS: Mapping[str, Callable[[yaml.Node, str, list[Problem]], Any]] = {
+    "name": _word,
+    "selector": _word,
+    "environment": _word,
+    "workload_class": _word,
+    "max_unavailable": _whole,
+    "price_per_gpu_hour": _price,
+}

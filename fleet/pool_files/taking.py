@@ -1,0 +1,33 @@
+"""Taking a file over: all of it, or nothing."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.pool_files.comparing import Comparison, What
+from fleet.pools import PoolInUse, change_pool, create_pool, delete_pool
+
+
+class OutOfStep(Exception):
+    """Since it was shown, the file would do something else."""
+
+
+def take_over(comparison: Comparison, *, actor: str, now: datetime, expected: str = "") -> None:
+    """`expected` is the fingerprint of what the actor saw; blank: they asked for no look before.
+
+    :raises OutOfStep: when it would do something else by now
+    :raises PoolInUse: when a pool that is to go has a history
+    :raises PoolTaken: when somebody else made one of the pools in between
+    """
+    if expected and expected != comparison.fingerprint:
+        raise OutOfStep("Since you looked, other pools or nodes would change. Look again: nothing was taken over.")
+    if comparison.obstacles:
+        raise PoolInUse(" ".join(comparison.obstacles))
+    with transaction.atomic():
+        for change in comparison.changes:
+            if change.what is What.CREATED:
+                create_pool(cluster=comparison.cluster, actor=actor, now=now, **change.fields)
+            elif change.what is What.CHANGED and change.pool:
+                change_pool(change.pool, actor=actor, now=now, **change.fields)
+            elif change.what is What.REMOVED and change.pool:
+                delete_pool(change.pool, actor=actor, now=now)

@@ -1,0 +1,117 @@
+"""A choice of facets as the label selector that picks the same nodes, or why there is none."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.utils.text import slugify
+
+from fleet import selectors
+from fleet.facets import BY_KEY, UNKNOWN, Choice, Facet, narrow
+from fleet.labelled import LabelValue, labelled
+from fleet.labels import GPU_PRESENT
+from fleet.models import Cluster, Node
+
+OF_THE_CLUSTER = {"cluster", "operator_version"}  # true of every node of a pool, which is of one cluster
+NAME_AT_MOST = 63
+
+
+class Unspeakable(Exception):
+    """No label says it of these nodes and of no others."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a new pool could begin with. Its preview says what it would really have."""
+
+    cluster: Cluster | None = None
+    selector: str = ""
+    name: str = ""
+    why_not: tuple[str, ...] = ()  # what of the choice is not in the selector, and why
+
+
+class Spelling:
+    """The labels by which one cluster's GPU nodes can be told apart. Each label is read once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.nodes = Node.objects.filter(cluster=cluster).with_gpus().order_by()
+        self._said: dict[tuple[str, str], dict[str | None, set[str]]] = {}
+
+    def requirement(self, facet: Facet, values: Iterable[str]) -> str:
+        """One requirement of a selector.
+
+        :raises Unspeakable: with the reason
+        """
+        if facet.why_no_label:
+            raise Unspeakable(f"{facet.title}: {facet.why_no_label}.")
+        wanted = set(values)
+        for key in facet.labels:
+            if spelled := _spell(key, self._labels(facet, key), wanted):
+                return spelled
+        raise Unspeakable(f"{facet.title}: no label says it of all these nodes and of no others.")
+
+    def _labels(self, facet: Facet, key: str) -> dict[str | None, set[str]]:
+        """What each value of the label stands for; None: nodes without it."""
+        if (facet.column, key) not in self._said:
+            found: dict[str | None, set[str]] = defaultdict(set)
+            rows = self.nodes.annotate(said=LabelValue(key))
+            rows = rows.annotate(numa=LabelValue(key)) if facet.key == "numa" else rows
+            for label, value in rows.values_list("said", facet.column).distinct():
+                found[label].add(value or UNKNOWN)
+            self._said[facet.column, key] = found
+        return self._said[facet.column, key]
+
+
+def _spell(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:
+    """Blank: this label does not tell the wanted values from the others."""
+    mine = {label for label, values in said.items() if values & wanted}
+    if not mine or any(said[label] - wanted for label in mine):
+        return ""
+    if None in mine:
+        return f"!{key}" if mine == {None} else ""
+    words = sorted(label for label in mine if label is not None)
+    if not all(re.fullmatch(selectors.VALUE, word) for word in words):
+        return ""
+    return f"{key}={words[0]}" if len(words) == 1 else f"{key} in ({','.join(words)})"
+
+
+def offer(nodes: QuerySet[Node], choice: Choice) -> Offer:
+    """What a pool of the nodes chosen could begin with. `nodes`: those that may be seen."""
+    chosen = narrow(nodes, choice)
+    clusters = list(Cluster.objects.filter(pk__in=chosen.order_by().values("cluster"))[:2])
+    if not clusters:
+        return Offer(why_not=("No GPU node has all of what was chosen.",))
+    name = pool_name(value for key, values in choice.items() if key not in OF_THE_CLUSTER for value in values)
+    if len(clusters) > 1:
+        return Offer(
+            name=name, why_not=("A pool is of one cluster, and these nodes are of several: choose a cluster.",)
+        )
+    spelling = Spelling(clusters[0])
+    spelled, why_not = [], []
+    for key, values in choice.items():
+        if key in OF_THE_CLUSTER:
+            continue
+        try:
+            spelled.append(spelling.requirement(BY_KEY[key], values))
+        except Unspeakable as reason:
+            why_not.append(str(reason))
+    selector = with_gpus_only(clusters[0], spelled)
+    return Offer(clusters[0], selector, name, tuple(why_not))
+
+
+def with_gpus_only(cluster: Cluster, requirements: list[str]) -> str:
+    """The selector, with the label that GPU nodes have where it would pick others too."""
+    selector = ",".join(requirements)
+    picked = Node.objects.filter(labelled(selectors.parse(selector)), cluster=cluster)
+    without = picked.exclude(is_gpu_node=True)
+    if without.exists() and not picked.with_gpus().exclude(labelled(selectors.parse(f"{GPU_PRESENT}=true"))).exists():
+        return ",".join([*requirements, f"{GPU_PRESENT}=true"])
+    return selector
+
+
+def pool_name(values: Iterable[str]) -> str:
+    """h200-eu-a, from what it is made of."""
+    words = (value.removeprefix("NVIDIA-") for value in values if value != UNKNOWN)
+    return slugify("-".join(words).replace(".", "-").replace("_", "-"))[:NAME_AT_MOST].strip("-")

@@ -1,0 +1,77 @@
+"""The pools of a cluster as a file: shown, pasted or uploaded, compared, and only then taken over."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from fleet.models import Cluster
+from fleet.pool_files import BadPoolFile, OutOfStep, PoolFile, Problem, compare, read, take_over, write
+from fleet.pool_files.reading import LARGEST_BYTES
+from fleet.pools import PoolInUse, PoolTaken
+from fleet.web.pools_page import may_change
+from people.rights import Deed, why_not
+from people.web.requests import PersonRequest
+
+CHOOSE = "Choose the cluster that the file is for, one whose pools you may change, or name it in the file."
+
+
+def pool_file(request: PersonRequest) -> HttpResponse:
+    clusters = may_change(request, Cluster.objects.visible_to(request.user))
+    asked = request.POST.get("in") or request.GET.get("in") or ""
+    cluster = next((each for each in clusters if str(each.pk) == asked), clusters[0] if len(clusters) == 1 else None)
+    context: dict[str, Any] = {"place": "pools", "clusters": clusters, "cluster": cluster}
+    if not clusters:
+        return _page(request, {**context, "refusal": why_not(request.user, Deed.ADMINISTER, where="a cluster")}, 403)
+    if request.method != "POST":
+        return _page(request, {**context, "text": write(cluster) if cluster else ""}, 200)
+    context |= {"prune": bool(request.POST.get("prune"))}
+    try:
+        context["text"] = _text(request)
+        file = read(context["text"])
+    except BadPoolFile as refusal:
+        return _page(request, {**context, "problems": refusal.lines}, 400)
+    cluster = _cluster(file, cluster, clusters)
+    if cluster is None:
+        return _page(request, {**context, "refusal": CHOOSE}, 400)
+    return _compared(request, {**context, "cluster": cluster}, cluster, file)
+
+
+def _compared(request: PersonRequest, context: dict[str, Any], cluster: Cluster, file: PoolFile) -> HttpResponse:
+    comparison = compare(cluster, file.entries, prune=context["prune"])
+    context["comparison"] = comparison
+    seen = request.POST.get("seen", "")
+    if not seen:
+        return _page(request, context, 200)
+    try:
+        take_over(comparison, actor=request.user.username, now=timezone.now(), expected=seen)
+    except (OutOfStep, PoolInUse, PoolTaken) as refusal:
+        return _page(request, {**context, "refusal": str(refusal)}, 409)
+    said = ", ".join(f"{number} {what}" for what, number in comparison.numbers.items() if number)
+    messages.success(request, f"Pools of {cluster.name}: {said}.")
+    return redirect("pools")
+
+
+def _text(request: PersonRequest) -> str:
+    """The file that was sent, else what is in the field."""
+    sent = request.FILES.get("file")
+    if sent is None:
+        return request.POST.get("text", "").replace("\r\n", "\n")
+    content = sent.read(LARGEST_BYTES + 1)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadPoolFile([Problem(1, "The file is not UTF-8 text.")]) from error
+
+
+def _cluster(file: PoolFile, chosen: Cluster | None, clusters: list[Cluster]) -> Cluster | None:
+    """The file's own word counts: one that is for another cluster than the one chosen is not taken over here."""
+    if not file.cluster:
+        return chosen
+    return next((each for each in clusters if each.name == file.cluster and chosen in {None, each}), None)
+
+
+def _page(request: PersonRequest, context: dict[str, Any], status: int) -> HttpResponse:
+    return render(request, "fleet/pool_file.html", context, status=status)

@@ -1,0 +1,148 @@
+"""Making, changing and deleting a pool from a page. What it would do to which nodes is shown before it is done."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from fleet.membership import Preview, preview
+from fleet.models import Cluster, Node, Pool
+from fleet.models.pool import WorkloadClass
+from fleet.pools import PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
+from fleet.spelling import Offer, offer
+from fleet.web.filters import read_choice
+from fleet.web.pools_page import may_change
+from people.models import RoleBinding
+from people.models.role_binding import Scope
+from people.rights import Deed, NotAllowed, require, why_not
+from people.web.requests import PersonRequest
+
+
+class PoolForm(forms.ModelForm):
+    max_unavailable = forms.IntegerField(min_value=1, max_value=100_000, initial=1)
+    workload_class = forms.ChoiceField(choices=WorkloadClass.choices, initial=WorkloadClass.MIXED)
+    price_per_gpu_hour = forms.DecimalField(max_digits=10, decimal_places=4, min_value=0, required=False)
+
+    class Meta:
+        model = Pool
+        fields = ("name", "selector", "environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
+        error_messages = {
+            "name": {"invalid": "Letters, digits, - and _ only."},
+            "selector": {"required": "Without a selector a pool would have every node of its cluster."},
+        }
+
+    def clean_selector(self) -> str:
+        """As the API: an empty selector, of blanks or of commas, is none."""
+        if not (text := self.cleaned_data["selector"].strip(" ,")):
+            raise ValidationError("Without a selector a pool would have every node of its cluster.")
+        return text
+
+
+def new(request: PersonRequest) -> HttpResponse:
+    clusters = may_change(request, Cluster.objects.visible_to(request.user))
+    begun = _begin(request)
+    asked = request.POST.get("in") or request.GET.get("in") or str(begun.cluster.pk if begun.cluster else "")
+    cluster = next((each for each in clusters if str(each.pk) == asked), clusters[0] if len(clusters) == 1 else None)
+    refusal = _nowhere(request, clusters)
+    context: dict[str, Any] = {"clusters": clusters, "cluster": cluster, "begun": begun, "why_not": refusal}
+    if request.method != "POST":
+        name, selector = request.GET.get("name", begun.name), request.GET.get("selector", begun.selector)
+        return _form(request, PoolForm(initial={"name": name[:63], "selector": selector[:1000]}), **context)
+    form = PoolForm(request.POST)
+    if cluster is None:
+        form.add_error(None, refusal or "Choose the cluster whose nodes the pool is to have.")
+        return _form(request, form, status=403 if refusal else 400, **context)
+    return _save(request, form, Pool(cluster=cluster), context)
+
+
+def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
+    pool = _pool(request, pool_id)
+    refusal = _refusal(request, pool)
+    context: dict[str, Any] = {"pool": pool, "cluster": pool.cluster, "name_was": pool.name, "why_not": refusal}
+    if request.method != "POST":
+        return _form(request, PoolForm(instance=pool), **context)
+    form = PoolForm(request.POST, instance=Pool.objects.get(pk=pool.pk))
+    if refusal:
+        form.add_error(None, refusal)
+        return _form(request, form, status=403, **context)
+    return _save(request, form, pool, context)
+
+
+def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
+    """What goes with it, and then it goes."""
+    pool = _pool(request, pool_id)
+    shown = preview(pool.cluster, None, pool=pool)
+    context = {
+        "pool": pool,
+        "preview": shown,
+        "roles": RoleBinding.objects.filter(scope=Scope.POOL, scope_id=pool.pk).select_related("user"),
+        "why_not": _refusal(request, pool) or in_use(pool),
+        "place": "pools",
+    }
+    if request.method != "POST" or context["why_not"]:
+        status = 200 if request.method != "POST" else 409
+        return render(request, "fleet/pool_delete.html", context, status=status)
+    if request.POST.get("seen") != shown.fingerprint:
+        messages.error(request, "Other nodes would leave than those you were shown. Nothing is deleted; look again.")
+        return render(request, "fleet/pool_delete.html", context, status=409)
+    try:
+        delete_pool(pool, actor=request.user.username, now=timezone.now())
+    except PoolInUse as refusal:
+        return render(request, "fleet/pool_delete.html", {**context, "why_not": str(refusal)}, status=409)
+    messages.success(request, f"Pool {pool.name} of {pool.cluster.name} is deleted.")
+    return redirect("pools")
+
+
+def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str, Any]) -> HttpResponse:
+    """Shown first; done once what would be done is what was shown."""
+    if not form.is_valid():
+        return _form(request, form, status=400, **context)
+    fields = form.cleaned_data
+    shown = preview(pool.cluster, fields["selector"], pool=pool if pool.pk else None)
+    if request.POST.get("seen") != shown.fingerprint:
+        is_stale = bool(request.POST.get("seen"))
+        return _form(request, form, preview=shown, is_stale=is_stale, status=409 if is_stale else 200, **context)
+    actor, now = request.user.username, timezone.now()
+    try:
+        require(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
+        if pool.pk:
+            saved = change_pool(pool, actor=actor, now=now, **fields)
+        else:
+            saved = create_pool(cluster=pool.cluster, actor=actor, now=now, **fields)
+    except PoolTaken as refusal:
+        form.add_error("name", str(refusal))
+        return _form(request, form, preview=shown, status=409, **context)
+    except NotAllowed as refusal:
+        form.add_error(None, str(refusal))
+        return _form(request, form, status=403, **context)
+    messages.success(request, f"Pool {saved.name} of {saved.cluster.name} has {shown.nodes} nodes.")
+    return redirect("pool", pool_id=saved.pk)
+
+
+def _form(
+    request: PersonRequest, form: PoolForm, *, status: int = 200, preview: Preview | None = None, **context: Any
+) -> HttpResponse:
+    context = {"place": "pools", "form": form, "preview": preview, **context}
+    return render(request, "fleet/pool_form.html", context, status=status)
+
+
+def _begin(request: PersonRequest) -> Offer:
+    """From what was chosen among the segments."""
+    choice = read_choice(request.GET)
+    return offer(Node.objects.visible_to(request.user).with_gpus(), choice) if choice else Offer()
+
+
+def _pool(request: PersonRequest, pool_id: int) -> Pool:
+    return get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
+
+
+def _refusal(request: PersonRequest, pool: Pool) -> str:
+    return why_not(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
+
+
+def _nowhere(request: PersonRequest, clusters: list[Cluster]) -> str:
+    return "" if clusters else why_not(request.user, Deed.ADMINISTER, where="a cluster")

@@ -1,0 +1,103 @@
+"""One pool: its nodes by state, its GPUs, the versions side by side, what is agreed, and who changed it."""
+
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from fleet.facets import BY_KEY
+from fleet.models import Bookmark, Finding, Node, Pool
+from fleet.models.node import members_of
+from fleet.node_state import TITLES
+from fleet.segments import Kind, kinds_of
+from fleet.segments import Sums as Counts
+from fleet.web import freshness, states
+from fleet.web.filters import WORST_FIRST, state_key
+from fleet.web.parts import part
+from fleet.web.summary import Sums, sums_of
+from people.models import AuditEntry
+from people.rights import Deed, why_not
+from people.web.requests import PersonRequest
+
+SIDE_BY_SIDE = (
+    "driver_version", "kernel", "product", "sharing", "os_image", "container_runtime", "zone", "instance_type",
+    "capacity_type",
+)  # fmt: skip
+PARTS = ("slices_expected", "slices_allocatable", "shares_expected", "shares_allocatable")
+CHANGES = 10
+
+
+def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
+    found = _pool(request, pool_id)
+    return render(request, "fleet/pool.html", {"place": "pools", **_context(request, found)})
+
+
+@part
+def pool_part(request: PersonRequest, pool_id: int) -> HttpResponse:
+    return render(request, "fleet/_pool.html", _context(request, _pool(request, pool_id)))
+
+
+def _pool(request: PersonRequest, pool_id: int) -> Pool:
+    return get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
+
+
+def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
+    now = timezone.now()
+    members = Node.objects.filter(pk__in=members_of([pool.pk]))
+    sums = sums_of(members.with_gpus())
+    where = f"cluster {pool.cluster.name}"
+    return {
+        "pool": pool,
+        "sums": sums,
+        "by_state": _by_state(sums),
+        "others": members.filter(is_gpu_node=False).count(),
+        "parts": members.order_by().aggregate(**{name: Coalesce(Sum(name), 0) for name in PARTS}),
+        "price_per_hour": None if pool.price_per_gpu_hour is None else pool.price_per_gpu_hour * sums.expected,
+        "versions": _versions(members),
+        "overlaps": _overlaps(request, pool),
+        "findings": _findings(request, pool),
+        "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
+        "seen": freshness.of_cluster(list(Bookmark.objects.filter(cluster=pool.cluster_id)), now=now),
+        "query": f"pool={pool.cluster.name}/{pool.name}",
+        "why_not": why_not(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=where),
+    }
+
+
+def _by_state(sums: Sums) -> list[tuple[str, str, str, int]]:
+    """The worst first: shape, word, key of the filter, nodes."""
+    return [
+        (states.GLYPHS[state], TITLES[state].lower(), state_key(state), sums.by_state[state])
+        for state in WORST_FIRST
+        if sums.by_state.get(state)
+    ]
+
+
+def _versions(members) -> list[tuple[str, str, list[tuple[str, int]]]]:
+    """What its nodes run and are, where somebody says: key, title, and the values with their nodes."""
+    facets = [BY_KEY[key] for key in SIDE_BY_SIDE]
+    kinds: list[Kind] = kinds_of(members.with_gpus(), facets)
+    found = []
+    for facet in facets:
+        counts = Counts()
+        for kind in kinds:
+            counts.add(kind.values[facet.key], kind)
+        counted = counts.counts(facet, ())
+        if counted.values and not counted.is_silent:
+            found.append((facet.key, facet.title, [(each.value, each.nodes) for each in counted.values]))
+    return found
+
+
+def _overlaps(request: PersonRequest, pool: Pool) -> list[Pool]:
+    """Other pools with nodes of this one; `shared` says how many."""
+    own = members_of([pool.pk])
+    shared = Count("nodes", filter=Q(nodes__in=own))
+    others = Pool.objects.visible_to(request.user).filter(cluster=pool.cluster_id).exclude(pk=pool.pk)
+    return list(others.annotate(shared=shared).filter(shared__gt=0))
+
+
+def _findings(request: PersonRequest, pool: Pool) -> dict[str, Any]:
+    found = Finding.objects.visible_to(request.user).open().filter(node__in=members_of([pool.pk]))
+    return {"number": found.count(), "first": list(found.select_related("node").order_by("-opened_at", "-pk")[:5])}

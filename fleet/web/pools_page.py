@@ -1,0 +1,79 @@
+"""All pools: what each comes to, what is in none or in several, and which pools are missing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from fleet.models import Cluster, Pool
+from fleet.suggestions import Suggestion, suggest, unnamed
+from fleet.web.parts import part
+from fleet.web.summary import cluster_lines, pool_lines, pool_strays
+from people.rights import Deed, reach
+from people.web.requests import PersonRequest
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """What one cluster's nodes suggest."""
+
+    cluster: Cluster
+    suggestions: Sequence[tuple[Suggestion, str]]  # with where the form is
+    covered: int  # suggestions whose nodes all have a pool
+    unnamed: int
+
+
+def pools(request: PersonRequest) -> HttpResponse:
+    clusters = Cluster.objects.visible_to(request.user)
+    context = {
+        "place": "pools",
+        "has_role": not reach(request.user, Deed.SEE).nowhere,
+        "clusters": clusters,
+        "may_change": may_change(request, clusters),
+        **_pools(request),
+    }
+    return render(request, "fleet/pools.html", context)
+
+
+@part
+def pools_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "fleet/_pools_table.html", _pools(request))
+
+
+@part
+def suggestions_part(request: PersonRequest) -> HttpResponse:
+    """Apart from the page: what it reads of the labels is only worth it for those who may act on it."""
+    clusters = may_change(request, Cluster.objects.visible_to(request.user))
+    return render(request, "fleet/_pool_suggestions.html", {"suggested": [_suggested(each) for each in clusters]})
+
+
+def may_change(request: PersonRequest, clusters) -> list[Cluster]:
+    """Of these clusters, those whose pools the person may make and change."""
+    there = reach(request.user, Deed.ADMINISTER)
+    return [cluster for cluster in clusters if there.covers_cluster(cluster.pk)]
+
+
+def _pools(request: PersonRequest) -> dict[str, Any]:
+    unseen = [line for line in cluster_lines(request.user, now=timezone.now()) if not line.freshness.is_fresh]
+    return {"pools": pool_lines(request.user), "strays": pool_strays(request.user), "unseen": unseen}
+
+
+def _suggested(cluster: Cluster) -> Suggested:
+    found = suggest(cluster)
+    return Suggested(
+        cluster,
+        [(each, _form(cluster, each)) for each in found if each.is_needed],
+        covered=sum(not each.is_needed for each in found),
+        unnamed=unnamed(cluster),
+    )
+
+
+def _form(cluster: Cluster, each: Suggestion) -> str:
+    taken = Pool.objects.filter(cluster=cluster, name=each.name).exists()
+    name = f"{each.name}-2"[:63] if taken else each.name
+    return f"{reverse('new-pool')}?{urlencode({'in': cluster.pk, 'selector': each.selector, 'name': name})}"

@@ -1,0 +1,160 @@
+"""The fleet by its facets: choose values, see what is left, cross two facets, make a pool of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from fleet.facets import BY_KEY, FACETS, NO_POOL, SEVERAL, UNKNOWN, Choice, Facet
+from fleet.models import Node
+from fleet.segments import Cross, FacetCounts, Segments, cross, segments_of
+from fleet.web.filters import NodeFilter, read_choice
+from fleet.web.parts import part
+from fleet.web.summary import cluster_lines, pool_strays
+from people.rights import Deed, reach
+from people.web.requests import PersonRequest
+
+SHOWN = 8  # values of a facet that are seen without unfolding it
+AT_MOST = 60
+WORDS = {UNKNOWN: "not said", SEVERAL: "in several pools", NO_POOL: "in no pool"}
+DEFAULT_AXES = ("product", "driver_version")
+
+
+@dataclass(frozen=True)
+class Line:
+    words: str
+    nodes: int
+    gpus: int
+    is_chosen: bool
+    href: str  # chooses the value, or leaves it out where it is chosen
+
+
+@dataclass(frozen=True)
+class Card:
+    facet: Facet
+    first: Sequence[Line]
+    more: Sequence[Line]
+    most: int  # nodes of the most common value: what fills a bar
+    left: int  # values that have no line
+
+
+@dataclass(frozen=True)
+class Cell:
+    nodes: int
+    gpus: int
+    href: str
+
+
+@dataclass(frozen=True)
+class Table:
+    cross: Cross
+    heads: Sequence[str]
+    lines: Sequence[tuple[str, Sequence[Cell]]]
+
+
+def segments(request: PersonRequest) -> HttpResponse:
+    rows, columns = _axes(request)
+    context = {
+        "place": "segments",
+        "has_role": not reach(request.user, Deed.SEE).nowhere,
+        "facets": FACETS,
+        "rows": rows,
+        "columns": columns,
+        "hidden": [(key, value) for key, values in read_choice(request.GET).items() for value in values],
+        **_segments(request),
+    }
+    return render(request, "fleet/segments.html", context)
+
+
+@part
+def segments_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "fleet/_segments.html", _segments(request))
+
+
+def _segments(request: PersonRequest) -> dict[str, Any]:
+    choice, axes = read_choice(request.GET), _axes(request)
+    found = segments_of(Node.objects.visible_to(request.user).with_gpus(), choice, axes=axes)
+    clusters = cluster_lines(request.user, now=timezone.now())
+    where = _Where(choice, axes)
+    return {
+        "found": found,
+        "chosen": [
+            (BY_KEY[key].title, words_of(key, value), where.toggled(key, value))
+            for key, values in choice.items()
+            for value in values
+        ],
+        "cards": [_card(counts, where) for counts in found.facets if not counts.is_silent],
+        "silent": [counts.facet for counts in found.facets if counts.is_silent],
+        "table": _table(found, axes, where),
+        "nodes_href": where.nodes(choice),
+        "pool_href": f"{reverse('new-pool')}?{urlencode(choice, doseq=True)}" if choice else "",
+        "strays": pool_strays(request.user),
+        "unseen": [line for line in clusters if not line.freshness.is_fresh],
+        "clusters": clusters,
+    }
+
+
+@dataclass(frozen=True)
+class _Where:
+    """Where a link of this page leads: the choice is in the URL, and nowhere else."""
+
+    choice: Choice
+    axes: tuple[Facet, Facet]
+
+    def toggled(self, key: str, value: str) -> str:
+        values = self.choice.get(key, ())
+        left = tuple(each for each in values if each != value) if value in values else (*values, value)
+        query: dict[str, Any] = {**self.choice, key: left}
+        if tuple(axis.key for axis in self.axes) != DEFAULT_AXES:
+            query |= {"rows": self.axes[0].key, "columns": self.axes[1].key}
+        return f"?{urlencode(query, doseq=True)}"
+
+    def nodes(self, choice: Choice) -> str:
+        return f"{reverse('fleet')}?{NodeFilter(choice=choice).query()}#nodes"
+
+
+def _card(counts: FacetCounts, where: _Where) -> Card:
+    lines = [
+        Line(words_of(counts.facet.key, each.value), each.nodes, each.gpus, each.is_chosen,
+             where.toggled(counts.facet.key, each.value))
+        for each in sorted(counts.values, key=lambda each: not each.is_chosen)
+    ]  # fmt: skip
+    return Card(
+        counts.facet,
+        lines[:SHOWN],
+        lines[SHOWN:AT_MOST],
+        most=max((each.nodes for each in counts.values), default=0),
+        left=max(0, len(lines) - AT_MOST),
+    )
+
+
+def _table(found: Segments, axes: tuple[Facet, Facet], where: _Where) -> Table:
+    rows, columns = axes
+    table = cross(found.matching, rows, columns)
+
+    def cells(row: str, line: Sequence[Any]) -> list[Cell]:
+        return [
+            Cell(each.nodes, each.gpus, where.nodes({**found.choice, rows.key: (row,), columns.key: (each.value,)}))
+            for each in line
+        ]
+
+    lines = [(words_of(rows.key, line.value), cells(line.value, line.cells)) for line in table.lines]
+    return Table(table, [words_of(columns.key, head) for head in table.heads], lines)
+
+
+def _axes(request: PersonRequest) -> tuple[Facet, Facet]:
+    rows = BY_KEY.get(request.GET.get("rows", ""), BY_KEY[DEFAULT_AXES[0]])
+    columns = BY_KEY.get(request.GET.get("columns", ""), BY_KEY[DEFAULT_AXES[1]])
+    return rows, columns
+
+
+def words_of(key: str, value: str) -> str:
+    """A value as a person reads it."""
+    if key == "numa" and value == "true":
+        return "several memory nodes"
+    return WORDS.get(value, value)

@@ -1,0 +1,222 @@
+import pytest
+
+from fleet.models import Pool
+from people.models import AuditEntry
+from tests import make
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+H200 = "nvidia.com/gpu.product=NVIDIA-H200"
+
+
+@pytest.fixture
+def admin():
+    return visiting(make.a_user("root", role="admin"))
+
+
+@pytest.fixture
+def viewer():
+    return visiting(make.a_user("bob", role="viewer"))
+
+
+def filled(cluster, **given) -> dict[str, str]:
+    return {
+        "in": cluster.pk,
+        "name": "h200",
+        "selector": H200,
+        "workload_class": "mixed",
+        "max_unavailable": "1",
+        **given,
+    }
+
+
+def seen_in(response) -> str:
+    return response.context["preview"].fingerprint
+
+
+def test_a_new_pool_is_shown_before_it_is_made(admin):
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "gpu-1")
+
+    shown = admin.post("/pools/new", filled(cluster))
+
+    assert shown.status_code == 200
+    assert "1 node enters" in " ".join(shown.content.decode().split())
+    assert not Pool.objects.exists()
+
+    made = admin.post("/pools/new", filled(cluster, seen=seen_in(shown)))
+
+    pool = Pool.objects.get()
+    assert made["Location"] == f"/pools/{pool.pk}"
+    assert [node.name for node in pool.nodes.all()] == ["gpu-1"]
+    assert AuditEntry.objects.get().actor == "root"
+
+
+def test_what_would_happen_is_shown_again_when_it_is_no_longer_that(admin):
+    cluster = make.a_cluster()
+    make.a_node(cluster)
+    shown = admin.post("/pools/new", filled(cluster))
+    make.a_node(cluster)
+
+    late = admin.post("/pools/new", filled(cluster, seen=seen_in(shown)))
+
+    assert late.status_code == 409
+    assert b"other nodes would enter or leave" in late.content
+    assert not Pool.objects.exists()
+
+
+def test_an_edit_says_who_leaves_and_with_whom_it_shares(admin):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster, "h200")
+    other = make.a_pool(cluster, "other")
+    make.a_node(cluster, "stays", pool=pool, labels={"zone": "a"}).pools.add(other)
+    make.a_node(cluster, "leaves", pool=pool, labels={"zone": "b"})
+
+    shown = admin.post(f"/pools/{pool.pk}/edit", filled(cluster, selector="zone=a"))
+
+    words = " ".join(shown.content.decode().split())
+    assert "1 node leaves" in words
+    assert "1 of them would be in no pool" in words
+    assert "other: 1 node" in words
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("selector", "zone in a,b", "is no label selector"),
+        ("selector", " , ", "every node of its cluster"),
+        ("name", "two words", "Letters, digits"),
+        ("max_unavailable", "0", "greater than or equal to 1"),
+        ("price_per_gpu_hour", "-1", "greater than or equal to 0"),
+        ("workload_class", "mining", "not one of the available choices"),
+        ("in", "", "Choose the cluster"),
+    ],
+)
+def test_what_cannot_be_is_said_and_what_was_typed_stays(admin, field, value, words):
+    cluster = make.a_cluster()
+    make.a_cluster()
+
+    refused = admin.post("/pools/new", filled(cluster, environment="my environment", **{field: value}))
+
+    assert refused.status_code == 400
+    assert words in refused.content.decode()
+    assert "my environment" in refused.content.decode()
+    assert not Pool.objects.exists()
+
+
+def test_a_name_that_is_taken_is_said_beside_the_name(admin):
+    cluster = make.a_cluster("east")
+    make.a_pool(cluster, "h200")
+    shown = admin.post("/pools/new", filled(cluster))
+
+    refused = admin.post("/pools/new", filled(cluster, seen=seen_in(shown)))
+
+    assert refused.status_code == 409
+    assert "Cluster east already has a pool h200." in refused.content.decode()
+
+
+def test_a_pool_is_deleted_after_a_look(admin):
+    pool = make.a_pool(make.a_cluster())
+    make.a_node(pool.cluster, "gpu-1", pool=pool)
+
+    shown = admin.get(f"/pools/{pool.pk}/delete")
+    unseen = admin.post(f"/pools/{pool.pk}/delete")
+    deleted = admin.post(f"/pools/{pool.pk}/delete", {"seen": seen_in(shown)})
+
+    assert b"gpu-1" in shown.content
+    assert unseen.status_code == 409
+    assert deleted["Location"] == "/pools"
+    assert not Pool.objects.exists()
+
+
+def test_a_pool_with_a_history_cannot_be_deleted(admin):
+    pool = make.a_draft(make.a_fleet()).cluster.pools.get()
+
+    shown = page(admin, f"/pools/{pool.pk}/delete")
+
+    assert "A pool with a history stays." in shown.text
+    assert admin.post(f"/pools/{pool.pk}/delete", {"seen": "x"}).status_code == 409
+
+
+def test_a_viewer_sees_and_changes_nothing(viewer):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster, "h200")
+
+    for path in (f"/pools/{pool.pk}/edit", "/pools/new"):
+        assert viewer.post(path, filled(cluster, name="changed", seen="x")).status_code == 403
+    assert viewer.post(f"/pools/{pool.pk}/delete", {"seen": "x"}).status_code == 409
+    assert viewer.post("/pools/file", {"text": "pools: []", "seen": "x"}).status_code == 403
+    assert Pool.objects.get().name == "h200"
+    assert "you need the role admin" in viewer.get(f"/pools/{pool.pk}").content.decode()
+
+
+def test_a_stranger_finds_nothing():
+    pool = make.a_pool(make.a_cluster(), "secret")
+    stranger = visiting(make.a_user("eve"))
+
+    for path in ("", "/edit", "/delete"):
+        assert stranger.get(f"/pools/{pool.pk}{path}").status_code == 404
+    assert "secret" not in stranger.get("/pools").content.decode()
+
+
+def test_a_form_of_another_site_is_refused(admin):
+    cluster = make.a_cluster()
+    from django.test import Client
+
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = admin.cookies
+
+    assert strict.post("/pools/new", filled(cluster)).status_code == 403
+
+
+def test_the_page_of_a_pool(viewer):
+    cluster = make.a_cluster("east")
+    pool = make.a_pool(cluster, "h200", environment="production", price_per_gpu_hour="2.5", max_unavailable=3)
+    make.a_node(cluster, pool=pool, kernel="6.8.0-60-generic", shares_expected=16, shares_allocatable=16)
+    make.a_node(cluster, pool=pool, kernel="6.8.0-71-generic", is_ready=False)
+    make.a_node(cluster, pool=pool, is_gpu_node=False, gpus=0)
+
+    seen = page(viewer, f"/pools/{pool.pk}")
+
+    for words in ("2 GPU nodes", "1 not ready", "1 without GPUs", "16 whole GPUs", "16 of 16 shares", "production",
+                  "3 nodes at once", "40.00 an hour", "6.8.0-60-generic ×1", "6.8.0-71-generic ×1"):  # fmt: skip
+        assert words in seen.text, words
+    assert "/?pool=east/h200&kernel=6.8.0-71-generic#nodes" in seen.links
+
+
+def test_pages_of_nothing_say_what_to_do(admin, viewer):
+    cluster = make.a_cluster("east")
+
+    assert "No pools yet." in page(admin, "/pools").text
+    assert "no GPU node is seen yet" in page(admin, "/parts/pools/suggestions").text
+    assert "No GPU node." in page(viewer, "/segments").text
+    pool = make.a_pool(cluster)
+    assert "Its selector picks none of east" in page(viewer, f"/pools/{pool.pk}").text
+    assert "You have no role yet." in page(visiting(make.a_user("new")), "/pools").text
+    assert "You have no role yet." in page(visiting(make.a_user("newer")), "/segments").text
+
+
+@pytest.mark.parametrize("path", ["/pools", "/pools/{pool}", "/segments", "/parts/segments", "/parts/pools"])
+def test_a_page_costs_the_same_queries_whatever_the_size(viewer, queries_of, path):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster)
+    make.a_node(cluster, pool=pool)
+    path = path.format(pool=pool.pk)
+    small = queries_of(viewer, path)
+    for number in range(5):
+        there = make.a_cluster()
+        make.a_node(there, pool=make.a_pool(there), kernel=str(number))
+        make.a_node(cluster, pool=pool, kernel=str(number), zone=str(number))
+
+    assert queries_of(viewer, path) == small <= 30
+
+
+def test_what_clusters_write_is_shown_as_text(admin):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster, environment=HOSTILE[:63])
+    make.a_node(cluster, pool=pool, kernel=HOSTILE, zone=HOSTILE[:64], gpu_product=HOSTILE, driver_version=HOSTILE[:64])
+
+    for path in ("/segments", "/pools", f"/pools/{pool.pk}", "/parts/pools/suggestions", f"/segments?kernel={HOSTILE}"):
+        assert "<script>alert" not in admin.get(path).content.decode(), path
+        page(admin, path)
