@@ -2,9 +2,13 @@
 
 from datetime import datetime
 
+from fleet import wake
 from fleet.models import Node, NodeEvent, Pod, ResourceClaim, ResourceSlice
 from fleet.observe import allocation, dra, gpus, pools, story
+from fleet.observe.diff import Row
 from fleet.observe.upsert import Written
+
+TROUBLE = ("stuck_container", "restarts", "waiting_because")
 
 
 def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> list[Written]:
@@ -13,6 +17,8 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
     `is_listing`: part of a list, after which everything is counted once; a list that breaks off begins again.
     """
     model = written.kind.model
+    if model is Pod and _has_crashed(written):
+        wake.wake_crash_logs_of(cluster_id)
     if model is Node:
         _follow_nodes(cluster_id, written, now=now)
     elif model is Pod and not is_listing:
@@ -24,6 +30,18 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
         _follow_nodes(cluster_id, nodes, now=now)
         return [nodes]
     return []
+
+
+def _has_crashed(written: Written) -> bool:
+    """Whether a container of an operand is newly stuck: its log may tell why."""
+    pairs: list[tuple[Row, Row]] = [*(({}, row) for row in written.new), *written.changed]
+    return any(
+        row["operand"]
+        and row["stuck_container"]
+        and row["waiting_because"]
+        and any(row[column] != old.get(column) for column in TROUBLE)
+        for old, row in pairs
+    )
 
 
 def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:

@@ -58,17 +58,27 @@ class StackRows:
     events: Iterable[ClusterEvent] = ()
     crash_logs: Iterable[CrashLog] = ()
     by_uid: Mapping[str, list[Event]] = field(init=False)
-    logs: Mapping[str, CrashLog] = field(init=False)
+    logs: Mapping[str, list[CrashLog]] = field(init=False)
     newest: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         by_uid: dict[str, list[Event]] = defaultdict(list)
+        logs: dict[str, list[CrashLog]] = defaultdict(list)
+        for log in self.crash_logs:
+            logs[log.pod_uid].append(log)
         for event in self.events:
             by_uid[event.about_uid].append(Event(event.reason, event.message))
         ordered = sorted(self.revisions, key=lambda row: row.revision)
         object.__setattr__(self, "by_uid", by_uid)
-        object.__setattr__(self, "logs", {row.pod_uid: row for row in self.crash_logs})
+        object.__setattr__(self, "logs", logs)
         object.__setattr__(self, "newest", {row.owner_uid: row.revision_hash for row in ordered})
+
+    def log_of(self, pod: Pod | None) -> CrashLog | None:
+        """Of the container that is in trouble, and where none is, the latest."""
+        found = self.logs.get(pod.uid, []) if pod else []
+        if pod is not None and pod.stuck_container:
+            found = [log for log in found if log.container == pod.stuck_container]
+        return max(found, key=lambda log: log.read_at, default=None)
 
 
 def operands_on(node: Node, rows: StackRows) -> list[OperandOnNode]:
@@ -116,7 +126,7 @@ def _on_node(
 ) -> OperandOnNode:
     operand = pod.operand if pod else daemon_set.operand if daemon_set else ""
     signs = _signs(node, operand, daemon_set)
-    log = rows.logs.get(pod.uid) if pod else None
+    log = rows.log_of(pod)
     if daemon_set is not None:
         lost = next((each for each in rows.pods if not each.node_name and each.owner_uid == daemon_set.uid), None)
         signs = replace(

@@ -16,6 +16,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
     monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
     monkeypatch.setattr(wake, "_plans_woken", {})
     monkeypatch.setattr(wake, "_plans_owed", set())
+    monkeypatch.setattr(wake, "_crash_logs_woken", {})
     return tasks
 
 
@@ -107,3 +108,13 @@ def test_a_nudge_that_is_too_old_is_not_sent(sent):
 
     wait_for(lambda: sent)
     assert [name for name, _ in sent] == ["next.task"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_crashes_of_a_cluster_are_one_nudge_and_those_of_another_their_own(sent):
+    for cluster_id in (3, 3, 4, 3):
+        wake.wake_crash_logs_of(cluster_id)
+
+    wait_for(lambda: len(sent) == 2)
+    time.sleep(0.05)
+    assert [given["kwargs"] for _, given in sent] == [{"cluster_id": 3}, {"cluster_id": 4}]

@@ -34,12 +34,27 @@ def waiting_because(seen: PodSeen) -> str:
 
 
 def stuck(seen: PodSeen) -> Trouble | None:
-    """The first of its containers that waits for more than its turn, or crashes; of a failed pod, the one that did."""
+    """The first of its containers that waits for more than its turn, or crashes; of a failed pod, the one that did.
+
+    Else the init container that is at work, with nothing to say: a validation that never ends looks just like that.
+    """
     if seen.status.phase == "Succeeded":
         return None
+    return _in_trouble(seen) or _at_work(seen)
+
+
+def _in_trouble(seen: PodSeen) -> Trouble | None:
     statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
     found = ((status, _because(status)) for status in statuses)
     return next((Trouble(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
+
+
+def _at_work(seen: PodSeen) -> Trouble | None:
+    for status in seen.status.init_container_statuses or ():
+        state = status.state
+        if not status.ready and state is not None and state.waiting is None and state.terminated is None:
+            return Trouble(fitted(status.name, 253), "", "")
+    return None
 
 
 def _because(status: ContainerStatus) -> str:

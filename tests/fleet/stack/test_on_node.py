@@ -100,8 +100,9 @@ def test_of_the_drivers_of_many_kernels_only_this_nodes_is_shown():
 def test_the_log_of_a_crash_tells_why():
     crashing = a_pod("driver", is_ready=False, waiting_because="CrashLoopBackOff: back-off", stuck_container="ctr")
     log = CrashLog(pod_uid="pod-driver", container="ctr", lines="one\nfailed to unload nouveau driver: busy")
+    other = CrashLog(pod_uid="pod-driver", container="other", lines="of another container")
 
-    (row,) = operands_on(a_node(), rows([a_daemon_set("driver")], [crashing], crash_logs=[log]))
+    (row,) = operands_on(a_node(), rows([a_daemon_set("driver")], [crashing], crash_logs=[other, log]))
 
     assert (row.cause.key, row.log) == ("nouveau", ("one", "failed to unload nouveau driver: busy"))
 

@@ -1,0 +1,68 @@
+"""What the observer makes of containers that do not run."""
+
+import msgspec
+import pytest
+
+from fleet import wake
+from fleet.kube.structs import PodSeen
+from fleet.models import Pod
+from tests.fleet.documents import a_pod_seen, pod_document
+
+OPERAND = {"app": "nvidia-operator-validator"}
+DONE = {"terminated": {"exitCode": 0}}
+BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}}
+
+
+@pytest.fixture
+def woken(monkeypatch) -> list[int]:
+    clusters: list[int] = []
+    monkeypatch.setattr(wake, "wake_crash_logs_of", clusters.append)
+    return clusters
+
+
+def a_validator(*inits, volumes=()):
+    """A pod of the validator; `volumes`: something that we do not keep."""
+    seen = pod_document("validator", labels=OPERAND, phase="Pending", gpus=0, statuses=[], volumes=list(volumes))
+    seen["status"]["initContainerStatuses"] = [
+        {"name": name, "ready": "terminated" in state, "state": state} for name, state in inits
+    ]
+    return msgspec.convert(seen, PodSeen, strict=False)
+
+
+def test_an_init_container_that_never_ends_is_the_one_that_holds_up(mirror, woken):
+    mirror.list("pods", [a_validator(("driver-validation", DONE), ("toolkit-validation", {"running": {}}))])
+
+    pod = Pod.objects.get()
+    assert (pod.stuck_container, pod.waiting_because) == ("toolkit-validation", "")
+    assert woken == []
+
+
+def test_one_that_waits_for_its_turn_holds_up_nobody(mirror, woken):
+    waiting = {"waiting": {"reason": "PodInitializing"}}
+    mirror.list("pods", [a_validator(("driver-validation", waiting))])
+
+    assert Pod.objects.get().stuck_container == ""
+
+
+def test_an_operand_that_crashes_has_its_log_read(mirror, woken):
+    mirror.list("pods", [a_validator(("driver-validation", {"running": {}}))])
+    mirror.see("pods", a_validator(("driver-validation", BACK_OFF)))
+    mirror.flush()
+
+    assert Pod.objects.get().stuck_container == "driver-validation"
+    assert woken == [mirror.cluster.pk]
+
+
+def test_the_same_crash_seen_again_is_no_news(mirror, woken):
+    mirror.list("pods", [a_validator(("driver-validation", BACK_OFF))])
+    mirror.see("pods", a_validator(("driver-validation", BACK_OFF), volumes=[{"name": "a"}]))
+    mirror.flush()
+
+    assert len(woken) == 1
+
+
+def test_a_tenant_that_crashes_is_its_owners_to_read(mirror, woken):
+    mirror.list("pods", [a_pod_seen(gpus=1, statuses=[{"name": "main", "state": BACK_OFF}])])
+
+    assert Pod.objects.get().stuck_container == "main"
+    assert woken == []
