@@ -24,7 +24,8 @@ Check = Callable[[Any], str]
 def why_unfit(model: type[models.Model], row: Row) -> str:
     """Blank: it is fit."""
     for name, check in _checks_of(model):
-        if (value := row.get(name)) is not None and (because := check(value)):
+        # What is empty or 0 is fit for any column, and most are.
+        if (value := row.get(name)) and (because := check(value)):
             return f"{name.replace('_', ' ')} {because}"
     return ""
 

@@ -12,7 +12,7 @@ from fleet.models import Node, Pod
 from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import Kind
 from fleet.observe.offered import fold
-from fleet.observe.statement import upsert
+from fleet.observe.statement import keys_of, upsert
 
 ALLOCATION: Row = {
     "gpu_allocated": 0,
@@ -48,10 +48,9 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
 
 
 def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now: datetime) -> Written:
-    """Which rows are new, different, gone. Costs one query, and for nodes one more."""
+    """Which rows are new, different, gone. Costs one query, one more where rows are there, and for nodes one more."""
     rows = _with_devices(cluster_id, rows) if kind.model is Node else rows
-    there = kind.rows_of(cluster_id).filter(uid__in=list(rows)).values("id", "uid", *columns_of(kind.model))
-    before: dict[str, Row] = {row["uid"]: row for row in there}
+    before = _before(cluster_id, kind, rows)
     written = Written(kind)
     for uid, row in rows.items():
         old = before.get(uid)
@@ -64,6 +63,15 @@ def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now:
         elif any(old[column] != value for column, value in seen.items()):
             written.changed.append((old, {**old, **seen}))
     return written
+
+
+def _before(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Row]:
+    """What is written of these. While a first list is, that is nothing: only the keys are asked for."""
+    ids = keys_of(kind.model, cluster_id, "uid", uids).values()
+    if not ids:
+        return {}
+    there = kind.rows_of(cluster_id).filter(pk__in=ids).order_by()
+    return {row["uid"]: row for row in there.values("id", "uid", *columns_of(kind.model))}
 
 
 def _with_devices(cluster_id: int, rows: Mapping[str, Row | None]) -> dict[str, Row | None]:
@@ -85,8 +93,7 @@ def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now:
         model.objects.filter(pk__in=[row["id"] for row in written.gone]).delete()
     upsert(model, _values(cluster_id, written, versions, now=now), only_new=BORN_WITH.get(model, {}))
     if model is Node and written.new:
-        uids = [row["uid"] for row in written.new]
-        ids = dict(Node.objects.filter(cluster_id=cluster_id, uid__in=uids).values_list("uid", "id"))
+        ids = keys_of(Node, cluster_id, "uid", [row["uid"] for row in written.new])
         for row in written.new:
             row["id"] = ids[row["uid"]]
 
@@ -100,7 +107,8 @@ def _values(
 ) -> Iterator[Row]:
     model = written.kind.model
     columns = columns_of(model)
-    node_ids = _node_ids(cluster_id, written.alive) if model is Pod else {}
+    names = {row["node_name"] for row in written.alive if row["node_name"]} if model is Pod else ()
+    node_ids = keys_of(Node, cluster_id, "name", names)
     for row in written.alive:
         given = {"cluster": cluster_id, "uid": row["uid"], "changed_at": now}
         given |= {column: row[column] for column in columns}
@@ -109,8 +117,3 @@ def _values(
         if model is Pod:
             given["node"] = node_ids.get(row["node_name"])
         yield given
-
-
-def _node_ids(cluster_id: int, pods: Iterable[Row]) -> dict[str, int]:
-    names = {row["node_name"] for row in pods if row["node_name"]}
-    return dict(Node.objects.filter(cluster_id=cluster_id, name__in=names).values_list("name", "id"))
