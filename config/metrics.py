@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from rest_framework.negotiation import DefaultContentNegotiation
 
-from fleet.models import Bookmark, Observer
+from fleet.models import Bookmark, Cluster, Observer
 from people.api.edges import Edge
 from people.rights import Deed, require
 from rollouts.lifecycle import PlanState
@@ -27,7 +27,9 @@ class Rows(Collector):
         yield self.plans()
         yield self.overdue()
         yield from self.bookmarks()
-        yield self.leases()
+        yield from self.observers()
+        yield self.unread()
+        yield self.strangers()
 
     def plans(self) -> GaugeMetricFamily:
         gauge = GaugeMetricFamily("quarterdeck_plans", "Plans by state.", labels=["state"])
@@ -56,11 +58,37 @@ class Rows(Collector):
         yield age
         yield state
 
-    def leases(self) -> GaugeMetricFamily:
+    def observers(self) -> Iterator[GaugeMetricFamily]:
+        """A clock that was never measured has no skew."""
         text = "Left of the lease of a cluster's observer; below zero: nobody watches it."
-        gauge = GaugeMetricFamily("quarterdeck_observer_lease_seconds", text, labels=["cluster"])
+        lease = GaugeMetricFamily("quarterdeck_observer_lease_seconds", text, labels=["cluster"])
+        text = "How long the oldest change of an observer's last flush had waited until it was written."
+        lag = GaugeMetricFamily("quarterdeck_observer_lag_seconds", text, labels=["cluster"])
+        text = "1: the observer stays behind its cluster, so that pages show the past."
+        behind = GaugeMetricFamily("quarterdeck_observer_behind", text, labels=["cluster"])
+        text = "How far the clock of a cluster's API server is ahead of ours."
+        skew = GaugeMetricFamily("quarterdeck_cluster_clock_skew_seconds", text, labels=["cluster"])
         for observer in Observer.objects.select_related("cluster"):
-            gauge.add_metric([observer.cluster.name], (observer.lease_until - self.now).total_seconds())
+            name = [observer.cluster.name]
+            lease.add_metric(name, (observer.lease_until - self.now).total_seconds())
+            lag.add_metric(name, observer.lag_ms / 1000)
+            behind.add_metric(name, observer.behind_since is not None)
+            if observer.clock_skew_s is not None:
+                skew.add_metric(name, observer.clock_skew_s)
+        yield from (lease, lag, behind, skew)
+
+    def unread(self) -> GaugeMetricFamily:
+        text = "Objects of a kind that cannot be read; 20 stands for that many or more."
+        gauge = GaugeMetricFamily("quarterdeck_unread_objects", text, labels=["cluster", "kind"])
+        for bookmark in Bookmark.objects.exclude(unread={}).select_related("cluster"):
+            gauge.add_metric([bookmark.cluster.name, bookmark.kind], len(bookmark.unread))
+        return gauge
+
+    def strangers(self) -> GaugeMetricFamily:
+        text = "1: another cluster answers in the place of this one, and a person has to decide."
+        gauge = GaugeMetricFamily("quarterdeck_cluster_stranger", text, labels=["cluster"])
+        for name, stranger_uid in Cluster.objects.values_list("name", "stranger_uid"):
+            gauge.add_metric([name], bool(stranger_uid))
         return gauge
 
 

@@ -33,6 +33,8 @@ NAMES: Mapping[str, str] = {
     "configmaps:mig": "ConfigMaps of the MIG manager",
 }
 
+UNREAD_NAMED = 3
+
 
 class Freshness(StrEnum):
     LIVE = "live"  # a whole list was written, and something was heard lately
@@ -110,17 +112,35 @@ def _sentence(bookmark: Bookmark, state: Freshness) -> str:
     because = f" {bookmark.message}" if bookmark.message else ""
     match state:
         case Freshness.LIVE:
-            return f"{name} are live."
+            return f"{name} are live.{_unread(bookmark)}"
         case Freshness.LOADING:
-            return f"{name} are being listed for the first time."
+            return f"{name} are being listed for the first time, since {_clock(bookmark.state_since)}.{because}"
         case Freshness.STALE:
-            return f"{name} have not been seen since {_clock(bookmark.heard_at)}.{because}"
+            return f"{name} have not been seen since {_clock(bookmark.heard_at)}.{_listing(bookmark)}{because}"
         case Freshness.FORBIDDEN:
             return f"{name} may not be read here since {_clock(bookmark.state_since)}.{because}"
         case Freshness.ABSENT:
             return f"{name} are not installed in this cluster.{because}"
         case Freshness.NEVER:
             return f"{name} have never been seen.{because}"
+
+
+def _listing(bookmark: Bookmark) -> str:
+    if bookmark.state != BookmarkState.LISTING:
+        return ""
+    return f" A new list was asked for at {_clock(bookmark.state_since)} and is not complete."
+
+
+def _unread(bookmark: Bookmark) -> str:
+    """What of a kind is not as live as the rest of it."""
+    if not bookmark.unread:
+        return ""
+    named = [f"{one['name']} ({one['because']})" for one in list(bookmark.unread.values())[:UNREAD_NAMED]]
+    more = len(bookmark.unread) - len(named)
+    return (
+        f" Not so what cannot be read, and is shown as it last was, if ever: {', '.join(named)}"
+        f"{f' and {more} more' if more else ''}."
+    )
 
 
 def _clock(at: datetime | None) -> str:

@@ -15,6 +15,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
-    # In memory, SQLite's threads share a cache and lock each other out at once; in a file they wait, as they do in life.
+    # In memory, SQLite's threads share a cache and lock each other out at once; in a file they wait, as in life.
     name = f"quarterdeck-test-{os.getpid()}.sqlite3"
     DATABASES["default"]["TEST"] = {"NAME": os.path.join(tempfile.gettempdir(), name)}  # noqa: F405, PTH118

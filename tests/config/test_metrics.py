@@ -38,12 +38,29 @@ def test_what_was_never_heard_has_no_age(bob):
     assert found["quarterdeck_bookmark_state", "west", "nodes", "forbidden"] == 1
 
 
+def test_how_well_a_cluster_is_seen(bob):
+    east, west = a_cluster("east"), a_cluster("west", stranger_uid="another")
+    a_bookmark(east, "pods.example.com", unread={"u": {"name": "rotten", "because": "Expected `str`"}})
+    late = {"lease_until": NOON, "lag_ms": 4200, "behind_since": NOON}
+    Observer.objects.create(cluster=east, clock_skew_s=-61.5, **late)
+    Observer.objects.create(cluster=west, lease_until=NOON)
+
+    found = scraped(bob)
+
+    assert found["quarterdeck_observer_lag_seconds", "east"] == 4.2
+    assert (found["quarterdeck_observer_behind", "east"], found["quarterdeck_observer_behind", "west"]) == (1, 0)
+    assert found["quarterdeck_cluster_clock_skew_seconds", "east"] == -61.5
+    assert ("quarterdeck_cluster_clock_skew_seconds", "west") not in found
+    assert (found["quarterdeck_cluster_stranger", "east"], found["quarterdeck_cluster_stranger", "west"]) == (0, 1)
+    assert found["quarterdeck_unread_objects", "east", "pods.example.com"] == 1
+
+
 @pytest.mark.parametrize("number", [1, 5])
 def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_assert_num_queries):
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(9):
         bob.get("/metrics")
 
 

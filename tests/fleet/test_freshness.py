@@ -80,3 +80,24 @@ def test_every_rule_is_one_that_can_be_pasted(kind):
 def test_the_operators_config_maps_are_allowed_by_a_role_and_not_to_the_whole_cluster():
     assert rule_for("configmaps:mig").startswith("# of a Role in the namespace of the GPU operator")
     assert "get" not in yaml.safe_load(rule_for("configmaps:mig"))[0]["verbs"]
+
+
+def test_a_live_kind_names_what_of_it_cannot_be_read():
+    mark = a_mark("watching", heard_ago_s=1)
+    mark.unread = {str(n): {"name": f"gpu-{n}", "because": "Expected `str`, got `int`"} for n in range(5)}
+
+    sentence = freshness_of(mark, now=NOON).sentence
+
+    assert sentence.startswith(
+        "Nodes are live. Not so what cannot be read, and is shown as it last was, if ever: gpu-0 ("
+    )
+    assert sentence.endswith(" and 2 more.")
+
+
+def test_a_list_that_takes_its_time_says_since_when():
+    mark = a_mark("listing", heard_ago_s=300)
+    mark.state_since = NOON - timedelta(seconds=200)
+
+    assert "A new list was asked for at 2026-11-21 11:56:40 UTC and is not complete." in (
+        freshness_of(mark, now=NOON).sentence
+    )
