@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Prefetch, Q, QuerySet
 
 from fleet.labelled import labelled
-from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand, OperandRevision, Pod
+from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand, OperandRevision, Pod
 from fleet.operands import DRIVER
 from fleet.selectors import exactly
 from people.rights import Deed, reach
@@ -18,6 +18,7 @@ from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Answer, Approval, Command, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
 
+TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
 JUDGED_KINDS = ("nodes", "pods", "daemonsets.apps", "nvidiadrivers.nvidia.com")  # what a plan rests on
 
 
@@ -81,6 +82,12 @@ def stale_because(cluster: Cluster, *, now: datetime) -> str:
         if not mark.is_fresh(now=now):
             return f"{cluster.name} has not been seen since {mark.heard_at:%H:%M:%S} UTC ({kind.partition('.')[0]})."
     return ""
+
+
+def clock_ahead(cluster_id: int) -> timedelta:
+    """How far the cluster's clock is ahead of ours. Zero where it is not known, or less than an answer can tell."""
+    skew_s = Observer.objects.filter(cluster=cluster_id).values_list("clock_skew_s", flat=True).first()
+    return timedelta(seconds=skew_s) if skew_s and abs(skew_s) > TOLD_BY_A_DATE_S else timedelta(0)
 
 
 def seen_at(cluster_id: int, *, now: datetime) -> datetime:

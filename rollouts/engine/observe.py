@@ -24,7 +24,7 @@ from rollouts.engine.workloads import (
 from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Answer, Approval, Hold, Plan, Stage, Target, Verb
-from rollouts.queries import is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
+from rollouts.queries import clock_ahead, is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
 
 NODE_COLUMNS = (
     "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",
@@ -39,6 +39,7 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
     stale = stale_because(plan.cluster, now=now)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
     drivers = driver_pods(plan)
+    ahead = clock_ahead(plan.cluster_id)
     oldest = seen_at(plan.cluster_id, now=now)
     surroundings = _Surroundings(
         {row.uid: row for row in rows},
@@ -47,6 +48,7 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         waiting_by_owner(plan),
         bool(stale),
         oldest,
+        ahead,
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
@@ -67,7 +69,7 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         recorded_hashes=plan.sealed.get("revisions", {}),
         newest_hashes=live.hashes,
         unsettled=live.unsettled,
-        nodes=tuple(_node(plan, row, drivers.get(row.name), holds.get(row.uid)) for row in rows),
+        nodes=tuple(_node(plan, row, drivers.get(row.name), holds.get(row.uid), ahead) for row in rows),
         stages=tuple(_stage(plan, stage, surroundings, resumed_at=resumed_at) for stage in stages),
         pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
     )
@@ -99,7 +101,7 @@ def in_nodes(amount: int | str | None, nodes: int) -> int | None:
     return int(amount)
 
 
-def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None) -> NodePicture:
+def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ahead: timedelta) -> NodePicture:
     return NodePicture(
         uid=row.uid,
         name=row.name,
@@ -113,14 +115,15 @@ def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None) ->
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
         label_was_placed=hold is not None and hold.placed_at is not None,
-        is_joiner=_is_joiner(plan, row),
+        is_joiner=_is_joiner(plan, row, ahead),
     )
 
 
-def _is_joiner(plan: Plan, row: Node) -> bool:
+def _is_joiner(plan: Plan, row: Node, ahead: timedelta) -> bool:
     """API servers give the second in which an object was made: one of the same second counts as later."""
-    written = plan.write_intended_at
-    return written is not None and row.created_at >= written.replace(microsecond=0)
+    if plan.write_intended_at is None:
+        return False
+    return row.created_at >= (plan.write_intended_at + ahead).replace(microsecond=0)
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,7 @@ class _Surroundings:
     waiting: Counter[str]
     is_stale: bool
     seen_at: datetime
+    clock_ahead: timedelta
 
 
 def _stage(plan: Plan, stage: Stage, around: _Surroundings, *, resumed_at: datetime) -> StagePicture:
@@ -207,5 +211,5 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
         is_ready=node.is_ready,
         allocatable=node.allocatable,
         operands=operands_of(pods),
-        workloads=workloads_of(pods),
+        workloads=workloads_of(pods, around.clock_ahead),
     )

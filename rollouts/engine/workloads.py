@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db.models import Q
 
@@ -69,13 +70,14 @@ def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
     )
 
 
-def workloads_of(pods: Sequence[Pod]) -> tuple[PodEvidence, ...]:
+def workloads_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> tuple[PodEvidence, ...]:
+    """`ahead`: of ours is the clock that says when pods began; gates compare with ours."""
     return tuple(
         PodEvidence(
             name=str(pod),
             owner=owner_of(pod),
             is_ready=pod.is_ready,
-            started_at=pod.started_at or pod.created_at,
+            started_at=(pod.started_at or pod.created_at) - ahead,
             restarts=pod.restarts,
             because=pod.waiting_because,
         )

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, Node, Pod
+from fleet.models import Bookmark, Node, Observer, Pod
 from rollouts.engine.before import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
@@ -35,7 +35,7 @@ def target(picture: Picture):
 def test_a_picture_costs_the_same_number_of_queries_however_large_the_plan(
     plan: Plan, cluster, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(23):
         seen(plan)
 
 
@@ -182,3 +182,24 @@ def test_who_crashes_on_a_node_we_touched_is_not_excused(plan: Plan):
     uid = Node.objects.get(name="node-2").uid
 
     assert baselines(plan, [uid], now=NOON)[uid]["sick_owners"] == []
+
+
+@pytest.mark.parametrize(("skew_s", "is_joiner"), [(None, True), (1.5, True), (300.0, False), (-300.0, True)])
+def test_who_joined_is_told_by_the_cluster_s_own_clock(plan: Plan, skew_s, is_joiner):
+    """A node made a minute before the write, by a clock that is minutes ahead, has not joined since (Z4)."""
+    Observer.objects.create(cluster=plan.cluster, lease_until=NOON, clock_skew_s=skew_s)
+    Plan.objects.filter(pk=plan.pk).update(write_intended_at=NOON)
+    Node.objects.filter(name="node-0").update(created_at=NOON + timedelta(seconds=240))
+
+    assert node(seen(plan)).is_joiner is is_joiner
+
+
+def test_a_pod_is_not_called_late_because_its_clock_is_behind(plan: Plan):
+    """Z26."""
+    Observer.objects.create(cluster=plan.cluster, lease_until=NOON, clock_skew_s=-600.0)
+    a_pod(Node.objects.get(name="node-0"), "model-0", started_at=NOON - timedelta(minutes=10), is_ready=False)
+    Target.objects.filter(node_name="node-0").update(state="changed")
+
+    (pod,) = target(seen(plan)).workloads
+
+    assert pod.started_at == NOON
