@@ -58,7 +58,7 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
     :raises BadKubeconfig: when there is no such file or context
     """
     settings = kubeconfig.load(kubeconfig_path, context)
-    settings.connection_pool_maxsize = 16
+    settings.connection_pool_maxsize = 64  # a watch of each kind, and what is asked beside them
     settings.socket_options = tcp_keepalive_socket_options(**KEEP_ALIVE)
     return Connection(ApiClient(settings))
 

@@ -1,6 +1,7 @@
 """The kinds we read: where they are served, and what we keep of each. Adding one is a line here and a struct."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from fleet.kube.structs import (
@@ -48,7 +49,7 @@ class Resource(Generic[S]):
         """What a list and a watch of it ask with."""
         return {"fieldSelector": f"metadata.name={self.only_name}"} if self.only_name else {}
 
-    @property
+    @cached_property  # asked several times an object
     def name(self) -> str:
         """As kubectl and RBAC call it: nodes, daemonsets.apps."""
         return self.called or self.kind_name

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from django.db import models
@@ -74,7 +74,7 @@ class Kind:
     shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
     where: Callable[[Resource[Any], Places], Resource[Any]] | None = None  # None: wherever there are any
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.resource.name
 
