@@ -17,6 +17,11 @@ app.conf.beat_schedule = {
         "schedule": 10.0,
         "options": {"queue": "default", "expires": 10.0},
     },
+    "forget what is old": {
+        "task": "fleet.tasks.tidy_up",
+        "schedule": 3600.0,
+        "options": {"queue": "default", "expires": 600.0},
+    },
     "judge every cluster anew": {
         "task": "fleet.tasks.sweep_findings",
         "schedule": 10.0,

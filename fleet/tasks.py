@@ -1,7 +1,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from fleet import crash_logs, findings, wake
+from fleet import crash_logs, findings, housekeeping, wake
 from fleet.models import Cluster
 from fleet.observe.sweep import sweep
 from fleet.observe.turn import take_turn
@@ -22,6 +22,11 @@ def sweep_observers(**_: object) -> None:
 def sweep_findings(**_: object) -> None:
     for cluster_id in Cluster.objects.values_list("pk", flat=True):
         wake.wake_findings_of(cluster_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def tidy_up(**_: object) -> None:
+    housekeeping.tidy(now=timezone.now())
 
 
 @shared_task(queue="default", ignore_result=True)

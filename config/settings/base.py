@@ -179,6 +179,8 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
+KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)  # of nodes and findings, not of decisions
+
 logs.set_up()
 LOG_LEVEL = env("QUARTERDECK_LOG_LEVEL", default="INFO")
 LOGGING = {

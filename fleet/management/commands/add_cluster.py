@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ from django.core.validators import validate_slug
 from django.utils import timezone
 
 from fleet import wake
+from fleet.kube.errors import BadKubeconfig
+from fleet.kube.kubeconfig import contexts_in
 from fleet.models import Mode, Observer
 from fleet.observe.introduce import CannotAdd, add, ask
 
@@ -18,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="what we call it: letters, digits, - and _")
         parser.add_argument("--context", default="", help="of the kubeconfig")
-        parser.add_argument("--kubeconfig", default="~/.kube/config", help="a path that the workers can read, too")
+        parser.add_argument("--kubeconfig", help="a path that the workers can read, too; else $KUBECONFIG")
         parser.add_argument("--in-cluster", action="store_true", help="we run in it: use our pod's service account")
         parser.add_argument("--mode", choices=Mode.values, help="default: observe-only, or as it was")
 
@@ -31,12 +34,12 @@ class Command(BaseCommand):
         except CannotAdd as refusal:
             raise CommandError(str(refusal)) from refusal
 
-    def _add(self, *, name: str, context: str, kubeconfig: str, in_cluster: bool, mode: str | None) -> None:
+    def _add(self, *, name: str, context: str, kubeconfig: str | None, in_cluster: bool, mode: str | None) -> None:
         if in_cluster and context:
             raise CannotAdd("--in-cluster has no context: it uses the service account of our pod.")
         if not in_cluster and not context:
             raise CannotAdd("Name the --context of the kubeconfig, or say --in-cluster.")
-        path = "" if in_cluster else str(Path(kubeconfig).expanduser().absolute())
+        path = "" if in_cluster else str(kubeconfig_for(context, named=kubeconfig))
         introduction = ask(path, context)
         cluster, is_new = add(
             name,
@@ -54,3 +57,20 @@ class Command(BaseCommand):
     def _tell(self, name: str, mode: str, server: str, version: str, *, is_new: bool) -> None:
         done = "is added" if is_new else "is up to date"
         self.stdout.write(f"Cluster {name} {done}: Kubernetes {version} at {server}, mode {mode}.")
+
+
+def kubeconfig_for(context: str, *, named: str | None) -> Path:
+    """The file that kubectl would use: the named one, else the first of $KUBECONFIG that has the context.
+
+    Precedence as in kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig.
+    """
+    said = [named] if named else [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    paths = [Path(path).expanduser().absolute() for path in said or ["~/.kube/config"]]
+    return next((path for path in paths if path.is_file() and _has(path, context)), paths[0])
+
+
+def _has(path: Path, context: str) -> bool:
+    try:
+        return context in contexts_in(path)
+    except BadKubeconfig:
+        return False  # which one is wrong, and how, is said of the one that is taken

@@ -1,6 +1,7 @@
 """Adding a cluster: every way it can go wrong has its own sentence."""
 
 import http.server
+import json
 import threading
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from fleet import kube
+from fleet.management.commands.add_cluster import kubeconfig_for
 from fleet.models import Cluster, Observer
 from fleet.observe.introduce import CannotAdd, ask
 from tests.fleet.api_server import ApiServer, an_api_server
@@ -126,3 +128,16 @@ def test_the_command_says_what_is_wrong_with_what_it_was_given(words, sentence):
         call_command("add_cluster", *words)
 
     assert not Cluster.objects.exists()
+
+
+def a_file_with(path, *contexts: str):
+    path.write_text(json.dumps({"contexts": [{"name": name, "context": {}} for name in contexts]}))
+    return path
+
+
+def test_the_kubeconfig_is_the_one_that_kubectl_would_use(tmp_path, monkeypatch):
+    one, other = a_file_with(tmp_path / "one", "dev"), a_file_with(tmp_path / "other", "prod")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'missing'}:{one}:{other}")
+
+    assert kubeconfig_for("prod", named=None) == other
+    assert kubeconfig_for("prod", named=str(one)) == one
