@@ -1,17 +1,18 @@
 """Every operand of one node, from its rows: wanted here? scheduled? ready? which version? and why not."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fleet import operands
-from fleet.models import ClusterEvent, CrashLog, DriverObject, Node, Operand, OperandRevision, Pod
+from fleet.models import Node, Operand, Pod
 from fleet.operands import DRIVER, WAITS_FOR, title_of
 from fleet.stack import causes
-from fleet.stack.causes import Cause, Event, PodSigns, Signs, Weight
+from fleet.stack.causes import Cause, Weight
 from fleet.stack.causes.placement import DEPLOY_DRIVER, selects
 from fleet.stack.desired import Desired, desired_of
+from fleet.stack.rows import StackRows
+from fleet.stack.signs import pod_signs, signs_of
 from fleet.versions import agree, version_of
 
 ORDER = list(operands.TITLES)
@@ -26,6 +27,7 @@ class OperandOnNode:
     is_ready: bool
     is_current: bool | None  # whether the pod is of the newest template; None: not known, or no pod
     ready_since: datetime | None
+    not_ready_since: datetime | None
     restarts: int | None  # None: no pod
     pod: str  # namespace/name; blank: none
     image: str  # of the pod; without one, of the template that it would be made from
@@ -45,40 +47,6 @@ class OperandOnNode:
         if not self.version or agree(self.version, self.desired.version) is not False:
             return ""
         return f"The pod is of {self.version}, where {self.desired.by} asks for {self.desired.version}."
-
-
-@dataclass(frozen=True)
-class StackRows:
-    """What the rows of a cluster say about the stack of one node."""
-
-    operands: list[Operand]
-    revisions: Iterable[OperandRevision]
-    driver_objects: list[DriverObject]
-    pods: list[Pod]  # the operands' on this node, and those that were given none
-    events: Iterable[ClusterEvent] = ()
-    crash_logs: Iterable[CrashLog] = ()
-    by_uid: Mapping[str, list[Event]] = field(init=False)
-    logs: Mapping[str, list[CrashLog]] = field(init=False)
-    newest: Mapping[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        by_uid: dict[str, list[Event]] = defaultdict(list)
-        logs: dict[str, list[CrashLog]] = defaultdict(list)
-        for log in self.crash_logs:
-            logs[log.pod_uid].append(log)
-        for event in self.events:
-            by_uid[event.about_uid].append(Event(event.reason, event.message))
-        ordered = sorted(self.revisions, key=lambda row: row.revision)
-        object.__setattr__(self, "by_uid", by_uid)
-        object.__setattr__(self, "logs", logs)
-        object.__setattr__(self, "newest", {row.owner_uid: row.revision_hash for row in ordered})
-
-    def log_of(self, pod: Pod | None) -> CrashLog | None:
-        """Of the container that is in trouble, and where none is, the latest."""
-        found = self.logs.get(pod.uid, []) if pod else []
-        if pod is not None and pod.stuck_container:
-            found = [log for log in found if log.container == pod.stuck_container]
-        return max(found, key=lambda log: log.read_at, default=None)
 
 
 def operands_on(node: Node, rows: StackRows) -> list[OperandOnNode]:
@@ -106,7 +74,7 @@ def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | 
 
 
 def _ready(node: Node, pairs: Iterable[tuple[Operand | None, Pod | None]]) -> dict[str, bool]:
-    """By operand, whether what others wait for is there; one that nobody wants here is not waited for."""
+    """By operand, whether what others wait for is there. One that nobody wants here is not waited for."""
     ready: dict[str, bool] = {}
     for daemon_set, pod in pairs:
         operand = pod.operand if pod else daemon_set.operand if daemon_set else ""
@@ -117,7 +85,7 @@ def _ready(node: Node, pairs: Iterable[tuple[Operand | None, Pod | None]]) -> di
 
 
 def _is_wanted(node: Node, daemon_set: Operand) -> bool:
-    cause = causes.why(_signs(node, daemon_set.operand, daemon_set))
+    cause = causes.why(signs_of(node, daemon_set.operand, daemon_set))
     return cause is not None and cause.weight is not Weight.CHOSEN
 
 
@@ -125,18 +93,18 @@ def _on_node(
     node: Node, rows: StackRows, daemon_set: Operand | None, pod: Pod | None, ready: Mapping[str, bool]
 ) -> OperandOnNode:
     operand = pod.operand if pod else daemon_set.operand if daemon_set else ""
-    signs = _signs(node, operand, daemon_set)
+    signs = replace(signs_of(node, operand, daemon_set), sees_pods=rows.sees_pods)
     log = rows.log_of(pod)
     if daemon_set is not None:
         lost = next((each for each in rows.pods if not each.node_name and each.owner_uid == daemon_set.uid), None)
         signs = replace(
             signs,
-            daemon_set_events=rows.by_uid.get(daemon_set.uid, []),
+            daemon_set_events=rows.events_by_uid.get(daemon_set.uid, []),
             unscheduled=lost.waiting_because if lost else "",
         )
     if pod is not None:
         waits = [title_of(other) for other in WAITS_FOR.get(operand, ()) if not ready.get(other, True)]
-        signs = replace(signs, pod=_pod_signs(pod, log, rows.by_uid.get(pod.uid, [])), not_ready=waits)
+        signs = replace(signs, pod=pod_signs(pod, log, rows), not_ready=waits)
     cause = causes.why(signs)
     newest = rows.newest.get(daemon_set.uid, "") if daemon_set else ""
     return OperandOnNode(
@@ -147,6 +115,7 @@ def _on_node(
         is_ready=pod is not None and pod.is_ready and pod.deleted_at is None,
         is_current=pod.revision_hash == newest if pod and newest and pod.revision_hash else None,
         ready_since=pod.ready_since if pod and pod.is_ready else None,
+        not_ready_since=(pod.ready_since or pod.created_at) if pod and not pod.is_ready else None,
         restarts=pod.restarts if pod else None,
         pod=str(pod) if pod else "",
         image=pod.image if pod else daemon_set.image if daemon_set else "",
@@ -167,62 +136,30 @@ def _driver_without_daemon_set(
     others = any(each.operand == DRIVER for each in rows.operands)
     cause = causes.why(
         replace(
-            _signs(node, DRIVER, None),
+            signs_of(node, DRIVER, None),
             selector={DEPLOY_DRIVER: "true"},
             others_have_one=others or any(each.kind == "NVIDIADriver" for each in rows.driver_objects),
             runs_version=node.driver_version,
         )
     )
-    if cause is None:
+    if cause is None or (not rows.sees_daemon_sets and cause.key in ("no_driver_selects", "no_driver_managed")):
         return []
     wanted, desired = cause.weight is not Weight.CHOSEN, desired_of(DRIVER, node, rows.driver_objects, None)
     return [
-        OperandOnNode(DRIVER, title_of(DRIVER), "", wanted, False, None, None, None, "", "", "", desired, cause)  # noqa: FBT003
+        OperandOnNode(
+            operand=DRIVER,
+            title=title_of(DRIVER),
+            daemon_set="",
+            is_wanted=wanted,
+            is_ready=False,
+            is_current=None,
+            ready_since=None,
+            not_ready_since=None,
+            restarts=None,
+            pod="",
+            image="",
+            version="",
+            desired=desired,
+            cause=cause,
+        )
     ]
-
-
-def _signs(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
-    return Signs(
-        operand=operand,
-        title=title_of(operand),
-        node=node.name,
-        labels=node.labels,
-        taints=node.taints,
-        selector=daemon_set.node_selector if daemon_set else {},
-        tolerations=daemon_set.tolerations if daemon_set else (),
-        has_daemon_set=daemon_set is not None,
-        daemon_set=daemon_set.name if daemon_set else "",
-        is_node_ready=node.is_ready,
-        node_says=node.not_ready_because,
-        kernel=node.kernel,
-        os_image=node.os_image,
-        runtime=node.container_runtime,
-        mig_config=node.mig_config,
-        mig_state=node.mig_config_state,
-        gpus_expected=sum(node.expected.values()) or node.gpu_expected or 0,
-        gpus_allocatable=sum(node.allocatable.values()) or node.gpu_allocatable or 0,
-    )
-
-
-def _pod_signs(pod: Pod, log: CrashLog | None, events: list[Event]) -> PodSigns:
-    reason, message = split(pod.waiting_because)
-    return PodSigns(
-        name=str(pod),
-        phase=pod.phase,
-        is_ready=pod.is_ready,
-        is_leaving=pod.deleted_at is not None,
-        reason=reason,
-        message=message,
-        container=pod.stuck_container,
-        last_words=pod.last_words,
-        log=tuple(line for line in log.lines.splitlines() if line.strip()) if log else (),
-        events=events,
-        image=pod.image,
-        restarts=pod.restarts,
-    )
-
-
-def split(because: str) -> tuple[str, str]:
-    """ "CrashLoopBackOff: back-off 5m0s" → its reason, which is one word, and its message."""
-    reason, _, message = because.partition(": ")
-    return (reason, message) if reason.isalnum() else ("", because)

@@ -6,10 +6,22 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from fleet.models import ClusterEvent, CrashLog, DriverObject, Node, Operand, OperandRevision, Pod, ResourceSlice
+from fleet.models import (
+    Bookmark,
+    ClusterEvent,
+    CrashLog,
+    DriverObject,
+    Node,
+    Operand,
+    OperandRevision,
+    Pod,
+    ResourceSlice,
+)
 from fleet.stack.driver_versions import DriverVersions, driver_versions
-from fleet.stack.on_node import OperandOnNode, StackRows, operands_on
+from fleet.stack.on_node import OperandOnNode, operands_on
+from fleet.stack.rows import StackRows
 
+PODS, DAEMON_SETS = "pods", "daemonsets.apps"
 RECENT = timedelta(minutes=15)  # a DaemonSet that may not make a pod tries again every 15 minutes at the latest
 ENOUGH = 200  # events and unscheduled pods that one page looks at
 
@@ -21,7 +33,9 @@ class NodeStack:
 
 
 def read_stack(node: Node, *, now: datetime) -> NodeStack:
-    """Seven queries."""
+    """Eight queries."""
+    listed = Bookmark.objects.filter(cluster=node.cluster_id, listed_at__isnull=False)
+    seen = set(listed.values_list("kind", flat=True))
     daemon_sets = list(Operand.objects.filter(cluster=node.cluster_id))
     pods = list(_pods(node))
     uids = [each.uid for each in daemon_sets]
@@ -30,7 +44,10 @@ def read_stack(node: Node, *, now: datetime) -> NodeStack:
         revisions=OperandRevision.objects.filter(cluster=node.cluster_id, owner_uid__in=uids),
         driver_objects=list(DriverObject.objects.filter(cluster=node.cluster_id)),
         pods=pods,
+        now=now,
         events=_events(node, [*uids, *(pod.uid for pod in pods)], now=now),
+        sees_pods=PODS in seen,
+        sees_daemon_sets=DAEMON_SETS in seen,
         crash_logs=CrashLog.objects.filter(cluster=node.cluster_id, pod_uid__in=[pod.uid for pod in pods]),
     )
     operands = operands_on(node, rows)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fleet.stack import NodeStack, OperandOnNode
 from fleet.stack.causes import Weight
 
-GLYPHS = {Weight.WRONG: "bad", Weight.WAITING: "waiting", Weight.CHOSEN: "held"}
+GLYPHS = {Weight.WRONG: "bad", Weight.WAITING: "waiting", Weight.CHOSEN: "held", Weight.UNKNOWN: "unknown"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ def _state(row: OperandOnNode) -> tuple[str, str]:
         return "changing", "terminating"
     if row.cause.weight is Weight.CHOSEN:
         return GLYPHS[Weight.CHOSEN], "not wanted"
+    if row.cause.weight is Weight.UNKNOWN:
+        return GLYPHS[Weight.UNKNOWN], "not known"
     if not row.pod:
         return GLYPHS[row.cause.weight], "paused" if row.cause.key == "paused" else "no pod here"
     return GLYPHS[row.cause.weight], "not ready" if row.cause.weight is Weight.WRONG else "waiting"

@@ -10,6 +10,7 @@ class Weight(StrEnum):
     WRONG = "wrong"  # somebody has to do something
     WAITING = "waiting"  # it comes by itself, once what it waits for has
     CHOSEN = "chosen"  # somebody wants it so
+    UNKNOWN = "unknown"  # it cannot be seen, so that nothing is wrong for all we know
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class PodSigns:
     events: Sequence[Event] = ()
     image: str = ""
     restarts: int = 0
+    is_overdue: bool = False  # it has had more than the time that it takes to come up
 
     @property
     def is_starting(self) -> bool:
@@ -68,6 +70,7 @@ class Signs:
     daemon_set_events: Sequence[Event] = ()
     unscheduled: str = ""  # why another pod of the DaemonSet was given no node; blank: none waits for one
     pod: PodSigns | None = None
+    sees_pods: bool = True  # False: no pod of the cluster was ever seen
     not_ready: Sequence[str] = ()  # titles of the operands this one waits for that are not ready here
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting
     node_says: str = ""  # why it is not ready

@@ -1,7 +1,7 @@
 """What is left to say of a pod that is not ready when nothing more particular is known: its own last line. Pure."""
 
 from fleet.operands import DRIVER
-from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+from fleet.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight
 
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
 CONFIG = frozenset({"CreateContainerConfigError", "CreateContainerError"})
@@ -74,23 +74,36 @@ def not_ready_yet(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None or pod.phase != "Running":
         return None
-    driver = "A driver compiles and loads for minutes; " if signs.operand == DRIVER else ""
     said = next((event.message for event in pod.events if event.reason == "Unhealthy"), "")
-    return Cause(
-        "not_ready_yet",
-        Weight.WAITING,
-        "It runs and is not ready yet.",
-        f"{driver}its probe says why not, once it has been asked." if not said else "",
-        said or (pod.log[-1] if pod.log else ""),
-    )
+    said = said or (pod.log[-1] if pod.log else "")
+    if pod.is_overdue:
+        action = "" if said else "kubectl describe of the pod shows what its probes answer."
+        return Cause("never_ready", Weight.WRONG, "It runs and does not become ready.", action, said)
+    action = "A driver compiles and loads for minutes." if signs.operand == DRIVER else ""
+    return Cause("not_ready_yet", Weight.WAITING, "It runs and is not ready yet.", action, said)
 
 
 def starting(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None:
         return None
+    if pod.container:
+        return _at_work(pod)
     phase = pod.phase or "in no phase that was seen"
-    return Cause("starting", Weight.WAITING, f"The pod is {phase} and not ready yet.")
+    weight = Weight.WRONG if pod.is_overdue else Weight.WAITING
+    return Cause("starting", weight, f"The pod is {phase} and not ready yet.")
+
+
+def _at_work(pod: PodSigns) -> Cause:
+    """One of its init containers runs, and nothing says that it should not."""
+    said = pod.log[-1] if pod.log else ""
+    if pod.is_overdue:
+        sentence = f"Its init container {pod.container} does not come to an end."
+        return Cause("init_never_ends", Weight.WRONG, sentence, "Its log says what it waits for.", said)
+    if pod.container == "k8s-driver-manager":
+        sentence = "The driver manager is at work: it stops what uses the GPUs and unloads the old driver."
+        return Cause("starting", Weight.WAITING, sentence, "", said)
+    return Cause("starting", Weight.WAITING, f"Its init container {pod.container} is at work.", "", said)
 
 
 def _container(signs: Signs) -> str:

@@ -162,6 +162,17 @@ def unscheduled(signs: Signs) -> Cause | None:
     )
 
 
+def unseen(signs: Signs) -> Cause | None:
+    if signs.sees_pods or not _is_selected(signs):
+        return None
+    return Cause(
+        "unseen",
+        Weight.UNKNOWN,
+        "Pods of this cluster were never seen: whether it runs is not known.",
+        "The cluster's page says why pods are not seen.",
+    )
+
+
 def missing(signs: Signs) -> Cause | None:
     if not _is_selected(signs):
         return None
@@ -189,6 +200,7 @@ RULES: tuple[Rule, ...] = (
     not_labelled,
     no_driver_selects,
     no_driver_managed,
+    unseen,
     tainted,
     cannot_be_made,
     unscheduled,

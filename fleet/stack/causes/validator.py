@@ -53,14 +53,11 @@ def stuck_validation(signs: Signs) -> Cause | None:
     if pod is None or pod.container not in MEANINGS:
         return None
     meaning, action = MEANINGS[pod.container]
-    said = pod.log[-1] if pod.log else pod.last_words
-    return Cause(
-        pod.container.replace("-", "_"),
-        Weight.WRONG,
-        f"Its init container {pod.container} does not come to an end: {meaning}.",
-        action,
-        said,
-    )
+    key, said = pod.container.replace("-", "_"), pod.log[-1] if pod.log else pod.last_words
+    if not pod.is_overdue and not pod.reason:
+        return Cause(key, Weight.WAITING, f"Its init container {pod.container} is at work.", "", said)
+    sentence = f"Its init container {pod.container} does not come to an end: {meaning}."
+    return Cause(key, Weight.WRONG, sentence, action, said)
 
 
 RULES: tuple[Rule, ...] = (stuck_validation,)

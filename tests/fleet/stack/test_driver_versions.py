@@ -4,7 +4,8 @@ import pytest
 
 from fleet.models import DriverObject, Node, Operand, Pod, ResourceSlice
 from fleet.stack.driver_versions import driver_versions
-from fleet.stack.on_node import StackRows, operands_on
+from fleet.stack.on_node import operands_on
+from fleet.stack.rows import StackRows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -12,7 +13,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 def versions(node: Node, *objects: DriverObject, tag: str = "", image: str = "", slices=(), operands=()):
     image = image or (f"nvcr.io/nvidia/driver:{tag}" if tag else "")
     pod = Pod(uid="p", name="d", namespace="n", node_name=node.name, operand="driver", image=image, is_ready=True)
-    rows = StackRows(list(operands), [], list(objects), [pod] if image else [])
+    rows = StackRows(list(operands), [], list(objects), [pod] if image else [], NOON)
     return driver_versions(node, operands_on(node, rows), slices)
 
 

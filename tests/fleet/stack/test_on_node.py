@@ -1,9 +1,11 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from fleet.models import ClusterEvent, CrashLog, DriverObject, Node, Operand, OperandRevision, Pod
-from fleet.stack.on_node import StackRows, operands_on, split
+from fleet.stack.on_node import operands_on
+from fleet.stack.rows import StackRows
+from fleet.stack.signs import split
 
 DEPLOY = "nvidia.com/gpu.deploy."
 GATE = f"{DEPLOY}device-plugin"
@@ -26,7 +28,7 @@ def a_pod(operand: str = "device-plugin", **given) -> Pod:
 
 
 def rows(operands=(), pods=(), **given) -> StackRows:
-    row = {"revisions": [], "driver_objects": []}
+    row = {"revisions": [], "driver_objects": [], "now": NOON}
     return StackRows(operands=list(operands), pods=list(pods), **row | given)
 
 
@@ -84,6 +86,15 @@ def test_nothing_waits_for_a_driver_that_is_on_the_host():
     assert plugin.cause.key == "toolkit_validation"
 
 
+@pytest.mark.parametrize(("minutes", "key", "weight"), [(4, "not_ready_yet", "waiting"), (6, "never_ready", "wrong")])
+def test_what_has_just_begun_is_not_what_never_ends(minutes, key, weight):
+    slow = a_pod(is_ready=False, started_at=NOON - timedelta(minutes=minutes))
+
+    (row,) = operands_on(a_node(), rows([a_daemon_set()], [slow]))
+
+    assert (row.cause.key, row.cause.weight) == (key, weight)
+
+
 def test_of_the_drivers_of_many_kernels_only_this_nodes_is_shown():
     here = a_daemon_set("driver", uid="a", node_selector={f"{DEPLOY}driver": "true", "kernel": "6.8"})
     there = a_daemon_set("driver", uid="b", node_selector={f"{DEPLOY}driver": "true", "kernel": "5.15"})
@@ -95,6 +106,13 @@ def test_of_the_drivers_of_many_kernels_only_this_nodes_is_shown():
     node.labels["kernel"] = "7.0"
     (row,) = operands_on(node, rows([here, there]))
     assert (row.is_wanted, row.cause.key) == (True, "no_driver_selects")
+
+
+def test_without_daemon_sets_seen_no_driver_is_missed():
+    others = DriverObject(kind="NVIDIADriver", name="h200")
+
+    assert operands_on(a_node(), rows(driver_objects=[others], sees_daemon_sets=False)) == []
+    assert [row.operand for row in operands_on(a_node(), rows(driver_objects=[others]))] == ["driver"]
 
 
 def test_the_log_of_a_crash_tells_why():

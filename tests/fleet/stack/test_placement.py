@@ -66,6 +66,12 @@ def test_a_pod_without_a_node_is_named():
     assert (cause.key, cause.said) == ("unscheduled", "Unschedulable: 0/3 nodes are available: 1 Insufficient cpu.")
 
 
+def test_a_pod_that_cannot_be_seen_is_not_missing():
+    cause = why(signs(sees_pods=False))
+
+    assert (cause.key, cause.weight) == ("unseen", Weight.UNKNOWN)
+
+
 def test_a_node_that_no_driver_selects_is_named_with_its_kernel():
     labels = {"nvidia.com/gpu.deploy.driver": "true"}
     cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False, others_have_one=True))

@@ -50,10 +50,17 @@ def test_what_crashes_by_itself_does_not_wait():
     "container", ["driver-validation", "toolkit-validation", "cuda-validation", "plugin-validation"]
 )
 def test_a_validation_that_does_not_end_is_named_with_what_it_means(container):
-    cause = why(signs("operator-validator", a_pod(phase="Pending", container=container)))
+    cause = why(signs("operator-validator", a_pod(phase="Pending", container=container, is_overdue=True)))
 
     assert cause.key == container.replace("-", "_")
     assert f"Its init container {container} does not come to an end: " in cause.sentence
+
+
+@pytest.mark.parametrize("container", ["cuda-validation", "k8s-driver-manager", "something-new"])
+def test_an_init_container_may_take_its_time(container):
+    cause = why(signs("driver", a_pod(phase="Pending", container=container)))
+
+    assert (cause.weight, "at work" in cause.sentence) == (Weight.WAITING, True)
 
 
 @pytest.mark.parametrize(("state", "key"), [("failed", "mig_failed"), ("rebooting", "mig_changing"), ("success", None)])
