@@ -1,0 +1,191 @@
+"""Every kind but nodes and pods, from a real API server's list and watch to its row."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from fleet import announce, kube, wake
+from fleet.models import (
+    Bookmark,
+    Cluster,
+    ClusterEvent,
+    DeviceClass,
+    DisruptionBudget,
+    DriverObject,
+    LimitRange,
+    Observer,
+    OperatorConfig,
+    PriorityClass,
+    ResourceClaim,
+    ResourceQuota,
+    ResourceSlice,
+    Workload,
+)
+from fleet.observe import readers, window
+from fleet.observe.turn import take_turn
+from tests.fleet.api_server import ApiServer, an_api_server
+
+pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
+SPACE, OPERATOR = "research", "gpu-operator"
+POD = {
+    "metadata": {"labels": {"app": "train"}},
+    "spec": {
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "train:1", "resources": {"limits": {"nvidia.com/gpu": "8"}}}],
+    },
+}
+ALWAYS = {"metadata": POD["metadata"], "spec": {**POD["spec"], "restartPolicy": "Always"}}
+SELECTS = {"selector": {"matchLabels": {"app": "train"}}}
+WISH = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "allocationMode": "ExactCount", "count": 1}}
+DEVICE = {"name": "gpu-0", "attributes": {"type": {"string": "gpu"}, "uuid": {"string": "GPU-1"}}}
+SLICE = {"driver": "gpu.nvidia.com", "nodeName": "gpu-001", "devices": [DEVICE]}
+SLICE |= {"pool": {"name": "gpu-001", "generation": 1, "resourceSliceCount": 1}}
+
+
+def a_definition(kind: str, plural: str, version: str) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    served = {"name": version, "served": True, "storage": True, "schema": schema}
+    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.nvidia.com"},
+        "spec": {"group": "nvidia.com", "names": names, "scope": "Cluster", "versions": [served]},
+    }
+
+
+def an_object(kind: str, version: str, name: str, **rest: Any) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **rest}
+
+
+POLICY = an_object(
+    "ClusterPolicy",
+    "nvidia.com/v1",
+    "cluster-policy",
+    spec={
+        "devicePlugin": {"version": "v0.18.1", "config": {"name": "time-slicing", "default": "any"}},
+        "mig": {"strategy": "mixed"},
+    },
+    status={"state": "ready", "namespace": OPERATOR},
+)
+
+
+def create_everything(api: ApiServer) -> None:
+    for name in (SPACE, OPERATOR):
+        api.create("/api/v1/namespaces", an_object("Namespace", "v1", name))
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    api.create(definitions, a_definition("ClusterPolicy", "clusterpolicies", "v1"))
+    api.create("/apis/nvidia.com/v1/clusterpolicies", POLICY)
+    core, apps = f"/api/v1/namespaces/{SPACE}", f"/apis/apps/v1/namespaces/{SPACE}"
+    dra, once = "/apis/resource.k8s.io/v1", {"spec": {"template": POD, "parallelism": 4}}
+    always = {"spec": {"replicas": 2, "template": ALWAYS, **SELECTS}}
+    config = {"data": {"any": "version: v1"}}
+    created = api.create(f"/apis/batch/v1/namespaces/{SPACE}/jobs", an_object("Job", "batch/v1", "train", **once))
+    about = {"kind": "Job", "namespace": SPACE, "name": "train", "uid": created["metadata"]["uid"]}
+    told = {"involvedObject": about, "type": "Warning", "reason": "BackoffLimitExceeded", "message": "It failed."}
+    strange = told | {"involvedObject": about | {"uid": "of-something-else"}}
+    for path, document in (
+        (f"{apps}/replicasets", an_object("ReplicaSet", "apps/v1", "serve", **always)),
+        (f"{apps}/deployments", an_object("Deployment", "apps/v1", "serve", **always)),
+        (f"{apps}/statefulsets", an_object("StatefulSet", "apps/v1", "serve", **always)),
+        (
+            f"/apis/policy/v1/namespaces/{SPACE}/poddisruptionbudgets",
+            an_object("PodDisruptionBudget", "policy/v1", "serve", spec={"minAvailable": "50%", **SELECTS}),
+        ),
+        (
+            f"{core}/resourcequotas",
+            an_object("ResourceQuota", "v1", "gpus", spec={"hard": {"requests.nvidia.com/gpu": "8"}}),
+        ),
+        (
+            f"{core}/limitranges",
+            an_object("LimitRange", "v1", "limits", spec={"limits": [{"type": "Pod", "max": {"cpu": "4"}}]}),
+        ),
+        (f"{core}/events", an_object("Event", "v1", "train.1", **told)),
+        (f"{core}/events", an_object("Event", "v1", "train.2", **strange)),
+        (
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            an_object("PriorityClass", "scheduling.k8s.io/v1", "high", value=1000),
+        ),
+        (f"{dra}/resourceslices", an_object("ResourceSlice", "resource.k8s.io/v1", "gpu-001", spec=SLICE)),
+        (f"{dra}/deviceclasses", an_object("DeviceClass", "resource.k8s.io/v1", "gpu.nvidia.com", spec={})),
+        (
+            f"{dra}/namespaces/{SPACE}/resourceclaims",
+            an_object("ResourceClaim", "resource.k8s.io/v1", "gpu", spec={"devices": {"requests": [WISH]}}),
+        ),
+        (f"/api/v1/namespaces/{OPERATOR}/configmaps", an_object("ConfigMap", "v1", "time-slicing", **config)),
+        (f"/api/v1/namespaces/{OPERATOR}/configmaps", an_object("ConfigMap", "v1", "somebody-elses", **config)),
+    ):
+        api.create(path, document)
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with an_api_server(tmp_path_factory.mktemp("api")) as server:
+        create_everything(server)
+        yield server
+
+
+@pytest.fixture
+def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setattr(readers, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
+    monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
+    monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
+    monkeypatch.setattr(announce, "send", lambda *_: None)
+    uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    row = Cluster.objects.create(
+        name="north", uid=uid, kubeconfig=api.kubeconfig, context=api.context, added_at=timezone.now()
+    )
+    Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
+    return row
+
+
+def hold_a_turn(cluster: Cluster) -> None:
+    take_turn(cluster.pk, Observer.objects.get(cluster=cluster).turn, seconds=2.5)
+
+
+def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api):
+    before = len(api.requests())
+    hold_a_turn(cluster)
+
+    kinds = set(Workload.objects.values_list("kind", "desired"))
+    assert kinds == {("Job", 4), ("ReplicaSet", 2), ("Deployment", 2), ("StatefulSet", 2)}
+    assert DriverObject.objects.get().operand_versions == {"device-plugin": "v0.18.1"}
+    assert DisruptionBudget.objects.get().min_available == "50%"
+    assert ResourceQuota.objects.get().hard == {"requests.nvidia.com/gpu": "8"}
+    assert LimitRange.objects.get().limits == [{"type": "Pod", "max": {"cpu": "4"}}]
+    assert PriorityClass.objects.filter(name="high").values_list("value", flat=True).get() == 1000
+    assert ResourceSlice.objects.get().devices[0]["uuid"] == "GPU-1"
+    assert ResourceClaim.objects.get().requests[0]["device_class"] == "gpu.nvidia.com"
+    assert DeviceClass.objects.get().name == "gpu.nvidia.com"
+    assert [event.about_kind for event in ClusterEvent.objects.all()] == ["Job"]
+    assert list(OperatorConfig.objects.values_list("name", "purpose")) == [("time-slicing", "sharing")]
+    asked = [one for one in api.requests()[before:] if one["path"].endswith("/configmaps")]
+    assert {one["path"] for one in asked} == {f"/api/v1/namespaces/{OPERATOR}/configmaps"}
+    assert all("metadata.name" in str(one["query"]) for one in asked)
+    marks = {mark.kind: mark for mark in Bookmark.objects.all()}
+    assert marks["gpuclusters.nvidia.com"].message == "This API server serves no gpuclusters.nvidia.com."
+    states = {kind: mark.state for kind, mark in marks.items()}
+    absent = {kind for kind, state in states.items() if state == "absent"}
+    assert absent == {"gpuclusters.nvidia.com", "nvidiadrivers.nvidia.com", "configmaps:mig"}
+    assert {state for kind, state in states.items() if kind not in absent} == {"watching"}
+
+
+def test_a_kind_that_is_installed_later_is_seen_in_the_next_turn(cluster, api):
+    hold_a_turn(cluster)
+    api.create(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        a_definition("GPUCluster", "gpuclusters", "v1alpha1"),
+    )
+    api.create("/apis/nvidia.com/v1alpha1/gpuclusters", an_object("GPUCluster", "nvidia.com/v1alpha1", "gpu-cluster"))
+    api.change("/apis/nvidia.com/v1/clusterpolicies/cluster-policy", {"spec": {"devicePlugin": {"config": None}}})
+
+    hold_a_turn(cluster)
+    hold_a_turn(cluster)
+
+    assert DriverObject.objects.filter(kind="GPUCluster").exists()
+    assert not OperatorConfig.objects.exists()  # nobody reads it any more
+    assert Bookmark.objects.get(kind="configmaps:sharing").state == "absent"
