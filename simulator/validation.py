@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from simulator import definitions, schema, selectors
-from simulator.kinds import DEFINITION, Kind
+from simulator import definitions, quotas, schema, selectors
+from simulator.kinds import DEFINITION, POD, Kind
 from simulator.names import label_causes
 from simulator.refusals import Cause, invalid
 
@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from simulator.store import Store
 
 Obj = dict[str, Any]
+QUANTITY = r"[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|Ki|Mi|Gi|Ti)?"
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def check(store: "Store", kind: Kind, new: Obj, old: Obj | None) -> None:
     """:raises Refused: 422 with one cause for each complaint."""
     complaints = _custom_causes(store, kind, new) if kind.is_custom else CHECKS.get(kind.shelf, _nothing)(new, old)
+    if kind.shelf == POD.shelf and old is None:
+        quotas.admit(store, new, new["metadata"]["namespace"])
     causes = list(complaints)
     if causes:
         raise invalid(kind, new["metadata"]["name"], *causes)
@@ -115,6 +118,13 @@ def _budget_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
         yield Cause("spec", words)
 
 
+def _quota_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
+    for resource, quantity in ((new.get("spec") or {}).get("hard") or {}).items():
+        if not re.fullmatch(QUANTITY, str(quantity)):
+            words = f'Invalid value: "{quantity}": must be a quantity greater than or equal to 0'
+            yield Cause(f"spec.hard[{resource}]", words)
+
+
 def _binding_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
     role = new.get("roleRef") or {}
     for member in ("kind", "name"):
@@ -150,6 +160,7 @@ CHECKS: Mapping[tuple[str, str], Callable[[Obj, Obj | None], Iterator[Cause]]] =
     ("apps", "replicasets"): _selecting_causes,
     ("apps", "statefulsets"): _selecting_causes,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _definition_causes,
+    ("", "resourcequotas"): _quota_causes,
     ("policy", "poddisruptionbudgets"): _budget_causes,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): _binding_causes,
     ("rbac.authorization.k8s.io", "rolebindings"): _binding_causes,

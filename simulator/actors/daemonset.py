@@ -5,6 +5,7 @@ from collections import defaultdict
 from typing import Any
 
 from simulator.actors import fits
+from simulator.actors.making_pods import PodMaker
 from simulator.actors.objects import (
     Key,
     Obj,
@@ -95,6 +96,7 @@ def pod_of(daemon_set: Obj, hash_: str, node_name: str) -> Obj:
 class DaemonSets:
     def __init__(self, world: World) -> None:
         self._world = world
+        self._maker = PodMaker(world, "DaemonSet", SOURCE, self.sync)
         self._hashes: dict[str, tuple[int, str]] = {}
         self._wanted: dict[str, set[str]] = defaultdict(set)
         self._counting: set[Key] = set()
@@ -123,7 +125,7 @@ class DaemonSets:
         wanted = self._wanted[uid(daemon_set)]
         (wanted.add if is_wanted else wanted.discard)(node_name)
         if not pods and is_wanted:
-            self._world.create(POD, pod_of(daemon_set, self._hash(daemon_set), node_name), namespace(daemon_set))
+            self._maker.make(daemon_set, pod_of(daemon_set, self._hash(daemon_set), node_name))
         for pod in pods:
             if not is_terminating(pod) and (is_finished(pod) or not may_stay(daemon_set, node)):
                 self._world.delete(POD, pod)

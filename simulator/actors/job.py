@@ -1,5 +1,6 @@
 """Runs a Job's pods to completion, within its parallelism and back-off limit."""
 
+from simulator.actors.making_pods import PodMaker
 from simulator.actors.objects import (
     Key,
     Obj,
@@ -24,6 +25,7 @@ BACKOFF_LIMIT = 6
 class Jobs:
     def __init__(self, world: World) -> None:
         self._world = world
+        self._maker = PodMaker(world, "Job", "job-controller", self.sync)
         world[JOB].on_change(self._job_changed)
         world[POD].on_change(self._pod_changed)
 
@@ -39,14 +41,14 @@ class Jobs:
         verdict = _verdict(job, done, failed, wanted)
         if not verdict and not job["spec"].get("suspend"):
             room = min(int(job["spec"].get("parallelism", 1)), wanted - done) - len(active)
-            active += [self._start(job) for _ in range(room)]
+            active += [made for made in (self._start(job) for _ in range(room)) if made]
         self._write(job, len(active), done, failed, verdict)
 
-    def _start(self, job: Obj) -> Obj:
+    def _start(self, job: Obj) -> Obj | None:
         pod = pod_from(job, api_version="batch/v1", kind="Job")
         names = {"batch.kubernetes.io/job-name": job["metadata"]["name"], "job-name": job["metadata"]["name"]}
         pod["metadata"]["labels"] |= names | {"batch.kubernetes.io/controller-uid": uid(job)}
-        return self._world.create(POD, pod, namespace(job))
+        return self._maker.make(job, pod)
 
     def _write(self, job: Obj, active: int, done: int, failed: int, verdict: str) -> None:
         now = stamp(self._world.loop.clock.now())

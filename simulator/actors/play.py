@@ -34,13 +34,24 @@ from simulator.actors.loop import Loop
 from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
 from simulator.actors.propagation import Propagation
+from simulator.actors.quota_status import QuotaStatus
 from simulator.actors.replicaset import ReplicaSets
 from simulator.actors.scheduler import Scheduler
 from simulator.actors.stuck_drains import StuckDrains
 from simulator.actors.tainting import Tainting
 from simulator.actors.world import World
 from simulator.faults import Board
-from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, DISRUPTION_BUDGET, JOB, NODE, POD, REPLICA_SET, Kind
+from simulator.kinds import (
+    CONTROLLER_REVISION,
+    DAEMON_SET,
+    DISRUPTION_BUDGET,
+    JOB,
+    NODE,
+    POD,
+    REPLICA_SET,
+    RESOURCE_QUOTA,
+    Kind,
+)
 
 KINDS = (
     NODE,
@@ -50,6 +61,7 @@ KINDS = (
     REPLICA_SET,
     JOB,
     DISRUPTION_BUDGET,
+    RESOURCE_QUOTA,
     CLUSTER_POLICY,
     NVIDIA_DRIVER,
 )
@@ -103,6 +115,7 @@ class Play:
             ClusterPolicies(world, release),
             Upgrades(world, release),
             Flapping(world, self.heartbeats, faults),
+            QuotaStatus(world),
             StuckDrains(world, faults),
             Ailments(world, hosts, faults),
             Tainting(world, faults),

@@ -14,6 +14,7 @@ SUFFIXES = {
     "M": 10**6,
     "G": 10**9,
     "T": 10**12,
+    "m": 10**-3,
 }
 Amounts = Counter[str]
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from simulator.actors.making_pods import PodMaker
 from simulator.actors.objects import (
     Key,
     Obj,
+    condition,
     controller,
     generation,
     is_active,
@@ -19,8 +21,8 @@ from simulator.actors.objects import (
     uid,
 )
 from simulator.actors.world import World
+from simulator.clock import stamp
 from simulator.kinds import POD, REPLICA_SET
-from simulator.refusals import Refused
 
 SOURCE = "replicaset-controller"
 
@@ -41,6 +43,7 @@ def pod_from(owner: Obj, *, api_version: str, kind: str) -> Obj:
 class ReplicaSets:
     def __init__(self, world: World) -> None:
         self._world = world
+        self._maker = PodMaker(world, "ReplicaSet", SOURCE, self.sync)
         world[REPLICA_SET].on_change(self._set_changed)
         world[POD].on_change(self._pod_changed)
 
@@ -51,34 +54,38 @@ class ReplicaSets:
         pods = [pod for pod in self._world[POD].by("controller", uid(replica_set)) if is_active(pod)]
         wanted = int(replica_set["spec"].get("replicas", 1))
         for _ in range(wanted - len(pods)):
-            self._create(replica_set)
+            if self._maker.make(replica_set, pod_from(replica_set, api_version="apps/v1", kind="ReplicaSet")) is None:
+                break
+        if len(pods) >= wanted:
+            self._maker.forget(replica_set)
         for pod in sorted(pods, key=_first_to_go)[: max(0, len(pods) - wanted)]:
             self._world.delete(POD, pod)
         self._count(replica_set)
 
-    def _create(self, replica_set: Obj) -> None:
-        pod = pod_from(replica_set, api_version="apps/v1", kind="ReplicaSet")
-        try:
-            made = self._world.create(POD, pod, namespace(replica_set))
-        except Refused as refusal:
-            words = f"Error creating: {refusal.message}"
-            self._world.events.warning(replica_set, "ReplicaSet", "FailedCreate", words, source=SOURCE)
-            raise
-        words = f"Created pod: {name(made)}"
-        self._world.events.normal(replica_set, "ReplicaSet", "SuccessfulCreate", words, source=SOURCE)
-
     def _count(self, replica_set: Obj) -> None:
         pods = [pod for pod in self._world[POD].by("controller", uid(replica_set)) if is_active(pod)]
         ready = sum(is_true(pod, "Ready") for pod in pods)
-        counted = {
+        counted: Obj = {
             "replicas": len(pods),
             "fullyLabeledReplicas": len(pods),
             "readyReplicas": ready,
             "availableReplicas": ready,
             "observedGeneration": generation(replica_set),
         }
+        conditions = self._conditions(replica_set)
+        if conditions or status(replica_set).get("conditions"):
+            counted["conditions"] = conditions or None
         if any(status(replica_set).get(part, 0) != value for part, value in counted.items()):
             self._world.patch_status(REPLICA_SET, replica_set, counted)
+
+    def _conditions(self, replica_set: Obj) -> list[Obj]:
+        words = self._maker.complaint(replica_set)
+        if not words:
+            return []
+        was = condition(replica_set, "ReplicaFailure")
+        since = was.get("lastTransitionTime") or stamp(self._world.loop.clock.now())
+        told = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": words}
+        return [told | {"lastTransitionTime": since}]
 
     def _set_changed(self, was: Obj | None, replica_set: Obj | None) -> None:
         if replica_set and (was is None or generation(was) != generation(replica_set)):

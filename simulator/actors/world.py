@@ -20,7 +20,7 @@ class World:
         self.caches = {kind: Cache() for kind in kinds}
         self.mirrors = [Mirror(cluster, kind, cache) for kind, cache in self.caches.items()]
         self.journal = Journal()
-        self.events = Recorder(cluster, loop.clock)
+        self.events = Recorder(cluster, loop)
         for cache in self.caches.values():
             cache.index("controller", controller_uid)
             cache.index("node", node_of)

@@ -32,6 +32,7 @@ class Host:
     plugin: PluginConfig = field(default_factory=PluginConfig)
     clique: str = ""  # of its NVLink domain
     pods_started: int = 0
+    images: set[str] = field(default_factory=set)  # on its disk
 
     @property
     def layout(self) -> Layout:

@@ -2,15 +2,13 @@
 
 from simulator.actors.durations import Durations
 from simulator.actors.kubelet.heartbeat import Heartbeats
+from simulator.actors.kubelet.readiness import GONE, WELL, say
 from simulator.actors.kubelet.sandbox import rejected
 from simulator.actors.kubelet.script import Script, Wait
 from simulator.actors.objects import Obj, uid
 from simulator.actors.world import World
-from simulator.clock import stamp
-from simulator.kinds import NODE, POD
+from simulator.kinds import POD
 
-GONE = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
-BACK = ("True", "KubeletReady", "kubelet is posting ready status")
 NO_DEVICES = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, "
 
 
@@ -23,22 +21,13 @@ class Reboots:
     def run(self, node_name: str, holders: list[Obj]) -> Script:
         """`holders`: pods whose devices will be others."""
         self._heartbeats.silence(node_name, is_silent=True)
-        self._write(node_name, *GONE)
+        say(self._world, node_name, GONE)
         yield Wait(self._durations.reboot)
         self._heartbeats.silence(node_name, is_silent=False)
-        self._write(node_name, *BACK)
+        say(self._world, node_name, WELL)
         now = self._world.loop.clock.now()
         for pod in holders:
             held = self._world[POD].of_uid(uid(pod))
             if held is not None:
                 words = NO_DEVICES + "which is unexpected"
                 self._world.patch_status(POD, held, rejected(held, "UnexpectedAdmissionError", words, now))
-
-    def _write(self, node_name: str, value: str, reason: str, message: str) -> None:
-        node = self._world[NODE].get(node_name)
-        if node is None:
-            return
-        at = stamp(self._world.loop.clock.now())
-        ready = {"type": "Ready", "status": value, "reason": reason, "message": message}
-        ready |= {"lastHeartbeatTime": at, "lastTransitionTime": at}
-        self._world.patch(NODE, node, {"status": {"conditions": [ready]}}, how="strategic", subresource="status")

@@ -67,15 +67,31 @@ class Ward:
         self.box.started_at = self.now()
 
     def run_init(self, container: Container, cluster_s: float) -> Script:
-        container.start(self.now())
+        self.start(container)
         self.report()
         yield Wait(cluster_s)
         container.end(self.now(), 0, "Completed")
 
+    def start(self, container: Container) -> None:
+        container.start(self.now())
+        self._tell_start(container)
+
+    def _tell_start(self, container: Container) -> None:
+        image = f'"{container.image}"'
+        if container.image in self.host.images:
+            self.tell("Pulled", f"Container image {image} already present on machine")
+        else:
+            self.host.images.add(container.image)
+            took = f"{self.durations.image_pull:g}s"
+            self.tell("Pulling", f"Pulling image {image}")
+            self.tell("Pulled", f"Successfully pulled image {image} in {took} ({took} including waiting)")
+        self.tell("Created", f"Created container: {container.name}")
+        self.tell("Started", f"Started container {container.name}")
+
     def start_all(self) -> None:
         self.box.phase = "Running"
         for container in self.box.containers:
-            container.start(self.now())
+            self.start(container)
         self.report()
 
     def become_ready(self) -> None:
@@ -97,6 +113,7 @@ class Ward:
             yield Wait(backoff_s)
             backoff_s = min(backoff_s * 2, self.durations.crash_backoff_max)
             container.restart(self.now())
+            self._tell_start(container)
             self.report()
             yield Wait(self.durations.crash_after)
 

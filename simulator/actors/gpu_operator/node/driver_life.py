@@ -63,7 +63,7 @@ def _crashes(ward: Ward, version: str) -> bool:
 def _make_room(ward: Ward, *, is_fast: bool) -> Script:
     """The init container. Operands always pause; modules are unloaded unless the same ones are wanted again."""
     init = ward.box.inits[0]
-    init.start(ward.now())
+    ward.start(init)
     ward.report()
     yield from ward.insist(lambda: _label(ward, to_pause))
     yield Until(lambda: not any(ward.neighbours(app) for app in GATES))

@@ -21,7 +21,7 @@ def life(ward: Ward) -> Script:
     ward.begin()
     yield Wait(ward.durations.container_start)
     for container in ward.box.inits:
-        container.start(ward.now())
+        ward.start(container)
         ward.report()
         yield Until(_gate(ward, container))
         yield from _cuda_fails(ward, container)
