@@ -6,7 +6,9 @@ import structlog
 
 from fleet.kube.decoding import Unread
 from fleet.kube.structs import ClusterPolicySeen, Seen
+from fleet.kube.structs.events import EventSeen
 from fleet.observe.diff import Row, fingerprint
+from fleet.observe.early import Early
 from fleet.observe.kinds import KINDS, MIRRORED, Kind
 from fleet.observe.memory import UNREADABLE, Memory
 from fleet.observe.places import Places
@@ -26,6 +28,7 @@ class Gathering:
         places.is_mirrored = self._is_mirrored
         self.memory = memory
         self.pending: dict[str, dict[str, Pending]] = {name: {} for name in standings}
+        self._early = Early()
         self.to_list_again: set[str] = set()  # next turn: what we keep of them is decided differently now
 
     @property
@@ -93,6 +96,8 @@ class Gathering:
             return True
         known = self.memory.of(kind.name)
         if row is None and seen.uid not in known:
+            if isinstance(seen, EventSeen) and not is_gone:
+                self._early.keep(seen)
             return False
         if is_gone or row is None:
             self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
@@ -100,6 +105,9 @@ class Gathering:
         else:
             self._note_row(kind, seen, row)
         self._place(kind, seen, row, is_gone=is_gone)
+        if kind.name in MIRRORED:
+            for event in self._early.claim(seen.uid):
+                self._note(KINDS["events"], event, is_gone=False)
         return row is not None
 
     def _cannot_read(self, kind: Kind, unread: Unread) -> None:

@@ -31,6 +31,7 @@ LONGEST_WAIT_S = 5.0
 SHORTEST_WATCH_S = 1.0  # a server that ends every watch at once is not asked again at once
 SHORTEST_ASKED_S = 30.0
 PATIENCE_S = 5.0  # after which a kind that waits for others says so
+LONGEST_PATIENCE_S = 30.0  # after which it goes on without them: a kind that fails must not cost another
 
 
 class Reader(threading.Thread):
@@ -118,7 +119,10 @@ class Reader(threading.Thread):
         return self._resource
 
     def _wait_for_others(self) -> bool:
-        """For the kinds that say what is kept of this one. False: we were told to stop first."""
+        """For the kinds that say what is kept of this one, but not for ever: what they say later is listed again for.
+
+        False: we were told to stop first.
+        """
         begun, has_told = time.monotonic(), False
         while not self._may_begin():
             if self._stop_asked.wait(0.05):
@@ -127,6 +131,8 @@ class Reader(threading.Thread):
                 waits = f"Waits for the list of {' and '.join(self.kind.after)}."
                 self._tell(Failed(self.kind.name, BookmarkState.LISTING, waits))
                 has_told = True
+            if time.monotonic() - begun > LONGEST_PATIENCE_S:
+                return True
         return True
 
     def _list(self, resource: Resource[Any]) -> None:
