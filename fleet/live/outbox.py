@@ -29,8 +29,12 @@ class Outbox:
 
 
 def fold(earlier: Message, later: Message) -> Message:
-    """Both changes as one: the later's number, the earlier's predecessor, the nodes of both with their later state."""
+    """Both changes as one: the later's number, the earlier's predecessor, the nodes of both with their later state.
+
+    Where one between them was lost, folding would hide it: then the page is told to fetch.
+    """
     folded = {**later}
+    has_gap = "prev" in earlier and later.get("prev", 0) > earlier["seq"]
     if "prev" in earlier:
         folded["prev"] = min(earlier["prev"], later.get("prev", earlier["prev"]))
     folded["seq"] = max(earlier["seq"], later["seq"])
@@ -39,7 +43,7 @@ def fold(earlier: Message, later: Message) -> Message:
     if "nodes" not in earlier and "nodes" not in later:
         return folded
     nodes = {node[0]: node for node in (*earlier.get("nodes", ()), *later.get("nodes", ()))}
-    is_all = earlier.get("all") or later.get("all") or len(nodes) > TOO_MANY_NODES
+    is_all = has_gap or earlier.get("all") or later.get("all") or len(nodes) > TOO_MANY_NODES
     folded["nodes"] = [] if is_all else list(nodes.values())
     if is_all:
         folded["all"] = True

@@ -24,6 +24,12 @@ def test_too_many_nodes_are_said_to_be_all():
     assert folded["nodes"] == []
 
 
+def test_folding_does_not_hide_that_one_in_between_was_lost():
+    folded = fold(a_message(5, [1, 0]), a_message(7, [2, 0]))
+
+    assert (folded["prev"], folded["seq"], folded["all"], folded["nodes"]) == (4, 7, True, [])
+
+
 def test_all_stays_all():
     assert fold(a_message(1, all=True), a_message(2, [1, 0]))["all"] is True
 
