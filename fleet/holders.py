@@ -69,9 +69,20 @@ class Held:
     boards: tuple[Board, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
 
-    @property
-    def is_all_placed(self) -> bool:
-        return not self.unplaced
+    def of(self, gpu: Gpu) -> "GpuHeld":
+        board = next((one for one in self.boards if (one.uuid, one.index) == (gpu.uuid, gpu.index)), None)
+        if board is not None and (board.holders or not self.unplaced):
+            return GpuHeld(gpu, board.holders, board.taints)
+        return GpuHeld(gpu, None, board.taints if board else ())
+
+
+@dataclass(frozen=True)
+class GpuHeld:
+    """A GPU's row with who holds it. `holders` None: some GPUs of its node are held, and nothing says whether it is."""
+
+    gpu: Gpu
+    holders: tuple[Holder, ...] | None
+    taints: tuple[str, ...]
 
 
 @dataclass
@@ -106,6 +117,12 @@ def held_on(nodes: Sequence[Node]) -> dict[int, Held]:
         )
         for node in nodes
     }
+
+
+def gpus_held(gpus: Sequence[Gpu]) -> list[GpuHeld]:
+    """Load them with their nodes. What `held_on` costs."""
+    found = held_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()))
+    return [found[gpu.node_id].of(gpu) for gpu in gpus]
 
 
 def held(

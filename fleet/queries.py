@@ -9,8 +9,10 @@ from django.db.models import Count, QuerySet
 
 from fleet import selectors
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
+from fleet.holders import GpuHeld, Unplaced, held_on
 from fleet.labelled import labelled
-from fleet.models import Bookmark, Cluster, DriverObject, Gpu, Node, NodeEvent, Pod, Pool
+from fleet.models import Bookmark, Cluster, DriverObject, Node, NodeEvent, Pod, Pool
+from fleet.resources import Layout, ResourceLine, resource_lines
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
 from fleet.tally import NOTHING, Tally, tallies
 from people.rights import Deed, reach
@@ -62,7 +64,9 @@ class NodeStory(NodeSeen):
 
     operands: Sequence[OperandOnNode]
     driver: DriverVersions
-    gpus: Sequence[Gpu]
+    resources: Sequence[ResourceLine]
+    gpus: Sequence[GpuHeld]
+    unplaced: Sequence[Unplaced]
     pods: Sequence[Pod] | None  # None: pods were never seen
 
 
@@ -105,19 +109,26 @@ def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
 
 
 def tell_story(node: Node, *, now: datetime) -> NodeStory:
-    """Ten queries."""
+    """Thirteen queries."""
     (seen,) = see_nodes([node], now=now)
     stack = read_stack(node, now=now)
     pods = list(node.pods.select_related("cluster"))
+    held = held_on([node])[node.pk]
     return NodeStory(
         node=node,
         nodes_freshness=seen.nodes_freshness,
         pods_freshness=seen.pods_freshness,
         operands=stack.operands,
         driver=stack.driver,
-        gpus=list(node.gpus.all()),
+        resources=lines_of(node),
+        gpus=[held.of(gpu) for gpu in node.gpus.select_related("node__cluster")],
+        unplaced=held.unplaced,
         pods=pods if seen.pods_freshness.is_known else None,
     )
+
+
+def lines_of(node: Node) -> list[ResourceLine]:
+    return resource_lines(node.expected, node.capacity, node.allocatable, node.requested, Layout.read(node.layout))
 
 
 def timeline(node: Node) -> QuerySet[NodeEvent]:

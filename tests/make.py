@@ -82,9 +82,6 @@ def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given:
         "gpu_capacity": gpus,
         "gpu_allocatable": gpus,
         "gpu_expected": gpus,
-        "capacity": {"nvidia.com/gpu": gpus},
-        "allocatable": {"nvidia.com/gpu": gpus},
-        "expected": {"nvidia.com/gpu": gpus},
         "driver_version": "570.172.08",
         "upgrade_state": "upgrade-done",
     }

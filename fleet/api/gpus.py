@@ -1,21 +1,35 @@
+from collections.abc import Iterable
+
 from rest_framework import serializers
 
 from fleet.api.filters import GpuFilters
+from fleet.api.resources import HolderShape
 from fleet.api.shapes import Ref
+from fleet.holders import GpuHeld, gpus_held
 from fleet.models import Gpu
-from people.api.edges import Listing
+from people.api.edges import Listing, SeenSerializer
 
 
-class GpuShape(serializers.ModelSerializer):
-    """Which GPU is taken or sick is not here: Kubernetes counts them per node and does not say which."""
+class GpuShape(SeenSerializer):
+    """A board. How it is cut and shared is its node's to say."""
 
+    row = "gpu"
     cluster = Ref(source="node.cluster")
     node = Ref()
     uuid = serializers.SerializerMethodField(help_text="Null: nothing has named it yet.")
+    holders = HolderShape(
+        source="seen.holders",
+        many=True,
+        allow_null=True,
+        help_text="Null: GPUs of the node are held, and nothing says whether this one is.",
+    )
+    taints = serializers.ListField(
+        source="seen.taints", child=serializers.CharField(), help_text="Why its DRA driver lets nothing new on it."
+    )
 
     class Meta:
         model = Gpu
-        fields = ("id", "cluster", "node", "index", "product", "memory_mib", "uuid")
+        fields = ("id", "cluster", "node", "index", "product", "memory_mib", "uuid", "holders", "taints")
 
     def get_uuid(self, gpu: Gpu) -> str | None:
         return gpu.uuid or None
@@ -27,4 +41,8 @@ class GpuList(Listing):
     queryset = Gpu.objects.none()
 
     def get_queryset(self):
-        return Gpu.objects.visible_to(self.user).select_related("node__cluster").defer("node__labels")
+        visible = Gpu.objects.visible_to(self.user).select_related("node__cluster")
+        return visible.defer("node__labels", "node__annotations", "node__taints")
+
+    def see(self, rows) -> Iterable[GpuHeld]:
+        return gpus_held(rows)

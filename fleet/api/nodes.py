@@ -1,11 +1,14 @@
+from typing import Any
+
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from fleet.api.filters import NodeFilters
 from fleet.api.gpus import GpuShape
 from fleet.api.pods import PodShape
+from fleet.api.resources import Amounts, ResourceShape, UnplacedShape
 from fleet.api.shapes import FreshnessShape, Ref
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState, node_state
@@ -18,10 +21,13 @@ STATES = [state.name.lower().replace("_", "-") for state in NodeState]
 
 ROW = (
     "id", "cluster", "pools", "name", "uid", "state", "is_ready", "ready_since", "not_ready_because",
-    "is_unschedulable", "kernel", "os_image", "container_runtime", "kubelet_version", "zone", "instance_type",
-    "is_gpu_node", "gpu_product", "gpu_memory_mib", "gpu_capacity", "gpu_allocatable", "gpu_expected",
-    "gpu_allocated", "gpus_missing", "driver_version", "driver_unknown_since", "upgrade_state", "is_held", "held_by",
-    "driver_owner", "created_at", "changed_at", "seen_at", "freshness",
+    "is_unschedulable", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
+    "instance_type", "capacity_type", "nvlink_domain", "is_gpu_node", "gpu_vendor", "gpu_product", "gpu_memory_mib",
+    "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "layout", "capacity",
+    "allocatable", "expected", "requested", "gpu_capacity", "gpu_allocatable", "gpu_expected", "gpu_allocated",
+    "slices_expected", "slices_allocatable", "slices_allocated", "shares_expected", "shares_allocatable",
+    "shares_allocated", "gpus_missing", "missing", "driver_version", "driver_unknown_since", "upgrade_state",
+    "is_held", "held_by", "driver_owner", "created_at", "changed_at", "seen_at", "freshness",
 )  # fmt: skip
 
 
@@ -30,10 +36,19 @@ class NodeRow(SeenSerializer):
     cluster = Ref()
     pools = Ref(many=True)
     state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
+    layout = serializers.CharField(help_text="How its GPUs are cut and shared. Equal for equal layouts; blank: unsaid.")
+    capacity = Amounts(help_text="GPU resources only. `gpu_…` count the whole GPUs among them, of any vendor.")
+    allocatable = Amounts()
+    expected = Amounts(help_text="The most of each that was seen under this layout.")
+    requested = serializers.SerializerMethodField(help_text="By the pods bound to it. Null: pods were never seen.")
     gpu_allocated = serializers.IntegerField(source="seen.gpu_allocated", allow_null=True)
+    slices_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
+    shares_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     gpus_missing = serializers.SerializerMethodField(
-        help_text="There once, and not allocatable now. Null: a GPU node that never named its GPUs."
+        help_text="There once, and not allocatable now: GPUs, slices or shares, whichever the node offers. "
+        "Null: a GPU node that never named any."
     )
+    missing = serializers.CharField(source="missing_in_words", help_text="`1 GPU (4 of its time-slices)`, or blank.")
     driver_version = serializers.SerializerMethodField(help_text="As it last said. Null: it never did.")
     seen_at = serializers.DateTimeField(source="seen.nodes_freshness.heard_at", allow_null=True)
     freshness = serializers.CharField(source="seen.nodes_freshness.state", help_text="See a cluster's `freshness`.")
@@ -46,7 +61,21 @@ class NodeRow(SeenSerializer):
         return node.driver_version or None
 
     def get_gpus_missing(self, node: Node) -> int | None:
-        return None if node.is_gpu_node and node.gpu_expected is None else node.gpus_missing
+        never_named = node.is_gpu_node and node.gpu_expected is None and not node.expected
+        return None if never_named else node.gpus_missing
+
+    @extend_schema_field(Amounts(allow_null=True))
+    def get_requested(self, node: Node) -> dict[str, int] | None:
+        return node.requested if self._knows_pods(node) else None
+
+    def get_slices_allocated(self, node: Node) -> int | None:
+        return node.slices_allocated if self._knows_pods(node) else None
+
+    def get_shares_allocated(self, node: Node) -> int | None:
+        return node.shares_allocated if self._knows_pods(node) else None
+
+    def _knows_pods(self, node: Any) -> bool:
+        return bool(node.seen.pods_freshness.is_known)
 
     def get_state(self, node: Node) -> str:
         state = node_state(
@@ -82,6 +111,7 @@ class OperandShape(serializers.Serializer):
     is_ready = serializers.BooleanField()
     is_current = serializers.BooleanField(allow_null=True, help_text="Of the newest template. Null: not known.")
     ready_since = serializers.DateTimeField(allow_null=True)
+    not_ready_since = serializers.DateTimeField(allow_null=True, help_text="Null: it is ready, or has no pod.")
     restarts = serializers.IntegerField(allow_null=True)
     pod = serializers.CharField(help_text="namespace/name; blank: none.")
     image = serializers.CharField(help_text="Of the pod; without one, of the template it would be made from.")
@@ -127,14 +157,17 @@ class NodeShape(NodeRow):
     taints = Taint(many=True)
     operands = OperandShape(source="seen.operands", many=True)
     driver = DriverShape(source="seen.driver")
+    resources = ResourceShape(source="seen.resources", many=True)
     gpus = GpuShape(source="seen.gpus", many=True)
+    unplaced = UnplacedShape(source="seen.unplaced", many=True)
     pods = PodShape(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
     pods_freshness = FreshnessShape(source="seen.pods_freshness")
     events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
 
     class Meta(NodeRow.Meta):
         fields = (
-            *ROW, "labels", "annotations", "taints", "operands", "driver", "gpus", "pods", "pods_freshness", "events",
+            *ROW, "labels", "annotations", "taints", "operands", "driver", "resources", "gpus", "unplaced", "pods",
+            "pods_freshness", "events",
         )  # fmt: skip
 
 

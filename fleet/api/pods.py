@@ -1,6 +1,7 @@
 from rest_framework import serializers
 
 from fleet.api.filters import PodFilters
+from fleet.api.resources import Amounts
 from fleet.api.shapes import Ref
 from fleet.models import Pod
 from fleet.operands import title_of
@@ -10,14 +11,23 @@ from people.api.edges import Listing
 class PodShape(serializers.ModelSerializer):
     cluster = Ref()
     node = Ref(allow_null=True)
+    gpus = serializers.IntegerField(help_text="Asked for by the name of a whole GPU; on a shared node it is a share.")
+    resources = Amounts(help_text="GPU resources that it asks for, of any kind.")
+    claims = serializers.ListField(child=serializers.CharField(), help_text="Names of its ResourceClaims.")
+    devices = serializers.DictField(
+        child=serializers.ListField(child=serializers.CharField()),
+        help_text="By resource, the UUIDs that its kubelet says it holds; empty: it does not say.",
+    )
+    labels = serializers.DictField(child=serializers.CharField(), help_text="Of tenants that hold or want GPUs.")
     operand_title = serializers.SerializerMethodField(help_text="Blank: a tenant's pod.")
 
     class Meta:
         model = Pod
         fields = (
             "id", "cluster", "namespace", "name", "uid", "node", "phase", "is_ready", "ready_since", "restarts",
-            "waiting_because", "gpus", "resources", "owner_kind", "owner_name", "has_empty_dir", "operand",
-            "operand_title", "image", "created_at", "deleted_at", "changed_at",
+            "waiting_because", "stuck_container", "last_words", "gpus", "resources", "claims", "devices", "labels",
+            "owner_kind", "owner_name", "runtime_class", "priority_class", "has_empty_dir", "operand", "operand_title",
+            "image", "created_at", "started_at", "deleted_at", "changed_at",
         )  # fmt: skip
 
     def get_operand_title(self, pod: Pod) -> str:

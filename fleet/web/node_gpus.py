@@ -6,7 +6,8 @@ from typing import Any
 
 from fleet.holders import Held, Unplaced, held_on
 from fleet.models import Node, Pod
-from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, in_words, resource_lines
+from fleet.queries import lines_of
+from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, in_words
 
 
 @dataclass
@@ -44,10 +45,6 @@ def of_node(node: Node, pods: Sequence[Pod]) -> dict[str, Any]:
         "knows_which": any(board.taints for board in held.boards),
         "pods": [PodLine(pod, holds(pod, layout)) for pod in pods],
     }
-
-
-def lines_of(node: Node) -> list[ResourceLine]:
-    return resource_lines(node.expected, node.capacity, node.allocatable, node.requested, Layout.read(node.layout))
 
 
 def holds(pod: Pod, layout: Layout) -> str:

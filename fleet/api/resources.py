@@ -1,0 +1,69 @@
+"""Shapes of what a node offers of GPUs, and of who holds it."""
+
+from rest_framework import serializers
+
+from fleet.holders import Told
+from fleet.resources import Kind, Vendor
+
+
+class Amounts(serializers.DictField):
+    """By resource: {"nvidia.com/gpu": 8}."""
+
+    child = serializers.IntegerField()
+
+
+class ResourceShape(serializers.Serializer):
+    """One resource of a node. Amounts of different kinds are never to be added up."""
+
+    name = serializers.CharField()
+    vendor = serializers.ChoiceField(choices=[(vendor.value, vendor.value) for vendor in Vendor], allow_null=True)
+    kind = serializers.ChoiceField(
+        choices=[(kind.value, kind.value) for kind in Kind],
+        help_text="whole: a GPU for one pod. slice: cut by hardware (MIG, partitions). share: one of several users. "
+        "virtual: handed to virtual machines.",
+    )
+    profile = serializers.CharField(source="way.profile", help_text="Of the slice: 1g.10gb. Blank: a GPU.")
+    sharing = serializers.CharField(
+        source="way.sharing", help_text="time-slicing, mps, shared (how is not said). Blank: one user."
+    )
+    replicas = serializers.IntegerField(
+        source="way.replicas",
+        allow_null=True,
+        help_text="Users a GPU or slice may have. Null: not shared, or not said.",
+    )
+    expected = serializers.IntegerField(
+        allow_null=True, help_text="The most that was seen while GPUs were cut and shared so. Null: never any."
+    )
+    capacity = serializers.IntegerField(allow_null=True, help_text="Null: the node does not name the resource.")
+    allocatable = serializers.IntegerField(allow_null=True)
+    requested = serializers.IntegerField(help_text="By the pods bound to the node.")
+    free = serializers.IntegerField()
+    missing = serializers.IntegerField(help_text="Expected, and not allocatable.")
+    differences = serializers.ListField(
+        child=serializers.CharField(), help_text="What is not as it should be, and why."
+    )
+
+
+class PodName(serializers.Serializer):
+    id = serializers.IntegerField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+
+
+class HolderShape(serializers.Serializer):
+    pod = PodName()
+    resource = serializers.CharField()
+    profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
+    device = serializers.CharField(help_text="The UUID that its kubelet names, or the DRA device.")
+    claim = serializers.CharField(help_text="Blank: none; a device plugin gave it out.")
+    told_by = serializers.ChoiceField(source="told", choices=[(told.value, told.value) for told in Told])
+    only_looks = serializers.BooleanField(help_text="Access for administration: it takes the GPU from nobody.")
+
+
+class UnplacedShape(serializers.Serializer):
+    """What a pod holds, and nothing says on which GPU."""
+
+    pod = PodName()
+    resource = serializers.CharField(help_text="Blank: of a claim that is not seen.")
+    number = serializers.IntegerField(allow_null=True)
+    claim = serializers.CharField()
