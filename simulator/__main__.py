@@ -19,6 +19,7 @@ from simulator.fleets.mixes import UnknownMix
 from simulator.fleets.plan import Mode
 from simulator.kinds import ResourceApi
 from simulator.run import Simulation
+from simulator.state import UnreadableState
 from simulator.wire.access import Authorization
 
 PR_SET_PDEATHSIG = 1
@@ -38,6 +39,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--mix", default="", metavar="KIND=SHARE,...", help="what a mixed fleet is made of")
     parser.add_argument("--mode", default="", choices=["", *Mode], help="of a mixed fleet: who runs the driver")
     parser.add_argument("--resource-api", type=ResourceApi, default=ResourceApi.V1, choices=list(ResourceApi))
+    parser.add_argument(
+        "--state", type=Path, metavar="FILE", help="keep the cluster there, and go on with what is there"
+    )
+    parser.add_argument("--tells-devices", action="store_true", help="kubelets with the gate ResourceHealthStatus")
     parser.add_argument("--kubeconfig-out", type=Path)
     parser.add_argument("--request-log", type=Path)
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")
@@ -80,7 +85,7 @@ def main() -> None:
         die_with_parent()
     try:
         uvloop.run(serve(options))
-    except (UnknownFault, UnknownMix, OSError) as error:  # a fault nobody wrote, a port somebody has
+    except (UnknownFault, UnreadableState, UnknownMix, OSError) as error:  # a fault nobody wrote, a port somebody has
         sys.exit(f"simulator: {error}")
 
 

@@ -16,6 +16,7 @@ from simulator.kinds import served
 from simulator.pod_ends import PodEnds
 from simulator.rbac import service_account
 from simulator.request_log import RequestLog
+from simulator.state import Keeper, load
 from simulator.store import Store
 from simulator.wire.access import ADMIN, Access, Authorization
 from simulator.wire.api import Api
@@ -35,7 +36,8 @@ class Simulation:
         self.log = RequestLog(options.request_log)
         self.ends = PodEnds()
         self.store = Store(Clock(options.speed), served(options.resource_api))
-        add_roles(self.store)
+        is_planted = self._restore(options.state)
+        self._keeper = Keeper(self.store, options.state) if options.state else None
         self._budgets = BudgetKeeper(self.store)
         self._play = raise_curtain(
             self.store,
@@ -48,11 +50,21 @@ class Simulation:
             mix=options.mix,
             mode=options.mode,
             resource_api=options.resource_api,
+            tells_devices=options.tells_devices,
+            is_planted=is_planted,
         )
         self._churn = Churn(self._play.world, options.seed) if self._play else None
         if self._churn and options.churn:
             self._churn.ask(options.churn)
         self._listen(options)
+
+    def _restore(self, file: Path | None) -> bool:
+        """Whether there was something to go on with."""
+        if file is not None and file.exists():
+            load(self.store, file)
+            return True
+        add_roles(self.store)
+        return False
 
     def _listen(self, options: argparse.Namespace) -> None:
         folder = Path(tempfile.mkdtemp(prefix="simulator-"))
@@ -74,12 +86,16 @@ class Simulation:
     async def serve(self) -> None:
         """Until a signal ends it."""
         self._budgets.start()
+        if self._keeper:
+            self._keeper.start()
         try:
             await self._server.run_until_stopped()
         finally:
             if self._play:
                 self._play.stop()
             self._budgets.stop()
+            if self._keeper:
+                self._keeper.stop()
             self.log.close()
 
     def stop(self) -> None:

@@ -63,6 +63,15 @@ class Shelf:
     keys: list[str] = field(default_factory=list)
     listeners: list[Callable[[], None]] = field(default_factory=list)
 
+    def place(self, record: Record) -> None:
+        """As it was, and without a word to anybody."""
+        insort(self.keys, key_of(record.obj))
+        self.records[key_of(record.obj)] = record
+
+    def empty(self) -> None:
+        self.records.clear()
+        self.keys.clear()
+
     def put(self, record: Record) -> None:
         key = key_of(record.obj)
         was = self.records.get(key)

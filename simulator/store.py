@@ -4,6 +4,7 @@ Objects are plain dicts that nobody changes once they are stored; lists, watches
 """
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from simulator import definitions, deletion, eviction, patches, rules, schema, shapes
@@ -50,6 +51,20 @@ class Store:
         if shelf is None:
             raise path_not_found()
         return shelf
+
+    def restore(self, objects: Iterable[tuple[tuple[str, str, str], Obj]], *, version: int) -> None:
+        """Hold exactly these, by the kinds they were kept as; definitions come first. What was before is forgotten."""
+        with self.lock:
+            for shelf in self.shelves.values():
+                shelf.empty()
+            for names, obj in objects:
+                kind = self.find_kind(*names)
+                self.shelf(kind).place(Record(obj, int(obj["metadata"]["resourceVersion"])))
+                if kind is DEFINITION:
+                    for served in definitions.kinds_of(obj):
+                        self._serve(served)
+            self.version = version
+            self.expire()
 
     # Reading
 

@@ -30,8 +30,10 @@ def raise_curtain(
     mix: str = "",
     mode: str = "",
     resource_api: ResourceApi = ResourceApi.V1,
+    tells_devices: bool = False,
+    is_planted: bool = False,
 ) -> Play | None:
-    """Plant the fleet and start its actors. None for an empty cluster.
+    """Plant the fleet, where it is not there from before, and start its actors. None for an empty cluster.
 
     :raises KeyError: for a fleet that nobody has written.
     :raises UnknownMix: for a mix, or a mode, that this fleet cannot have.
@@ -43,9 +45,10 @@ def raise_curtain(
     if plan.has_claims and resource_api is ResourceApi.NONE:
         raise UnknownMix("nodes whose GPUs are claimed need resource.k8s.io: leave `dra` out of the mix")
     cluster = StoreCluster(store)
-    Planting(cluster, plan, store.clock.now(), resource_api).plant()
+    if not is_planted:
+        Planting(cluster, plan, store.clock.now(), resource_api).plant()
     dra = Api(resource_api) if plan.has_claims else None
-    play = Play(cluster, Loop(store.clock), faults, release=plan.release, dra=dra)
+    play = Play(cluster, Loop(store.clock), faults, release=plan.release, dra=dra, tells_devices=tells_devices)
     play.fill()
     ends.read_log = PodLogs(play.world.journal).read
     ends.ports[PORT] = Exporters(play.world, play.kubelets.hosts).serve
