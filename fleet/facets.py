@@ -40,7 +40,9 @@ class Facet:
     silence: str = ""  # what would say it, where nothing does
     labels: tuple[str, ...] = ()  # labels of nodes of which one may say the same, so that a pool can pick by it
     why_no_label: str = ""  # why a pool cannot
-    is_apart: bool = False  # dear beside the others, for its many values or for being read from all labels
+    is_verbatim: bool = False  # the column is what the one label says, so that no label needs to be read
+    is_apart: bool = False  # has so many values that it is counted beside the others, not crossed with them
+    is_dear: bool = False  # read from all labels of all nodes: counted only where it is asked for
 
 
 def _column(name: str) -> Callable[[tuple[str, ...]], Q]:
@@ -120,11 +122,16 @@ FACETS: tuple[Facet, ...] = (
         "container_runtime", "container runtime", "container_runtime", _column("container_runtime"),
         why_no_label=STATUS,
     ),
-    Facet("region", "region", "region", _column("region"), f"The label {labels.REGION} says it.", (labels.REGION,)),
-    Facet("zone", "zone", "zone", _column("zone"), f"The label {labels.ZONE} says it.", (labels.ZONE,)),
+    Facet("region", "region", "region", _column("region"), f"The label {labels.REGION} says it.", (labels.REGION,),
+        is_verbatim=True,
+    ),
+    Facet("zone", "zone", "zone", _column("zone"), f"The label {labels.ZONE} says it.", (labels.ZONE,),
+        is_verbatim=True,
+    ),
     Facet(
         "instance_type", "instance type", "instance_type", _column("instance_type"),
         f"The label {labels.INSTANCE_TYPE} says it.", (labels.INSTANCE_TYPE,),
+        is_verbatim=True,
     ),
     Facet(
         "capacity_type", "capacity type", "capacity_type", _column("capacity_type"),
@@ -138,11 +145,12 @@ FACETS: tuple[Facet, ...] = (
     Facet(
         "nvlink_domain", "NVLink domain", "nvlink_domain", _column("nvlink_domain"),
         f"The label {labels.GPU_CLIQUE} says it, on nodes of multi-node NVLink.", (labels.GPU_CLIQUE,),
+        is_verbatim=True,
         is_apart=True,
     ),
     Facet(
         "numa", "NUMA", "numa", _numa, f"Node feature discovery labels nodes of several memory nodes: {NUMA}.", (NUMA,),
-        is_apart=True,
+        is_dear=True,
     ),
 )  # fmt: skip
 BY_KEY = {facet.key: facet for facet in FACETS}

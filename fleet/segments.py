@@ -106,11 +106,12 @@ class Segments:
 
 
 def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
-    """Six queries. The counts of a facet heed the choice of all others, and not its own: what else one could choose.
+    """Five queries. The counts of a facet heed the choice of all others, and not its own: what else one could choose.
 
-    Facets that stand apart are crossed with the others only where they are chosen, or are one of `axes`.
+    Facets that stand apart are crossed with the others only where they are chosen, or are one of `axes`; those that are
+    dear are not even counted.
     """
-    crossed = [each for each in FACETS if not each.is_apart or choice.get(each.key) or each in axes]
+    crossed = [each for each in FACETS if not (each.is_apart or each.is_dear) or choice.get(each.key) or each in axes]
     kinds = kinds_of(nodes, crossed)
     counted: dict[str, Sums] = {facet.key: Sums() for facet in crossed}
     matching = []
@@ -123,9 +124,9 @@ def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] 
         for key in failed or counted:
             counted[key].add(kind.values[key], kind)
     for facet in FACETS:
-        if facet.key not in counted:
+        if facet.key not in counted and not facet.is_dear:
             counted[facet.key] = _sums_apart(narrow(nodes, choice), facet)
-    facets = [counted[facet.key].counts(facet, choice.get(facet.key, ())) for facet in FACETS]
+    facets = [counted[facet.key].counts(facet, choice.get(facet.key, ())) for facet in FACETS if facet.key in counted]
     return Segments(choice, kinds, matching, facets)
 
 

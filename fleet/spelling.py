@@ -47,6 +47,11 @@ class Spelling:
         if facet.why_no_label:
             raise Unspeakable(f"{facet.title}: {facet.why_no_label}.")
         wanted = set(values)
+        if facet.is_verbatim:
+            verbatim = {None if value == UNKNOWN else value: {value} for value in wanted}
+            if spelled := _spell(facet.labels[0], verbatim, wanted):
+                return spelled
+            raise Unspeakable(f"{facet.title}: “has none” and a value cannot be said in one requirement.")
         for key in facet.labels:
             if spelled := _spell(key, self._labels(facet, key), wanted):
                 return spelled

@@ -52,7 +52,7 @@ class SegmentsShape(serializers.Serializer):
     nodes = serializers.IntegerField(help_text="That have everything that is chosen.")
     gpus = serializers.IntegerField()
     all_nodes = serializers.IntegerField()
-    facets = FacetShape(many=True)
+    facets = FacetShape(many=True, help_text="`numa` is among them where it is chosen or crossed: it is dear.")
     cross = CrossShape(allow_null=True, help_text="Null: no `rows` and `columns` were asked for.")
 
 

@@ -20,7 +20,7 @@ from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
-AT_MOST = 60
+AT_MOST = 30
 WORDS = {UNKNOWN: "not said", SEVERAL: "in several pools", NO_POOL: "in no pool"}
 DEFAULT_AXES = ("product", "driver_version")
 
@@ -89,6 +89,11 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
             for value in values
         ],
         "cards": [_card(counts, where) for counts in found.facets if not counts.is_silent],
+        "uncounted": [
+            (facet.title, where.crossing(facet))
+            for facet in FACETS
+            if facet not in [each.facet for each in found.facets]
+        ],
         "silent": [counts.facet for counts in found.facets if counts.is_silent],
         "table": _table(found, axes, where),
         "nodes_href": where.nodes(choice),
@@ -113,6 +118,9 @@ class _Where:
         if tuple(axis.key for axis in self.axes) != DEFAULT_AXES:
             query |= {"rows": self.axes[0].key, "columns": self.axes[1].key}
         return f"?{urlencode(query, doseq=True)}"
+
+    def crossing(self, facet: Facet) -> str:
+        return f"?{urlencode({**self.choice, 'rows': facet.key, 'columns': self.axes[1].key}, doseq=True)}"
 
     def nodes(self, choice: Choice) -> str:
         return f"{reverse('fleet')}?{NodeFilter(choice=choice).query()}#nodes"

@@ -9,6 +9,7 @@ from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Val
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest
 
+from fleet.facets import in_several_pools
 from fleet.models import Bookmark, Cluster, Node, Pool
 from fleet.node_state import NodeState
 from fleet.tally import GPUS_MISSING, SHARES_MISSING, SLICES_MISSING
@@ -143,8 +144,9 @@ def pool_lines(user) -> list[PoolLine]:
 
 def pool_strays(user) -> dict[str, int]:
     """How many GPU nodes are in no pool, and in more than one: both are mistakes somebody should see."""
-    counted = Node.objects.visible_to(user).with_gpus().order_by().annotate(n=Count("pools", distinct=True))
-    return {"none": counted.filter(n=0).count(), "several": counted.filter(n__gt=1).count()}
+    nodes = Node.objects.visible_to(user).with_gpus()
+    in_any = Node.pools.through.objects.values("node_id")
+    return {"none": nodes.exclude(pk__in=in_any).count(), "several": nodes.filter(pk__in=in_several_pools()).count()}
 
 
 @dataclass(frozen=True)

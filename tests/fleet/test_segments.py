@@ -9,7 +9,8 @@ pytestmark = pytest.mark.django_db
 
 
 def counted(key: str, **choice: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    (found,) = [each for each in segments_of(Node.objects.with_gpus(), choice).facets if each.facet.key == key]
+    facets = segments_of(Node.objects.with_gpus(), choice, axes=[BY_KEY[key]]).facets
+    (found,) = [each for each in facets if each.facet.key == key]
     return {each.value: (each.nodes, each.gpus) for each in found.values}
 
 
@@ -90,21 +91,25 @@ def test_costs_the_same_queries_whatever_the_size(number, django_assert_num_quer
     for at in range(number):
         make.a_node(make.a_cluster(), gpus=0, kernel=f"6.8.{at}")
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         segments_of(Node.objects.with_gpus(), {})
 
 
 def test_what_no_node_says_is_silent():
     make.a_node(make.a_cluster(), zone="a")
 
-    found = segments_of(Node.objects.all(), {"region": ("eu",)}).facets
-    silent = {each.facet.key for each in found if each.is_silent}
+    silent = {each.facet.key for each in segments_of(Node.objects.all(), {}).facets if each.is_silent}
 
-    assert {each.facet.key for each in segments_of(Node.objects.all(), {}).facets if each.is_silent} >= {
-        "region",
-        "numa",
-    }
-    assert not silent
+    assert {"region", "capacity_type", "nvlink_domain"} <= silent
+    assert not silent & {"zone", "kernel", "sharing"}
+
+
+def test_what_is_chosen_or_has_no_node_left_is_not_called_silent():
+    make.a_node(make.a_cluster(), zone="a")
+
+    found = segments_of(Node.objects.all(), {"region": ("eu",)}).facets
+
+    assert not [each.facet.key for each in found if each.is_silent]
 
 
 def test_every_facet_says_how_a_pool_can_pick_by_it_or_why_not():

@@ -3,10 +3,12 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
+from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Cluster, Pool
 from fleet.models.pool import WorkloadClass
-from fleet.observe import pools
+from fleet.pools import CONSOLE, change_pool, create_pool
 
 COLUMNS = ("selector", "environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
 
@@ -25,27 +27,22 @@ class Command(BaseCommand):
         parser.add_argument("--price-per-gpu-hour", type=Decimal)
 
     def handle(self, *args: Any, **given: Any) -> None:
-        cluster = Cluster.objects.filter(name=given["cluster"]).first()
-        if cluster is None:
-            raise CommandError(f"There is no cluster {given['cluster']}. Add it with add_cluster.")
-        pool = Pool.objects.filter(cluster=cluster, name=given["name"]).first() or Pool(
-            cluster=cluster, name=given["name"]
-        )
-        is_new = pool.pk is None
-        for column in COLUMNS:
-            if given[column] is not None:
-                setattr(pool, column, given[column])
-        self._save(pool)
-        pools.sort_cluster(cluster.pk)
-        done = "is added" if is_new else "is up to date"
+        cluster = cluster_of(given["cluster"])
+        fields = {column: given[column] for column in COLUMNS if given[column] is not None}
+        known = Pool.objects.filter(cluster=cluster, name=given["name"]).first()
+        self._check(cluster, given["name"], fields)
+        if known is None:
+            pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), name=given["name"], **fields)
+        else:
+            pool = change_pool(known, actor=CONSOLE, now=timezone.now(), **fields)
+        done = "is up to date" if known else "is added"
         self.stdout.write(
             f"Pool {pool.name} of {cluster.name} {done}: {pool.nodes.count()} nodes match {pool.selector}."
         )
 
-    def _save(self, pool: Pool) -> None:
+    def _check(self, cluster: Cluster, name: str, fields: dict[str, Any]) -> None:
         try:
-            pool.full_clean(exclude=[column for column in COLUMNS if getattr(pool, column) is None])
+            Pool(cluster=cluster, name=name, **fields).clean_fields()
         except ValidationError as refusal:
             said = (f"{column}: {' '.join(why)}" for column, why in refusal.message_dict.items())
             raise CommandError(" ".join(said)) from refusal
-        pool.save()

@@ -2,17 +2,20 @@ import shlex
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils.text import slugify
+from django.utils import timezone
 
 from fleet import kube
 from fleet.labels import GPU_PRODUCT
+from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Cluster, Node, Pool
-from fleet.observe import pools
+from fleet.pools import CONSOLE, create_pool
 from fleet.resources import product_of
+from fleet.spelling import pool_name
+from fleet.suggestions import Suggestion, suggest, unnamed
 
 
 class Command(BaseCommand):
-    help = "Suggest a pool for each GPU product that is really there; with --create, make those that are missing."
+    help = "Suggest pools from the GPU nodes that are really there; with --create, make those that are missing."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -20,41 +23,45 @@ class Command(BaseCommand):
         parser.add_argument("--create", action="store_true")
 
     def handle(self, *args: Any, **given: Any) -> None:
-        cluster = Cluster.objects.filter(name=given["cluster"]).first()
-        if cluster is None:
-            raise CommandError(f"There is no cluster {given['cluster']}. Add it with add_cluster.")
-        labels = self._labels(cluster)
-        if not labels:
+        cluster = cluster_of(given["cluster"])
+        found = suggest(cluster) if Node.objects.filter(cluster=cluster).exists() else self._ask(cluster)
+        for each in found:
+            self._suggest(cluster, each, create=given["create"])
+        if number := unnamed(cluster):
+            does = "GPU node does not name its" if number == 1 else "GPU nodes do not name their"
+            self.stdout.write(f"{number} {does} product ({GPU_PRODUCT}): no pool can pick by it.")
+        elif not found:
             self.stdout.write(f"No node of {cluster.name} names a GPU product ({GPU_PRODUCT}).")
-        for label, nodes in sorted(labels.items()):
-            self._suggest(cluster, label, nodes, create=given["create"])
-        if given["create"]:
-            pools.sort_cluster(cluster.pk)
 
-    def _labels(self, cluster: Cluster) -> dict[str, int]:
-        """How many nodes carry each product label. From our rows; from the cluster while there are none."""
-        rows = [
-            labels.get(GPU_PRODUCT, "")
-            for labels in Node.objects.filter(cluster=cluster).values_list("labels", flat=True)
-        ]
-        if not rows:
-            rows = [node.labels.get(GPU_PRODUCT, "") for node in self._ask(cluster)]
-        return {label: rows.count(label) for label in set(rows) if label}
-
-    def _ask(self, cluster: Cluster) -> list[kube.NodeSeen]:
+    def _ask(self, cluster: Cluster) -> list[Suggestion]:
+        """From the cluster itself, while nobody has observed it yet: by product only."""
         try:
-            return kube.list_nodes(kube.connect(cluster.kubeconfig, cluster.context))
+            nodes = kube.list_nodes(kube.connect(cluster.kubeconfig, cluster.context))
         except kube.ClusterError as error:
             raise CommandError(str(error)) from error
+        labels = [node.labels[GPU_PRODUCT] for node in nodes if node.labels.get(GPU_PRODUCT)]
+        return [_of_labels(product, labels) for product in sorted({product_of(label) for label in labels})]
 
-    def _suggest(self, cluster: Cluster, label: str, nodes: int, *, create: bool) -> None:
-        selector = f"{GPU_PRODUCT}={label}"
-        name = slugify(product_of(label).removeprefix("NVIDIA-"))[:63]
-        if known := Pool.objects.filter(cluster=cluster, selector=selector).first():
-            self.stdout.write(f"{nodes} nodes, {label}: pool {known.name} has them.")
+    def _suggest(self, cluster: Cluster, each: Suggestion, *, create: bool) -> None:
+        if known := Pool.objects.filter(cluster=cluster, selector=each.selector).first():
+            self.stdout.write(f"{each.because} Pool {known.name} has them.")
+        elif not each.is_needed:
+            names = ", ".join(pool.name for pool in each.pools)
+            self.stdout.write(f"{each.because} All of them are in {names}.")
+        elif create and Pool.objects.filter(cluster=cluster, name=each.name).exists():
+            self.stdout.write(f"{each.because} There is a pool {each.name} with another selector; it stays as it is.")
         elif create:
-            pool, is_new = Pool.objects.get_or_create(cluster=cluster, name=name, defaults={"selector": selector})
-            self.stdout.write(f"{nodes} nodes, {label}: pool {pool.name} {'is added' if is_new else 'is there'}.")
+            fields = {"name": each.name, "selector": each.selector}
+            pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), **fields)
+            self.stdout.write(f"{each.because} Pool {pool.name} is added.")
         else:
-            said = shlex.join(["add_pool", cluster.name, name, "--selector", selector])
-            self.stdout.write(f"{nodes} nodes, {label}: bin/manage {said}")
+            said = shlex.join(["add_pool", cluster.name, each.name, "--selector", each.selector])
+            self.stdout.write(f"{each.because} bin/manage {said}")
+
+
+def _of_labels(product: str, labels: list[str]) -> Suggestion:
+    mine = [label for label in labels if product_of(label) == product]
+    words = sorted(set(mine))
+    selector = f"{GPU_PRODUCT}={words[0]}" if len(words) == 1 else f"{GPU_PRODUCT} in ({','.join(words)})"
+    because = f"{len(mine)} node{'' if len(mine) == 1 else 's'} with {product}."
+    return Suggestion(pool_name([product]), selector, len(mine), 0, len(mine), [], because)

@@ -62,7 +62,8 @@ def test_what_is_no_selector_is_refused():
 def test_a_pool_is_suggested_for_each_product_that_is_there(capsys):
     cluster = a_cluster("north")
     a_node(cluster)
-    a_node(cluster, labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"})
+    other = "NVIDIA-A100-SXM4-80GB"
+    a_node(cluster, gpu_product=other, labels={"nvidia.com/gpu.product": other})
 
     call_command("suggest_pools", "north")
     suggested = capsys.readouterr().out
