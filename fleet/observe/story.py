@@ -6,6 +6,7 @@ from typing import Any
 
 from fleet.observe.rows.node import paused_operands
 from fleet.operands import title_of
+from fleet.resources import Layout, layout_in_words
 
 Row = dict[str, Any]
 
@@ -64,12 +65,42 @@ def _upgrade(old: Row, new: Row) -> Iterator[Line]:
         yield Line("upgrade", sentence, {"was": was, "is": now})
 
 
+AMOUNTS = (
+    ("gpu_capacity", "GPUs of the node"),
+    ("gpu_allocatable", "GPUs that can be allocated"),
+    ("slices_allocatable", "Slices that can be allocated"),
+    ("shares_allocatable", "Shares that can be allocated"),
+)
+
+
+def _layout(old: Row, new: Row) -> Iterator[Line]:
+    was, now = old["layout"], new["layout"]
+    if was == now or (not was and Layout.read(now).is_plain):
+        return
+    sentence = f"GPUs are given out as {layout_in_words(now)}, before as {layout_in_words(was)}."
+    yield Line("capacity", sentence, {"was": was, "is": now})
+
+
 def _capacity(old: Row, new: Row) -> Iterator[Line]:
-    for column, words in (("gpu_capacity", "GPUs of the node"), ("gpu_allocatable", "GPUs that can be allocated")):
+    """A count of what is no longer given out so is told by the layout already."""
+    for column, words in AMOUNTS:
         was, now = old[column], new[column]
-        if was != now:
+        if was != now and (now or old["layout"] == new["layout"]):
             sentence = f"{words}: {_count(now)}, before {_count(was)}."
             yield Line("capacity", sentence, {"column": column, "was": was, "is": now})
+
+
+def _mig(old: Row, new: Row) -> Iterator[Line]:
+    was, now = old["mig_config_state"], new["mig_config_state"]
+    if was == now or not now:
+        return
+    sentence = {
+        "pending": f"The MIG manager cuts its GPUs anew: {new['mig_config']}.",
+        "rebooting": f"The MIG manager reboots it to cut its GPUs: {new['mig_config']}.",
+        "success": f"The MIG manager has cut its GPUs: {new['mig_config']}.",
+        "failed": f"The MIG manager could not cut its GPUs as {new['mig_config']}.",
+    }.get(now, f"The MIG manager says {now}.")
+    yield Line("capacity", sentence, {"was": was, "is": now, "config": new["mig_config"]})
 
 
 def _hold(old: Row, new: Row) -> Iterator[Line]:
@@ -108,6 +139,8 @@ CHAPTERS: tuple[Callable[[Row, Row], Iterator[Line]], ...] = (
     _paused,
     _version,
     _kernel,
+    _mig,
+    _layout,
     _capacity,
     _ready,
     _hold,

@@ -9,7 +9,7 @@ from fleet.resources.names import Kind, Vendor, is_gpu_resource, vendor_of
 from fleet.resources.offer import Counts, count, most_by_labels, vendors_of
 from fleet.resources.remembering import expect
 from fleet.resources.sharing import Explanation, explain
-from fleet.resources.words import in_words, missing_in_words, units_missing
+from fleet.resources.words import in_words, layout_in_words, missing_in_words, units_missing
 
 __all__ = [
     "Counts",
@@ -24,6 +24,7 @@ __all__ = [
     "explain",
     "in_words",
     "is_gpu_resource",
+    "layout_in_words",
     "layout_of",
     "missing_in_words",
     "most_by_labels",

@@ -33,6 +33,21 @@ def missing_in_words(expected: Mapping[str, int], allocatable: Mapping[str, int]
     return " and ".join(_missing(number, layout.way(name)) for name, number in gone.items() if number > 0)
 
 
+def layout_in_words(text: str) -> str:
+    """Of a node's layout: `time-slices of whole GPUs, 4 each`, `slices 1g.10gb and slices 3g.40gb`."""
+    ways = sorted(set(Layout.read(text).ways.values()), key=str)
+    cut = [way for way in ways if way.profile or way.sharing] or ways
+    return " and ".join(_way_in_words(way) for way in cut) or "their names say"
+
+
+def _way_in_words(way: Way) -> str:
+    unit = f"slices {way.profile}" if way.profile else "whole GPUs"
+    if not way.sharing:
+        return unit
+    each = f", {way.replicas} each" if way.replicas else ""
+    return f"{SHARE_WORDS.get(way.sharing, 'share')}s of {unit}{each}"
+
+
 def _missing(number: int, way: Way) -> str:
     """Shares come and go with their GPU: where a whole number of those is missing, that is what to look for."""
     if not way.sharing or not way.replicas or number % way.replicas:

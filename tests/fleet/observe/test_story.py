@@ -3,7 +3,7 @@ import pytest
 from fleet.observe.diff import remember
 from fleet.observe.rows.node import node_row
 from fleet.observe.story import tell
-from tests.fleet.documents import GPU_LABELS, a_node_seen
+from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
 from tests.make import NOON
 
 HELD = {"nvidia.com/gpu-driver-upgrade.skip": "true"}
@@ -53,3 +53,36 @@ def test_a_change_nobody_needs_to_hear_of_has_none():
     before = row()
 
     assert tell(before, row(before, labels=GPU_LABELS | {"team": "research"})) == []
+
+
+def test_sharing_that_begins_is_told_as_such_and_not_as_lost_gpus():
+    before = row()
+
+    lines = tell(before, row(before, gpus=32, labels=time_sliced(4)))
+
+    assert [line.sentence for line in lines] == [
+        "GPUs are given out as time-slices of whole GPUs, 4 each, before as whole GPUs.",
+        "Shares that can be allocated: 32, before 0.",
+    ]
+
+
+def test_what_the_mig_manager_does_is_told():
+    cut = {"nvidia.com/mig-1g.10gb": 56}
+    pending = mig_mixed({}, config="all-1g.10gb", state="pending")
+    before = row(labels=pending)
+
+    lines = tell(before, row(before, resources=cut, labels=mig_mixed({"1g.10gb": 56}, config="all-1g.10gb")))
+
+    assert [line.sentence for line in lines] == [
+        "The MIG manager has cut its GPUs: all-1g.10gb.",
+        "GPUs are given out as slices 1g.10gb, before as whole GPUs.",
+        "Slices that can be allocated: 56, before 0.",
+    ]
+
+
+def test_a_lost_share_is_told():
+    before = row(gpus=32, labels=time_sliced(4))
+
+    lines = tell(before, row(before, gpus=32, allocatable=28, labels=time_sliced(4)))
+
+    assert [line.sentence for line in lines] == ["Shares that can be allocated: 28, before 32."]
