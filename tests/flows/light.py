@@ -24,9 +24,9 @@ class Watched:
     server: LightServer
 
     @contextmanager
-    def turn(self, *, seconds: float = 60.0) -> Iterator[threading.Thread]:
+    def turn(self, *, seconds: float = 60.0, stop: threading.Event | None = None) -> Iterator[threading.Thread]:
         """A turn in a thread of its own; at the end it is told to stop, as when its worker is."""
-        stop, number = threading.Event(), Observer.objects.get(cluster=self.cluster).turn
+        stop, number = stop or threading.Event(), Observer.objects.get(cluster=self.cluster).turn
 
         def hold() -> None:
             take_turn(self.cluster.pk, number, seconds=seconds, stop=stop)

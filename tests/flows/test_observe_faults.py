@@ -10,7 +10,7 @@ import pytest
 
 from fleet import announce, wake
 from fleet.freshness import freshness_of
-from fleet.kube import client, watching
+from fleet.kube import watching
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
 from fleet.observe import readers, turn, window
 from tests.fleet.documents import node_document, pod_document
@@ -382,8 +382,7 @@ def test_a_clock_that_differs_is_measured_and_freshness_is_by_ours(north, server
     assert (fresh.state, fresh.age_s) == ("live", 0.0)
 
 
-def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north, server, monkeypatch):
-    monkeypatch.setattr(client, "READ_S", 30.0)
+def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north, server):
     server.hangs = True
 
     with north.turn() as thread:

@@ -14,9 +14,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="what we call it")
-        parser.add_argument(
-            "--uid", default="", help="of the kube-system you mean; default: of what answers there"
-        )
+        parser.add_argument("--uid", default="", help="of the kube-system you mean; default: of what answers there")
         parser.add_argument("--because", default="", help="why, for the record")
 
     def handle(self, *args: Any, **given: Any) -> None:

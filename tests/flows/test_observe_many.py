@@ -1,0 +1,65 @@
+"""Twenty clusters of which five accept connections and never answer: the others do not notice."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from fleet import announce, wake
+from fleet.models import Bookmark, Node, Observer
+from fleet.observe import standing, turn, window
+from tests.fleet.light_server import NODES, LightServer, light_servers
+from tests.flows.light import Watched, eventually, watched
+from tests.flows.test_observe_faults import a_node
+
+pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
+CLUSTERS, HUNG = 20, 5
+
+
+@pytest.fixture
+def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watched]]:
+    """Their clocks run faster than in life: what is noted every ten seconds is noted every two."""
+    monkeypatch.setattr(standing, "HEARD_EVERY", timedelta(seconds=2))
+    monkeypatch.setattr(window, "TICK_S", 2.0)
+    monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.5)
+    for name in ("wake_observer", "wake_plans_of"):
+        monkeypatch.setattr(wake, name, lambda *_: None)
+    monkeypatch.setattr(announce, "send", lambda *_: None)
+    servers = [
+        LightServer(uid=f"uid-{n}", objects={NODES: [a_node(f"gpu-{n}")]}, bookmark_every_s=1.0, hangs=n < HUNG)
+        for n in range(CLUSTERS)
+    ]
+    with light_servers(*servers):
+        yield [watched(tmp_path, server, f"cluster-{n}") for n, server in enumerate(servers)]
+
+
+def test_five_that_hang_leave_fifteen_live_say_why_and_hold_nobody_up(many):
+    hung, well, stop = many[:HUNG], many[HUNG:], threading.Event()
+
+    with ExitStack() as turns:
+        for one in many:
+            turns.enter_context(one.turn(stop=stop))
+        eventually(lambda: all(one.is_listed("pods") for one in well), within_s=60)
+        eventually(lambda: all(is_failing(one) for one in hung), within_s=30)
+        now = timezone.now()
+        ages_s = [(now - one.bookmark("nodes").heard_at).total_seconds() for one in well]
+        leases = Observer.objects.filter(lease_until__gt=now).count()
+        stopping = time.monotonic()
+        stop.set()
+    stopped_s = time.monotonic() - stopping
+
+    assert max(ages_s) < 15
+    assert leases == CLUSTERS
+    assert {one.bookmark("nodes").state for one in well} == {"watching"}
+    assert {one.bookmark("nodes").message.partition(" ")[2] for one in hung} == {"did not answer in time."}
+    assert Node.objects.count() == CLUSTERS - HUNG
+    assert stopped_s < 6  # 1 s where the machine has nothing else to work on
+
+
+def is_failing(one: Watched) -> bool:
+    return Bookmark.objects.filter(cluster=one.cluster, kind="nodes", state="failing").exists()
