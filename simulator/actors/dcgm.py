@@ -1,13 +1,16 @@
-"""dcgm-exporter's /metrics, one line a GPU and series; values follow who holds the GPU, and drift with time."""
+"""dcgm-exporter's /metrics, one line a device and series; values follow who holds it, and drift with time."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 
 from simulator.actors.gpu_operator.node.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA
+from simulator.actors.kubelet.devices import Holdings
 from simulator.actors.kubelet.host import Host
-from simulator.actors.objects import Obj, is_finished, labels, name, namespace, node_of, uid
-from simulator.actors.quantities import requests
+from simulator.actors.objects import Obj, labels, name, namespace, node_of
 from simulator.actors.skus import SKUS, Sku
+from simulator.actors.uuids import gpu_uuid
 from simulator.actors.world import World
 from simulator.kinds import POD
 from simulator.pod_ends import Served
@@ -23,12 +26,22 @@ SERIES = {
     "DCGM_FI_DEV_FB_FREE": "Framebuffer memory free (in MiB).",
     "DCGM_FI_DEV_XID_ERRORS": "Value of the last XID error encountered.",
 }
+Place = tuple[int, int]  # a GPU, and on it the place of an instance; -1 for the whole of it
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    gpu: int
+    place: int
+    profile: str  # empty: the GPU is not cut
+    holder: Obj | None
 
 
 class Exporters:
     def __init__(self, world: World, hosts: dict[str, Host]) -> None:
         self._world = world
         self._hosts = hosts
+        self._holdings = Holdings(world, hosts)
 
     def serve(self, pod: Obj, path: str) -> Served:
         host = self._hosts.get(node_of(pod))
@@ -39,47 +52,57 @@ class Exporters:
         return Served(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
 
     def _metrics(self, host: Host, sku: Sku) -> str:
-        holders = self._holders(host)
         now_s = self._world.loop.clock.now().timestamp()
+        told = [(_tags(host, sku, line), _reading(host, sku, line, now_s)) for line in self._lines(host)]
         lines: list[str] = []
-        readings = [_reading(host, sku, index, holders.get(index), now_s) for index in range(host.gpus)]
         for series, words in SERIES.items():
             lines += [f"# HELP {series} {words}", f"# TYPE {series} gauge"]
-            for index, reading in enumerate(readings):
-                lines.append(f"{series}{{{_tags(host, sku, index, holders.get(index))}}} {reading[series]}")
+            lines += [f"{series}{{{tags}}} {reading[series]}" for tags, reading in told]
         return "\n".join(lines) + "\n"
 
-    def _holders(self, host: Host) -> dict[int, Obj]:
-        """GPUs are given out in the order of the pods' uids: any order will do, as long as it stays."""
-        held: dict[int, Obj] = {}
-        for pod in sorted(self._world[POD].by("node", host.name), key=uid):
-            if not is_finished(pod):
-                for _ in range(requests(pod)["nvidia.com/gpu"]):
-                    held[len(held)] = pod
-        return held
+    def _lines(self, host: Host) -> Iterator[Line]:
+        holders = self._holders(host)
+        for index, slices in enumerate(host.layout):
+            if slices is None:
+                yield Line(index, -1, "", holders.get((index, -1)))
+                continue
+            profiles = [profile for profile, count in sorted(slices.items()) for _ in range(count)]
+            for place, profile in enumerate(profiles):
+                yield Line(index, place, profile, holders.get((index, place)))
+
+    def _holders(self, host: Host) -> dict[Place, Obj]:
+        """Of a shared GPU one of those that hold it, as the exporter does without its own setting for shared ones."""
+        found: dict[Place, Obj] = {}
+        for pod_uid, devices in self._holdings.on(host.name).items():
+            pod = self._world[POD].of_uid(pod_uid)
+            if pod is not None:
+                found |= {(device.gpu, device.place if device.profile else -1): pod for device in devices}
+        return found
 
 
-def _tags(host: Host, sku: Sku, index: int, holder: Obj | None) -> str:
+def _tags(host: Host, sku: Sku, line: Line) -> str:
     tags = {
-        "gpu": str(index),
-        "UUID": gpu_uuid(host.name, index),
-        "pci_bus_id": f"00000000:{16 + index * 16:02X}:00.0",
-        "device": f"nvidia{index}",
+        "gpu": str(line.gpu),
+        "UUID": gpu_uuid(host.name, line.gpu),
+        "pci_bus_id": f"00000000:{16 + line.gpu * 16:02X}:00.0",
+        "device": f"nvidia{line.gpu}",
         "modelName": sku.model_name,
         "Hostname": host.name,
         "DCGM_FI_DRIVER_VERSION": host.driver,
     }
-    if holder:
-        container = holder["spec"]["containers"][0]["name"]
-        tags |= {"container": container, "namespace": namespace(holder), "pod": name(holder)}
+    if line.profile:
+        tags |= {"GPU_I_PROFILE": line.profile, "GPU_I_ID": str(line.place + 1)}
+    if line.holder:
+        container = line.holder["spec"]["containers"][0]["name"]
+        tags |= {"container": container, "namespace": namespace(line.holder), "pod": name(line.holder)}
     return ",".join(f'{key}="{value}"' for key, value in tags.items())
 
 
-def _reading(host: Host, sku: Sku, index: int, holder: Obj | None, now_s: float) -> dict[str, float]:
-    seed = int(sha256(f"{host.name}{index}".encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
+def _reading(host: Host, sku: Sku, line: Line, now_s: float) -> dict[str, float]:
+    seed = int(sha256(f"{host.name}{line.gpu}".encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
     wave = 0.5 + 0.5 * math.sin(now_s / 90 + seed * 6.3)
-    load = (0.75 + 0.24 * wave) if holder else 0.0
-    used = round((0.82 + 0.1 * seed) * sku.memory_mib) if holder else 4
+    load = (0.75 + 0.24 * wave) if line.holder else 0.0
+    used = round((0.82 + 0.1 * seed) * sku.memory_mib) if line.holder else 4
     return {
         "DCGM_FI_DEV_GPU_TEMP": round(28 + 6 * seed + 38 * load),
         "DCGM_FI_DEV_POWER_USAGE": round(sku.idle_watts + (sku.busy_watts - sku.idle_watts) * load, 3),
@@ -88,8 +111,3 @@ def _reading(host: Host, sku: Sku, index: int, holder: Obj | None, now_s: float)
         "DCGM_FI_DEV_FB_FREE": sku.memory_mib - used - FB_RESERVED_MIB,
         "DCGM_FI_DEV_XID_ERRORS": 0,
     }
-
-
-def gpu_uuid(node_name: str, index: int) -> str:
-    digest = sha256(f"{node_name}/{index}".encode()).hexdigest()
-    return f"GPU-{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"

@@ -26,10 +26,12 @@ from simulator.actors.gpu_operator.policy_driver import PolicyDriver
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.gpu_operator.upgrade import Upgrades
 from simulator.actors.job import Jobs
+from simulator.actors.kubelet.devices import Holdings
 from simulator.actors.kubelet.flapping import Flapping
 from simulator.actors.kubelet.heartbeat import Heartbeats
 from simulator.actors.kubelet.kubelets import Kubelets
 from simulator.actors.kubelet.reboot import Reboots
+from simulator.actors.kubelet.resource_health import ResourceHealth
 from simulator.actors.loop import Loop
 from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
@@ -88,9 +90,11 @@ class Play:
         durations: Durations | None = None,
         keeps_budgets: bool = False,
         dra: Api | None = None,
+        tells_devices: bool = False,
     ) -> None:
         """`keeps_budgets`: nobody else in this cluster writes the status of disruption budgets. `dra`: how its group
-        is served; None: nobody here claims devices."""
+        is served; None: nobody here claims devices. `tells_devices`: kubelets name devices in pods' status.
+        """
         release, self._durations = release or Release(), durations or Durations()
         self.loop = loop
         self.world = world = World(cluster, loop, _kinds(dra, release))
@@ -123,6 +127,12 @@ class Play:
             *([Publishing(world, hosts, self._durations, faults, dra), Allocating(world, dra)] if dra else []),
             *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),
         )
+        if tells_devices:
+            self._tell_devices(faults)
+
+    def _tell_devices(self, faults: Board) -> None:
+        health = ResourceHealth(self.world, Holdings(self.world, self.kubelets.hosts), faults)
+        self.kubelets.dress = health.dress
 
     def fill(self) -> None:
         self.world.fill()

@@ -1,12 +1,12 @@
 """A node's ResourceSlice of the driver gpu.nvidia.com (k8s-dra-driver-gpu cmd/gpu-kubelet-plugin: deviceinfo.go)."""
 
 from simulator.actors import mig
-from simulator.actors.dcgm import gpu_uuid
 from simulator.actors.dra.api import Api
 from simulator.actors.gpu_operator.node.gfd_labels import CUDA_OF_BRANCH
 from simulator.actors.kubelet.host import Host
 from simulator.actors.objects import Obj, name, uid
 from simulator.actors.skus import SKUS, Sku
+from simulator.actors.uuids import gpu_uuid, mig_uuid
 
 DRIVER = "gpu.nvidia.com"
 
@@ -64,7 +64,7 @@ def _instance(api: Api, host: Host, sku: Sku, index: int, place: int, profile: s
     parent = gpu_uuid(host.name, index)
     attributes = _attributes(host, sku, index) | {
         "type": {"string": "mig"},
-        "uuid": {"string": f"MIG-{gpu_uuid(f'{host.name}/{index}', place).removeprefix('GPU-')}"},
+        "uuid": {"string": mig_uuid(host.name, index, place)},
         "parentUUID": {"string": parent},
         "profile": {"string": profile},
     }

@@ -7,7 +7,7 @@ from simulator.actors.kubelet import tenant
 from simulator.actors.kubelet.host import Host, host_of
 from simulator.actors.kubelet.sandbox import Sandbox, rejected
 from simulator.actors.kubelet.script import Player, Script
-from simulator.actors.kubelet.ward import Life, Ward
+from simulator.actors.kubelet.ward import Dress, Life, Ward
 from simulator.actors.objects import Obj, is_finished, is_terminating, is_true, name, node_of, status, uid
 from simulator.actors.quantities import amounts, is_gpu, requests, wants_gpu
 from simulator.actors.world import World
@@ -26,6 +26,7 @@ class Kubelets:
         self._faults = faults
         self._life_of = life_of
         self._stop_s = stop_s
+        self.dress: Dress | None = None
         self.hosts: dict[str, Host] = {}
         self._players: dict[str, Player] = {}
         self._ending: set[str] = set()
@@ -78,7 +79,7 @@ class Kubelets:
         return None
 
     def _ward(self, pod: Obj, host: Host, box: Sandbox) -> Ward:
-        return Ward(self._world, host, box, self._durations, self._faults)
+        return Ward(self._world, host, box, self._durations, self._faults, self.dress)
 
     def _ip(self, pod: Obj, host: Host) -> str:
         return host.ip if pod["spec"].get("hostNetwork") else host.next_pod_ip()

@@ -14,15 +14,20 @@ from simulator.kinds import NODE, POD
 from simulator.refusals import Refused
 
 SOURCE = "kubelet"
+Dress = Callable[[Obj, Obj], Obj]
+"""(pod, its report) -> the report with what only some kubelets say."""
 
 
 class Ward:
-    def __init__(self, world: World, host: Host, box: Sandbox, durations: Durations, faults: Board) -> None:
+    def __init__(
+        self, world: World, host: Host, box: Sandbox, durations: Durations, faults: Board, dress: Dress | None = None
+    ) -> None:
         self.world = world
         self.host = host
         self.box = box
         self.durations = durations
         self.faults = faults
+        self._dress = dress
 
     @property
     def pod(self) -> Obj | None:
@@ -42,7 +47,8 @@ class Ward:
     def _report(self) -> None:
         """A pod that is gone by now needs none."""
         if self.pod is not None:
-            self.world.patch_status(POD, self.pod, self.box.report(self.world.loop.clock.now()))
+            report = self.box.report(self.world.loop.clock.now())
+            self.world.patch_status(POD, self.pod, self._dress(self.pod, report) if self._dress else report)
 
     def insist(self, write: Callable[[], None]) -> Script:
         """A write that the script cannot go on without."""

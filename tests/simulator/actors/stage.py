@@ -47,23 +47,23 @@ class Stage:
     """Act on `store` as an outsider would; `run` lets the cluster answer."""
 
     def __init__(
-        self, store: Store, time: VirtualTime, faults: Board, release: Release, dra: Api | None = None
+        self, store: Store, time: VirtualTime, faults: Board, release: Release, dra: Api | None = None, **given: Any
     ) -> None:
         self.store, self.time, self.faults = store, time, faults
         self.budgets = BudgetKeeper(store)
         self.loop = Loop(store.clock, time.monotonic)
-        self.play = Play(StoreCluster(store), self.loop, faults, release=release, dra=dra)
+        self.play = Play(StoreCluster(store), self.loop, faults, release=release, dra=dra, **given)
         self.history: dict[str, list[str]] = {}
         self.play.world[NODE].on_change(self._note)
         self.play.fill()
         self.settle()
 
     @classmethod
-    def of(cls, plan: Plan, faults: Board) -> "Stage":
+    def of(cls, plan: Plan, faults: Board, **given: Any) -> "Stage":
         time = VirtualTime()
         store = Store(VirtualClock(time=time))
         Planting(StoreCluster(store), plan, NOON).plant()
-        return cls(store, time, faults, plan.release, Api() if plan.has_claims else None)
+        return cls(store, time, faults, plan.release, Api() if plan.has_claims else None, **given)
 
     @classmethod
     def joining(cls, other: "Stage") -> "Stage":
