@@ -103,6 +103,17 @@ class Node(models.Model):
         return units_missing({name: getattr(self, name) for pair in PAIRS for name in pair})
 
     @property
+    def offers(self) -> list[tuple[int, int, int, str]]:
+        """Of whole GPUs, slices and shares, where it has any: allocatable, expected, allocated, the unit's name."""
+        kinds = (("gpu", ""), ("slices", "slices"), ("shares", "shares"))
+        counts = [
+            (getattr(self, f"{kind}_allocatable") or 0, getattr(self, f"{kind}_expected") or 0,
+             getattr(self, f"{kind}_allocated"), unit)
+            for kind, unit in kinds
+        ]  # fmt: skip
+        return [each for each in counts if each[0] or each[1]]
+
+    @property
     def missing_in_words(self) -> str:
         """`1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
         named = missing_in_words(self.expected, self.allocatable, Layout.read(self.layout))

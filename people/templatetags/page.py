@@ -112,6 +112,6 @@ def share(part: float | None, whole: float | None, width: int = 100) -> str:
 
 
 @register.simple_tag
-def share_left(part: float | None, whole: float | None, width: int = 100) -> str:
-    """Where a part begins that ends at the right."""
-    return f"{width - width * (part or 0) / whole:.2f}" if whole else str(width)
+def share_rest(part: float | None, whole: float | None, width: int = 100) -> str:
+    """What of the whole is left beside a part, as a length of a drawing."""
+    return f"{max(0.0, width - width * (part or 0) / whole):.2f}" if whole else "0"

@@ -97,9 +97,11 @@ class FleetMap {
     const box = this.at(event);
     this.tip.hidden = !box;
     if (!box) return;
-    const [, name, code, taken, allocatable, expected, isHeld, isSeen] = box[4];
+    const [, name, code, taken, allocatable, expected, isHeld, isSeen, partsTaken, parts] = box[4];
     const missing = Math.max(0, expected - allocatable);
-    const words = [name, isSeen ? WORDS[code] : "not seen", `${taken} of ${allocatable} GPUs allocated`];
+    const words = [name, isSeen ? WORDS[code] : "not seen"];
+    if (expected || !parts) words.push(`${taken} of ${allocatable} GPUs allocated`);
+    if (parts) words.push(`${partsTaken} of ${parts} slices and shares allocated`);
     if (missing) words.push(`${missing} of ${expected} missing`);
     if (isHeld) words.push("held");
     this.tip.textContent = words.join("\n");
@@ -112,7 +114,7 @@ class FleetMap {
 const columnsOf = (node) => (node[5] > 4 ? 4 : Math.max(1, node[5]));
 
 function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
-  const [, , code, taken, allocatable, expected, isHeld, isSeen] = node;
+  const [, , code, taken, allocatable, expected, isHeld, isSeen, partsTaken, parts] = node;
   const isBad = code === NOT_READY || code === FAILED || code === UNKNOWN;
   pen.globalAlpha = isSeen ? 1 : 0.35;
   for (let index = 0; index < Math.max(expected, allocatable); index += 1) {
@@ -120,6 +122,13 @@ function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
     const cx = x + 3 + (index % columns) * (cell + 1), cy = y + 3 + Math.floor(index / columns) * (cell + 1);
     pen.fillRect(cx, cy, cell, cell);
     if (index >= allocatable && cell > 4) cross(pen, cx, cy, cell, colours.panel);
+  }
+  if (parts && !expected) {
+    // Slices and shares are no GPUs: one bar, filled as far as they are taken.
+    pen.fillStyle = colours.free;
+    pen.fillRect(x + 3, y + h / 2 - 2, w - 6, 4);
+    pen.fillStyle = colours.taken;
+    pen.fillRect(x + 3, y + h / 2 - 2, ((w - 6) * Math.min(partsTaken, parts)) / parts, 4);
   }
   pen.globalAlpha = 1;
   if (!isSeen) hatch(pen, x, y, w, h, colours.idle);

@@ -190,3 +190,15 @@ def test_the_page_listens_to_what_its_parts_follow(viewer):
     response = viewer.get("/").content.decode()
 
     assert 'data-topics="fleet,plans"' in response
+
+
+def test_slices_and_shares_are_named_beside_gpus_and_never_added_to_them(viewer):
+    cluster = make.a_cluster()
+    whole = {"gpu_capacity": 4, "gpu_allocatable": 4, "gpu_expected": 4, "gpu_allocated": 2}
+    parts = {"slices_expected": 28, "slices_allocatable": 27, "slices_allocated": 14}
+    node = make.a_node(cluster, "half-cut", gpus=0, **whole, **parts)
+
+    row = viewer.get("/parts/fleet/nodes").content.decode().partition(f'id="node-{node.pk}"')[2]
+
+    assert ' of 28</span> <span class="faint">slices</span>' in row
+    assert node.offers == [(4, 4, 2, ""), (27, 28, 14, "slices")]
