@@ -1,6 +1,6 @@
 """Each kind of a cluster: is it read, how old is that, how many rows has it, and which rule would allow it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, IntegerField, Model, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from fleet.freshness import NAMES, name_of, rule_for
+from fleet.freshness import NAMES, NODES, name_of, rule_for
 from fleet.models import (
     Bookmark,
     BookmarkState,
@@ -82,7 +82,8 @@ class KindLine:
 def kind_lines(cluster: Cluster, bookmarks: list[Bookmark], *, now: datetime) -> list[KindLine]:
     """One query. Those that need somebody first."""
     counts = rows_held(cluster.pk)
-    lines = [_line(bookmark, counts, now=now) for bookmark in bookmarks]
+    nodes = next((bookmark.message for bookmark in bookmarks if bookmark.kind == NODES), "")
+    lines = [_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
     known = {bookmark.kind for bookmark in bookmarks}
     lines += [_never(kind) for kind in NAMES if bookmarks and kind not in known]
     places = list(NAMES)
@@ -108,19 +109,20 @@ def _count(model: Any, narrowed: dict[str, str]) -> Coalesce:
     return Coalesce(Subquery(rows.annotate(number=Count("pk")).values("number"), output_field=IntegerField()), 0)
 
 
-def _line(bookmark: Bookmark, counts: Mapping[str, int], *, now: datetime) -> KindLine:
+def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: datetime) -> KindLine:
+    """`known`: why nodes are not heard, which stands above all kinds already."""
     seen = of_kind(bookmark, now=now)
     is_forbidden = bookmark.state == BookmarkState.FORBIDDEN
     return KindLine(
         kind=bookmark.kind,
         name=name_of(bookmark.kind),
-        glyph="bad" if is_forbidden else seen.glyph,
+        glyph=seen.glyph,
         word=seen.word,
-        message=bookmark.message if seen.glyph != "ok" and bookmark.state != BookmarkState.ABSENT else "",
+        message=bookmark.message if seen.is_trouble and bookmark.message != known else "",
         heard_at=bookmark.heard_at,
         since=bookmark.state_since,
         rows=counts.get(bookmark.kind) if bookmark.listed_at else None,
-        rule=rule_for(bookmark.kind) if is_forbidden else "",
+        rule=rule_for(bookmark.kind).rstrip() if is_forbidden else "",
         unread=len(bookmark.unread),
         unread_names="; ".join(_unread(each) for each in list(bookmark.unread.values())[:UNREAD_SHOWN]),
     )
@@ -132,3 +134,19 @@ def _unread(said: Mapping[str, str]) -> str:
 
 def _never(kind: str) -> KindLine:
     return KindLine(kind, name_of(kind), "waiting", "not asked for yet", "", None, None, None, "", 0, "")
+
+
+def rules_of(lines: Sequence[KindLine]) -> str:
+    """One rule for each API group that would allow all that is forbidden. Blank: no more than one kind is."""
+    kinds = [line.kind for line in lines if line.rule and ":" not in line.kind]  # else it is a Role's
+    if len(kinds) < 2:
+        return ""
+    groups: dict[str, list[str]] = {}
+    for kind in kinds:
+        plural, _, group = kind.partition(".")
+        groups.setdefault(group, []).append(plural)
+    rules = [
+        f'- apiGroups: ["{group}"]\n  resources: [{", ".join(plurals)}]\n  verbs: [get, list, watch]'
+        for group, plurals in sorted(groups.items())
+    ]
+    return "\n".join(rules)

@@ -14,7 +14,7 @@ from fleet import lag
 from fleet.combinations import are_policies_known, compare, surroundings
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
 from fleet.web import compatibility, freshness
-from fleet.web.cluster_kinds import kind_lines
+from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.parts import part
 from fleet.web.summary import pool_lines, sums_of
@@ -53,6 +53,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
+    kinds = kind_lines(row, bookmarks, now=now)
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
@@ -60,7 +61,8 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "sees_all": sees_all,
         "freshness": freshness.of_cluster(bookmarks, now=now),
         "watch": watch_of(row, now=now),
-        "kinds": kind_lines(row, bookmarks, now=now),
+        "kinds": kinds,
+        "rules": rules_of(kinds),
         "sums": sums_of(nodes.with_gpus()),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from fleet.freshness import NAMES, name_of
 from fleet.models import Bookmark, BookmarkState
 from fleet.models.observer import STALE_AFTER
 
@@ -26,6 +27,11 @@ class KindFreshness:
     heard_at: datetime | None
     is_fresh: bool
     message: str
+    is_listed: bool = False
+
+    @property
+    def is_trouble(self) -> bool:
+        return self.glyph != "ok" and self.word != GONE[BookmarkState.ABSENT]
 
 
 @dataclass(frozen=True)
@@ -38,14 +44,24 @@ class ClusterFreshness:
     has_begun: bool
     sentence: str  # why it is not fresh; blank where it is
 
+    @property
+    def read(self) -> int:
+        """Kinds of which a whole list was written."""
+        return sum(kind.is_listed for kind in self.kinds)
+
+    @property
+    def troubles(self) -> list[KindFreshness]:
+        """Kinds that somebody should look at. Not those that are as stale as the whole cluster: it says so once."""
+        return [kind for kind in self.kinds if kind.is_trouble and (self.is_fresh or not kind.is_listed)]
+
 
 def of_kind(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
-    title = KINDS.get(bookmark.kind, bookmark.kind)
+    title = KINDS.get(bookmark.kind) or name_of(bookmark.kind)
     is_fresh = bookmark.is_fresh(now=now)
     if bookmark.state in GONE:
-        return KindFreshness(
-            bookmark.kind, title, "unseen", GONE[BookmarkState(bookmark.state)], None, is_fresh, bookmark.message
-        )
+        glyph = "unseen" if bookmark.state == BookmarkState.ABSENT else "bad"
+        word = GONE[BookmarkState(bookmark.state)]
+        return KindFreshness(bookmark.kind, title, glyph, word, None, is_fresh, bookmark.message)
     if bookmark.listed_at is None:
         word = "failing" if bookmark.state == BookmarkState.FAILING else "first list"
         glyph = "bad" if bookmark.state == BookmarkState.FAILING else "waiting"
@@ -53,7 +69,8 @@ def of_kind(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
         glyph, word = "unseen", "stale"
     else:
         glyph, word = ("warn", "failing") if bookmark.state == BookmarkState.FAILING else ("ok", "fresh")
-    return KindFreshness(bookmark.kind, title, glyph, word, bookmark.heard_at, is_fresh, bookmark.message)
+    is_listed = bookmark.listed_at is not None
+    return KindFreshness(bookmark.kind, title, glyph, word, bookmark.heard_at, is_fresh, bookmark.message, is_listed)
 
 
 def of_cluster(bookmarks: list[Bookmark], *, now: datetime) -> ClusterFreshness:
@@ -86,5 +103,5 @@ def _sentence(nodes: Bookmark, *, now: datetime) -> str:
 
 
 def _place(kind: str) -> tuple[int, str]:
-    known = list(KINDS)
+    known = list(NAMES)
     return (known.index(kind) if kind in known else len(known), kind)

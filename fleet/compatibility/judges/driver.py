@@ -51,12 +51,19 @@ def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
     subject = f"Operator {operator}, driver {driver}"
     if entry is None:
         sentence = f"The matrix has no list of drivers for operator {operator}."
-        return Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix.")
+        return Verdict(
+            RULE, f"Operator {operator}, drivers", Answer.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix."
+        )
     if order(driver) in [order(each) for each in entry.drivers]:
         return entry.says(RULE, subject, Answer.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
     sentence = (
-        f"NVIDIA does not list {driver} for operator {operator}. It listed {', '.join(entry.drivers)}; it adds to that "
-        "list between releases, and says that it supports every maintained production driver."
+        f"NVIDIA does not list {driver} for operator {operator}; of that branch {_of_branch_listed(driver, entry)}. "
+        "It adds drivers between releases, and says that it supports every maintained production driver."
     )
     action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
     return entry.says(RULE, subject, Answer.UNKNOWN, sentence, action)
+
+
+def _of_branch_listed(driver: str, entry: Listed) -> str:
+    listed = [each for each in entry.drivers if order(each)[0] == order(driver)[0]]
+    return f"it lists {', '.join(listed)}" if listed else "none"

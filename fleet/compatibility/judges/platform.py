@@ -20,7 +20,8 @@ def judge(case: Case) -> Iterator[Verdict]:
     entries = [entry for entry in case.matrix.platforms if facts.operator in entry.operator]
     if not entries:
         sentence = f"The matrix gives no range of Kubernetes versions for operator {facts.operator}."
-        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look it up in NVIDIA's platform support page.")
+        action = "Look it up in NVIDIA's platform support page."
+        yield Verdict(RULE, f"Operator {facts.operator}, Kubernetes", Answer.UNKNOWN, sentence, action)
     elif not facts.os:
         sentence = "The nodes do not say which operating system they run."
         yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at their nodeInfo.osImage.")

@@ -10,6 +10,7 @@ from fleet.compatibility.ranges import minor, numbers, within
 from fleet.compatibility.verdicts import Answer, Verdict
 
 RULE = "runtime"
+TITLES = {"cri-o": "CRI-O"}
 LOOK_UP = "Look it up in NVIDIA's platform support page."
 
 
@@ -17,14 +18,14 @@ def judge(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.operator:
         return
-    subject = f"Operator {facts.operator}, {f'{facts.runtime_name} {facts.runtime_version}'.strip() or 'runtime'}"
+    subject = f"Operator {facts.operator}, {f'{_title(facts)} {facts.runtime_version}'.strip() or 'runtime'}"
     entries = [entry for entry in case.matrix.runtimes if facts.operator in entry.operator]
     if not facts.runtime:
         sentence = "The nodes do not say which container runtime they use."
         yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at their nodeInfo.containerRuntimeVersion.")
     elif not entries:
         sentence = f"The matrix gives no container runtime for operator {facts.operator}."
-        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+        yield Verdict(RULE, f"Operator {facts.operator}, container runtime", Answer.UNKNOWN, sentence, LOOK_UP)
     elif named := next((entry for entry in entries if entry.runtime == facts.runtime_name), None):
         yield _listed(subject, named, facts)
     else:
@@ -32,8 +33,12 @@ def judge(case: Case) -> Iterator[Verdict]:
         yield entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, "Move the nodes to containerd or CRI-O.")
 
 
+def _title(facts: Facts) -> str:
+    return TITLES.get(facts.runtime_name, facts.runtime_name)
+
+
 def _listed(subject: str, entry: Runtime, facts: Facts) -> Verdict:
-    name, version = facts.runtime_name, facts.runtime_version
+    name, version = _title(facts), facts.runtime_version
     if entry.os and not is_system(facts.system, entry.os):
         sentence = f"NVIDIA's table of runtimes does not name {facts.system.title or 'this system'} with {name}."
         return entry.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)

@@ -99,7 +99,19 @@ def test_a_kind_that_may_not_be_read_names_the_rule(viewer):
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
     assert '- apiGroups: ["resource.k8s.io"] resources: [resourceclaims] verbs: [get, list, watch]' in seen.text
+    assert "would allow all of them" not in seen.text
     assert "not installed" in seen.text
+
+
+def test_rules_for_several_kinds_can_be_taken_at_once(viewer):
+    cluster = make.a_cluster()
+    for kind in ("resourceclaims.resource.k8s.io", "events", "deviceclasses.resource.k8s.io"):
+        make.a_bookmark(cluster, kind, state="forbidden", heard_at=None)
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "would allow all of them" in seen.text
+    assert '["resource.k8s.io"] resources: [resourceclaims, deviceclasses] verbs' in seen.text
 
 
 def test_counts_the_rows_that_are_held_of_each_kind(viewer):
@@ -143,7 +155,9 @@ def test_what_is_known_to_fail_comes_first_with_the_nodes_it_is_about(viewer):
     text = page(viewer, f"/clusters/{cluster.pk}").text
 
     assert "known to fail Mixed MIG on R570" in text
-    assert "Go to driver 570.172.08 or newer; kubelets that hit it may need a restart. 2 release-notes.rst" in text
+    assert (
+        "Go to driver 570.172.08 or newer; kubelets that hit it may need a restart. 2 nodes release-notes.rst" in text
+    )
     assert text.index("known to fail") < text.index("not supported") < text.index("is within what NVIDIA validated")
 
 

@@ -46,3 +46,30 @@ def test_forbidden_and_not_installed_are_told_apart():
     kinds = of_cluster([a_mark(), a_mark("pods", state="forbidden"), a_mark("x", state="absent")], now=NOON).kinds
 
     assert [kind.word for kind in kinds] == ["fresh", "not permitted", "not installed"]
+
+
+def test_troubles_are_the_kinds_that_somebody_should_look_at():
+    seen = of_cluster(
+        [
+            a_mark(),
+            a_mark("pods", state="forbidden", is_listed=False),
+            a_mark("jobs.batch", heard=timedelta(minutes=4)),
+            a_mark("gpuclusters.nvidia.com", state="absent", is_listed=False),
+        ],
+        now=NOON,
+    )
+
+    assert [kind.kind for kind in seen.troubles] == ["pods", "jobs.batch"]
+
+
+def test_a_cluster_that_is_not_seen_says_so_once_and_not_for_each_kind():
+    seen = of_cluster(
+        [
+            a_mark(heard=timedelta(minutes=4)),
+            a_mark("pods", heard=timedelta(minutes=4)),
+            a_mark("events", state="forbidden", is_listed=False),
+        ],
+        now=NOON,
+    )
+
+    assert [kind.kind for kind in seen.troubles] == ["events"]
