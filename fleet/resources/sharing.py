@@ -40,7 +40,7 @@ WHOLE = Explanation(
 def _cut(way: Way) -> Explanation:
     is_mig = not way.profile.endswith(("nps1", "nps2", "nps4"))
     return Explanation(
-        f"{'MIG slices' if is_mig else 'Partitions'} {way.profile}",
+        "MIG slices" if is_mig else "Partitions",
         "Cut by hardware: each slice has compute and memory that no neighbour can touch.",
         "By hardware: an error in one slice leaves the others alone, and latency is the slice's own.",
         "Of its own, walled off, as large as the profile says.",
@@ -80,7 +80,7 @@ def _shared(way: Way) -> Explanation:
 
 
 def _of(way: Way) -> str:
-    return f"slices {way.profile}" if way.profile else "GPUs"
+    return "slices" if way.profile else "GPUs"
 
 
 def _users(way: Way) -> str:

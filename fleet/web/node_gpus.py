@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fleet.holders import Held, Unplaced, held_on
+from fleet.holders import Board, Held, Unplaced, held_on
 from fleet.models import Node, Pod
 from fleet.queries import lines_of
 from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, in_words
@@ -14,15 +14,23 @@ from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explai
 class Mode:
     """One way in which GPUs of the node are given out, and who has them so."""
 
-    way: Way
+    kind: Kind
+    sharing: str
     explanation: Explanation
-    allocatable: int = 0
-    requested: int = 0
+    parts: list[ResourceLine] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
 
     @property
-    def kind(self) -> Kind:
-        return self.way.kind
+    def allocatable(self) -> int:
+        return sum(part.allocatable or 0 for part in self.parts)
+
+    @property
+    def requested(self) -> int:
+        return sum(part.requested for part in self.parts)
+
+    @property
+    def profiles(self) -> list[ResourceLine]:
+        return [part for part in self.parts if part.way.profile]
 
 
 @dataclass(frozen=True)
@@ -38,8 +46,9 @@ def of_node(node: Node, pods: Sequence[Pod]) -> dict[str, Any]:
     held = held_on([node])[node.pk]
     return {
         "resource_lines": lines,
-        "modes": _modes(lines, pods, layout),
-        "boards": held.boards,
+        "modes": _modes(lines, pods),
+        "boards": [board for board in held.boards if _is_named(board)],
+        "nameless": sum(not _is_named(board) for board in held.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
         "nobody_knows": _nobody_knows(held),
         "knows_which": any(board.taints for board in held.boards),
@@ -61,19 +70,25 @@ def unplaced_in_words(one: Unplaced, layout: Layout) -> str:
     return in_words(one.number, layout.way(one.resource))
 
 
-def _modes(lines: Sequence[ResourceLine], pods: Sequence[Pod], layout: Layout) -> list[Mode]:
-    """The one that most of the node is in comes first. A claim is no mode: it takes from what there is."""
-    found: dict[Way, Mode] = {}
+def _modes(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[Mode]:
+    """The one that most of the node is in comes first. What the kubelet only still names is in none."""
+    found: dict[Explanation, Mode] = {}
+    by_resource: dict[str, Mode] = {}
     for line in lines:
-        if line.kind is Kind.VIRTUAL or line.expected is None:
-            continue
-        mode = found.setdefault(line.way, Mode(line.way, explain(line.way)))
-        mode.allocatable += line.allocatable or 0
-        mode.requested += line.requested
+        if line.kind is not Kind.VIRTUAL and line.expected is not None:
+            told = explain(line.way)
+            mode = found.setdefault(told, Mode(line.kind, line.way.sharing, told))
+            mode.parts.append(line)
+            by_resource[line.name] = mode
     for pod in pods:
-        for way in {layout.way(name) for name in pod.resources} & set(found):
-            found[way].pods.append(pod)
+        modes = {id(by_resource[name]): by_resource[name] for name in pod.resources if name in by_resource}
+        for mode in modes.values():
+            mode.pods.append(pod)
     return list(found.values())
+
+
+def _is_named(board: Board) -> bool:
+    return board.index is not None or bool(board.uuid)
 
 
 def _nobody_knows(held: Held) -> bool:

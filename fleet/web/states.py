@@ -58,8 +58,15 @@ def _word(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADING:
         return step_of(node.upgrade_state)
     if code is NodeState.GPUS_MISSING:
-        return f"{node.gpus_missing} of {node.gpu_expected} GPUs missing"
+        return _missing(node)
     return TITLES[code].lower()
+
+
+def _missing(node: Node) -> str:
+    gpus = max(0, (node.gpu_expected or 0) - (node.gpu_allocatable or 0))
+    if gpus == node.gpus_missing:  # whole ones only
+        return f"{gpus} of {node.gpu_expected} GPUs missing"
+    return f"{node.missing_in_words} missing"
 
 
 def _because(node: Node, code: NodeState) -> str:

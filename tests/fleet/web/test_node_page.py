@@ -92,7 +92,7 @@ def test_says_that_it_does_not_know_which_gpu_is_sick(viewer):
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "1 GPU is missing: there once, and not to be allocated now. Which of them is not known" in seen.text
+    assert "1 GPU missing: there once, and not to be allocated now. Which of them is not known" in seen.text
 
 
 def test_a_pod_that_nobody_makes_again_is_named(viewer):
@@ -137,3 +137,58 @@ def test_the_number_of_queries_does_not_grow_with_the_pods(viewer, queries_of):
         make.a_pod(node)
 
     assert queries_of(viewer, f"/nodes/{node.pk}") == with_one
+
+
+def test_capacity_allocatable_expected_and_requested_stand_side_by_side(viewer):
+    gpu = "nvidia.com/gpu"
+    node = make.a_node(
+        make.a_cluster(), gpu_allocatable=7, gpu_allocated=6, capacity={gpu: 8}, allocatable={gpu: 7},
+        expected={gpu: 8}, requested={gpu: 6},
+    )  # fmt: skip
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert "nvidia.com/gpu 8 8 7 6 1" in text
+    assert "1 GPU there and not to be had: its device plugin calls it unhealthy." in text
+
+
+@pytest.mark.parametrize(
+    ("layout", "resource", "title", "memory"),
+    [
+        ("gpu=whole/time-slicing*4", "nvidia.com/gpu", "Time-slicing of GPUs", "Shared and not limited"),
+        ("gpu=whole/mps*4", "nvidia.com/gpu", "MPS shares of GPUs", "holds each pod to a 4th of the memory"),
+        ("gpu=1g.10gb", "nvidia.com/gpu", "MIG slices", "Of its own, walled off"),
+        ("gpu=whole mig-1g.10gb=1g.10gb", "nvidia.com/mig-1g.10gb", "MIG slices", "Of its own, walled off"),
+    ],
+)
+def test_mig_time_slicing_and_mps_are_three_different_things(viewer, layout, resource, title, memory):
+    offered = {"capacity": {resource: 14}, "allocatable": {resource: 14}, "expected": {resource: 14}}
+    node = make.a_node(make.a_cluster(), layout=layout, requested={resource: 1}, **offered)
+    make.a_pod(node, "infer", gpus=0, resources={resource: 1})
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert title in text
+    assert memory in text
+    assert "Now 1 pod: team-a/infer" in text
+    assert "Each GPU is one pod's alone" not in text
+
+
+def test_the_holder_of_a_gpu_is_named_where_its_kubelet_names_it(viewer):
+    gpu = "nvidia.com/gpu"
+    node = make.a_node(make.a_cluster(), gpus=2)
+    make.a_pod(node, "named", resources={gpu: 1}, devices={gpu: ["GPU-1234"]})
+    make.a_pod(node, "lost", resources={gpu: 1})
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert "GPU-1234 team-a/named says its kubelet" in text
+    assert "1 more GPU that nothing names" in text
+    assert "Which GPU these hold is not known. team-a/lost 1 GPU" in text
+
+
+def test_a_node_that_never_named_a_gpu_says_what_that_means(viewer):
+    nothing = {"gpu_capacity": None, "gpu_allocatable": None, "gpu_expected": None}
+    node = make.a_node(make.a_cluster(), gpus=0, **nothing)
+
+    assert "its device plugin has not registered with the kubelet" in page(viewer, f"/nodes/{node.pk}").text
