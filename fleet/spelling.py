@@ -88,22 +88,23 @@ def offer(nodes: QuerySet[Node], choice: Choice) -> Offer:
     clusters = list(Cluster.objects.filter(pk__in=chosen.order_by().values("cluster"))[:2])
     if not clusters:
         return Offer(why_not=("No GPU node has all of what was chosen.",))
-    name = pool_name(value for key, values in choice.items() if key not in OF_THE_CLUSTER for value in values)
     if len(clusters) > 1:
-        return Offer(
-            name=name, why_not=("A pool is of one cluster, and these nodes are of several: choose a cluster.",)
-        )
+        return Offer(why_not=("A pool is of one cluster, and these nodes are of several: choose a cluster.",))
     spelling = Spelling(clusters[0])
-    spelled, why_not = [], []
+    spelled: list[str] = []
+    words: list[str] = []
+    why_not: list[str] = []
     for key, values in choice.items():
         if key in OF_THE_CLUSTER:
             continue
         try:
             spelled.append(spelling.requirement(BY_KEY[key], values))
+            words += values
         except Unspeakable as reason:
             why_not.append(str(reason))
-    selector = with_gpus_only(clusters[0], spelled)
-    return Offer(clusters[0], selector, name, tuple(why_not))
+    # Where nothing can be said, an empty field is better than one that picks every GPU node.
+    selector = "" if why_not and not spelled else with_gpus_only(clusters[0], spelled)
+    return Offer(clusters[0], selector, pool_name(words), tuple(why_not))
 
 
 def with_gpus_only(cluster: Cluster, requirements: list[str]) -> str:

@@ -120,8 +120,10 @@ class TestAChoiceAsASelector:
     def test_says_why_it_cannot_be(self, key, value, words):
         a_gpu_node(make.a_cluster(), "NVIDIA-H200")
 
-        (reason,) = offer(Node.objects.all(), {key: (value,)}).why_not
+        found = offer(Node.objects.all(), {key: (value,)})
 
+        (reason,) = found.why_not
+        assert (found.selector, found.name) == ("", "")
         assert reason.startswith(BY_KEY[key].title)
         assert words in reason
 
