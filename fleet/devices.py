@@ -14,6 +14,7 @@ from typing import Any
 
 from fleet.models import ResourceSlice
 from fleet.resources import is_gpu_resource
+from fleet.versions import driver_as_written
 
 MIB = 2**20
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
@@ -123,7 +124,7 @@ def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:
         parent_uuid=said.get("parent_uuid", "")[:64],
         product=product_in(said.get("product", "")),
         profile=said.get("profile", "")[:40],
-        driver_version=said.get("driver_version", "")[:64],
+        driver_version=driver_as_written(said.get("driver_version", "")[:64]),
         memory_mib=min(memory // MIB, 2**31 - 1) if memory else None,
         taints=tuple(_taint(taint) for taint in said.get("taints", ()) if taint.get("effect") in UNUSABLE),
     )

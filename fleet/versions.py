@@ -17,6 +17,7 @@ SYSTEMS = (
 )  # fmt: skip
 SYSTEM = re.compile(rf"(?:{'|'.join(SYSTEMS)})[\d.]*")
 NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)")
+THREE = re.compile(r"(\d{3,4})\.(\d{1,4})\.(\d{1,4})")
 KERNEL = re.compile(r"\d+\.\d+\.\d+")
 
 Part = tuple[int, ...] | str  # 580.95.05 → (580, 95, 5); rc1 → "rc1"
@@ -68,6 +69,15 @@ def driver_of(tag: str) -> str:
     """The driver that an image tag names, as it is written there: 580.95.05, or the branch 580. Blank: none."""
     found = NUMBERS.match(tag.strip())
     return found.group(1) if found else ""
+
+
+def driver_as_written(text: str) -> str:
+    """A driver's version as NVIDIA writes it, the last of its three numbers with two digits: 580.95.5 → 580.95.05.
+
+    So that what a ResourceSlice says counts together with what a label says. Anything else stays as it is.
+    """
+    found = THREE.fullmatch(text)
+    return f"{found[1]}.{found[2]}.{found[3]:0>2}" if found else text
 
 
 def is_digest(text: str) -> bool:

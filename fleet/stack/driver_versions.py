@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from fleet.labels import DRIVER_VERSION, DRIVER_VERSION_PARTS
 from fleet.models import Node, ResourceSlice
 from fleet.operands import DRIVER
 from fleet.stack.desired import Desired
@@ -50,7 +51,8 @@ def driver_versions(
     row = next((each for each in rows if each.pod), rows[0] if rows else None)
     is_pre_installed = bool(row and row.cause and row.cause.key in ("pre_installed", "no_driver_managed"))
     desired = Desired() if is_pre_installed or row is None else row.desired
-    running = [_label(node), *_slices(slices)]
+    offered = _slices(slices)
+    running = [_label(node, offered), *offered]
     sources = running if is_pre_installed else [_asked(desired), *_rolled_out(row), *running]
     return DriverVersions(
         sources=tuple(sources),
@@ -88,14 +90,17 @@ def _limits(version: str) -> str:
     return ""
 
 
-def _label(node: Node) -> Said:
+def _label(node: Node, offered: Sequence[Said]) -> Said:
     by = "label of the node"
     if node.driver_unknown_since:
         last = f" It last said {node.driver_version}." if node.driver_version else ""
         note = f"Unknown since {node.driver_unknown_since:%H:%M} UTC: the label is gone.{last}"
         return Said(Role.RUNNING, by, node.driver_version, note, is_known=False)
-    note = "" if node.driver_version else "GPU feature discovery has not labelled it."
-    return Said(Role.RUNNING, by, node.driver_version, note)
+    is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0]))
+    is_of_a_slice = not is_labelled and any(agree(each.version, node.driver_version) for each in offered)
+    if is_of_a_slice or not node.driver_version:
+        return Said(Role.RUNNING, by, "", "GPU feature discovery has not labelled it.")
+    return Said(Role.RUNNING, by, node.driver_version)
 
 
 def _slices(slices: Sequence[ResourceSlice]) -> list[Said]:

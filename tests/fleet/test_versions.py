@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.versions import agree, driver_of, read, tag_of, version_of
+from fleet.versions import agree, driver_as_written, driver_of, read, tag_of, version_of
 
 NUMBERS = st.lists(st.integers(0, 999), min_size=2, max_size=4)
 SYSTEMS = st.sampled_from(["ubuntu22.04", "ubuntu24.04", "ubi8", "ubi9", "rhel9", "rhcos4.18", "rocky9.7"])
@@ -93,3 +93,11 @@ def test_the_driver_that_a_tag_names(tag, driver):
 def test_what_an_image_says_of_its_version(image, tag, version):
     assert tag_of(image) == tag
     assert version_of(image) == version
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [("580.95.5", "580.95.05"), ("580.126.20", "580.126.20"), ("595.91.7", "595.91.07"), ("580", "580"), ("", "")],
+)
+def test_a_slice_s_version_counts_with_the_label_s(said, written):
+    assert driver_as_written(said) == written

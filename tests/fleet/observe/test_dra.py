@@ -71,7 +71,7 @@ def test_a_slice_makes_a_gpu_node(mirror):
     row = node()
     assert (row.is_gpu_node, row.gpu_vendor, row.gpu_product) == (True, "nvidia", "NVIDIA-H100-80GB-HBM3")
     assert (row.gpu_capacity, row.gpu_allocatable, row.gpu_expected) == (2, 2, 2)
-    assert (row.driver_version, row.driver_unknown_since, row.gpu_memory_mib) == ("580.95.5", None, 81559)
+    assert (row.driver_version, row.driver_unknown_since, row.gpu_memory_mib) == ("580.95.05", None, 81559)
     assert list(Gpu.objects.values_list("index", "uuid", "memory_mib")) == [(0, "GPU-0", 81559), (1, "GPU-1", 81559)]
 
 
@@ -82,7 +82,7 @@ def test_it_stays_one_when_the_node_itself_changes(mirror):
     mirror.see("nodes", a_node_seen(labels={"team": "a"}, resources={}))
     mirror.flush()
 
-    assert (node().is_gpu_node, node().gpu_capacity, node().driver_version) == (True, 1, "580.95.5")
+    assert (node().is_gpu_node, node().gpu_capacity, node().driver_version) == (True, 1, "580.95.05")
 
 
 def test_a_lost_device_is_missed(mirror, told):
@@ -106,7 +106,7 @@ def test_a_node_whose_slices_are_away_still_has_gpus(mirror):
     mirror.flush()
 
     row = node()
-    assert (row.is_gpu_node, row.gpus_missing, row.driver_version) == (True, 1, "580.95.5")
+    assert (row.is_gpu_node, row.gpus_missing, row.driver_version) == (True, 1, "580.95.05")
     assert row.driver_unknown_since is not None
 
 
