@@ -13,10 +13,16 @@ class OperandLine:
     row: OperandOnNode
     glyph: str
     word: str
+    is_repeated: bool  # the same cause stands above, with what to do about it
 
 
 def lines_of(stack: NodeStack) -> list[OperandLine]:
-    return [OperandLine(row, *_state(row)) for row in stack.operands]
+    lines, told = [], set()
+    for row in stack.operands:
+        cause = row.cause
+        lines.append(OperandLine(row, *_state(row), is_repeated=cause is not None and cause.sentence in told))
+        told.add(row.because)
+    return lines
 
 
 def _state(row: OperandOnNode) -> tuple[str, str]:

@@ -49,7 +49,6 @@ def waits_for_others(signs: Signs) -> Cause | None:
         "waits",
         Weight.WAITING,
         f"It waits for the {_lower(first)}, which is not ready on this node{more}.",
-        f"See the {_lower(first)}: the others follow by themselves.",
     )
 
 
