@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from django.db.models import BooleanField, Case, Count, F, Q, QuerySet, Value, When
+from django.db.models import BooleanField, Case, Count, F, QuerySet, Value, When
+from django.db.models.lookups import Exact
 
 from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
 from fleet.compatibility.systems import distribution_of
@@ -17,7 +18,8 @@ from fleet.versions import tag_of
 
 POLICIES = "clusterpolicies.nvidia.com"
 AT_MOST = 200  # groups; a fleet with more is told of the largest
-PRE_INSTALLED = Q(deploys_driver="pre-installed")
+RHEL_8 = "Red Hat Enterprise Linux 8"  # the only system where it matters; all labels need not be read for it
+PRE_INSTALLED = Case(When(Exact(LabelValue("nvidia.com/gpu.deploy.driver"), "pre-installed"), then=True), default=False)
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 # What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
 ALIKE = ("os_image", "container_runtime", "said_driver", "gpu_product", "mig_strategy", "driver_owner", "is_pre")
@@ -145,8 +147,7 @@ def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[s
         ours.order_by()
         .annotate(
             said_driver=SAID_DRIVER,
-            deploys_driver=LabelValue("nvidia.com/gpu.deploy.driver"),
-            is_pre=Case(When(PRE_INSTALLED, then=True), default=False, output_field=BooleanField()),
+            is_pre=Case(When(os_image__startswith=RHEL_8, then=PRE_INSTALLED), output_field=BooleanField(null=True)),
         )
         .values(*alike)
         .annotate(number=Count("pk"))
@@ -165,7 +166,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
         product=group["gpu_product"],
         mig=group["mig_strategy"],
         is_precompiled=owner in around.precompiled,
-        is_preinstalled=bool(group["is_pre"]),
+        is_preinstalled=None if group["is_pre"] is None else bool(group["is_pre"]),
     )
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from django.db.models import Count, IntegerField, Model, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db import connection
+from django.db.models import Model
 
 from fleet.freshness import NAMES, NODES, name_of, rule_for
 from fleet.models import (
@@ -98,15 +97,18 @@ def kind_lines(cluster: Cluster, bookmarks: list[Bookmark], *, now: datetime) ->
 
 
 def rows_held(cluster_id: int) -> dict[str, int]:
-    """One query for all kinds."""
-    counts = {f"k{place}": _count(*held) for place, held in enumerate(HELD.values())}
-    row = Cluster.objects.filter(pk=cluster_id).order_by().values().annotate(**counts).values(*counts).get()
-    return {kind: row[f"k{place}"] for place, kind in enumerate(HELD)}
+    """One query for all kinds. In SQL: twenty subqueries take Django longer to write than the database to answer."""
+    counts = ", ".join(_count(model, narrowed) for model, narrowed in HELD.values())
+    values = [str(value) for _, narrowed in HELD.values() for value in (cluster_id, *narrowed.values())]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {counts}", values)
+        return dict(zip(HELD, cursor.fetchone(), strict=True))
 
 
-def _count(model: Any, narrowed: dict[str, str]) -> Coalesce:
-    rows = model.objects.filter(cluster=OuterRef("pk"), **narrowed).order_by().values("cluster")
-    return Coalesce(Subquery(rows.annotate(number=Count("pk")).values("number"), output_field=IntegerField()), 0)
+def _count(model: type[Model], narrowed: Mapping[str, str]) -> str:
+    table = connection.ops.quote_name(model._meta.db_table)  # noqa: SLF001 -- Django's documented name for it
+    conditions = " AND ".join(f"{connection.ops.quote_name(column)} = %s" for column in ("cluster_id", *narrowed))
+    return f"(SELECT COUNT(*) FROM {table} WHERE {conditions})"  # noqa: S608 -- names of our own tables and columns
 
 
 def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: datetime) -> KindLine:

@@ -66,7 +66,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "sums": sums_of(nodes.with_gpus()),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
-        "pools": [line for line in pool_lines(request.user) if line.pool.cluster_id == row.pk],
+        "pools": pool_lines(request.user, cluster=row),
         **(_of_all(row, objects, operands, nodes) if sees_all else {}),
     }
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, TextField
+from django.db.models import Count, F, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast
 
 from fleet.labelled import LabelValue
@@ -83,23 +83,25 @@ class ConfigCard:
 
 
 def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QuerySet[Node]) -> list[ConfigCard]:
-    """Two queries. Only what there is: no card for a cluster that neither shares nor cuts."""
+    """Two queries. No card for a cluster that neither shares nor cuts."""
     configs = list(OperatorConfig.objects.filter(cluster=cluster_id))
-    picks = _picks(nodes)
     policy = next((each for each in objects if each.kind == "ClusterPolicy" and each.state != "ignored"), None)
+    sharing, mig = (policy.sharing_config, policy.mig_config) if policy else ("", "")
+    shares = bool(sharing) or any(config.purpose == "sharing" for config in configs)
+    picks, mig_picks = _picks(nodes, shares=shares)
     cards = [
-        _config_card("sharing", "Sharing", policy.sharing_config if policy else "", SHARING_PICK, configs, picks[0]),
-        _config_card("mig", "MIG", policy.mig_config if policy else "", "nvidia.com/mig.config", configs, picks[1]),
+        _config_card("sharing", "Sharing", sharing, SHARING_PICK, configs, picks),
+        _config_card("mig", "MIG", mig, "nvidia.com/mig.config", configs, mig_picks),
     ]
     return [card for card in cards if card.config or card.lines]
 
 
-def _picks(nodes: QuerySet[Node]) -> tuple[Counter[str], Counter[str]]:
-    """How many GPU nodes pick which entry, of the device plugin's configuration and of the MIG manager's."""
+def _picks(nodes: QuerySet[Node], *, shares: bool) -> tuple[Counter[str], Counter[str]]:
+    """How many GPU nodes pick which entry, to share and to cut. Labels are read only where GPUs are shared."""
+    pick = LabelValue(SHARING_PICK) if shares else Value("", output_field=TextField())
     sharing: Counter[str] = Counter()
     mig: Counter[str] = Counter()
-    rows = nodes.order_by().annotate(pick=LabelValue(SHARING_PICK)).values("pick", "mig_config")
-    for row in rows.annotate(number=Count("pk")):
+    for row in nodes.order_by().annotate(pick=pick).values("pick", "mig_config").annotate(number=Count("pk")):
         sharing[row["pick"] or ""] += row["number"]
         mig[row["mig_config"]] += row["number"]
     return sharing, mig

@@ -133,9 +133,11 @@ class PoolLine:
         return len([version for version in self.mix if version]) > 1
 
 
-def pool_lines(user) -> list[PoolLine]:
-    """Costs two queries."""
-    lines = {pool.pk: PoolLine(pool) for pool in Pool.objects.visible_to(user).select_related("cluster")}
+def pool_lines(user, *, cluster: Cluster | None = None) -> list[PoolLine]:
+    """Costs two queries. `cluster` None: of all there are."""
+    pools = Pool.objects.visible_to(user).select_related("cluster")
+    pools = pools.filter(cluster=cluster) if cluster else pools
+    lines = {pool.pk: PoolLine(pool) for pool in pools}
     members = with_state(Node.objects.with_gpus()).order_by().filter(pools__in=list(lines))
     for row in members.values("pools", "code", "driver_version", "gpu_product").annotate(**GPU_SUMS):
         lines[row["pools"]].add(row)
