@@ -3,16 +3,28 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
 from fleet import kube
 from fleet.kube.client import Connection
-from fleet.kube.resources import CLUSTER_POLICIES, DAEMON_SETS, NAMESPACES, NODES, NVIDIA_DRIVERS, PODS, REVISIONS
+from fleet.kube.discovery import served
+from fleet.kube.resources import (
+    CLUSTER_POLICIES,
+    DAEMON_SETS,
+    NAMESPACES,
+    NODES,
+    NVIDIA_DRIVERS,
+    PODS,
+    REVISIONS,
+    Resource,
+)
 from fleet.models import Cluster, Mode, Observer
+from fleet.observe.kinds import KINDS
 
-NEEDED = (NODES, PODS, DAEMON_SETS, REVISIONS)
-WELCOME = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # there where the GPU Operator is
+NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, DAEMON_SETS, REVISIONS)
+WELCOME: tuple[Resource[Any], ...] = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # there where the GPU Operator is
 
 
 class CannotAdd(Exception):
@@ -82,6 +94,24 @@ def _notes(connection: Connection) -> Iterator[str]:
             yield f"{resource.name} is not installed here: no driver can be promoted through it."
         except kube.Forbidden:
             yield f"We may not list {resource.name}: no driver can be promoted through it."
+    others = [kind.resource for kind in KINDS.values() if kind.where is None and kind.resource not in NEEDED + WELCOME]
+    missing = [resource.name for resource in others if _is_forbidden(connection, resource)]
+    if missing:
+        yield (
+            f"We may not list {', '.join(missing)}: what pages say of them stays unknown. "
+            "deploy/rbac/observe-only.yaml has the rules."
+        )
+
+
+def _is_forbidden(connection: Connection, resource: Resource[Any]) -> bool:
+    """A kind that is not served, or that fails just now, is told of when it is watched."""
+    try:
+        connection.get(served(connection, resource).path(), {"limit": 1})
+    except kube.Forbidden:
+        return True
+    except kube.ClusterError:
+        return False
+    return False
 
 
 def add(

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from fleet import announce, kube, wake
+from fleet.freshness import freshness_of
 from fleet.models import (
     Bookmark,
     Cluster,
@@ -27,6 +29,7 @@ from fleet.models import (
 from fleet.observe import readers, window
 from fleet.observe.turn import take_turn
 from tests.fleet.api_server import ApiServer, an_api_server
+from tests.fleet.rights import OURS, allow, grant
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
 SPACE, OPERATOR = "research", "gpu-operator"
@@ -128,16 +131,24 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield server
 
 
-@pytest.fixture
-def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "LONGEST_WAIT_S", 0.2)
     monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
     monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
+
+
+@pytest.fixture
+def cluster(db: None, api: ApiServer) -> Cluster:
+    return the_cluster_of(api)
+
+
+def the_cluster_of(api: ApiServer, context: str = "") -> Cluster:
     uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
     row = Cluster.objects.create(
-        name="north", uid=uid, kubeconfig=api.kubeconfig, context=api.context, added_at=timezone.now()
+        name="north", uid=uid, kubeconfig=api.kubeconfig, context=context or api.context, added_at=timezone.now()
     )
     Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
     return row
@@ -189,3 +200,21 @@ def test_a_kind_that_is_installed_later_is_seen_in_the_next_turn(cluster, api):
     assert DriverObject.objects.filter(kind="GPUCluster").exists()
     assert not OperatorConfig.objects.exists()  # nobody reads it any more
     assert Bookmark.objects.get(kind="configmaps:sharing").state == "absent"
+
+
+def test_a_kind_that_is_forbidden_costs_only_itself_and_is_seen_once_it_is_allowed(db, tmp_path: Path):
+    with an_api_server(tmp_path, "--authorization", "rbac") as server:
+        grant(server, "events", "daemonsets")
+        cluster = the_cluster_of(server, OURS)
+        hold_a_turn(cluster)
+        before = {mark.kind: mark for mark in Bookmark.objects.all()}
+        allow(server)
+        hold_a_turn(cluster)
+
+    forbidden = {kind for kind, mark in before.items() if mark.state == "forbidden"}
+    assert forbidden == {"events", "daemonsets.apps"}
+    assert {before[kind].state for kind in ("nodes", "pods", "deployments.apps")} == {"watching"}
+    said = freshness_of(before["events"], now=timezone.now())
+    assert said.rule == '- apiGroups: [""]\n  resources: [events]\n  verbs: [get, list, watch]\n'
+    assert 'cannot list resource "events"' in said.sentence
+    assert set(Bookmark.objects.filter(kind__in=forbidden).values_list("state", flat=True)) == {"watching"}

@@ -1,0 +1,48 @@
+"""Our service account's rights in the simulator's cluster, as deploy/rbac grants them, or some of them."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fleet import kube
+from tests.fleet.api_server import ApiServer
+
+MANIFEST = Path(__file__).parents[2] / "deploy" / "rbac" / "quarterdeck.yaml"
+OURS = "quarterdeck-rbac"  # the simulator's context of that manifest's service account
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+ROLES = f"{RBAC}/clusterroles"
+PLACES = {"ClusterRole": ROLES, "ClusterRoleBinding": f"{RBAC}/clusterrolebindings", "Namespace": "/api/v1/namespaces"}
+
+
+def grant(server: ApiServer, *without: str) -> None:
+    """Apply the cluster-wide part of the manifest, as an administrator, without the rules for these resources."""
+    admin = kube.connect(server.kubeconfig, server.context)
+    for document in yaml.safe_load_all(MANIFEST.read_text()):
+        if document["kind"] in PLACES:
+            narrowed = {"rules": [narrow(rule, without) for rule in document["rules"]]} if "rules" in document else {}
+            create(admin, PLACES[document["kind"]], document | narrowed)
+    admin.close()
+
+
+def narrow(rule: dict[str, Any], without: tuple[str, ...]) -> dict[str, Any]:
+    kept = [resource for resource in rule["resources"] if resource not in without]
+    return rule | {"resources": kept or ["nothing"]}
+
+
+def create(admin: kube.Connection, path: str, document: dict[str, Any]) -> None:
+    try:
+        admin.request("POST", path, body=document)
+    except kube.Conflict:
+        return  # the simulator has that namespace from the start
+
+
+def allow(server: ApiServer) -> None:
+    """What an administrator does who reads on a page which rule is missing."""
+    admin = kube.connect(server.kubeconfig, server.context)
+    roles = (document for document in yaml.safe_load_all(MANIFEST.read_text()) if document["kind"] == "ClusterRole")
+    for role in roles:
+        patch = [{"op": "replace", "path": "/rules", "value": role["rules"]}]
+        path = f"{ROLES}/{role['metadata']['name']}"
+        admin.request("PATCH", path, body=patch, content_type="application/json-patch+json")
+    admin.close()
