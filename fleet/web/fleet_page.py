@@ -92,7 +92,13 @@ def _clusters(clusters: list[ClusterLine]) -> dict[str, Any]:
 
 
 def _pools(request: PersonRequest) -> dict[str, Any]:
-    return {"pools": pool_lines(request.user), "strays": pool_strays(request.user)}
+    lines = pool_lines(request.user)
+    named = Cluster.objects.visible_to(request.user).order_by("name").values_list("name", flat=True)
+    return {
+        "pools": lines,
+        "strays": pool_strays(request.user),
+        "to_suggest_for": "" if lines else named.first() or "CLUSTER",
+    }
 
 
 @dataclass(frozen=True)

@@ -202,3 +202,24 @@ def test_slices_and_shares_are_named_beside_gpus_and_never_added_to_them(viewer)
 
     assert ' of 28</span> <span class="faint">slices</span>' in row
     assert node.offers == [(4, 4, 2, ""), (27, 28, 14, "slices")]
+
+
+def test_the_pools_are_fetched_again_where_there_are_none(viewer):
+    make.a_cluster("north")
+
+    assert "bin/manage suggest_pools north" in page(viewer, "/parts/fleet/pools").text
+
+
+def test_slices_and_shares_are_counted_beside_gpus_and_never_among_them(viewer):
+    cluster = make.a_cluster()
+    nothing = {"gpu_capacity": None, "gpu_allocatable": None, "gpu_expected": None}
+    make.a_node(cluster)
+    make.a_node(cluster, gpus=0, slices_expected=14, slices_allocatable=13, slices_allocated=3, **nothing)
+    make.a_node(cluster, gpus=0, shares_expected=32, shares_allocatable=32, shares_allocated=5, **nothing)
+
+    text = page(viewer, "/parts/fleet/summary").text
+
+    assert "8 GPUs" in text
+    assert "Cut 3 of 14 slices allocated 1 missing" in text
+    assert "Shared 5 of 32 shares allocated" in text
+    assert "name no GPUs" not in text
