@@ -5,6 +5,7 @@ import threading
 from simulator.actors.budgets import Budgets
 from simulator.actors.cluster import Cluster
 from simulator.actors.daemonset import DaemonSets
+from simulator.actors.deployment import Deployments
 from simulator.actors.dra.allocating import Allocating
 from simulator.actors.dra.api import Api
 from simulator.actors.dra.publishing import Publishing
@@ -39,6 +40,7 @@ from simulator.actors.propagation import Propagation
 from simulator.actors.quota_status import QuotaStatus
 from simulator.actors.replicaset import ReplicaSets
 from simulator.actors.scheduler import Scheduler
+from simulator.actors.stateful_set import StatefulSets
 from simulator.actors.stuck_drains import StuckDrains
 from simulator.actors.tainting import Tainting
 from simulator.actors.world import World
@@ -46,12 +48,14 @@ from simulator.faults import Board
 from simulator.kinds import (
     CONTROLLER_REVISION,
     DAEMON_SET,
+    DEPLOYMENT,
     DISRUPTION_BUDGET,
     JOB,
     NODE,
     POD,
     REPLICA_SET,
     RESOURCE_QUOTA,
+    STATEFUL_SET,
     Kind,
 )
 
@@ -61,13 +65,15 @@ KINDS = (
     DAEMON_SET,
     CONTROLLER_REVISION,
     REPLICA_SET,
+    DEPLOYMENT,
+    STATEFUL_SET,
     JOB,
     DISRUPTION_BUDGET,
     RESOURCE_QUOTA,
     CLUSTER_POLICY,
     NVIDIA_DRIVER,
 )
-OWNERS = (DAEMON_SET, REPLICA_SET, JOB, CLUSTER_POLICY, NVIDIA_DRIVER)
+OWNERS = (DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB, CLUSTER_POLICY, NVIDIA_DRIVER)
 
 
 def _kinds(dra: Api | None, release: Release) -> tuple[Kind, ...]:
@@ -105,7 +111,9 @@ class Play:
             LoadedDrivers(world, hosts),
             NodeTaints(world),
             DaemonSets(world),
+            Deployments(world),
             ReplicaSets(world),
+            StatefulSets(world),
             Jobs(world),
             Garbage(world, OWNERS),
             Propagation(world, OWNERS),

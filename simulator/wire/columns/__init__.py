@@ -6,6 +6,7 @@ from typing import Any
 
 from simulator.kinds import Kind
 from simulator.wire.ages import age
+from simulator.wire.columns.allocation import CLAIM_COLUMNS, QUOTA_COLUMNS, SLICE_COLUMNS
 from simulator.wire.columns.column import AGE, CREATED_AT, NAME, Column, counting, reading
 from simulator.wire.columns.custom import columns_of
 from simulator.wire.columns.node import NODE_COLUMNS
@@ -63,6 +64,7 @@ COLUMNS: Mapping[tuple[str, str], Columns] = {
     ("", "events"): EVENT_COLUMNS,
     ("", "namespaces"): (NAME, Column("Status", reading("status.phase")), AGE),
     ("", "configmaps"): (NAME, Column("Data", counting("data")), AGE),
+    ("", "resourcequotas"): QUOTA_COLUMNS,
     ("", "secrets"): (NAME, Column("Type", reading("type")), Column("Data", counting("data"), type="integer"), AGE),
     ("", "serviceaccounts"): (NAME, Column("Secrets", counting("secrets")), AGE),
     ("apps", "controllerrevisions"): (
@@ -85,6 +87,8 @@ COLUMNS: Mapping[tuple[str, str], Columns] = {
         AGE,
         Column("PreemptionPolicy", reading("preemptionPolicy")),
     ),
+    ("resource.k8s.io", "resourceclaims"): CLAIM_COLUMNS,
+    ("resource.k8s.io", "resourceslices"): SLICE_COLUMNS,
     ("rbac.authorization.k8s.io", "clusterroles"): (NAME, CREATED_AT),
     ("rbac.authorization.k8s.io", "roles"): (NAME, CREATED_AT),
     ("rbac.authorization.k8s.io", "clusterrolebindings"): BINDING_COLUMNS,
