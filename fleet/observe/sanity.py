@@ -5,11 +5,13 @@ stumbles later. An API server lets none of it through: what comes with it is bro
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from django.db import models
 
+FIRST_YEAR, LAST_YEAR = 1, 9999
 MOST_JSON_CHARS = 512 * 1024  # an object of the API has 1.5 MiB at most, and we keep a part of it
 MOST = {
     models.PositiveIntegerField: 2**31 - 1,
@@ -40,6 +42,8 @@ def _checks_of(model: type[models.Model]) -> tuple[tuple[str, Check], ...]:
 def _check_for(field: Any) -> Check | None:
     if isinstance(field, models.JSONField):
         return _json
+    if isinstance(field, models.DateTimeField):
+        return _moment
     if isinstance(field, models.CharField | models.TextField):
         longest = field.max_length or MOST_JSON_CHARS
         return lambda value: _text(value, longest)
@@ -48,6 +52,11 @@ def _check_for(field: Any) -> Check | None:
         least = 0 if "Positive" in type(field).__name__ else -most
         return lambda value: "" if least <= value <= most else f"is out of range: {value:.3g}."
     return None
+
+
+def _moment(value: datetime) -> str:
+    """PostgreSQL stores the year 10000, and Python cannot read it again."""
+    return "" if FIRST_YEAR < value.year < LAST_YEAR else f"is in the year {value.year}."
 
 
 def _text(value: str, longest: int) -> str:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from fleet import announce, kube, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
 from fleet.observe import known, memory, pools, shutdown
+from fleet.observe.connections import give_back
 from fleet.observe.flush import Flusher
 from fleet.observe.forget import forget
 from fleet.observe.gathering import Gathering
@@ -114,6 +115,7 @@ def _hold_window(turn: Turn, connection: kube.Connection) -> None:
 def _reach(turn: Turn) -> kube.Connection | None:
     """A connection to this very cluster. None: the turn was over before there was one."""
     while not turn.is_over:
+        give_back()
         try:
             connection = patiently(lambda: _connect(turn.cluster), turn.stop)
         except kube.ClusterError as error:
@@ -122,6 +124,7 @@ def _reach(turn: Turn) -> kube.Connection | None:
             if connection is not None:
                 _note_no_stranger(turn)
             return connection
+        give_back()
         turn.stop.wait(ASK_AGAIN_S * random.uniform(0.7, 1.0))
     return None
 

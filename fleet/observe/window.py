@@ -7,6 +7,7 @@ from queue import Empty, Queue
 from threading import Event
 
 from fleet.kube.client import Connection
+from fleet.observe.connections import give_back
 from fleet.observe.flush import Flusher
 from fleet.observe.gathering import Gathering
 from fleet.observe.kinds import KINDS
@@ -125,3 +126,4 @@ class Window:
     def _flush(self, *, is_last: bool = False) -> None:
         self._flusher.flush(self._gathering, is_last=is_last, waiting_since=self._waiting_since)
         self._waiting_since = None
+        give_back()
