@@ -57,7 +57,7 @@ def suggest(cluster: Cluster) -> list[Suggestion]:
     for product, groups in by_product.items():
         if product == UNKNOWN:
             continue
-        for part, group, requirements, cut in _of_product(spelling, groups, _cut(groups)):
+        for part, group, requirements, cut in _of_product(spelling, groups):
             found.append(
                 Suggestion(
                     name=pool_name(part),
@@ -97,31 +97,34 @@ def _values(row: Iterable[str]) -> Values:
     return tuple(value or UNKNOWN for value in row)
 
 
-def _cut(groups: Iterable[Values]) -> tuple[int, ...]:
-    """Where in KEYS the nodes of one product are not alike."""
+def _cut(spelling: Spelling, groups: Iterable[Values]) -> tuple[int, ...]:
+    """Where in KEYS the nodes of one product are not alike, and labels tell the parts from each other."""
     seen = [set(values) for values in zip(*groups, strict=True)]
-    return tuple(at for at, values in enumerate(seen) if KEYS[at] in APART and 1 < len(values) <= PARTS_AT_MOST)
+    differing = [at for at, key in enumerate(KEYS) if key in APART and 1 < len(seen[at]) <= PARTS_AT_MOST]
+    return tuple(at for at in differing if all(_spelled(spelling, KEYS[at], value) for value in seen[at]))
 
 
 def _of_product(
-    spelling: Spelling, groups: Mapping[Values, _Group], cut: Sequence[int]
+    spelling: Spelling, groups: Mapping[Values, _Group]
 ) -> Iterator[tuple[Values, _Group, list[str], tuple[str, ...]]]:
-    """One for each part the product is cut into; one for all of it where no label names a part."""
+    """One for each part the product is cut into: what it has, its nodes, its requirements, and the facets that cut."""
+    cut = _cut(spelling, groups)
+    keys = ("product", *(KEYS[at] for at in cut))
     parts: dict[Values, _Group] = defaultdict(_Group)
     for values, group in groups.items():
         parts[(values[0], *(values[at] for at in cut))].add(group)
-    keys = ("product", *(KEYS[at] for at in cut))
+    for part, group in parts.items():
+        requirements = [_spelled(spelling, key, value) for key, value in zip(keys, part, strict=True)]
+        if all(requirements):
+            yield part, group, requirements, keys[1:]
+
+
+def _spelled(spelling: Spelling, key: str, value: str) -> str:
+    """Blank: no label says it."""
     try:
-        spelled = [
-            [spelling.requirement(BY_KEY[key], [value]) for key, value in zip(keys, part, strict=True)]
-            for part in parts
-        ]
+        return spelling.requirement(BY_KEY[key], [value])
     except Unspeakable:
-        if cut:
-            yield from _of_product(spelling, groups, ())
-        return
-    for (part, group), requirements in zip(parts.items(), spelled, strict=True):
-        yield part, group, requirements, keys[1:]
+        return ""
 
 
 def _because(part: Values, group: _Group, cut: Sequence[str]) -> str:

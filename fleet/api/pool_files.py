@@ -7,7 +7,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from fleet.api.pools import OverlapShape, administer
-from fleet.models import Cluster
+from fleet.models import Cluster, Pool
 from fleet.pool_files import compare, read, take_over, write
 from fleet.pool_files.comparing import What
 from fleet.pool_files.reading import LARGEST_BYTES
@@ -77,7 +77,8 @@ class ClusterPoolFile(Edge):
 
     @extend_schema(responses=PoolFileText)
     def get(self, request, cluster_id: int) -> Response:
-        return Response({"text": write(self.load(Cluster.objects.visible_to(self.user), cluster_id))})
+        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        return Response({"text": write(cluster, Pool.objects.visible_to(self.user))})
 
 
 def _shown(change) -> dict:

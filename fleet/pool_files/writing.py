@@ -2,16 +2,21 @@ from decimal import Decimal
 from typing import Any
 
 import yaml
+from django.db.models import QuerySet
 
 from fleet.models import Cluster, Pool
 from fleet.pool_files.reading import DEFAULTS, KEYS
 
 
-def write(cluster: Cluster) -> str:
-    """The cluster's pools as a file that, taken over, changes nothing. What is as by default is left out."""
-    pools = [_entry(pool) for pool in Pool.objects.filter(cluster=cluster).order_by("name")]
+def write(cluster: Cluster, pools: QuerySet[Pool] | None = None) -> str:
+    """The cluster's pools as a file that, taken over, changes nothing. What is as by default is left out.
+
+    `pools`: those that may be seen; None: all.
+    """
+    seen = Pool.objects.all() if pools is None else pools
+    entries = [_entry(pool) for pool in seen.filter(cluster=cluster).order_by("name")]
     return yaml.safe_dump(
-        {"cluster": cluster.name, "pools": pools},
+        {"cluster": cluster.name, "pools": entries},
         sort_keys=False,
         allow_unicode=True,
         width=1000,

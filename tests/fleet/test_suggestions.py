@@ -45,10 +45,13 @@ def test_a_product_is_cut_where_its_nodes_differ_and_not_where_they_are_alike():
 
 def test_a_part_that_no_label_names_is_not_cut_off():
     cluster = make.a_cluster()
-    a_gpu_node(cluster, "NVIDIA-H200", capacity_type="spot")
-    a_gpu_node(cluster, "NVIDIA-H200", capacity_type="on-demand")
+    a_gpu_node(cluster, "NVIDIA-H200", zone="a", capacity_type="spot")
+    a_gpu_node(cluster, "NVIDIA-H200", zone="b", capacity_type="on-demand")
 
-    assert [each.selector for each in suggest(cluster)] == [f"{PRODUCT}=NVIDIA-H200"]
+    assert [each.selector for each in suggest(cluster)] == [
+        f"{PRODUCT}=NVIDIA-H200,{ZONE}=a",
+        f"{PRODUCT}=NVIDIA-H200,{ZONE}=b",
+    ]
 
 
 def test_capacity_is_told_by_whichever_label_tells_it():
