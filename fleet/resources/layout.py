@@ -132,7 +132,7 @@ def _nvidia(labels: Mapping[str, str]) -> dict[str, Way]:
     _, _, profile = product.removesuffix("-SHARED").partition("-MIG-")
     ways = dict([_way(labels, GPU, profile.lower())])
     for key in labels:
-        found = MIXED_PROFILE.match(key)
+        found = MIXED_PROFILE.match(key) if key.startswith(keys.MIG_RESOURCES) else None
         if found and len(ways) <= PROFILES_AT_MOST:
             ways |= dict([_way(labels, found[1], found[2])])
     return ways
