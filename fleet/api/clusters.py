@@ -9,7 +9,7 @@ from fleet.api.shapes import FreshnessShape, TallyShape
 from fleet.combinations import Comparison, Surroundings, look
 from fleet.compatibility import Answer
 from fleet.driver_mode import Mode
-from fleet.models import Cluster
+from fleet.models import Cluster, Observer
 from fleet.queries import ClusterSeen, see_clusters
 from people.api.edges import Edge, Listing, SeenSerializer
 
@@ -28,7 +28,8 @@ class ClusterShape(SeenSerializer):
     class Meta:
         model = Cluster
         fields = (
-            "id", "name", "uid", "mode", "server_version", "added_at", "counts", "freshness", "kubeconfig", "context",
+            "id", "name", "uid", "stranger_uid", "mode", "server_version", "added_at", "counts", "freshness", "kubeconfig",
+            "context",
         )  # fmt: skip
 
 
@@ -84,14 +85,23 @@ class ClusterStory(ClusterSeen):
     compared: Comparison
 
 
+class ObserverShape(serializers.ModelSerializer):
+    """Whose turn it is to watch the cluster, and how well that goes."""
+
+    class Meta:
+        model = Observer
+        fields = ("turn", "owner", "lease_until", "batch", "batch_at", "lag_ms", "behind_since", "clock_skew_s")
+
+
 class ClusterDetailShape(ClusterShape):
+    observer = ObserverShape(allow_null=True, help_text="Null: no worker has ever watched it.")
     operator = OperatorShape(source="seen.around.operator")
     driver_mode = DriverModeShape(source="seen.around.mode")
     compatibility = CompatibilityShape(source="seen.compared")
 
     class Meta:
         model = Cluster
-        fields = (*ClusterShape.Meta.fields, "operator", "driver_mode", "compatibility")
+        fields = (*ClusterShape.Meta.fields, "observer", "operator", "driver_mode", "compatibility")
 
 
 class ClusterList(Listing):
@@ -108,7 +118,7 @@ class ClusterDetail(Edge):
     @extend_schema(responses=ClusterDetailShape)
     def get(self, request, cluster_id: int) -> Response:
         now = timezone.now()
-        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        cluster = self.load(Cluster.objects.visible_to(self.user).select_related("observer"), cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
         around, compared = look(cluster, user=self.user, today=now.date())
         return Response(ClusterDetailShape(ClusterStory(**vars(seen), around=around, compared=compared)).data)

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import prefetch_related_objects
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
-from fleet import lag
+from fleet import acceptance, lag
+from fleet.acceptance import CannotAccept
 from fleet.combinations import are_policies_known, compare, surroundings
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
 from fleet.web import compatibility, freshness
@@ -18,7 +21,7 @@ from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.parts import part
 from fleet.web.summary import pool_lines, sums_of
-from people.rights import Deed, reach
+from people.rights import Deed, NotAllowed, reach, require
 from people.web.requests import PersonRequest
 
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
@@ -29,6 +32,28 @@ def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
     observer = observer_of(row)
     seq = json.dumps({f"cluster-{row.pk}": observer.batch if observer else 0})
     return render(request, "fleet/cluster.html", {"place": "fleet", "seq": seq, **_cluster(request, row)})
+
+
+@require_POST
+def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Say that what answers in its place is the same cluster, built anew. The same call that REST makes."""
+    row = _visible(request, cluster_id)
+    try:
+        require(request.user, Deed.ADMINISTER, cluster_id=row.pk, where=f"cluster {row.name}")
+        _accept(request, row)
+    except (CannotAccept, NotAllowed) as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{row.name} is the cluster {row.uid} from now on: a worker lists it anew.")
+    return redirect("cluster", cluster_id=row.pk)
+
+
+def _accept(request: PersonRequest, row: Cluster) -> None:
+    because = request.POST.get("because", "").strip()[:1000]
+    if not because:
+        raise CannotAccept("Say why: the next person at this page will want to know.")
+    uid = request.POST.get("uid", "")[:64]
+    acceptance.accept(row, uid=uid, actor=request.user.get_username(), because=because, now=timezone.now())
 
 
 @part

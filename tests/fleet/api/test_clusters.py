@@ -146,6 +146,7 @@ def test_one_cluster_tells_its_operator_its_mode_and_what_fits_together(bob):
 
     found = shown(bob, cluster)
 
+    assert found["observer"] is None
     assert found["operator"]["version"] == "26.7.0"
     assert found["operator"]["read_from"] == "labels of ClusterPolicy cluster-policy"
     assert found["driver_mode"]["mode"] == "ClusterPolicy"

@@ -146,6 +146,38 @@ def test_another_cluster_in_its_place_says_what_to_do(viewer):
     assert "bin/manage accept_cluster east --uid uid-of-somebody" in seen.text
 
 
+def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
+    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+    watched(cluster)
+    admin = visiting(make.a_user(role="admin"))
+
+    answer = admin.post(f"/clusters/{cluster.pk}/accept", {"uid": "uid-of-somebody", "because": "Reinstalled."})
+
+    assert answer.headers["Location"] == f"/clusters/{cluster.pk}"
+    assert "is the cluster uid-of-somebody from now on" in page(admin, f"/clusters/{cluster.pk}").text
+    cluster.refresh_from_db()
+    assert (cluster.uid, cluster.stranger_uid) == ("uid-of-somebody", "")
+
+
+@pytest.mark.parametrize(
+    ("role", "given", "because"),
+    [
+        ("viewer", {"uid": "uid-of-somebody", "because": "x"}, "you need the role admin"),
+        ("admin", {"uid": "uid-of-somebody", "because": " "}, "Say why"),
+        ("admin", {"uid": "uid-of-another", "because": "x"}, "answers uid-of-somebody, not uid-of-another"),
+    ],
+)
+def test_accepting_is_refused_with_the_reason(role, given, because):
+    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+    person = visiting(make.a_user(role=role))
+
+    person.post(f"/clusters/{cluster.pk}/accept", given)
+
+    assert because in page(person, f"/clusters/{cluster.pk}").text
+    cluster.refresh_from_db()
+    assert cluster.uid == "uid-of-east"
+
+
 def test_what_is_known_to_fail_comes_first_with_the_nodes_it_is_about(viewer):
     cluster = make.a_cluster(server_version="v1.34.2")
     a_stack(cluster)
