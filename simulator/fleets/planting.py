@@ -191,9 +191,11 @@ class Planting:
         cpu = next(node for node in self._nodes if keys.PRESENT not in node["metadata"]["labels"])
         self._plant_pod(pod_from(made, api_version="apps/v1", kind="ReplicaSet"), name(cpu))
         counts = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1}
-        for kind in (REPLICA_SET, DEPLOYMENT):
-            called = name(made if kind is REPLICA_SET else deployment)
-            self._cluster.patch(kind, called, {"status": counts}, keys.NAMESPACE, subresource="status")
+        self._count(REPLICA_SET, made, counts)
+        self._count(DEPLOYMENT, deployment, counts | {"updatedReplicas": 1})
+
+    def _count(self, kind: Kind, obj: Obj, counts: dict[str, int]) -> None:
+        self._cluster.patch(kind, name(obj), {"status": counts}, namespace(obj), subresource="status")
 
     def _namespace(self, called: str) -> None:
         made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": called}}
