@@ -181,12 +181,19 @@ class Stack:
         return json.loads(line) if end else {}
 
     def connect(self) -> None:
-        """Make the cluster Quarterdeck's to watch."""
+        """Make the cluster Quarterdeck's to watch, and its pools."""
         self._say("cluster and pools")
+        self.manage(self.adding(), self.suggesting())
+
+    def adding(self) -> list[str]:
+        """Let Quarterdeck in, and return the command that makes it watch the cluster."""
         rights.grant(self.kubeconfig, self.fleet.context)
         kubeconfig, context = self.way_in()
-        where = ["--kubeconfig", str(kubeconfig), "--context", context]
-        self.manage(["add_cluster", CLUSTER, *where, "--mode", "operate"], ["suggest_pools", CLUSTER, "--create"])
+        return ["add_cluster", CLUSTER, "--kubeconfig", str(kubeconfig), "--context", context, "--mode", "operate"]
+
+    def suggesting(self) -> list[str]:
+        """Return the command that makes the pools that the cluster's nodes suggest."""
+        return ["suggest_pools", CLUSTER, "--create"]
 
     def _start_product(self) -> None:
         self._say("web, workers, beat")

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,8 +23,17 @@ class Api:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._client.close()
 
-    def page(self, path: str) -> bytes:
-        return self._client.get(path, params={"limit": PAGE}).raise_for_status().content
+    def pages(self, path: str) -> Iterator[bytes]:
+        """A list as it is sent, page after page."""
+        query: dict[str, str | int] = {"limit": PAGE}
+        while True:
+            body = self._client.get(path, params=query).raise_for_status().content
+            yield body
+            # It is in the metadata, before the items: this client reads no further.
+            _, found, rest = body[:4096].partition(b'"continue":"')
+            if not found:
+                return
+            query["continue"] = rest.split(b'"', 1)[0].decode()
 
     def label(self, node: str, value: str) -> float:
         """When the API server had said that it is done."""
@@ -46,18 +56,9 @@ class Api:
         """What the server takes for these lists, in the same pages."""
         began = time.perf_counter()
         for path in paths:
-            self._read_all(path)
+            for _ in self.pages(path):
+                continue
         return time.perf_counter() - began
 
     def _requests(self, since: int) -> list[dict[str, Any]]:
         return list(self._client.get("/simulator/requests", params={"since": since}).raise_for_status().json())
-
-    def _read_all(self, path: str) -> None:
-        query: dict[str, str | int] = {"limit": PAGE}
-        while True:
-            body = self._client.get(path, params=query).raise_for_status().content
-            # It is in the metadata, before the items: this client reads no further.
-            _, found, rest = body[:4096].partition(b'"continue":"')
-            if not found:
-                return
-            query["continue"] = rest.split(b'"', 1)[0].decode()

@@ -50,8 +50,11 @@ class Introduced(Stack):
     def connect(self) -> None:
         pass
 
-    def introduce(self) -> None:
-        super().connect()
+    def add(self) -> None:
+        self.manage(self.adding())
+
+    def suggest(self) -> None:
+        self.manage(self.suggesting())
 
 
 def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> None:
@@ -59,6 +62,7 @@ def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> Non
         figures.at_least("decode_ratio", decode_ratio(api), 30, "x")
         viewer = Visitor(stack.url, "viewer").sign_in(PASSWORD)
         first_sync(figures, stack, api, viewer)
+        stack.suggest()
         ids = {node["name"]: node["id"] for node in viewer.all("/api/v1/nodes", limit=1000)}
         with viewer.listening(TOPIC) as socket:
             latency(figures, stack, api, viewer, Ear(socket), ids, length)
@@ -68,7 +72,7 @@ def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> Non
 def first_sync(figures: Figures, stack: Introduced, api: Api, viewer: Visitor) -> None:
     """From the moment the cluster is ours until every kind that it serves is in rows."""
     since = api.newest_request()
-    stack.introduce()
+    stack.add()
     wait_until(lambda: is_seen(viewer), what="the first list", timeout_s=FIRST_SYNC_S, every_s=0.2)
     taken_s = (datetime.now(UTC) - added_at(viewer)).total_seconds()
     paths = api.paths_listed(since=since)
