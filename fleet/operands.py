@@ -76,6 +76,7 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("app.kubernetes.io/name", "nvidia-device-plugin"): DEVICE_PLUGIN,
         ("name", "nvidia-device-plugin-ds"): DEVICE_PLUGIN,
         ("k8s-app", "nvidia-gpu-device-plugin"): DEVICE_PLUGIN,
+        ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # its own chart, without the operator
     },
 )
 

@@ -68,7 +68,13 @@ def nfd_worker() -> Obj:
         "command": ["nfd-worker"],
         "args": ["-feature-gates=NodeFeatureGroupAPI=false", "-metrics=8081"],
     }
-    return daemon_set("gpu-operator-node-feature-discovery-worker", keys.NAMESPACE, [container], inits=[], selector={})
+    made = daemon_set("gpu-operator-node-feature-discovery-worker", keys.NAMESPACE, [container], inits=[], selector={})
+    # As its chart labels them (kubernetes-sigs/node-feature-discovery, deployment/helm, templates/worker.yaml).
+    made["spec"]["template"]["metadata"]["labels"] |= {
+        "app.kubernetes.io/name": "node-feature-discovery",
+        "role": "worker",
+    }
+    return made
 
 
 def daemon_set(app: str, namespace: str, containers: list[Obj], *, inits: list[Obj], selector: dict[str, str]) -> Obj:
