@@ -15,7 +15,7 @@ from django.db.models import Q
 from fleet import announce, kube
 from fleet.kube.logs import last_lines
 from fleet.models import Cluster, CrashLog, Observer, Pod
-from fleet.operands import DRIVER
+from fleet.operands import DRIVER, VALIDATOR
 from fleet.redaction import redacted
 from fleet.stack.causes.images import PULLING
 
@@ -31,6 +31,7 @@ UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
 
 # gpu-operator, assets/state-driver: the container that installs; the others of its pod wait for it.
 MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr"}
+SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR)  # the init containers of the others only wait for these
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 PROGRESS = re.compile(r"^[\s.]*(\[[#=>\s.-]*\]\s*\d+\s*%)?[\s.]*$")
 
@@ -46,7 +47,7 @@ class Due:
 
 def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
     """How many were read. Costs two queries where none is due."""
-    due = list(_due(cluster, now=clock()))[:AT_MOST]
+    due = sorted(_due(cluster, now=clock()), key=_urgency)[:AT_MOST]
     if not due:
         return 0
     CrashLog.objects.filter(cluster=cluster).exclude(pod_uid__in=_operands(cluster).values("uid")).delete()
@@ -73,8 +74,9 @@ def _operands(cluster: Cluster):
 
 def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
     """The pods whose containers crashed since we last looked, the latest trouble first."""
-    slow = Q(phase="Running", operand__in=MAIN_CONTAINER, started_at__lt=now - SLOW)
-    stuck = _operands(cluster).filter(~Q(stuck_container="") | slow, is_ready=False, deleted_at=None)
+    crashed = ~Q(stuck_container="") & ~Q(waiting_because="")
+    slow = Q(operand__in=SPEAK_WHILE_SLOW, started_at__lt=now - SLOW)
+    stuck = _operands(cluster).filter(crashed | slow, is_ready=False, deleted_at=None)
     pods = list(stuck.exclude(node_name="").exclude(phase="Succeeded").order_by("-changed_at", "pk")[:LOOKED_AT])
     known = {
         (row.pod_uid, row.container): row
@@ -85,14 +87,19 @@ def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
         has_crashed = bool(pod.stuck_container and pod.waiting_because)
         if not _has_a_log(pod, has_crashed=has_crashed, now=now):
             continue
-        if _is_new(known.get((pod.uid, container)), pod, now=now):
+        if container and _is_new(known.get((pod.uid, container)), pod, now=now):
             yield Due(pod, container, has_crashed)
+
+
+def _urgency(due: Due) -> tuple[bool, bool]:
+    """What crashed before what is slow, and drivers first: the others wait for them."""
+    return not due.has_crashed, due.pod.operand != DRIVER
 
 
 def _has_a_log(pod: Pod, *, has_crashed: bool, now: datetime) -> bool:
     if has_crashed:
         return pod.restarts > 0 or not pod.waiting_because.startswith(UNSTARTED)
-    return pod.started_at is not None and now - pod.started_at >= SLOW
+    return pod.operand in SPEAK_WHILE_SLOW and pod.started_at is not None and now - pod.started_at >= SLOW
 
 
 def _is_new(known: CrashLog | None, pod: Pod, *, now: datetime) -> bool:

@@ -37,7 +37,7 @@ def cluster(sick):
 @pytest.fixture
 def crashed(sick, cluster) -> Pod:
     """A driver pod that crashed, as the observer would write it."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 90
     while True:
         for pod in sick.get(f"{PODS}?labelSelector={DRIVER}")["items"]:
             for status in pod["status"].get("containerStatuses") or ():
@@ -120,6 +120,12 @@ def test_a_pod_that_is_gone_is_remembered_as_such(cluster, crashed):
         {"waiting_because": "ImagePullBackOff: no such image", "restarts": 0},
         {"stuck_container": "", "operand": "dcgm"},
         {"stuck_container": "toolkit-validation", "waiting_because": "", "started_at": make.NOON},
+        {
+            "operand": "dcgm",
+            "stuck_container": "toolkit-validation",
+            "waiting_because": "",
+            "started_at": make.NOON - timedelta(hours=1),
+        },
     ],
 )
 def test_what_has_no_log_worth_asking_for(given):
@@ -147,6 +153,18 @@ def test_what_neither_ends_nor_becomes_ready_is_asked_too(given, container):
     (due,) = crash_logs._due(node.cluster, now=make.NOON)
 
     assert (due.container, due.has_crashed) == (container, False)
+
+
+def test_what_crashed_comes_before_what_is_slow_and_a_driver_first():
+    node, long_ago = make.a_node(make.a_cluster()), make.NOON - timedelta(hours=1)
+    stuck = {"gpus": 0, "is_ready": False, "stuck_container": "c", "started_at": long_ago}
+    make.a_pod(node, "slow", operand="operator-validator", **stuck)
+    make.a_pod(node, "plugin", operand="device-plugin", waiting_because="CrashLoopBackOff: x", **stuck)
+    make.a_pod(node, "driver", operand="driver", waiting_because="CrashLoopBackOff: x", **stuck)
+
+    due = sorted(crash_logs._due(node.cluster, now=make.NOON), key=crash_logs._urgency)
+
+    assert [one.pod.name for one in due] == ["driver", "plugin", "slow"]
 
 
 def test_the_logs_of_pods_that_are_gone_go_with_them(cluster, crashed):
