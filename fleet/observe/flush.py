@@ -164,7 +164,8 @@ class Flusher:
             kinds=kinds,
             at=self._clock(),
         )
-        wake.wake_plans_of(self.cluster_id)
+        if has_news or any(one.kind.moves_plans for one in written):
+            wake.wake_plans_of(self.cluster_id)
 
     def _states(self, written: list[Written]) -> list[tuple[int, int]]:
         """The nodes that changed, or on which a pod did."""

@@ -71,6 +71,7 @@ class Kind:
     row: Callable[[Any, Places], Row | None]  # None: an object we do not keep
     after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
     is_listed_again: bool = True  # when those say of more objects that they are kept than they did
+    moves_plans: bool = True  # whether a plan may want to look when one of them changes
     shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
     where: Callable[[Resource[Any], Places], Resource[Any]] | None = None  # None: wherever there are any
 
@@ -162,6 +163,13 @@ KINDS: dict[str, Kind] = {
             )
             for resource, purpose in ((SHARING_CONFIGS, SHARING), (MIG_CONFIGS, MIG))
         ),
-        Kind(EVENTS, ClusterEvent, event_row, after=(NODES.name, DAEMON_SETS.name, *MIRRORED), is_listed_again=False),
+        Kind(
+            EVENTS,
+            ClusterEvent,
+            event_row,
+            after=(NODES.name, DAEMON_SETS.name, *MIRRORED),
+            is_listed_again=False,
+            moves_plans=False,  # a cluster in trouble sends dozens a second, and each round asks its API server
+        ),
     )
 }

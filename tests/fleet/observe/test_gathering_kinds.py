@@ -2,6 +2,7 @@
 
 import msgspec
 
+from fleet import wake
 from fleet.kube.structs import ClusterPolicySeen
 from fleet.kube.structs.events import EventSeen
 from fleet.models import ClusterEvent, Pod
@@ -123,3 +124,17 @@ def test_pods_do_not_wait_for_operands_that_are_forbidden(mirror):
     mirror.list("pods", [a_pod_seen(gpus=0)])
 
     assert Pod.objects.count() == 1
+
+
+def test_an_event_is_told_to_browsers_and_wakes_no_plan(mirror, told, monkeypatch):
+    mirror.list("pods", [a_pod_seen()])
+    mirror.list("events", [])
+    mirror.flush()
+    told.clear()
+    woken: list[int] = []
+    monkeypatch.setattr(wake, "wake_plans_of", woken.append)
+
+    mirror.see("events", an_event())
+    mirror.flush()
+
+    assert (told[0]["kinds"], woken) == (["events"], [])
