@@ -1,0 +1,42 @@
+"""Every page in both themes, held against the rules of WCAG that a machine can judge."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.conftest import PHONE, WIDE
+
+RULES = {
+    "preload": False,
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
+}
+PAGES = ("/", "/findings", "/segments", "/pools", "/plans", "/plans/new", "/account")
+
+
+def violations(page) -> list[str]:
+    found = Axe().run(page, options=RULES).response["violations"]
+    return [f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"]]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_breaks_a_rule(window, theme: str):
+    watched = window("operator", viewport=WIDE, color_scheme=theme)
+    watched.is_live()
+    a_node = watched.page.locator("#nodes tbody tr .name a").first.get_attribute("href")
+    a_cluster = watched.page.locator("#fleet-clusters a[href^='/clusters/']").first.get_attribute("href")
+
+    broken = {}
+    for path in (*PAGES, a_node, a_cluster):
+        watched.page.goto(path)
+        watched.page.wait_for_load_state("networkidle")
+        broken[path] = violations(watched.page)
+
+    assert broken == dict.fromkeys(broken, [])
+
+
+def test_the_help_and_a_phone_break_no_rule_either(window):
+    watched = window("viewer", viewport=PHONE)
+    watched.is_live()
+    watched.page.keyboard.press("?")
+    watched.page.wait_for_selector("#help[open]")
+
+    assert violations(watched.page) == []
