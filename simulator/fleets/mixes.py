@@ -9,7 +9,7 @@ from simulator.actors.skus import SKUS, Sku
 from simulator.fleets.machines import Machine
 from simulator.fleets.plan import DRIVER_NOW, INSTANCE_TYPE, Mode, Plan
 from simulator.fleets.small import KERNELS
-from simulator.fleets.tenants import CLAIMED, Workload
+from simulator.fleets.tenants import CLAIMED, Owner, Workload
 from simulator.fleets.vendors import GAUDI, MI300X
 
 H100, A100, GB200 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"], SKUS["NVIDIA-GB200"]
@@ -34,10 +34,12 @@ class NodeKind:
     room: str = "nvidia.com/gpu"
     image: str = VLLM
     team: str = "inference"
+    owner: Owner = Owner.DEPLOYMENT
+    is_limited: bool = False
 
 
 KINDS: dict[str, NodeKind] = {
-    "h100": NodeKind(H100, {}, gpus=8, image=TORCH, team="pretraining"),
+    "h100": NodeKind(H100, {}, gpus=8, image=TORCH, team="pretraining", owner=Owner.JOB),
     "a100": NodeKind(A100, {}, gpus=2, team="search"),
     "mig-single": NodeKind(H100, {"mig": "all-1g.10gb"}, team="notebooks"),
     "mig-mixed": NodeKind(H100, {"mig": "all-balanced", "plugin": "mig-mixed"}, room="nvidia.com/mig-2g.20gb"),
@@ -46,9 +48,11 @@ KINDS: dict[str, NodeKind] = {
     "renamed": NodeKind(A100, {"plugin": "time-slicing-4-renamed"}, room="nvidia.com/gpu.shared", team="notebooks"),
     "mps": NodeKind(A100, {"plugin": "mps-10"}, team="vision"),
     "dra": NodeKind(H100, {"has_claims": True}, room=CLAIMED, team="agents"),
-    "preinstalled": NodeKind(A100, {"is_preinstalled": True, "driver": OLD_DRIVER}, team="research"),
-    "spot": NodeKind(A100, {"is_spot": True}, gpus=4, image=TORCH, team="batch"),
-    "nvlink": NodeKind(GB200, {}, gpus=4, image=TORCH, team="pretraining"),
+    "preinstalled": NodeKind(
+        A100, {"is_preinstalled": True, "driver": OLD_DRIVER}, team="research", owner=Owner.REPLICA_SET
+    ),
+    "spot": NodeKind(A100, {"is_spot": True}, gpus=4, image=TORCH, team="batch", owner=Owner.JOB, is_limited=True),
+    "nvlink": NodeKind(GB200, {}, gpus=4, image=TORCH, team="frontier", owner=Owner.STATEFUL_SET),
     "amd": NodeKind(None, {"accelerators": MI300X}, gpus=8, room="amd.com/gpu", image=ROCM, team="amd"),
     "gaudi": NodeKind(None, {"accelerators": GAUDI}, gpus=8, room="habana.ai/gaudi", image=SYNAPSE, team="gaudi"),
 }
@@ -157,5 +161,15 @@ def _service(kind: str, count: int, mode: Mode) -> Workload:
     priority = "training" if about.gpus == 8 else "inference"
     budget = max(1, of_one) if priority == "inference" else None
     return Workload(
-        kind, about.team, about.image, about.gpus, max(1, fitting * 7 // 8), priority, machine.product, budget, room
+        name=kind,
+        namespace=about.team,
+        image=about.image,
+        gpus=about.gpus,
+        replicas=max(1, fitting * 7 // 8),
+        priority=priority,
+        product=machine.product,
+        budget=budget,
+        room=room,
+        owner=about.owner,
+        is_limited=about.is_limited,
     )

@@ -1,6 +1,7 @@
 """Places a plan in a cluster, settled: everything bound, running and ready, as if it had been so for weeks."""
 
 import random
+from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,15 +18,16 @@ from simulator.actors.objects import Obj, name, namespace, owned_by
 from simulator.actors.replicaset import pod_from
 from simulator.actors.revisions import hash_of, revision_of
 from simulator.clock import stamp
-from simulator.fleets import machines, operator
+from simulator.fleets import limits, machines, operator, owners
 from simulator.fleets.claiming import Claiming, is_claiming
 from simulator.fleets.config_maps import config_maps
 from simulator.fleets.definitions import definitions
 from simulator.fleets.dra_operands import CHART_NAMESPACE, chart_set, cluster_sets
 from simulator.fleets.operands import nfd_worker, operand_sets
+from simulator.fleets.owners import Owned
 from simulator.fleets.packing import packed
 from simulator.fleets.plan import Mode, Plan
-from simulator.fleets.tenants import Workload, disruption_budget, priority_classes, replica_set
+from simulator.fleets.tenants import Owner, Workload, disruption_budget, priority_classes
 from simulator.fleets.weight import as_in_life
 from simulator.kinds import (
     CONFIG_MAP,
@@ -34,11 +36,13 @@ from simulator.kinds import (
     DEFINITION,
     DEPLOYMENT,
     DISRUPTION_BUDGET,
+    LIMIT_RANGE,
     NAMESPACE,
     NODE,
     POD,
     PRIORITY_CLASS,
     REPLICA_SET,
+    RESOURCE_QUOTA,
     SERVICE_ACCOUNT,
     Kind,
     ResourceApi,
@@ -144,7 +148,9 @@ class Planting:
 
     def _plant_pod(self, pod: Obj, node_name: str) -> None:
         """Bound and ready; without a node: waiting for the scheduler."""
-        metadata = {**pod["metadata"], "name": self._new_name(pod["metadata"]["generateName"])}
+        metadata = {**pod["metadata"]}
+        if "generateName" in metadata:
+            metadata["name"] = self._new_name(metadata["generateName"])
         pod = {**pod, "metadata": metadata}
         if node_name:
             metadata["creationTimestamp"] = self._since
@@ -165,25 +171,39 @@ class Planting:
         return drawn
 
     def _plant_tenants(self) -> None:
-        owners: dict[str, Obj] = {}
-        placed = packed(self._plan.workloads, self._plan.machines)
+        homes: dict[int, list[str]] = defaultdict(list)
+        for each in packed(self._plan.workloads, self._plan.machines):
+            homes[id(each.workload)].append(each.node)
         for workload in self._plan.workloads:
-            ready = sum(each.workload is workload and bool(each.node) for each in placed)
-            owners[workload.name] = self._plant_workload(workload, ready)
-        for each in placed:
-            pod = pod_from(owners[each.workload.name], api_version="apps/v1", kind="ReplicaSet")
-            self._plant_pod(pod, each.node)
+            nodes = homes[id(workload)]
+            owned = self._plant_workload(workload, ready=sum(bool(node) for node in nodes))
+            for ordinal, node in enumerate(nodes):
+                self._plant_pod(owned.pod(ordinal), node)
+        self._plant_limits()
 
-    def _plant_workload(self, workload: Workload, ready: int) -> Obj:
+    def _plant_workload(self, workload: Workload, ready: int) -> Owned:
         if workload.has_claims:
             self._claiming.plant_template(workload)
-        made = self._put(REPLICA_SET, _aged(replica_set(workload), self._since))
-        counted = {"replicas": workload.replicas, "fullyLabeledReplicas": workload.replicas, "observedGeneration": 1}
-        status = counted | {"readyReplicas": ready, "availableReplicas": ready}
-        self._cluster.patch(REPLICA_SET, workload.name, {"status": status}, workload.namespace, subresource="status")
         if workload.budget is not None:
             self._put(DISRUPTION_BUDGET, disruption_budget(workload))
+        owner = self._plant_owner(owners.owner_of(workload), workload, ready, workload.owner)
+        if workload.owner is not Owner.DEPLOYMENT:
+            return Owned(owner, workload.owner)
+        under = owners.replica_set_under(owner, workload)
+        return Owned(self._plant_owner(under, workload, ready, Owner.REPLICA_SET), Owner.REPLICA_SET)
+
+    def _plant_owner(self, obj: Obj, workload: Workload, ready: int, owner: Owner) -> Obj:
+        kind = owners.KINDS[owner]
+        made = self._put(kind, _aged(obj, self._since))
+        self._count(kind, made, owners.counts(workload, ready, owner=owner, since=self._since))
         return made
+
+    def _plant_limits(self) -> None:
+        limited = [workload for workload in self._plan.workloads if workload.is_limited]
+        for where in sorted({workload.namespace for workload in limited}):
+            mine = [workload for workload in self._plan.workloads if workload.namespace == where]
+            self._put(RESOURCE_QUOTA, limits.quota_of(where, mine))
+            self._put(LIMIT_RANGE, limits.range_of(where, mine[0]))
 
     def _plant_operator_pod(self) -> None:
         deployment = self._put(DEPLOYMENT, _aged(operator.deployment(self._plan.release.version), self._since))
@@ -191,10 +211,10 @@ class Planting:
         cpu = next(node for node in self._nodes if keys.PRESENT not in node["metadata"]["labels"])
         self._plant_pod(pod_from(made, api_version="apps/v1", kind="ReplicaSet"), name(cpu))
         counts = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1}
-        self._count(REPLICA_SET, made, counts)
+        self._count(REPLICA_SET, made, counts | {"fullyLabeledReplicas": 1})
         self._count(DEPLOYMENT, deployment, counts | {"updatedReplicas": 1})
 
-    def _count(self, kind: Kind, obj: Obj, counts: dict[str, int]) -> None:
+    def _count(self, kind: Kind, obj: Obj, counts: Obj) -> None:
         self._cluster.patch(kind, name(obj), {"status": counts}, namespace(obj), subresource="status")
 
     def _namespace(self, called: str) -> None:

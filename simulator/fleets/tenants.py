@@ -1,6 +1,7 @@
 """The people who use the GPUs: services, training, and a queue that takes whatever is left."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 Obj = dict[str, Any]
@@ -9,9 +10,16 @@ CLAIMED = "gpu.nvidia.com"  # a device class: these workloads claim their GPUs t
 PRIORITIES = {"inference": 100_000, "training": 10_000, "queue": -100}
 
 
+class Owner(StrEnum):
+    REPLICA_SET = "ReplicaSet"
+    DEPLOYMENT = "Deployment"
+    STATEFUL_SET = "StatefulSet"
+    JOB = "Job"
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One ReplicaSet. `budget`: how many of its pods may be away at once; None: it has no PDB."""
+    """Pods under one owner. `budget`: how many of its pods may be away at once; None: it has no PDB."""
 
     name: str
     namespace: str
@@ -22,6 +30,9 @@ class Workload:
     product: str = ""
     budget: int | None = None
     room: str = "nvidia.com/gpu"  # the resource it asks `gpus` of, or the device class it claims them from
+
+    owner: Owner = Owner.REPLICA_SET
+    is_limited: bool = False  # its namespace has a quota, and a range for containers
 
     @property
     def has_claims(self) -> bool:

@@ -1,8 +1,16 @@
 import pytest
 
+from simulator.actors.dra.api import Api
+from simulator.actors.loop import Loop
 from simulator.actors.objects import is_true, labels, node_of, spec, status
+from simulator.actors.play import Play
+from simulator.actors.store_cluster import StoreCluster
+from simulator.clock import Clock
+from simulator.faults import Board
 from simulator.fleets.mixes import EVERYTHING, KINDS, UnknownMix, mixed, shares
+from simulator.fleets.planting import Planting
 from simulator.kinds import DAEMON_SET, RESOURCE_CLAIM, RESOURCE_SLICE
+from simulator.store import Store
 from tests.simulator.actors.stage import a_mix
 
 MODES = ("nvidia-driver", "cluster-policy", "gpu-cluster")
@@ -23,6 +31,20 @@ def test_the_mixed_fleet_has_every_kind_of_node():
 def test_a_mix_of_nothing_is_refused(mix):
     with pytest.raises(UnknownMix):
         shares(mix, 8)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_left_to_do_once_a_mixed_fleet_is_planted(mode):
+    store = Store(Clock())
+    Planting(StoreCluster(store), mixed(nodes=28, mode=mode), store.clock.now()).plant()
+    play = Play(StoreCluster(store), Loop(store.clock), Board(), dra=Api())
+    play.fill()
+    version = store.version
+
+    while play.loop.turn():
+        pass
+
+    assert store.version == version
 
 
 @pytest.mark.parametrize("mode", MODES)
