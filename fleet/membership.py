@@ -13,6 +13,7 @@ from fleet.models import Cluster, Node, Pool
 from fleet.selectors import Selector
 
 GPU_LABELS = "nvidia.com/"
+NOBODY = -1  # the key of no pool
 NAMED = 24  # nodes that a preview names; the others it counts
 
 
@@ -78,7 +79,7 @@ def preview(cluster: Cluster, selector: str | None, *, pool: Pool | None = None)
     :raises BadSelector: naming the part that cannot be read
     """
     after = set() if selector is None else claimed(cluster, selector, pool=pool)
-    own = pool.pk if pool else None
+    own = pool.pk if pool and pool.pk else NOBODY
     pools = {each.pk: each for each in Pool.objects.filter(cluster=cluster).exclude(pk=own)}
     pairs = list(Node.pools.through.objects.filter(pool__cluster=cluster).values_list("node_id", "pool_id"))
     before = {node for node, place in pairs if place == own}

@@ -36,8 +36,8 @@ class PoolForm(forms.ModelForm):
         }
 
     def clean_selector(self) -> str:
-        """As the API: an empty selector, of blanks or of commas, is none."""
-        if not (text := self.cleaned_data["selector"].strip(" ,")):
+        """On one line, however it was pasted. One of blanks or of commas is none."""
+        if not (text := " ".join(self.cleaned_data["selector"].split()).strip(" ,")):
             raise ValidationError("Without a selector a pool would have every node of its cluster.")
         return text
 
@@ -83,8 +83,10 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
         "why_not": _refusal(request, pool) or in_use(pool),
         "place": "pools",
     }
-    if request.method != "POST" or context["why_not"]:
-        status = 200 if request.method != "POST" else 409
+    if request.method != "POST":
+        return render(request, "fleet/pool_delete.html", context)
+    if context["why_not"]:
+        status = 403 if _refusal(request, pool) else 409
         return render(request, "fleet/pool_delete.html", context, status=status)
     if request.POST.get("seen") != shown.fingerprint:
         messages.error(request, "Other nodes would leave than those you were shown. Nothing is deleted; look again.")

@@ -53,6 +53,16 @@ def test_a_new_pool_is_shown_before_it_is_made(admin):
     assert AuditEntry.objects.get().actor == "root"
 
 
+def test_a_selector_may_be_pasted_over_several_lines(admin):
+    cluster = make.a_cluster()
+    make.a_node(cluster)
+
+    shown = admin.post("/pools/new", filled(cluster, selector=f"{H200},\r\n  !spot\r\n"))
+    admin.post("/pools/new", filled(cluster, selector=f"{H200},\r\n  !spot\r\n", seen=seen_in(shown)))
+
+    assert Pool.objects.get().selector == f"{H200}, !spot"
+
+
 def test_what_would_happen_is_shown_again_when_it_is_no_longer_that(admin):
     cluster = make.a_cluster()
     make.a_node(cluster)
@@ -145,7 +155,7 @@ def test_a_viewer_sees_and_changes_nothing(viewer):
 
     for path in (f"/pools/{pool.pk}/edit", "/pools/new"):
         assert viewer.post(path, filled(cluster, name="changed", seen="x")).status_code == 403
-    assert viewer.post(f"/pools/{pool.pk}/delete", {"seen": "x"}).status_code == 409
+    assert viewer.post(f"/pools/{pool.pk}/delete", {"seen": "x"}).status_code == 403
     assert viewer.post("/pools/file", {"text": "pools: []", "seen": "x"}).status_code == 403
     assert Pool.objects.get().name == "h200"
     assert "you need the role admin" in viewer.get(f"/pools/{pool.pk}").content.decode()
