@@ -17,7 +17,7 @@ from fleet.live.outbox import Outbox
 from fleet.live.topics import Opened, Topic, pulse_of
 from people.models import User
 
-# The observer announces a cluster every 200 ms at most: this is for pages that follow many. Waiting here for as long
+# The observer announces a cluster every 150 ms at most: this is for pages that follow many. Waiting here for as long
 # again would make the two waits one.
 FRAMES_EVERY_S = 0.1
 SEND_S = 20.0  # a browser that takes nothing for so long is gone

@@ -14,7 +14,7 @@ from fleet.observe.kinds import KINDS
 from fleet.observe.readers import Reader
 from fleet.observe.told import Heard, Told
 
-FLUSH_EVERY_S = 0.2  # the first change goes at once; of 50 a second, ten share a transaction and a frame
+FLUSH_EVERY_S = 0.15  # the first change goes at once; of 50 a second, eight share a transaction and a frame
 TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
