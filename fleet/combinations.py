@@ -85,7 +85,7 @@ def surroundings(
         cdi=lead.uses_cdi if lead else None,
         nri=lead.uses_nri if lead else None,
         rdma=_rdma(objects),
-        asked=lead.operand_versions if lead else {},
+        asked=_asked(lead, operands),
     )
     precompiled = frozenset(
         each.name if each.kind == "NVIDIADriver" else "" for each in objects if each.use_precompiled
@@ -177,6 +177,12 @@ def _without_nodes(around: Surroundings, today: date) -> tuple[Line, ...]:
 
 def _lines(counted: Iterable[tuple[Verdict, int]]) -> tuple[Line, ...]:
     return tuple(Line(verdict, nodes) for verdict, nodes in sorted(counted, key=lambda pair: pair[0].place))
+
+
+def _asked(lead: DriverObject | None, operands: Sequence[Operand]) -> dict[str, str]:
+    """As the ClusterPolicy says; where it names no version, as the operator's DaemonSets have it."""
+    rolled_out = {each.operand: tag for each in operands if (tag := tag_of(each.image))}
+    return rolled_out | (lead.operand_versions if lead else {})
 
 
 def _image_of(operand: str, operands: Sequence[Operand]) -> str:

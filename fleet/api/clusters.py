@@ -28,8 +28,8 @@ class ClusterShape(SeenSerializer):
     class Meta:
         model = Cluster
         fields = (
-            "id", "name", "uid", "stranger_uid", "mode", "server_version", "added_at", "counts", "freshness", "kubeconfig",
-            "context",
+            "id", "name", "uid", "stranger_uid", "mode", "server_version", "added_at", "counts", "freshness",
+            "kubeconfig", "context",
         )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ class Facts:
     nri: bool | None = None
     rdma: bool | None = None
     is_preinstalled: bool | None = None
-    asked: Mapping[str, str] = field(default_factory=dict)  # versions that somebody set, by operand
+    asked: Mapping[str, str] = field(default_factory=dict)  # image tags by operand, as somebody set them
 
     @property
     def system(self) -> System:

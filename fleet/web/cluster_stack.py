@@ -80,6 +80,7 @@ class ConfigCard:
     named: str  # by the ClusterPolicy
     label: str  # that a node picks with
     lines: Sequence[EntryLine]
+    unpicked: int  # nodes that pick none
 
 
 def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QuerySet[Node]) -> list[ConfigCard]:
@@ -116,7 +117,7 @@ def _config_card(
     lines = [EntryLine(name, str(text), picks.get(name, 0), is_missing=False) for name, text in entries.items()]
     missing = sorted(name for name in picks if name and name not in entries)
     lines += [EntryLine(name, "", picks[name], is_missing=config is not None) for name in missing]
-    return ConfigCard(title, config, named, label, lines)
+    return ConfigCard(title, config, named, label, lines, picks.get("", 0))
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,18 @@ def test_switches_of_the_policy_decide_what_is_known_to_fail(cluster):
     assert compared(cluster).worst is Answer.KNOWN_BAD
 
 
+def test_an_image_that_is_not_the_release_s_is_named_wherever_it_is_set(cluster):
+    make.an_operand(cluster, "device-plugin", image="nvcr.io/nvidia/k8s-device-plugin:v0.17.1")
+    make.an_operand(cluster, "gpu-feature-discovery", image="nvcr.io/nvidia/k8s-device-plugin:v0.20.0")
+    cluster.driver_objects.update(operand_versions={"container-toolkit": "v1.18.0"})
+    make.a_node(cluster, **AS_LISTED)
+
+    (line,) = [line for line in compared(cluster).lines if line.verdict.rule == "operands"]
+
+    assert "container-toolkit v1.18.0 (ships 1.20.0), device-plugin v0.17.1 (ships 0.20.0)" in line.verdict.sentence
+    assert "gpu-feature-discovery" not in line.verdict.sentence
+
+
 def test_counts_only_what_one_may_see(cluster):
     pool = make.a_pool(cluster)
     make.a_node(cluster, pool=pool, **AS_LISTED)
