@@ -71,10 +71,12 @@ def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
 
 
 def _is_new_layout(known: str, said: str, row: Row) -> bool:
-    """Not while nobody says it, nor while it is being cut, nor where only less is there of what was ordered."""
+    """Not while nobody says it, nor while it is being cut or that failed, nor where only less of it is there."""
     if not said or row["mig_config_state"] in BEING_CUT:
         return False
     was, now = Layout.read(known), Layout.read(said)
+    if row["mig_config_state"] == "failed" and was.ways == now.ways:
+        return False
     is_same_order = bool(was.config) and row["mig_config"] == was.config
     return not (is_same_order and was.ways.items() > now.ways.items())
 
