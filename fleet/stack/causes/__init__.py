@@ -8,10 +8,12 @@ from fleet.stack.causes.base import Cause, Event, PodSigns, Rule, Signs, Weight
 
 WITHOUT_POD: tuple[Rule, ...] = placement.RULES
 WHEN_READY: tuple[Rule, ...] = (*device_plugin.WHEN_READY, *mig.WHEN_READY)
-# What is only the consequence of another operand's trouble comes before what its own words may mean; the general last.
+# An image that is missing is nobody else's fault. Else what is only the consequence of another operand's trouble comes
+# before what its own words may mean, and the general last.
 NOT_READY: tuple[Rule, ...] = (
     *waiting.FIRST,
     *images.RULES,
+    *waiting.THEN,
     *driver.RULES,
     *device_plugin.RULES,
     *runtime.RULES,

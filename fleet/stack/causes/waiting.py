@@ -65,5 +65,6 @@ def _lower(title: str) -> str:
     return title if first.isupper() else f"{first.lower()} {rest}".rstrip()
 
 
-FIRST: tuple[Rule, ...] = (leaving, node_silent, not_selected, waits_for_others)
+FIRST: tuple[Rule, ...] = (leaving, node_silent, not_selected)
+THEN: tuple[Rule, ...] = (waits_for_others,)
 LAST: tuple[Rule, ...] = (node_not_ready,)

@@ -40,6 +40,12 @@ def test_what_waits_for_another_operand_names_it_and_not_its_own_consequence():
     )
 
 
+def test_an_image_that_cannot_be_pulled_does_not_wait_for_another_operand():
+    pod = a_pod(phase="Pending", reason="ImagePullBackOff", message="401 Unauthorized")
+
+    assert why(signs(pod=pod, not_ready=["Driver"])).key == "image_not_allowed"
+
+
 def test_what_crashes_by_itself_does_not_wait():
     cause = why(signs(pod=crashing("panic", container="nvidia-device-plugin"), not_ready=["Driver"]))
 
