@@ -88,11 +88,10 @@ class Gathering:
         """Whether it is an object we keep."""
         try:
             row = kind.row(seen, self.places)
-        except Exception as error:
-            # Whatever an object makes our rules stumble over: the others must not wait for it.
-            log.exception("an object has no row", kind=kind.name, object=seen.name)
+        except Exception as error:  # noqa: BLE001 - whatever it makes our rules stumble over, the others must not wait
             because = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
-            self._cannot_read(kind, Unread(seen.uid, seen.name, because[:300]))
+            if self._cannot_read(kind, Unread(seen.uid, seen.name, because[:300])):
+                log.error("an object has no row", kind=kind.name, object=seen.name, exc_info=error)
             return True
         known = self.memory.of(kind.name)
         if row is None and seen.uid not in known:
@@ -110,10 +109,11 @@ class Gathering:
                 self._note(KINDS["events"], event, is_gone=False)
         return row is not None
 
-    def _cannot_read(self, kind: Kind, unread: Unread) -> None:
-        self.standings[kind.name].cannot_read(unread)
+    def _cannot_read(self, kind: Kind, unread: Unread) -> bool:
+        """Whether that is new."""
         if unread.uid:
             self.memory.of(kind.name)[unread.uid] = UNREADABLE
+        return self.standings[kind.name].cannot_read(unread)
 
     def _note_row(self, kind: Kind, seen: Seen, row: Row) -> None:
         mark = fingerprint(row)

@@ -134,7 +134,10 @@ def add(
         raise CannotAdd(f"This cluster is here already, as {known.name}: its kube-system has the same UID.")
     other = Cluster.objects.filter(name=name).exclude(uid=introduction.uid).first()
     if other:
-        raise CannotAdd(f"There is another cluster named {name}: its kube-system has the UID {other.uid}.")
+        raise CannotAdd(
+            f"There is another cluster named {name}: its kube-system has the UID {other.uid}. "
+            f"If it was rebuilt, a worker finds that out, and `accept_cluster {name}` makes it the same one."
+        )
     with transaction.atomic():
         reached = {
             "kubeconfig": kubeconfig,

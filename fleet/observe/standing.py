@@ -84,15 +84,17 @@ class Standing:
             self.is_list_whole, self.listed_uids, self.unread = True, set(), {}
             self.resource_version, self.listed_at, self.list_begun_at = "", None, None
 
-    def cannot_read(self, unread: Unread) -> None:
-        """It costs itself and one line in the log; its row stays as it was."""
+    def cannot_read(self, unread: Unread) -> bool:
+        """It costs itself and one line in the log; its row stays as it was. False: that was known."""
         key, said = unread.uid or f"?{unread.name}", {"name": unread.name, "because": unread.because}
         if self.unread.get(key) == said or (key not in self.unread and len(self.unread) >= UNREAD_KEPT):
-            return
-        if self.unread_before.get(key) != said:
-            log.warning("an object cannot be read", kind=self.kind, object=unread.name, because=unread.because)
+            return False
         self.unread[key] = said
         self.is_urgent = True
+        if self.unread_before.get(key) == said:
+            return False
+        log.warning("an object cannot be read", kind=self.kind, object=unread.name, because=unread.because)
+        return True
 
     def can_read(self, uid: str) -> None:
         if self.unread and self.unread.pop(uid, {}):

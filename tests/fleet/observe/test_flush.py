@@ -1,6 +1,7 @@
 """From what the readers say to rows, bookmarks, numbers and announcements."""
 
 import time
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -474,3 +475,22 @@ def test_how_long_a_change_waited_is_written_with_the_next_flush(mirror, told):
     assert 3000 <= observer.lag_ms < 3500
     assert observer.behind_since is not None
     assert "bookmarks" in told[-1]["kinds"]
+
+
+def test_an_object_that_our_rules_stumble_over_costs_itself_and_one_stack(mirror, monkeypatch, caplog):
+    nodes = KINDS["nodes"]
+
+    def stumble(seen, places):
+        if seen.name == "gpu-002":
+            raise ZeroDivisionError("nobody thought of that")
+        return nodes.row(seen, places)
+
+    monkeypatch.setitem(KINDS, "nodes", replace(nodes, row=stumble))
+    mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
+    for _ in range(3):
+        mirror.see("nodes", a_node_seen("gpu-002"))
+    mirror.flush()
+
+    assert Node.objects.get().name == "gpu-001"
+    assert "ZeroDivisionError: nobody" in mirror.bookmark("nodes").unread["uid-of-gpu-002"]["because"]
+    assert caplog.text.count("an object has no row") == 1
