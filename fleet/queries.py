@@ -104,8 +104,9 @@ def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeSeen]:
 
 
 def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
-    """With what a row of a list shows, and without what only the page of one node does."""
-    return nodes.select_related("cluster").prefetch_related("pools").defer("labels", "annotations", "taints")
+    """With what a row of a list shows, and without what only the page of one node does. As the index has them."""
+    nodes = nodes.select_related("cluster").prefetch_related("pools").defer("labels", "annotations", "taints")
+    return nodes.order_by("cluster_id", "name")
 
 
 def tell_story(node: Node, *, now: datetime) -> NodeStory:

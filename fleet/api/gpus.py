@@ -42,7 +42,8 @@ class GpuList(Listing):
 
     def get_queryset(self):
         visible = Gpu.objects.visible_to(self.user).select_related("node__cluster")
-        return visible.defer("node__labels", "node__annotations", "node__taints")
+        # By keys, as the index has them: by the cluster's name, 40,000 rows are sorted for a hundred.
+        return visible.defer("node__labels", "node__annotations", "node__taints").order_by("node_id", "index")
 
     def see(self, rows) -> Iterable[GpuHeld]:
         return gpus_held(rows)
