@@ -88,10 +88,11 @@ class Gathering:
         """Whether it is an object we keep."""
         try:
             row = kind.row(seen, self.places)
-        except Exception as error:  # noqa: BLE001 - whatever it makes our rules stumble over, the others must not wait
+        except Exception as error:
+            # Whatever it makes our rules stumble over, the others must not wait for it.
             because = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
             if self._cannot_read(kind, Unread(seen.uid, seen.name, because[:300])):
-                log.error("an object has no row", kind=kind.name, object=seen.name, exc_info=error)
+                log.exception("an object has no row", kind=kind.name, object=seen.name)
             return True
         known = self.memory.of(kind.name)
         if row is None and seen.uid not in known:
