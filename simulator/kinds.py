@@ -179,6 +179,7 @@ class ResourceApi(StrEnum):
     """How the group resource.k8s.io is served."""
 
     V1 = "v1"  # since Kubernetes 1.34
+    V1BETA2 = "v1beta2"  # 1.33, beside v1beta1; shaped as v1
     V1BETA1 = "v1beta1"  # 1.32 and 1.33, where it was switched on
     NONE = "none"
 
@@ -189,5 +190,5 @@ def served(resource_api: ResourceApi) -> tuple[Kind, ...]:
     rest = tuple(kind for kind in BUILT_IN if kind.group != "resource.k8s.io")
     if resource_api is ResourceApi.NONE:
         return rest
-    beta = [replace(kind, version="v1beta1") for kind in BUILT_IN if kind.group == "resource.k8s.io"]
+    beta = [replace(kind, version=str(resource_api)) for kind in BUILT_IN if kind.group == "resource.k8s.io"]
     return (*rest, *beta)

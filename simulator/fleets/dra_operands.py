@@ -5,7 +5,8 @@ from typing import Any
 
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.node import apps
-from simulator.fleets.operands import IMAGES, VALIDATOR_IMAGE, daemon_set, init_container
+from simulator.fleets.images import images
+from simulator.fleets.operands import VALIDATOR_IMAGE, daemon_set, init_container
 
 Obj = dict[str, Any]
 DRA_IMAGE = "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.12.0"
@@ -17,7 +18,7 @@ CHART_NOTE = {"app.kubernetes.io/name": "nvidia-dra-driver-gpu", "nvidia-dra-dri
 
 def cluster_sets(operator_version: str) -> list[Obj]:
     validator = VALIDATOR_IMAGE.format(operator=operator_version)
-    return [_plugin(apps.DRA, keys.NAMESPACE, validator), _validator(validator), _exporter()]
+    return [_plugin(apps.DRA, keys.NAMESPACE, validator), _validator(validator), _exporter(operator_version)]
 
 
 def chart_set(operator_version: str) -> Obj:
@@ -54,10 +55,10 @@ def _validator(image: str) -> Obj:
     return made
 
 
-def _exporter() -> Obj:
+def _exporter(operator_version: str) -> Obj:
     container = {
         "name": apps.DCGM_EXPORTER,
-        "image": IMAGES[apps.DCGM_EXPORTER],
+        "image": images(operator_version)[apps.DCGM_EXPORTER],
         "ports": [{"name": "metrics", "containerPort": 9400}],
     }
     gate = {apps.GATES[apps.DCGM_EXPORTER_DRA]: "true"}

@@ -67,10 +67,12 @@ def mixed(
 ) -> Plan:
     """:raises UnknownMix:"""
     counts = shares(mix, nodes)
-    how = Mode(mode or Mode.NVIDIA_DRIVER)
+    how, release = Mode(mode or Mode.NVIDIA_DRIVER), release or Release()
+    if how is Mode.GPU_CLUSTER and not release.is_26_7:
+        raise UnknownMix("GPUCluster is there from v26.7 of the operator on")
     machines = [*_machines(counts, seed, how), *_cpu_machines(nodes)]
     workloads = tuple(_service(kind, count, how) for kind, count in counts.items() if count)
-    return Plan(tuple(machines), workloads, release=release or Release(), mode=how, selects_by=INSTANCE_TYPE)
+    return Plan(tuple(machines), workloads, release=release, mode=how, selects_by=INSTANCE_TYPE)
 
 
 def shares(mix: str, nodes: int) -> dict[str, int]:

@@ -4,18 +4,11 @@ from typing import Any
 
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.node import apps
+from simulator.fleets.images import images
 
 Obj = dict[str, Any]
 GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 VALIDATOR_IMAGE = "nvcr.io/nvidia/gpu-operator:{operator}"
-IMAGES = {
-    apps.TOOLKIT: "nvcr.io/nvidia/k8s/container-toolkit:v1.19.0",
-    apps.DEVICE_PLUGIN: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
-    apps.MPS: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
-    apps.GFD: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
-    apps.DCGM_EXPORTER: "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless",
-    apps.MIG: "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0",
-}
 CONTAINERS = {
     apps.TOOLKIT: "nvidia-container-toolkit-ctr",
     apps.DEVICE_PLUGIN: "nvidia-device-plugin",
@@ -39,7 +32,7 @@ def _operand(app: str, operator_version: str) -> Obj:
     inits = [init_container(each, validator) for each in INITS.get(app, ("toolkit-validation",))]
     container: Obj = {
         "name": CONTAINERS[app],
-        "image": IMAGES.get(app, validator),
+        "image": images(operator_version).get(app, validator),
         "securityContext": {"privileged": True},
         "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "volumeMounts": [{"name": "run-nvidia-validations", "mountPath": "/run/nvidia/validations"}],

@@ -16,6 +16,11 @@ class Api:
         return f"resource.k8s.io/{self.version}"
 
     @property
+    def is_flat(self) -> bool:
+        """Devices without `basic`, and requests with `exactly`."""
+        return self.version is not ResourceApi.V1BETA1
+
+    @property
     def slice(self) -> Kind:
         return self._served(RESOURCE_SLICE)
 
@@ -36,11 +41,11 @@ class Api:
 
     def device(self, name: str, about: Obj) -> Obj:
         """v1beta1 has attributes and capacity under `basic`."""
-        return {"name": name, **about} if self.version is ResourceApi.V1 else {"name": name, "basic": about}
+        return {"name": name, **about} if self.is_flat else {"name": name, "basic": about}
 
     def request(self, name: str, wanted: Obj) -> Obj:
         """v1 has the class and the count under `exactly`."""
-        return {"name": name, "exactly": wanted} if self.version is ResourceApi.V1 else {"name": name, **wanted}
+        return {"name": name, "exactly": wanted} if self.is_flat else {"name": name, **wanted}
 
     def wanted(self, request: Obj) -> Obj:
         exactly: Any = request.get("exactly")

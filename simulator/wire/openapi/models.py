@@ -18,12 +18,12 @@ PLAIN: dict[str, Schema] = {
     "date": {"type": "string"},
     "object": {},
 }
-MODEL_NAMES = {"Event": "CoreV1Event", "ResourceClaim": "ResourceV1ResourceClaim"}
+MODEL_NAMES = {("v1", "Event"): "CoreV1Event", ("v1", "ResourceClaim"): "ResourceV1ResourceClaim"}
 PREFIX = "#/components/schemas/"
 
 
 def model_name(kind: Kind) -> str:
-    return MODEL_NAMES.get(kind.name, f"{kind.version.capitalize()}{kind.name}")
+    return MODEL_NAMES.get((kind.version, kind.name), f"{kind.version.capitalize()}{kind.name}")
 
 
 @cache

@@ -1,6 +1,7 @@
 import pytest
 
 from simulator.actors.dra.api import Api
+from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
 from simulator.actors.objects import is_true, labels, node_of, spec, status
 from simulator.actors.play import Play
@@ -11,7 +12,7 @@ from simulator.fleets.mixes import EVERYTHING, KINDS, UnknownMix, mixed, shares
 from simulator.fleets.planting import Planting
 from simulator.kinds import DAEMON_SET, RESOURCE_CLAIM, RESOURCE_SLICE
 from simulator.store import Store
-from tests.simulator.actors.stage import a_mix
+from tests.simulator.actors.stage import Stage, a_mix
 
 MODES = ("nvidia-driver", "cluster-policy", "gpu-cluster")
 
@@ -56,6 +57,15 @@ def test_a_mixed_fleet_is_settled_before_anybody_plays(mode):
 
     assert stage.store.version == version
     assert all(is_true(pod, "Ready") for pod in stage.pods() if node_of(pod))
+
+
+@pytest.mark.parametrize(("release", "image"), [("v26.7.0", "v0.20.0"), ("v25.10.1", "v0.18.1")])
+def test_operands_are_of_the_operators_release(release, image):
+    stage = Stage.of(mixed(nodes=1, mix="h100=1", release=Release(release)), Board())
+
+    (plugin,) = stage.pods(selector="app=nvidia-device-plugin-daemonset")
+
+    assert plugin["spec"]["containers"][0]["image"].endswith(f":{image}")
 
 
 def offers(stage, node):

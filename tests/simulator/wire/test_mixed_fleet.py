@@ -151,7 +151,7 @@ def test_another_cut_is_asked_for_by_label(kubectl: Kubectl) -> None:
     until(lambda: read(kubectl, "node", node)["status"]["allocatable"]["nvidia.com/gpu"] == "56")
 
 
-@pytest.mark.parametrize(("api", "version"), [("v1", "v1"), ("v1beta1", "v1beta1")])
+@pytest.mark.parametrize(("api", "version"), [("v1", "v1"), ("v1beta2", "v1beta2"), ("v1beta1", "v1beta1")])
 def test_the_group_is_served_in_the_version_asked_for(start: Callable[..., Simulation], api: str, version: str) -> None:
     simulation = start("--fleet", "mixed", "--nodes", "1", "--mix", "dra=1", "--resource-api", api)
 
@@ -177,6 +177,7 @@ def test_a_cluster_can_be_without_the_group(start: Callable[..., Simulation]) ->
     [
         (("--mix", "dra=1", "--resource-api", "none"), "leave `dra` out of the mix"),
         (("--mix", "h200=1"), "one of h100, a100"),
+        (("--mode", "gpu-cluster", "--operator", "v26.3.3"), "from v26.7"),
     ],
 )
 def test_a_mix_that_cannot_be_ends_with_a_sentence(words: tuple[str, ...], why: str) -> None:
