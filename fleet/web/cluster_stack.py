@@ -117,6 +117,7 @@ def _config_card(
     lines = [EntryLine(name, str(text), picks.get(name, 0), is_missing=False) for name, text in entries.items()]
     missing = sorted(name for name in picks if name and name not in entries)
     lines += [EntryLine(name, "", picks[name], is_missing=config is not None) for name in missing]
+    lines.sort(key=lambda line: (not line.is_missing, -line.nodes, line.name))
     return ConfigCard(title, config, named, label, lines, picks.get("", 0))
 
 

@@ -236,7 +236,7 @@ def test_an_empty_cluster_says_that_it_is_empty_and_not_that_all_is_well(viewer)
 def test_hostile_names_stay_text(viewer):
     cluster = make.a_cluster(stranger_uid=HOSTILE[:60])
     a_stack(cluster, message=HOSTILE, owned_by=[HOSTILE])
-    make.an_operand(cluster, name=HOSTILE, image=HOSTILE)
+    make.an_operand(cluster, name=HOSTILE, image=HOSTILE, uid="hostile")
     a_good_node(cluster, os_image=HOSTILE[:100], container_runtime=HOSTILE[:100], driver_version=HOSTILE[:60])
     make.a_bookmark(cluster, "events", state="failing", message=HOSTILE, unread={"u": {"name": HOSTILE}})
 

@@ -42,7 +42,7 @@ def test_an_entry_that_nodes_pick_and_nobody_wrote_is_named():
 
     (card,) = cards(cluster)
 
-    assert [(line.name, line.is_missing) for line in card.lines] == [("all-disabled", False), ("all-1g.10gb", True)]
+    assert [(line.name, line.is_missing) for line in card.lines] == [("all-1g.10gb", True), ("all-disabled", False)]
 
 
 def test_without_the_config_map_nobody_says_that_an_entry_is_missing():
