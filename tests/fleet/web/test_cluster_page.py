@@ -134,7 +134,7 @@ def test_objects_that_could_not_be_read_are_named(viewer):
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
-    assert "1 object could not be read and is not shown: gpu-7: labels are no map" in seen.text
+    assert "1 object cannot be read and is shown as it last was, if ever: gpu-7: labels are no map" in seen.text
 
 
 def test_another_cluster_in_its_place_says_what_to_do(viewer):
