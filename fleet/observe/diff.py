@@ -63,22 +63,30 @@ def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
     if old is None:
         return said, Since.FIRST
     known = old["layout"]
-    if said == known or (known and not _is_new_layout(known, said, row)):
+    if not said or said == known or (known and row["mig_config_state"] in BEING_CUT):
         return known, Since.SAME
-    if not known and Layout.read(said).is_plain:
-        return said, Since.SAME  # the labels say of each resource what its name did
-    return said, Since.RECUT
-
-
-def _is_new_layout(known: str, said: str, row: Row) -> bool:
-    """Not while nobody says it, nor while it is being cut or that failed, nor where only less of it is there."""
-    if not said or row["mig_config_state"] in BEING_CUT:
-        return False
     was, now = Layout.read(known), Layout.read(said)
-    if row["mig_config_state"] == "failed" and was.ways == now.ways:
+    if not known and now.is_plain:
+        return said, Since.SAME  # the labels say of each resource what its name did
+    if now.ways.items() <= was.ways.items() and now.lacks_boards_of(was):
+        return known, Since.SAME  # slices that went with their board are lost: nobody cut them anew
+    if was.ways != now.ways:
+        return said, Since.RECUT
+    if was.config == now.config:
+        return said, Since.SAME
+    return (said, Since.RECUT) if _is_carried_out(old, row, now) else (known, Since.SAME)
+
+
+def _is_carried_out(old: Row, row: Row, layout: Layout) -> bool:
+    """Whether GPUs were cut by the order that the node has. Its label is there before the MIG manager begins."""
+    if row["mig_config_state"] == "failed":
         return False
-    is_same_order = bool(was.config) and row["mig_config"] == was.config
-    return not (is_same_order and was.ways.items() > now.ways.items())
+    return old["mig_config"] == row["mig_config"] or _counts_differ(old["expected"], row["labels"], layout)
+
+
+def _counts_differ(expected: Row, labels: dict[str, str], layout: Layout) -> bool:
+    counted = most_by_labels(labels, layout)
+    return any(expected.get(name, 0) != number for name, number in counted.items() if layout.way(name).profile)
 
 
 def changes(old: Row | None, new: Row) -> Row:

@@ -77,7 +77,10 @@ def _layout(old: Row, new: Row) -> Iterator[Line]:
     was, now = old["layout"], new["layout"]
     if was == now or (not was and Layout.read(now).is_plain):
         return
-    sentence = f"GPUs are given out as {layout_in_words(now)}, before as {layout_in_words(was)}."
+    words, before = layout_in_words(now), layout_in_words(was)
+    sentence = f"GPUs are given out as {words}, before as {before}."
+    if words == before:  # another order to cut them, or another name of the resource
+        sentence = f"GPUs are cut or shared anew; they are given out as {words}, as before."
     yield Line("capacity", sentence, {"was": was, "is": now})
 
 

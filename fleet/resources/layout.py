@@ -20,6 +20,7 @@ MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
 TIME_SLICING, MPS, HOW_NOT_SAID = "time-slicing", "mps", "shared"
 NVIDIA_DOMAIN = "nvidia.com/"
 TEXT_AT_MOST = 200
+BOARDS = "boards:"
 PROFILES_AT_MOST = 32  # a board knows a dozen
 
 
@@ -57,6 +58,7 @@ class Layout:
 
     ways: Mapping[str, Way] = field(default_factory=dict)  # by resource
     config: str = ""  # of the MIG manager, where it cut something
+    boards: int | None = None  # where some of them are cut; None: not said
 
     def __bool__(self) -> bool:
         return bool(self.ways)
@@ -91,10 +93,17 @@ class Layout:
     def is_plain(self) -> bool:
         return all(way.kind is Kind.WHOLE for way in self.ways.values())
 
+    def lacks_boards_of(self, other: "Layout") -> bool:
+        return self.boards is not None and other.boards is not None and self.boards < other.boards
+
     def __str__(self) -> str:
         """Equal for equal layouts, and short enough for its column; `read` gets back what is not cut off."""
         parts = [f"{name.removeprefix(NVIDIA_DOMAIN)}={way}" for name, way in sorted(self.ways.items())]
-        text = " ".join([*parts, *([f"@{self.config}"] if self.config else [])])
+        if self.boards is not None:
+            parts.append(f"{BOARDS}{self.boards}")
+        if self.config:
+            parts.append(f"@{self.config}")
+        text = " ".join(parts)
         if len(text) <= TEXT_AT_MOST:
             return text
         mark = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -103,21 +112,27 @@ class Layout:
     @classmethod
     def read(cls, text: str) -> "Layout":
         ways: dict[str, Way] = {}
-        config = ""
+        config, boards = "", None
         for part in text.split(" "):
             name, is_way, way = part.partition("=")
             if part.startswith("@"):
                 config = part[1:]
+            elif part.startswith(BOARDS):
+                boards = whole(part.removeprefix(BOARDS))
             elif is_way:
                 ways[name if "/" in name else NVIDIA_DOMAIN + name] = Way.read(way)
-        return cls(ways, config)
+        return cls(ways, config, boards)
 
 
 def layout_of(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Layout:
     """Blank while nothing says it: no labeller runs here, or its labels are away as they are during an upgrade."""
     ways = {**_nvidia(labels), **_amd(labels, capacity), **_intel(labels, capacity)}
     has_slices = any(way.profile for way in ways.values())
-    return Layout(ways, labels.get(keys.MIG_CONFIG, "")[:63] if has_slices else "")
+    if not has_slices:
+        return Layout(ways)
+    layout = Layout(ways, labels.get(keys.MIG_CONFIG, "")[:63])
+    # Under `single` the label counts slices.
+    return replace(layout, boards=whole(labels.get(keys.GPU_COUNT))) if layout.mig_strategy == "mixed" else layout
 
 
 def product_of(label: str) -> str:

@@ -135,15 +135,51 @@ def test_a_layout_holds_while_it_is_being_cut_anew():
     assert (row["layout"], row["slices_expected"], units_missing(row)) == (old["layout"], 56, 56)
 
 
+def test_an_order_that_failed_changes_no_layout():
+    old = remember(None, node_row(a_node_seen(resources={SLICE: 56}, labels=mig_mixed({"1g.10gb": 56}))), now=NOON)
+    failed = mig_mixed({"1g.10gb": 56}, config="all-disabled", state="failed")
+
+    row = remember(old, node_row(a_node_seen(resources={SLICE: 49}, labels=failed)), now=NOON)
+
+    assert (row["layout"], row["slices_expected"], units_missing(row)) == (old["layout"], 56, 7)
+
+
+def test_an_order_changes_nothing_until_it_is_carried_out():
+    """The order's label is there a moment before the MIG manager says that it begins."""
+    there = {"1g.10gb": 16, "3g.40gb": 8}
+    amounts = {f"nvidia.com/mig-{profile}": count for profile, count in there.items()}
+    cut = remember(None, node_row(a_node_seen(resources=amounts, labels=mig_mixed(there, config="a"))), now=NOON)
+
+    ordered = remember(cut, node_row(a_node_seen(resources=amounts, labels=mig_mixed(there, config="b"))), now=NOON)
+    nothing = dict.fromkeys(amounts, 0) | {GPU: 8}
+    whole = remember(ordered, node_row(a_node_seen(resources=nothing, labels=mig_mixed({}, config="b"))), now=NOON)
+
+    assert ordered["layout"] == cut["layout"]
+    assert (whole["expected"], units_missing(whole)) == ({GPU: 8}, 0)
+
+
+def test_the_same_profiles_in_other_numbers_are_a_new_layout_where_that_was_ordered():
+    labels = mig_mixed({"1g.10gb": 28}, config="half")
+    half = remember(None, node_row(a_node_seen(resources={GPU: 4, SLICE: 28}, labels=labels)), now=NOON)
+
+    labels = mig_mixed({"1g.10gb": 56}, config="all")
+    ordered = mig_mixed({"1g.10gb": 28}, config="all")
+    begun = remember(half, node_row(a_node_seen(resources={GPU: 4, SLICE: 28}, labels=ordered)), now=NOON)
+    plugin_first = remember(begun, node_row(a_node_seen(resources={GPU: 0, SLICE: 56}, labels=ordered)), now=NOON)
+    row = remember(plugin_first, node_row(a_node_seen(resources={GPU: 0, SLICE: 56}, labels=labels)), now=NOON)
+
+    assert (row["expected"], units_missing(row)) == ({SLICE: 56}, 0)
+
+
 def test_slices_that_vanish_with_their_board_are_missed():
     both = {"1g.10gb": 49, "3g.40gb": 2}
     had = {SLICE: 49, "nvidia.com/mig-3g.40gb": 2}
     old = remember(None, node_row(a_node_seen(resources=had, labels=mig_mixed(both))), now=NOON)
 
-    without = node_row(a_node_seen(resources={SLICE: 49}, labels=mig_mixed({"1g.10gb": 49})))
-    row = remember(old, without, now=NOON)
+    fewer = mig_mixed({"1g.10gb": 42}) | {"nvidia.com/gpu.count": "7"}
+    row = remember(old, node_row(a_node_seen(resources={SLICE: 42}, labels=fewer)), now=NOON)
 
-    assert (row["slices_expected"], units_missing(row)) == (51, 2)
+    assert (row["slices_expected"], units_missing(row)) == (51, 9)
 
 
 def test_a_layout_is_remembered_while_its_labels_are_away():

@@ -114,9 +114,9 @@ ways = st.builds(
 names = st.sampled_from([GPU, f"{GPU}.shared", PROFILE, "nvidia.com/mig-3g.40gb", "amd.com/gpu", "gpu.intel.com/i915"])
 
 
-@given(st.dictionaries(names, ways, max_size=4), st.sampled_from(["", "all-balanced"]))
-def test_a_layout_is_read_back_as_it_was_written(by_name, config):
-    layout = Layout(by_name, config)
+@given(st.dictionaries(names, ways, max_size=4), st.sampled_from(["", "all-balanced"]), st.none() | st.integers(0, 16))
+def test_a_layout_is_read_back_as_it_was_written(by_name, config, boards):
+    layout = Layout(by_name, config, boards)
 
     assert Layout.read(str(layout)) == layout
 
