@@ -146,6 +146,19 @@ def test_another_cluster_in_its_place_says_what_to_do(viewer):
     assert "bin/manage accept_cluster east --uid uid-of-somebody" in seen.text
 
 
+def test_the_fleet_page_leads_to_what_needs_somebody(viewer):
+    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+    watched(cluster, behind_since=NOON - timedelta(minutes=1))
+    make.a_bookmark(cluster, "events", state="forbidden", heard_at=None)
+
+    seen = page(viewer, "/parts/fleet/clusters")
+
+    assert "Another cluster answers in its place." in seen.text
+    assert "Behind since 11:59:00" in seen.text
+    assert "Events not permitted 2 kinds read" in seen.text
+    assert f"/clusters/{cluster.pk}" in seen.links
+
+
 def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
     cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
     watched(cluster)
