@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.utils.text import slugify
 
 from fleet import selectors
-from fleet.facets import BY_KEY, UNKNOWN, Choice, Facet, narrow
+from fleet.facets import BY_KEY, NUMA, UNKNOWN, Choice, Facet, narrow
 from fleet.labelled import LabelValue, labelled
 from fleet.labels import GPU_PRESENT
 from fleet.models import Cluster, Node
@@ -33,11 +33,11 @@ class Offer:
 
 
 class Spelling:
-    """The labels by which one cluster's GPU nodes can be told apart. Each label is read once."""
+    """The labels by which one cluster's GPU nodes can be told apart. Those of one facet are read at once."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.nodes = Node.objects.filter(cluster=cluster).with_gpus().order_by()
-        self._said: dict[tuple[str, str], dict[str | None, set[str]]] = {}
+        self._said: dict[str, dict[str, dict[str | None, set[str]]]] = {}
 
     def requirement(self, facet: Facet, values: Iterable[str]) -> str:
         """One requirement of a selector.
@@ -52,21 +52,23 @@ class Spelling:
             if spelled := _spell(facet.labels[0], verbatim, wanted):
                 return spelled
             raise Unspeakable(f"{facet.title}: “has none” and a value cannot be said in one requirement.")
-        for key in facet.labels:
-            if spelled := _spell(key, self._labels(facet, key), wanted):
+        for key, said in self._labels(facet).items():
+            if spelled := _spell(key, said, wanted):
                 return spelled
         raise Unspeakable(f"{facet.title}: no label says it of all these nodes and of no others.")
 
-    def _labels(self, facet: Facet, key: str) -> dict[str | None, set[str]]:
-        """What each value of the label stands for; None: nodes without it."""
-        if (facet.column, key) not in self._said:
-            found: dict[str | None, set[str]] = defaultdict(set)
-            rows = self.nodes.annotate(said=LabelValue(key))
-            rows = rows.annotate(numa=LabelValue(key)) if facet.key == "numa" else rows
-            for label, value in rows.values_list("said", facet.column).distinct():
-                found[label].add(value or UNKNOWN)
-            self._said[facet.column, key] = found
-        return self._said[facet.column, key]
+    def _labels(self, facet: Facet) -> dict[str, dict[str | None, set[str]]]:
+        """By key, what each value of the label stands for; None: nodes without it. One query for all keys."""
+        if facet.key not in self._said:
+            columns = {f"said_{at}": LabelValue(key) for at, key in enumerate(facet.labels)}
+            rows = self.nodes.annotate(**columns)
+            rows = rows.annotate(numa=LabelValue(NUMA)) if facet.key == "numa" else rows
+            found: dict[str, dict[str | None, set[str]]] = {key: defaultdict(set) for key in facet.labels}
+            for value, *labels in rows.values_list(facet.column, *columns).distinct():
+                for key, label in zip(facet.labels, labels, strict=True):
+                    found[key][label].add(value or UNKNOWN)
+            self._said[facet.key] = found
+        return self._said[facet.key]
 
 
 def _spell(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import Count, IntegerField, Q, Sum
+from django.db.models import Count, IntegerField, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from fleet.facets import BY_KEY, UNKNOWN
@@ -47,10 +47,14 @@ class _Group:
         self.pools |= other.pools
 
 
-def suggest(cluster: Cluster) -> list[Suggestion]:
-    """The biggest first. Queries by the number of labels that may name a product, not by what is there."""
+def suggest(cluster: Cluster, seen: QuerySet[Node] | None = None) -> list[Suggestion]:
+    """The biggest first. Queries by the number of labels that may name a product, not by what is there.
+
+    `seen`: the nodes that count; None: all.
+    """
+    nodes = (Node.objects.all() if seen is None else seen).filter(cluster=cluster, is_gpu_node=True)
     by_product: dict[str, dict[Values, _Group]] = defaultdict(dict)
-    for values, group in _groups(cluster).items():
+    for values, group in _groups(nodes).items():
         by_product[values[0]][values] = group
     spelling, pools = Spelling(cluster), {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster)}
     found = []
@@ -77,10 +81,10 @@ def unnamed(cluster: Cluster) -> int:
     return Node.objects.filter(cluster=cluster, gpu_product="").with_gpus().count()
 
 
-def _groups(cluster: Cluster) -> dict[Values, _Group]:
+def _groups(nodes: QuerySet[Node]) -> dict[Values, _Group]:
     """Two queries."""
     columns = [BY_KEY[key].column for key in KEYS]
-    rows = Node.objects.filter(cluster=cluster).with_gpus().order_by().values_list(*columns)
+    rows = nodes.order_by().values_list(*columns)
     counted = rows.annotate(
         number=Count("pk"),
         gpus_there=Coalesce(Sum("gpu_expected"), 0, output_field=IntegerField()),

@@ -1,16 +1,17 @@
 from django.core.exceptions import ValidationError
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from fleet.api.filters import PoolFilters
 from fleet.api.shapes import FreshnessShape, Ref, TallyShape
 from fleet.membership import preview
-from fleet.models import Cluster, Pool
+from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import validate_selector
 from fleet.pools import change_pool, create_pool, delete_pool
 from fleet.queries import PoolSeen, see_pools
+from fleet.suggestions import suggest
 from people.api.edges import Edge, Listing, SeenSerializer
 from people.rights import Deed, require
 
@@ -142,6 +143,32 @@ class PoolPreviews(Edge):
         administer(self.user, cluster)
         pool = self.load(Pool.objects.filter(cluster=cluster), asked["pool"]) if "pool" in asked else None
         return Response(PoolPreview(preview(cluster, asked["selector"], pool=pool)).data)
+
+
+class SuggestionShape(serializers.Serializer):
+    name = serializers.CharField()
+    selector = serializers.CharField()
+    nodes = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+    unpooled = serializers.IntegerField(help_text="Of its nodes, those in no pool yet.")
+    pools = serializers.SerializerMethodField(help_text="That have some of its nodes.")
+    because = serializers.CharField()
+
+    @extend_schema_field(Ref(many=True))
+    def get_pools(self, each) -> list[dict]:
+        seen = self.context["pools"]
+        return [{"id": pool.pk, "name": pool.name} for pool in each.pools if pool.pk in seen]
+
+
+class PoolSuggestions(Edge):
+    """Pools that what is really in a cluster suggests, the biggest first."""
+
+    @extend_schema(responses=SuggestionShape(many=True))
+    def get(self, request, cluster_id: int) -> Response:
+        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        pools = set(Pool.objects.visible_to(self.user).filter(cluster=cluster).values_list("pk", flat=True))
+        found = suggest(cluster, Node.objects.visible_to(self.user))
+        return Response(SuggestionShape(found, many=True, context={"pools": pools}).data)
 
 
 def administer(user, cluster: Cluster) -> None:

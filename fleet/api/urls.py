@@ -8,7 +8,7 @@ from fleet.api.gpus import GpuList
 from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
 from fleet.api.pods import PodList
 from fleet.api.pool_files import ClusterPoolFile, PoolFiles
-from fleet.api.pools import PoolDetail, PoolList, PoolPreviews
+from fleet.api.pools import PoolDetail, PoolList, PoolPreviews, PoolSuggestions
 from fleet.api.segments import SegmentList
 
 urlpatterns = [
@@ -27,5 +27,6 @@ urlpatterns = [
     path("pool-previews", PoolPreviews.as_view()),
     path("pool-files", PoolFiles.as_view()),
     path("clusters/<int:cluster_id>/pool-file", ClusterPoolFile.as_view()),
+    path("clusters/<int:cluster_id>/pool-suggestions", PoolSuggestions.as_view()),
     path("segments", SegmentList.as_view()),
 ]

@@ -167,3 +167,15 @@ def test_who_may_see_a_pool(nobody, eve, bob):
     place = f"/api/v1/pools/{a_pool(a_cluster()).pk}"
 
     assert [caller.get(place).status_code for caller in (nobody, eve, bob)] == [401, 404, 200]
+
+
+def test_pools_are_suggested(bob):
+    cluster = a_cluster()
+    pool = a_pool(cluster, "h200")
+    a_node(cluster, pool=pool)
+    a_node(cluster)
+
+    (found,) = bob.get(f"/api/v1/clusters/{cluster.pk}/pool-suggestions").json()
+
+    assert (found["name"], found["selector"], found["nodes"], found["unpooled"]) == ("h200", SELECTOR, 2, 1)
+    assert found["pools"] == [{"id": pool.pk, "name": "h200"}]
