@@ -14,6 +14,7 @@ from simulator.fleets.vendors import GAUDI, MI300X
 
 H100, A100, GB200 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"], SKUS["NVIDIA-GB200"]
 OLD_DRIVER = "570.172.08"  # what somebody has baked into an image
+SPARED_NODES = 4  # as many as are upgraded at a time: no budget of a service stands in the way
 DOMAIN_NODES = 18  # of an NVL72 rack
 DOMAIN = "b7ac9b5e-5a0d-4b6c-9f0e-6c4f7d2f11{rack:02x}.{clique}"
 VLLM, TORCH = "docker.io/vllm/vllm-openai:v0.11.0", "nvcr.io/nvidia/pytorch:25.09-py3"
@@ -154,14 +155,14 @@ def _cpu_machines(nodes: int) -> list[Machine]:
 
 
 def _service(kind: str, count: int, mode: Mode) -> Workload:
-    """One service for each kind of node, that leaves an eighth of it free, and can spare the pods of one node."""
+    """One service for each kind of node, that leaves an eighth of it free, and can spare the pods of some nodes."""
     about = KINDS[kind]
     machine = _machine(kind, 0, 0, 1, mode)
     room = CLAIMED if machine.has_claims else about.room
     of_one = machine.rooms.get(room, 0) // about.gpus
     fitting = of_one * count
     priority = "training" if about.gpus == 8 else "inference"
-    budget = max(1, of_one) if priority == "inference" else None
+    budget = max(1, of_one) * SPARED_NODES if priority == "inference" else None
     return Workload(
         name=kind,
         namespace=about.team,
