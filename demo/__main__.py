@@ -16,7 +16,8 @@ def main() -> int:
         from demo.smoke import smoke
 
         return smoke(nodes=asked.nodes or 16)
-    fleet = Fleet(nodes=asked.nodes or 64, seed=asked.seed, speed=asked.speed, faults=(BREAKS_WORKLOADS,))
+    nodes, faults = asked.nodes or 64, (BREAKS_WORKLOADS,)
+    fleet = Fleet(nodes=nodes, seed=asked.seed, speed=asked.speed, faults=faults, is_kept=True)
     return run(asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload)
 
 
@@ -28,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("--speed", type=float, default=20.0, metavar="X", help="cluster seconds per second (20)")
     words.add_argument("--port", type=int, default=8000, metavar="P", help="the web port to try first (8000)")
     words.add_argument("--data-dir", type=Path, default=ROOT / ".data" / "demo", metavar="D", help="where it keeps all")
-    words.add_argument("--reset", action="store_true", help="also make a new secret key; the fleet is new anyway")
+    words.add_argument("--reset", action="store_true", help="forget the fleet and the database of the last time")
     words.add_argument("--smoke", action="store_true", help="drive two promotions, print the figures, and end")
     words.add_argument("--reload", action="store_true", help=argparse.SUPPRESS)  # bin/dev
     return words

@@ -7,6 +7,7 @@ from pathlib import Path
 from demo.ports import LOOPBACK
 
 CELERY = [sys.executable, "-m", "celery", "-A", "config"]
+STATE = "fleet.state"  # the simulated cluster, from one start to the next
 # Threads per queue. Observing a cluster takes one for about a minute, and a reader thread of its own per kind.
 QUEUES = {"observe": 8, "rollouts": 2, "default": 2}
 
@@ -24,6 +25,7 @@ class Fleet:
     seed: int = 1
     speed: float = 20.0
     faults: tuple[str, ...] = ()
+    is_kept: bool = False  # the next start in the same folder goes on with it
     authorization: str = "allow"  # or rbac: who may do what is for the roles in the cluster to say
     kubeconfig: Path | None = None
     context: str = "simulator"
@@ -37,6 +39,7 @@ def simulator(fleet: Fleet, folder: Path) -> list[str]:
         *("--seed", str(fleet.seed), "--speed", str(fleet.speed)),
         *("--kubeconfig-out", str(folder / "kubeconfig"), "--request-log", str(folder / "requests.jsonl")),
         *("--authorization", fleet.authorization),
+        *(("--state", str(folder / STATE)) if fleet.is_kept else ()),
         *faults(fleet),
     ]
 

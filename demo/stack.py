@@ -63,6 +63,7 @@ class Stack:
         self.children: dict[str, tied.Child] = {}
         self.environment: dict[str, str] = {}
         self._commands: dict[str, list[str]] = {}
+        self._goes_on = self.fleet.is_kept and (self.folder / parts.STATE).exists()
         self._database_url = database_url
         self._debug = debug
         self._say = say
@@ -181,9 +182,9 @@ class Stack:
         return json.loads(line) if end else {}
 
     def connect(self) -> None:
-        """Make the cluster Quarterdeck's to watch, and its pools."""
+        """Make the cluster Quarterdeck's to watch, and the pools of one that is new."""
         self._say("cluster and pools")
-        self.manage(self.adding(), self.suggesting())
+        self.manage(self.adding(), *([] if self._goes_on else [self.suggesting()]))
 
     def adding(self) -> list[str]:
         """Let Quarterdeck in, and return the command that makes it watch the cluster."""

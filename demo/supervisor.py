@@ -5,19 +5,20 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from demo import tied
-from demo.parts import FAULTY, NEWER, Fleet
+from demo import kept, tied
+from demo.parts import FAULTY, NEWER, STATE, Fleet
 from demo.reloading import Changes
 from demo.settings import contract, write_for_shell
 from demo.stack import PASSWORD, Stack, StackError
 
 LOOK_EVERY_S = 0.5
 # Named one by one: nothing else in the folder is ours to remove.
-OF_ONE_FLEET = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule")
+OF_ONE_RUN = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule")
+OF_ONE_FLEET = (STATE, kept.FILE, "secret.key", *(f"quarterdeck.sqlite3{end}" for end in ("", "-wal", "-shm")))
 TO_TRY = (
     "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
     f"Draft a plan that takes a100 to {NEWER}; make its soaks 0.5 minutes; look at its preview, then start it.",
@@ -38,7 +39,7 @@ def run(folder: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with only_one(folder / "lock"):
-            clear(folder, everything=reset)
+            prepare(folder, fleet, reset=reset)
             with Stack(folder, fleet, port=port, debug=reload, say=starting) as stack:
                 introduce(stack, port)
                 return watch(stack, Changes() if reload else None)
@@ -62,12 +63,21 @@ def only_one(file: Path) -> Iterator[None]:
         yield
 
 
-def clear(folder: Path, *, everything: bool) -> None:
-    """Remove what the last demo knew of its fleet: the simulated one begins anew. On a reset, also the secret key."""
-    gone = [*(folder / name for name in OF_ONE_FLEET), *folder.glob("quarterdeck.sqlite3*")]
-    if everything:
-        gone.append(folder / "secret.key")
-    for path in gone:
+def prepare(folder: Path, fleet: Fleet, *, reset: bool) -> None:
+    """Go on with the fleet and the database of the last time, unless they are to be forgotten or cannot be used."""
+    clear(folder, OF_ONE_RUN)
+    if not reset and kept.goes_on(folder, fleet):
+        print("Going on with the fleet of the last time; --reset forgets it.", flush=True)
+        return
+    if not reset and (folder / STATE).exists():
+        print("What is here is of another fleet, or of older tables: a new one begins.", flush=True)
+    clear(folder, OF_ONE_FLEET)
+    kept.note(folder, fleet)
+
+
+def clear(folder: Path, names: Iterable[str]) -> None:
+    """Remove these."""
+    for path in (folder / name for name in names):
         if path.is_dir():
             shutil.rmtree(path)
         else:
