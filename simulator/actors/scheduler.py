@@ -22,6 +22,7 @@ class Scheduler:
         self._used: dict[str, Amounts] = defaultdict(Counter)
         self._told: dict[str, str] = {}
         self._ranks: Counter[int] = Counter()  # how many pods of each importance are bound
+        self._has: dict[str, Amounts] = {}  # what each node offers, read once
         self._nominated: dict[str, tuple[str, Obj]] = {}  # uid of a pod for whom others were pushed aside
         world[POD].on_change(self._pod_changed)
         world[NODE].on_change(self._node_changed)
@@ -77,10 +78,17 @@ class Scheduler:
 
     def _missing(self, pod: Obj, wanted: Amounts, node: Obj) -> Amounts:
         """How much of each resource is not free for this pod."""
-        has = amounts(node["status"].get("allocatable"))
-        used = self._used[name(node)] + self._promised(pod, name(node))
+        has, used = self._offered(node), self._used[name(node)]
+        if self._nominated:
+            used = used + self._promised(pod, name(node))
         short = {key: used[key] + amount - has[key] for key, amount in wanted.items() if amount}
         return Counter({key: amount for key, amount in short.items() if amount > 0})
+
+    def _offered(self, node: Obj) -> Amounts:
+        has = self._has.get(name(node))
+        if has is None:
+            has = self._has[name(node)] = amounts(node["status"].get("allocatable"))
+        return has
 
     def _short_of(self, pod: Obj, wanted: Amounts, node: Obj) -> list[str]:
         missing = self._missing(pod, wanted, node)
@@ -131,7 +139,7 @@ class Scheduler:
 
     def _load(self, node: Obj, wanted: Amounts) -> float:
         """Least allocated first, by the scarcest thing the pod asks for."""
-        has = amounts(node["status"].get("allocatable"))
+        has = self._offered(node)
         used = self._used[name(node)]
         return max((used[key] + amount) / has[key] for key, amount in wanted.items() if amount)
 
@@ -181,6 +189,9 @@ class Scheduler:
 
     def _node_changed(self, was: Obj | None, node: Obj | None) -> None:
         if was is None or node is None or _offer(was) != _offer(node):
+            for each in (was, node):
+                if each:
+                    self._has.pop(name(each), None)
             self._withdraw(was)
             self._wake()
 
