@@ -156,7 +156,7 @@ class Flusher:
     def _tell(self, written: list[Written], *, has_news: bool) -> None:
         if not written and not has_news:
             return
-        kinds = {one.kind.resource.plural for one in written} | ({"bookmarks"} if has_news else set())
+        kinds = {one.kind.name for one in written} | ({"bookmarks"} if has_news else set())
         announce.cluster_changed(
             self.cluster_id,
             seq=self.batch,

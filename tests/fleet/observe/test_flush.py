@@ -124,6 +124,16 @@ def test_an_announcement_names_the_node_of_a_pod(mirror, told):
     assert (told[0]["kinds"], told[0]["nodes"]) == (["pods"], [[Node.objects.get().pk, 0]])
 
 
+def test_an_announcement_calls_a_kind_as_pages_do(mirror, told):
+    mirror.list("daemonsets.apps", [])
+    told.clear()
+
+    mirror.see("daemonsets.apps", a_daemonset_seen())
+    mirror.flush()
+
+    assert told[0]["kinds"] == ["daemonsets.apps"]
+
+
 def test_what_a_whole_list_lacks_is_gone(mirror):
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
 
