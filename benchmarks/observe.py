@@ -1,11 +1,12 @@
 """What watching a cluster costs: the whole stack on real sockets, a simulated fleet, and what others have beside it.
 
-bin/bench observe [--nodes N[,N…]] [--short]: 5,000, 1,000 and 500 nodes, an hour and a half; --short takes a minute.
+bin/bench observe [--nodes N[,N…]] [--short]: 5,000, 1,000 and 500 nodes, over an hour; --short takes a minute.
 """
 
 import argparse
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import django
@@ -23,12 +24,14 @@ def main() -> None:
     django.setup()
     from benchmarks.observing.run import FULL, SHORT, observe
 
+    length = SHORT if asked.short else FULL
+    length = replace(length, quiet_s=asked.quiet_s or length.quiet_s, churn_s=asked.churn_s or length.churn_s)
     figures = Figures("observe", {"seed": asked.seed})
     for nodes in asked.nodes:
         fleet = Fleet(name=asked.fleet, nodes=nodes, seed=asked.seed, speed=1.0)
         sized = figures.under("" if nodes == LARGE else f"_{nodes}", nodes=nodes)
         with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
-            observe(sized, Path(folder), fleet, SHORT if asked.short else FULL)
+            observe(sized, Path(folder), fleet, length)
     figures.end()
 
 
@@ -38,6 +41,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--fleet", default="large", help="as the simulator names it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short", action="store_true", help="fewer of each, for ratios and counts")
+    parser.add_argument("--quiet-s", type=float, metavar="S", help="how long it only listens to heartbeats (300)")
+    parser.add_argument("--churn-s", type=float, metavar="S", help="how long pods and labels change (600)")
     return parser.parse_args()
 
 
