@@ -12,7 +12,7 @@ TOLERATIONS_AT_MOST = 64
 
 def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
     """None: a DaemonSet that is no operand is not kept."""
-    operand = operand_of(seen.pod_labels) or operand_of(seen.labels)
+    operand = operand_of(seen.pod_labels, seen.name) or operand_of(seen.labels, seen.name)
     if not operand:
         return None
     owner, status, template = seen.metadata.owner, seen.status, seen.template.spec
@@ -45,7 +45,7 @@ def _toleration(toleration: Toleration) -> dict[str, str]:
 
 def revision_row(seen: RevisionSeen) -> dict[str, Any] | None:
     """None: not of an operand. A ControllerRevision carries the labels of the template it remembers."""
-    if not operand_of(seen.labels) or not seen.daemonset_uid:
+    if not operand_of(seen.labels, seen.name) or not seen.daemonset_uid:
         return None
     return {
         "namespace": fitted(seen.namespace, 63),

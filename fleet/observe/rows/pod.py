@@ -56,7 +56,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
 
 def _wants(seen: PodSeen) -> dict[str, Any]:
     """What of GPUs it asks for and holds. `gpus` goes by the resource's name: on a shared node it is a share of one."""
-    resources, claims, operand = extended_resources(seen), claims_of(seen), operand_of(seen.labels)
+    resources, claims, operand = extended_resources(seen), claims_of(seen), operand_of(seen.labels, seen.name)
     is_tenant = not operand and bool(resources or claims)
     return {
         "resources": resources,

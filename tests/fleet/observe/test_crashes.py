@@ -66,3 +66,12 @@ def test_a_tenant_that_crashes_is_its_owners_to_read(mirror, woken):
 
     assert Pod.objects.get().stuck_container == "main"
     assert woken == []
+
+
+def test_the_two_daemon_sets_of_the_device_plugins_chart_are_told_apart(mirror):
+    labels = {"app.kubernetes.io/name": "nvidia-device-plugin"}
+    names = ("nvdp-nvidia-device-plugin-x7jbk", "nvdp-nvidia-device-plugin-gpu-feature-discovery-w2x9d")
+
+    mirror.list("pods", [a_pod_seen(name, labels=labels, gpus=0) for name in names])
+
+    assert set(Pod.objects.values_list("operand", flat=True)) == {"device-plugin", "gpu-feature-discovery"}
