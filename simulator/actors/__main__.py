@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 
+from simulator.actors.dra.api import Api
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.http_cluster import HttpCluster
 from simulator.actors.loop import Loop
@@ -27,6 +28,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
     parser.add_argument("--operator", default=Release().version, help="the GPU Operator's release")
+    parser.add_argument("--claims", action="store_true", help="devices are claimed there, through resource.k8s.io/v1")
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")
     return parser.parse_args()
 
@@ -40,7 +42,8 @@ def main() -> None:
         plan = FLEETS[options.seed](nodes=options.nodes, seed=1, release=release)
         Planting(cluster, plan, clock.now()).plant()
     faults = Board(*(parse(FAULTS, text) for text in options.faults))
-    play = Play(cluster, Loop(clock), faults, release=release, keeps_budgets=True)
+    dra = Api() if options.claims else None
+    play = Play(cluster, Loop(clock), faults, release=release, keeps_budgets=True, dra=dra)
     play.fill()
     stopping = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
