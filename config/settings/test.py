@@ -1,6 +1,5 @@
 """The unit tests: no Redis, no network. Flows run on `dev`, as real processes."""
 
-import os
 import tempfile
 
 from config.settings.base import *  # noqa: F403
@@ -16,5 +15,5 @@ STORAGES = {
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # In memory, SQLite's threads share a cache and lock each other out at once; in a file they wait, as in life.
-    name = f"quarterdeck-test-{os.getpid()}.sqlite3"
-    DATABASES["default"]["TEST"] = {"NAME": os.path.join(tempfile.gettempdir(), name)}  # noqa: F405, PTH118
+    OF_THIS_RUN = tempfile.TemporaryDirectory(prefix="quarterdeck-test-")  # goes with the process
+    DATABASES["default"]["TEST"] = {"NAME": f"{OF_THIS_RUN.name}/test.sqlite3"}  # noqa: F405
