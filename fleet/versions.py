@@ -65,6 +65,12 @@ def agree(one: str, other: str) -> bool | None:
     return len(mine) == len(theirs) and mine[:-1] == theirs[:-1] and _is_start_of(mine[-1], theirs[-1])
 
 
+def same(one: str, other: str) -> bool:
+    """Whether both name the very same version. What names none is the same as nothing."""
+    parts = read(one).parts
+    return bool(parts) and parts == read(other).parts
+
+
 def driver_of(tag: str) -> str:
     """The driver that an image tag names, as it is written there: 580.95.05, or the branch 580. Blank: none."""
     found = NUMBERS.match(tag.strip())

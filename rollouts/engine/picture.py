@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from fleet.versions import same
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
-from rollouts.gates.versions import same_version
 from rollouts.lifecycle import PlanState, StageState, TargetState
 
 # States of the operator's upgrade controller (reference: NVIDIA/k8s-operator-libs pkg/upgrade/consts.go).
@@ -131,4 +131,4 @@ class Picture:
 
         In sync, and not of the recorded template: a DaemonSet that came later has no recorded one.
         """
-        return self.is_in_sync(node) and same_version(node.driver_version, self.from_version)
+        return self.is_in_sync(node) and same(node.driver_version, self.from_version)

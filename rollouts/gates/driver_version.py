@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from fleet.versions import same
 from rollouts.gates.base import Evidence, Verdict, When, fail, hold, names, passed
-from rollouts.gates.versions import same_version
 from rollouts.lifecycle import TargetState
 
 
@@ -19,9 +19,7 @@ class DriverVersion:
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
         changed = evidence.changed
-        wrong = tuple(
-            t.name for t in changed if t.driver_version and not same_version(t.driver_version, evidence.to_version)
-        )
+        wrong = tuple(t.name for t in changed if t.driver_version and not same(t.driver_version, evidence.to_version))
         if wrong:
             return fail(f"{names(wrong)} run another driver than {evidence.to_version}.", nodes=wrong)
         late = tuple(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.versions import agree, driver_as_written, driver_of, read, tag_of, version_of
+from fleet.versions import agree, driver_as_written, driver_of, read, same, tag_of, version_of
 
 NUMBERS = st.lists(st.integers(0, 999), min_size=2, max_size=4)
 SYSTEMS = st.sampled_from(["ubuntu22.04", "ubuntu24.04", "ubi8", "ubi9", "rhel9", "rhcos4.18", "rocky9.7"])
@@ -101,3 +101,18 @@ def test_what_an_image_says_of_its_version(image, tag, version):
 )
 def test_a_slice_s_version_counts_with_the_label_s(said, written):
     assert driver_as_written(said) == written
+
+
+@pytest.mark.parametrize(("one", "other"), [("580.95.05", "580.95.5"), ("570.172.08", "570.172.08 ")])
+def test_numbers_are_compared_as_numbers(one: str, other: str):
+    assert same(one, other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("580.95.05", "580.95"), ("580.95.05", "580.95.50"), ("", ""), ("580", "")])
+def test_different_drivers_are_different_and_a_blank_is_none(one: str, other: str):
+    assert not same(one, other)
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_whatever_a_node_says_can_be_compared(one: str, other: str):
+    assert same(one, other) == same(other, one)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from fleet.versions import same
 from rollouts.engine.decide.acts import MoveTarget
 from rollouts.engine.picture import NOT_BEGUN, UPGRADE_DONE, UPGRADE_FAILED, NodePicture, Picture, StagePicture
 from rollouts.gates.base import TargetEvidence
-from rollouts.gates.versions import same_version
 from rollouts.lifecycle import TARGET_MOVES, TargetState
 
 
@@ -73,7 +73,7 @@ def is_changed(picture: Picture, stage: StagePicture, node: NodePicture) -> bool
     wanted = picture.from_version if stage.is_the_way_back else picture.to_version
     through = node.upgrade_state in {"", UPGRADE_DONE}
     written = picture.object_version == wanted and not picture.unsettled
-    return written and through and picture.is_in_sync(node) and same_version(node.driver_version, wanted)
+    return written and through and picture.is_in_sync(node) and same(node.driver_version, wanted)
 
 
 def has_escaped(picture: Picture, stage: StagePicture, target: TargetEvidence, node: NodePicture) -> bool:
