@@ -32,6 +32,8 @@ class Command(BaseCommand):
     def _release(self, cluster: Cluster, *, dry_run: bool, why: str) -> None:
         try:
             connection = kube.connect(cluster.kubeconfig, cluster.context)
+            if (uid := kube.kube_system_uid(connection)) != cluster.uid:
+                return self._leave_stranger(cluster, uid, dry_run=dry_run, why=why)
             found = marks(connection)
             if dry_run:
                 self._show(cluster, found)
@@ -40,6 +42,14 @@ class Command(BaseCommand):
                 self._remove(cluster, connection, found)
         except kube.ClusterError as error:
             raise CommandError(f"{cluster.name}: {error}") from error
+
+    def _leave_stranger(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> None:
+        """Marks there are not ours to take off: they are another cluster's (hazard Z10)."""
+        if not dry_run and why:
+            self._end_plans(cluster, why)
+        self.stdout.write(
+            f"{cluster.name}: another cluster answers there, its kube-system has the UID {uid}. Nothing of it was changed."
+        )
 
     def _show(self, cluster: Cluster, found: list[Mark]) -> None:
         for mark in found:
