@@ -48,7 +48,8 @@ class Command(BaseCommand):
         if not dry_run and why:
             self._end_plans(cluster, why)
         self.stdout.write(
-            f"{cluster.name}: another cluster answers there, its kube-system has the UID {uid}. Nothing of it was changed."
+            f"{cluster.name}: another cluster answers there, its kube-system has the UID {uid}. "
+            "Nothing of it was changed."
         )
 
     def _show(self, cluster: Cluster, found: list[Mark]) -> None:
