@@ -3,7 +3,7 @@ from typing import Any
 from fleet import labels as keys
 from fleet.kube.structs import NodeSeen
 from fleet.observe.rows.gpus import gpu_columns
-from fleet.observe.rows.text import ANNOTATION_AT_MOST, fitted, fitted_labels, fitted_words
+from fleet.observe.rows.text import ANNOTATION_AT_MOST, fitted, fitted_instant, fitted_labels, fitted_words
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting, nobody knows
 TAINTS_AT_MOST = 100
@@ -19,7 +19,7 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
         "labels": labels,
         "annotations": _annotations(seen),
         "taints": _taints(seen),
-        "created_at": seen.metadata.creation_timestamp,
+        "created_at": fitted_instant(seen.metadata.creation_timestamp),
         "is_unschedulable": seen.is_unschedulable,
         "region": labels.get(keys.REGION, "")[:64],
         "zone": labels.get(keys.ZONE, "")[:64],
@@ -64,7 +64,7 @@ def _readiness(seen: NodeSeen) -> dict[str, Any]:
         return {"is_ready": None, "ready_since": None, "not_ready_because": "The node never said that it is ready."}
     return {
         "is_ready": READINESS.get(ready.status),
-        "ready_since": ready.last_transition_time,
+        "ready_since": fitted_instant(ready.last_transition_time),
         "not_ready_because": "" if ready.status == "True" else fitted_words(500, ready.reason, ready.message),
     }
 

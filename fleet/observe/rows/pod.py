@@ -5,7 +5,7 @@ from fleet.kube.structs.pod import Container
 from fleet.observe.places import Places
 from fleet.observe.rows.asking import claims_of, devices_of, extended_resources
 from fleet.observe.rows.stuck import stuck, waiting_because
-from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_labels
+from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.operands import operand_of
 from fleet.resources import Layout, count
 
@@ -32,12 +32,12 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "namespace": fitted(seen.namespace, 63),
         "name": fitted(seen.name, 253),
         "node_name": fitted(seen.spec.node_name, 253),
-        "created_at": seen.metadata.creation_timestamp,
-        "started_at": seen.status.start_time,
-        "deleted_at": seen.metadata.deletion_timestamp,
+        "created_at": fitted_instant(seen.metadata.creation_timestamp),
+        "started_at": fitted_instant(seen.status.start_time),
+        "deleted_at": fitted_instant(seen.metadata.deletion_timestamp),
         "phase": fitted(seen.status.phase, 16),
         "is_ready": ready is not None and ready.status == "True",
-        "ready_since": ready.last_transition_time if ready else None,
+        "ready_since": fitted_instant(ready.last_transition_time) if ready else None,
         "restarts": _restarts(seen),
         "waiting_because": waiting_because(seen),
         "stuck_container": trouble.container if trouble else "",
