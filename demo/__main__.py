@@ -17,7 +17,7 @@ def main() -> int:
 
         return smoke(nodes=asked.nodes or 16)
     nodes, faults = asked.nodes or 64, (BREAKS_WORKLOADS,)
-    fleet = Fleet(nodes=nodes, seed=asked.seed, speed=asked.speed, faults=faults, is_kept=True)
+    fleet = Fleet(asked.fleet, nodes=nodes, seed=asked.seed, speed=asked.speed, faults=faults, is_kept=True)
     return run(asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload)
 
 
@@ -25,6 +25,12 @@ def parser() -> argparse.ArgumentParser:
     """Return what the command understands."""
     words = argparse.ArgumentParser(prog="bin/demo", description=__doc__)
     words.add_argument("--nodes", type=int, metavar="N", help="GPU nodes in the simulated fleet (64; for --smoke 16)")
+    words.add_argument(
+        "--fleet",
+        choices=("small", "mixed"),
+        default="small",
+        help="small: two SKUs and two kernels; mixed: MIG, time-slicing, MPS, DRA, spot, AMD and Gaudi beside them",
+    )
     words.add_argument("--seed", type=int, default=1, metavar="N", help="another seed, another fleet (1)")
     words.add_argument("--speed", type=float, default=20.0, metavar="X", help="cluster seconds per second (20)")
     words.add_argument("--port", type=int, default=8000, metavar="P", help="the web port to try first (8000)")
