@@ -97,13 +97,15 @@ class Flusher:
             waiting.clear()
             is_touched = bool(items)
             while items:
-                if not room:
+                fitting = room // KINDS[name].weight
+                if not fitting:
                     yield batch
                     batch, room = Batch(), CHUNK
-                piece, items = items[:room], items[room:]
+                    continue
+                piece, items = items[:fitting], items[fitting:]
                 batch.rows.append((KINDS[name], dict(piece)))
                 batch.listing |= {name} if gathering.standings[name].is_listing else set()
-                room -= len(piece)
+                room -= len(piece) * KINDS[name].weight
             self._add_standing(batch, gathering.standings[name], is_touched=is_touched, is_last=is_last)
         yield batch
 
@@ -172,7 +174,7 @@ class Flusher:
         rows: dict[int, Row] = {row["id"]: row for one in written if one.kind.model is Node for row in one.alive}
         names = {row["node_name"] for one in written if one.kind.name == "pods" for row in (*one.alive, *one.gone)}
         if names:
-            found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).values(*STATE_COLUMNS)
+            found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).order_by().values(*STATE_COLUMNS)
             rows |= {row["id"]: row for row in found}
         return [(node_id, _state(row)) for node_id, row in rows.items()]
 

@@ -74,6 +74,7 @@ class Kind:
     moves_plans: bool = True  # whether a plan may want to look when one of them changes
     shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
     where: Callable[[Resource[Any], Places], Resource[Any]] | None = None  # None: wherever there are any
+    weight: int = 1  # what one costs in a transaction, where others cost 1
 
     @cached_property
     def name(self) -> str:
@@ -119,7 +120,7 @@ MIRRORED = (PODS.name, *(resource.name for resource, _, _ in WORKLOADS))
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(NODES, Node, lambda seen, _: node_row(seen)),
+        Kind(NODES, Node, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
         Kind(PODS, Pod, _kept_pod, after=(NODES.name, DAEMON_SETS.name)),
         Kind(DAEMON_SETS, Operand, lambda seen, _: operand_row(seen)),
         Kind(REVISIONS, OperandRevision, lambda seen, _: revision_row(seen)),

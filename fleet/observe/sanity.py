@@ -65,7 +65,17 @@ def _text(value: str, longest: int) -> str:
     return "has a NUL character." if "\0" in value else ""
 
 
+def _text_of(value: dict[Any, Any]) -> str | None:
+    """All of a mapping of text to text, as labels are. None: it is no such thing."""
+    try:
+        return "".join(value) + "".join(value.values())
+    except TypeError:
+        return None
+
+
 def _json(value: Any) -> str:
+    if isinstance(value, dict) and (text := _text_of(value)) is not None and len(text) <= MOST_JSON_CHARS:
+        return "have a NUL character." if "\0" in text else ""
     size = 0
     waiting = [value]
     while waiting:
