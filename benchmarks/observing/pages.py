@@ -16,6 +16,10 @@ PAGES = (
     "/parts/fleet/nodes",
     "/parts/fleet/map",
     "/findings",
+    "/segments",
+    "/pools",
+    "/pools/{pool_id}",
+    "/clusters/{cluster_id}",
     "/nodes/{node_id}",
 )
 
