@@ -19,6 +19,7 @@ from simulator.fleets.mixes import UnknownMix
 from simulator.fleets.plan import Mode
 from simulator.kinds import ResourceApi
 from simulator.run import Simulation
+from simulator.several import one_of
 from simulator.state import UnreadableState
 from simulator.wire.access import Authorization
 
@@ -32,6 +33,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--tls", action="store_true", help="https with a certificate of its own; implied by rbac")
     parser.add_argument("--fleet", default="small", choices=[*FLEETS, EMPTY], help="what is in the cluster")
     parser.add_argument("--nodes", type=int, default=64)
+    parser.add_argument("--clusters", type=int, default=1, metavar="N", help="so many, each on a port of its own")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
     parser.add_argument("--churn", type=float, default=0.0, metavar="N", help="pods and labels that change each second")
@@ -63,20 +65,27 @@ def spare_the_collector() -> None:
 
 
 async def serve(options: argparse.Namespace) -> None:
-    simulation = Simulation(options)
+    simulations = [Simulation(one_of(options, number)) for number in range(1, options.clusters + 1)]
     spare_the_collector()
     for text in options.faults:
-        simulation.board.put(parse(FAULTS, text))
+        for simulation in simulations:
+            simulation.board.put(parse(FAULTS, text))
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, simulation.stop)
-    serving = asyncio.create_task(simulation.serve())
-    ready = asyncio.create_task(simulation.ready())
+        asyncio.get_running_loop().add_signal_handler(number, stop, simulations)
+    serving = asyncio.gather(*(simulation.serve() for simulation in simulations))
+    ready = asyncio.gather(*(simulation.ready() for simulation in simulations))
     await asyncio.wait({serving, ready}, return_when=asyncio.FIRST_COMPLETED)
     if ready.done():
-        sys.stdout.write(json.dumps({"url": simulation.url, "kubeconfig": str(simulation.kubeconfig)}) + "\n")
+        places = [{"url": each.url, "kubeconfig": str(each.kubeconfig)} for each in simulations]
+        sys.stdout.write(json.dumps(places[0] | ({"clusters": places} if len(places) > 1 else {})) + "\n")
         sys.stdout.flush()
     await serving
     ready.cancel()
+
+
+def stop(simulations: list[Simulation]) -> None:
+    for simulation in simulations:
+        simulation.stop()
 
 
 def main() -> None:
