@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from benchmarks.figures import percentile
 from demo.visitor import Visitor
@@ -24,21 +23,16 @@ PAGES = (
 )
 
 
-@dataclass(frozen=True)
-class Slowest:
-    """Of several paths the one whose 95th percentile is the highest."""
-
-    path: str
-    p95_ms: float
+Timed = dict[str, float]  # the 95th percentile of each path, in milliseconds
 
 
-def slowest_page(viewer: Visitor, there: dict[str, int], *, times: int) -> Slowest:
-    return _slowest(viewer, [path.format(**there) for path in PAGES], times=times)
+def time_pages(viewer: Visitor, there: dict[str, int], *, times: int) -> Timed:
+    return {path: _p95_ms(viewer, path, times=times) for path in (page.format(**there) for page in PAGES)}
 
 
-def slowest_list(viewer: Visitor, there: dict[str, int], *, times: int) -> Slowest:
+def time_lists(viewer: Visitor, there: dict[str, int], *, times: int) -> Timed:
     """Every list that the API's own description names, a hundred rows of each."""
-    return _slowest(viewer, list(_lists(viewer, there)), times=times)
+    return {path: _p95_ms(viewer, path, times=times) for path in _lists(viewer, there)}
 
 
 def _lists(viewer: Visitor, there: dict[str, int]) -> Iterable[str]:
@@ -50,13 +44,9 @@ def _lists(viewer: Visitor, there: dict[str, int]) -> Iterable[str]:
             yield f"{path.format(**there)}?limit={ROWS}"
 
 
-def _slowest(viewer: Visitor, paths: list[str], *, times: int) -> Slowest:
-    return max((_timed(viewer, path, times=times) for path in paths), key=lambda each: each.p95_ms)
-
-
-def _timed(viewer: Visitor, path: str, *, times: int) -> Slowest:
+def _p95_ms(viewer: Visitor, path: str, *, times: int) -> float:
     took = [_once_ms(viewer, path) for _ in range(WARM_UP + times)][WARM_UP:]
-    return Slowest(path, percentile(took, 0.95))
+    return round(percentile(took, 0.95), 1)
 
 
 def _once_ms(viewer: Visitor, path: str) -> float:
