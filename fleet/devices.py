@@ -2,7 +2,8 @@
 
 gpu.nvidia.com (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go of k8s-dra-driver-gpu): a board is of the type `gpu`, a
 slice `mig`, a board for virtual machines `vfio`. Its drivers may also offer every slice that could be cut, beside the
-board; those have no UUID until they are.
+board; those have no UUID until they are. gpu.amd.com (docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver): `amdgpu`
+and `amdgpu-partition`; told apart by their PCI addresses, and what could be cut has no profile.
 """
 
 import re
@@ -17,6 +18,8 @@ from fleet.resources import is_gpu_resource
 from fleet.versions import driver_as_written
 
 MIB = 2**20
+WHOLE = frozenset({"gpu", "amdgpu", ""})
+CUT = frozenset({"mig", "amdgpu-partition"})
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
 ODD = re.compile(r"[^A-Za-z0-9-_. ]")
@@ -48,7 +51,11 @@ class Device:
     @property
     def board(self) -> str:
         """The UUID of the GPU that it is, or is cut from. Blank: not said."""
-        return self.parent_uuid if self.type == "mig" else self.uuid
+        return self.parent_uuid if self.is_cut else self.uuid
+
+    @property
+    def is_cut(self) -> bool:
+        return self.type in CUT
 
     @property
     def index(self) -> int | None:
@@ -60,7 +67,9 @@ class Device:
         """The name under which it is counted beside the resources of device plugins. Blank: it is not counted."""
         if self.type == "mig":
             return f"{self.driver}/mig-{self.profile}" if self.uuid and self.profile else ""
-        return self.driver if self.type in ("gpu", "") else ""
+        if self.is_cut:
+            return f"{self.driver}/{self.profile}" if self.profile else ""
+        return self.driver if self.type in WHOLE else ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ class Offered:
 
     @property
     def boards(self) -> list[Device]:
-        return [device for device in self.devices if device.type in ("gpu", "")]
+        return [device for device in self.devices if device.type in WHOLE]
 
     def first(self, name: str) -> Any:
         """What the first of the devices that says it says."""

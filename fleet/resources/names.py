@@ -19,7 +19,7 @@ MIG = "nvidia.com/mig-"
 SHARED = ".shared"
 LONGEST = 317  # characters of a qualified name: 253 of the domain, a slash, 63
 
-AMD_PARTITION = re.compile(r"^amd\.com/([a-z]px_nps\d+)$")
+AMD_PARTITION = re.compile(r"^(?:gpu\.)?amd\.com/([a-z]px_nps\d+)$")
 WHOLE_PARTITION = "spx"  # one partition: the whole GPU
 VIRTUAL = re.compile(r"^nvidia\.com/(pgpu|vgpu|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)$")
 DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")

@@ -1,7 +1,7 @@
 """What DRA drivers offer, what pods claim and were given, and the classes between them.
 
-Attribute names of gpu.nvidia.com: dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/{deviceinfo,mig}.go. Other drivers
-are kept with what they name alike.
+Attribute names of gpu.nvidia.com: dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/{deviceinfo,mig}.go; of gpu.amd.com:
+docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver. Other drivers are kept with what they name alike.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,6 +22,8 @@ from fleet.observe.rows.nested import BIGGEST
 from fleet.observe.rows.text import fitted, fitted_count
 from fleet.quantity import whole
 
+AMD = "gpu.amd.com"
+PCI = ("resource.kubernetes.io/pciBusID", "pciAddr")  # what tells its GPUs apart: they have no UUIDs
 MOST = 512  # entries of any list: the API itself allows 128 devices a slice and 32 requests a claim
 WORDS = 2000  # of a CEL expression; the API takes 10 KiB
 
@@ -53,10 +55,10 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
     return {
         "name": fitted(device.name, 63),
         "type": _text(said, "type"),
-        "uuid": _text(said, "uuid"),
-        "parent_uuid": _text(said, "parentUUID"),
+        "uuid": _text(said, "uuid", *(PCI if driver == AMD else ())),
+        "parent_uuid": _text(said, "parentUUID", *(("parentPciAddr", *PCI) if driver == AMD else ())),
         "product": _text(said, "productName"),
-        "profile": _text(said, "profile"),
+        "profile": _text(said, "profile", "partitionProfile"),
         "driver_version": _text(said, "driverVersion"),
         "memory_bytes": min(whole(memory.value) or 0, BIGGEST) if memory else None,
         "taints": [
@@ -71,9 +73,10 @@ def _unqualified(name: str, driver: str) -> str:
     return name.removeprefix(f"{driver}/")
 
 
-def _text(said: dict[str, Attribute], name: str) -> str:
-    found = said.get(name)
-    return fitted(found.text, 253) if found else ""
+def _text(said: dict[str, Attribute], *names: str) -> str:
+    """The first of them that says something."""
+    found = (said[name].text for name in names if name in said)
+    return next((fitted(text, 253) for text in found if text), "")
 
 
 def claim_row(seen: ClaimSeen) -> dict[str, Any]:
