@@ -29,6 +29,7 @@ AMD_PARTITION = ("amd.com/compute-memory-partition", "amd.com/gpu.compute-memory
 # intel-device-plugins-for-kubernetes, deployments/nfd/overlays/node-feature-rules
 INTEL_PRODUCT = "gpu.intel.com/product"
 INTEL_COUNT = "gpu.intel.com/device.count"
+INTEL_COUNT_OF_DEVICE = ("gpu.intel.com/device-id.", ".count")  # around class and ID: of each kind that is there
 INTEL_PRESENT = "intel.feature.node.kubernetes.io/gpu"
 AMD_PRESENT = "feature.node.kubernetes.io/amd-gpu"
 
@@ -39,6 +40,17 @@ CAPACITY_TYPES = (
     "kubernetes.azure.com/scalesetpriority",  # spot, regular
 )
 GKE_SPOT = ("cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible")  # "true"
+
+# What clouds say of a machine's GPUs, where no vendor's labeller runs. GKE: kubernetes/autoscaler, cluster-autoscaler,
+# cloudprovider/gce; Karpenter: karpenter.sh/docs/reference/instance-types; EKS: cloudprovider/aws of the autoscaler.
+GKE_ACCELERATOR = "cloud.google.com/gke-accelerator"  # nvidia-l4
+GKE_PARTITION = "cloud.google.com/gke-gpu-partition-size"  # 1g.5gb
+GKE_SHARING = "cloud.google.com/gke-gpu-sharing-strategy"  # time-sharing, mps
+GKE_CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
+KARPENTER_VENDOR = "karpenter.k8s.aws/instance-gpu-manufacturer"  # nvidia, amd
+CLOUD_PRODUCT = (GKE_ACCELERATOR, "karpenter.k8s.aws/instance-gpu-name", "k8s.amazonaws.com/accelerator")
+CLOUD_COUNT = ("cloud.google.com/gke-accelerator-count", "karpenter.k8s.aws/instance-gpu-count")
+CLOUD_MEMORY = "karpenter.k8s.aws/instance-gpu-memory"  # MiB
 
 REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"

@@ -8,6 +8,7 @@ import msgspec
 from fleet import labels as keys
 from fleet.observe.rows.gpus import amount_columns, layout_columns
 from fleet.resources import Layout, expect, most_by_labels
+from fleet.resources.layout import HOW_NOT_SAID
 from fleet.resources.remembering import Since
 
 Row = dict[str, Any]
@@ -66,6 +67,8 @@ def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
     if not said or said == known or (known and row["mig_config_state"] in BEING_CUT):
         return known, Since.SAME
     was, now = Layout.read(known), Layout.read(said)
+    if now.sharing == HOW_NOT_SAID and not _has_more(old, row, now):
+        return known, Since.SAME  # as many as ever, and fewer boards are counted: one is lost, nobody shares
     if not known and now.is_plain:
         return said, Since.SAME  # the labels say of each resource what its name did
     if now.ways.items() <= was.ways.items() and now.lacks_boards_of(was):
@@ -75,6 +78,10 @@ def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
     if was.config == now.config:
         return said, Since.SAME
     return (said, Since.RECUT) if _is_carried_out(old, row, now) else (known, Since.SAME)
+
+
+def _has_more(old: Row, row: Row, layout: Layout) -> bool:
+    return any(row["capacity"].get(name, 0) > old["expected"].get(name, 0) for name in layout.ways)
 
 
 def _is_carried_out(old: Row, row: Row, layout: Layout) -> bool:

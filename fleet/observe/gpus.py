@@ -13,6 +13,7 @@ from fleet.observe.diff import Row
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
 from fleet.quantity import whole
+from fleet.resources import boards_in_labels
 from fleet.resources.names import is_dra
 
 BOARDS_AT_MOST = 128  # of a node; more is a label that lies
@@ -46,7 +47,14 @@ def _number(row: Row) -> int:
     Under the MIG strategy `single` the label counts slices.
     """
     counted = whole(row["labels"].get(GPU_COUNT)) if row["mig_strategy"] != "single" else None
-    return min(counted or row["gpu_expected"] or 0, BOARDS_AT_MOST)
+    counted = counted or boards_in_labels(row["labels"]) or row["gpu_expected"] or _shared(row)
+    return min(counted, BOARDS_AT_MOST)
+
+
+def _shared(row: Row) -> int:
+    """From how many boards the shares are, where it is said how many each gives."""
+    users = row["sharing_replicas"]
+    return row["shares_expected"] // users if users and not row["mig_strategy"] else 0
 
 
 def _by_labels(nodes: Iterable[Row]) -> Iterator[Row]:
@@ -57,7 +65,7 @@ def _by_labels(nodes: Iterable[Row]) -> Iterator[Row]:
 
 def _by_slices(row: Row, offered: Offered) -> Iterator[Row]:
     for index, board in sorted(numbered(offered).items())[:BOARDS_AT_MOST]:
-        memory = board.memory_mib if board.type != "mig" else row["gpu_memory_mib"]
+        memory = board.memory_mib if not board.is_cut else row["gpu_memory_mib"]
         said = {"product": board.product or row["gpu_product"], "memory_mib": memory}
         yield {"node": row["id"], "index": index, **said, "uuid": board.board}
 
@@ -65,7 +73,7 @@ def _by_slices(row: Row, offered: Offered) -> Iterator[Row]:
 def numbered(offered: Offered) -> dict[int, Device]:
     """The boards by number: that in the device's name, else the next that is free. A cut board is told by a slice."""
     boards: dict[str, Device] = {}
-    for device in sorted(offered.devices, key=lambda device: (device.type == "mig", device.name)):
+    for device in sorted(offered.devices, key=lambda device: (device.is_cut, device.name)):
         if device.board and device.type != "vfio":
             boards.setdefault(device.board, device)
     found: dict[int, Device] = {}

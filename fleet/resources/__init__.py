@@ -3,6 +3,7 @@
 The three are never added up: two pods on one time-sliced GPU hold one GPU, in turns, without a wall between them.
 """
 
+from fleet.resources.clouds import boards_in_labels, product_in_labels, vendor_in_labels
 from fleet.resources.layout import Layout, Way, layout_of, product_of
 from fleet.resources.lines import ResourceLine, resource_lines
 from fleet.resources.names import Kind, Vendor, is_gpu_resource, vendor_of
@@ -19,6 +20,7 @@ __all__ = [
     "ResourceLine",
     "Vendor",
     "Way",
+    "boards_in_labels",
     "count",
     "expect",
     "explain",
@@ -28,9 +30,11 @@ __all__ = [
     "layout_of",
     "missing_in_words",
     "most_by_labels",
+    "product_in_labels",
     "product_of",
     "resource_lines",
     "units_missing",
+    "vendor_in_labels",
     "vendor_of",
     "vendors_of",
 ]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from fleet import labels as keys
 from fleet.quantity import whole
+from fleet.resources.clouds import cut_and_shared
 from fleet.resources.names import AMD_GPU, GPU, INTEL_GPUS, SHARED, VIRTUAL, WHOLE_PARTITION, Kind, profile_in
 
 MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
@@ -126,7 +127,7 @@ class Layout:
 
 def layout_of(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Layout:
     """Blank while nothing says it: no labeller runs here, or its labels are away as they are during an upgrade."""
-    ways = {**_nvidia(labels), **_amd(labels, capacity), **_intel(labels, capacity)}
+    ways = {**_nvidia(labels, capacity), **_amd(labels, capacity), **_intel(labels, capacity)}
     has_slices = any(way.profile for way in ways.values())
     if not has_slices:
         return Layout(ways)
@@ -140,12 +141,14 @@ def product_of(label: str) -> str:
     return label.removesuffix("-SHARED").split("-MIG-", maxsplit=1)[0][:128]
 
 
-def _nvidia(labels: Mapping[str, str]) -> dict[str, Way]:
+def _nvidia(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
     product = labels.get(keys.GPU_PRODUCT, "")
     if not product:
-        return {}
+        return {GPU: way} if (way := _of_cloud(labels)) else {}
     _, _, profile = product.removesuffix("-SHARED").partition("-MIG-")
     ways = dict([_way(labels, GPU, profile.lower())])
+    if ways.get(GPU) == Way():
+        ways[GPU] = _of_cloud(labels) or _told_to_plugin(labels, capacity) or Way()
     for key in labels:
         found = MIXED_PROFILE.match(key) if key.startswith(keys.MIG_RESOURCES) else None
         if found and len(ways) <= PROFILES_AT_MOST:
@@ -165,6 +168,27 @@ def _way(labels: Mapping[str, str], name: str, profile: str) -> tuple[str, Way]:
     return name if has_suffix else name + SHARED, Way(profile, sharing, replicas if replicas > 1 else None)
 
 
+def _of_cloud(labels: Mapping[str, str]) -> Way | None:
+    profile, sharing, users = cut_and_shared(labels)
+    return Way(_plain(profile.lower()), sharing, users) if profile or sharing else None
+
+
+def _told_to_plugin(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Way | None:
+    """Shared by a device plugin whose labeller was not told (gpu-feature-discovery #76): each GPU equally often.
+
+    Where one more is offered than counted, it may as well be a GPU that was lost a moment ago.
+    """
+    way = _oversold(whole(labels.get(keys.GPU_COUNT)), capacity.get(GPU, 0))
+    return way if way and way.replicas else None
+
+
+def _oversold(boards: int | None, amount: int) -> Way | None:
+    """More of them than there are boards."""
+    if not boards or amount <= boards:
+        return None
+    return Way("", HOW_NOT_SAID, amount // boards if amount % boards == 0 else None)
+
+
 def _plain(profile: str) -> str:
     """Without what our own text of a layout is divided by."""
     return re.sub(r"[\s/=*@#]", "_", profile)[:40]
@@ -181,11 +205,15 @@ def _amd(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Wa
 
 def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
     """Its plugin offers each GPU `-shared-dev-num` times and does not say so; the count of devices does."""
-    boards = whole(labels.get(keys.INTEL_COUNT))
+    boards = whole(labels.get(keys.INTEL_COUNT)) or _intel_devices(labels)
     offered = {name: amount for name in INTEL_GPUS if (amount := capacity.get(name))}
     if not boards or len(offered) != 1:
         return {}
     ((name, amount),) = offered.items()
-    if amount <= boards:
-        return {name: Way()}
-    return {name: Way("", HOW_NOT_SAID, amount // boards if amount % boards == 0 else None)}
+    return {name: _oversold(boards, amount) or Way()}
+
+
+def _intel_devices(labels: Mapping[str, str]) -> int:
+    """GPUs that are none of the data center's are only counted by their PCI class and ID."""
+    start, end = keys.INTEL_COUNT_OF_DEVICE
+    return sum(whole(labels[key]) or 0 for key in labels if key.startswith(start) and key.endswith(end))

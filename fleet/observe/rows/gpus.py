@@ -7,7 +7,18 @@ from typing import Any
 from fleet import labels as keys
 from fleet.observe.rows.text import INTEGER_MOST, fitted_count
 from fleet.quantity import whole
-from fleet.resources import Counts, Layout, Vendor, count, is_gpu_resource, layout_of, product_of, vendor_of
+from fleet.resources import (
+    Counts,
+    Layout,
+    Vendor,
+    count,
+    is_gpu_resource,
+    layout_of,
+    product_in_labels,
+    product_of,
+    vendor_in_labels,
+    vendor_of,
+)
 
 # Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana.
 PCI = re.compile(r"^feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?(10de|1da3)(?:_[0-9a-f]+)*\.present$")
@@ -84,13 +95,14 @@ def _vendor(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Vendor | 
     if labels.get(keys.INTEL_PRESENT) == "true":
         return Vendor.INTEL
     found = (PCI.match(key) for key in labels if key.startswith(PCI_PREFIX) and labels[key] == "true")
-    return next((PCI_VENDORS[match[1]] for match in found if match), None)
+    return next((PCI_VENDORS[match[1]] for match in found if match), None) or vendor_in_labels(labels)
 
 
 def _product(labels: Mapping[str, str]) -> str:
     if said := labels.get(keys.GPU_PRODUCT):
         return product_of(said)
-    return next((labels[key][:128] for key in (*keys.AMD_PRODUCT, keys.INTEL_PRODUCT) if labels.get(key)), "")
+    said = next((labels[key] for key in (*keys.AMD_PRODUCT, keys.INTEL_PRODUCT) if labels.get(key)), "")
+    return (said or product_in_labels(labels))[:128]
 
 
 def _memory_mib(labels: Mapping[str, str]) -> int | None:
@@ -99,5 +111,7 @@ def _memory_mib(labels: Mapping[str, str]) -> int | None:
         return None
     if said := labels.get(keys.GPU_MEMORY):
         return fitted_count(whole(said))
+    if keys.CLOUD_MEMORY in labels:
+        return fitted_count(whole(labels[keys.CLOUD_MEMORY]))
     gibs = next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G")
     return fitted_count(int(gibs) * 1024) if gibs.isdecimal() and len(gibs) < 8 else None

@@ -1,5 +1,6 @@
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,9 +70,11 @@ def test_the_expected_count_is_the_most_that_was_ever_seen(counts):
 
 def test_more_than_the_labels_count_is_not_expected():
     """Time-slices that a node offered until a moment ago, when its labels already say that it shares no more."""
-    row = remember(None, node_row(a_node_seen(resources={GPU: 32})), now=NOON)
+    before = remember(None, node_row(a_node_seen(resources={GPU: 32})), now=NOON)
+    row = remember(before, node_row(a_node_seen(resources={GPU: 8})), now=NOON)
 
-    assert row["gpu_expected"] == 8
+    assert before["shares_expected"] == 32  # for as long as they are there
+    assert (row["gpu_expected"], row["shares_expected"]) == (8, 0)
 
 
 def test_a_gpu_that_is_lost_before_boot_is_missed():
@@ -80,6 +83,25 @@ def test_a_gpu_that_is_lost_before_boot_is_missed():
     row = remember(old, node_row(a_node_seen(gpus=7, labels=GPU_LABELS | {"nvidia.com/gpu.count": "7"})), now=NOON)
 
     assert (row["gpu_capacity"], row["gpu_expected"], units_missing(row)) == (7, 8, 1)
+
+
+@pytest.mark.parametrize("left", [7, 4])
+def test_gpus_that_the_labels_count_no_more_are_lost_and_not_shared(left):
+    old = remember(None, node_row(a_node_seen()), now=NOON)
+
+    seen = a_node_seen(gpus=8, labels=GPU_LABELS | {"nvidia.com/gpu.count": str(left)})
+    row = remember(old, node_row(seen), now=NOON)
+
+    assert (row["gpu_capacity"], row["gpu_expected"], row["sharing"]) == (8, 8, "")
+
+
+def test_a_plugin_that_begins_to_share_without_its_labeller_offers_shares():
+    old = remember(None, node_row(a_node_seen()), now=NOON)
+
+    row = remember(old, node_row(a_node_seen(resources={GPU: 32})), now=NOON)
+
+    assert (row["shares_expected"], row["sharing"], row["sharing_replicas"]) == (32, "shared", 4)
+    assert units_missing(row) == 0
 
 
 def test_a_stopped_plugin_is_an_alarm_and_not_a_node_without_gpus():

@@ -1,0 +1,35 @@
+"""What a cloud's own labels say of a node's GPUs: its device plugin offers slices and shares as plain GPUs.
+
+cloud.google.com/kubernetes-engine/docs/how-to/{timesharing-gpus,nvidia-mps-gpus,gpus-multi}: a GPU for four clients is
+four nvidia.com/gpu, one that is cut into seven is seven, and both may be true at once.
+"""
+
+from collections.abc import Mapping
+
+from fleet import labels as keys
+from fleet.quantity import whole
+from fleet.resources.names import Vendor
+
+SHARING = {"time-sharing": "time-slicing", "mps": "mps"}
+VENDORS = {"nvidia": Vendor.NVIDIA, "amd": Vendor.AMD, "habana": Vendor.HABANA}
+
+
+def cut_and_shared(labels: Mapping[str, str]) -> tuple[str, str, int | None]:
+    """Profile, sharing and users of what nvidia.com/gpu counts here. Blank: the cloud says nothing."""
+    sharing = SHARING.get(labels.get(keys.GKE_SHARING, ""), "")
+    return labels.get(keys.GKE_PARTITION, ""), sharing, whole(labels.get(keys.GKE_CLIENTS)) if sharing else None
+
+
+def vendor_in_labels(labels: Mapping[str, str]) -> Vendor | None:
+    if labels.get(keys.GKE_ACCELERATOR, "").startswith("nvidia-"):
+        return Vendor.NVIDIA
+    return VENDORS.get(labels.get(keys.KARPENTER_VENDOR, ""))
+
+
+def product_in_labels(labels: Mapping[str, str]) -> str:
+    """As the cloud calls it: nvidia-l4, t4."""
+    return next((labels[key] for key in keys.CLOUD_PRODUCT if labels.get(key)), "")
+
+
+def boards_in_labels(labels: Mapping[str, str]) -> int | None:
+    return next((count for key in keys.CLOUD_COUNT if (count := whole(labels.get(key)))), None)
