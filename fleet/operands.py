@@ -80,6 +80,9 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
     },
 )
 
+# The device plugin's own chart gives all its DaemonSets the same labels: only their names differ.
+BY_NAME = (("gpu-feature-discovery", GFD), ("mps-control-daemon", "mps-control-daemon"))
+
 # What an operand's own init containers wait for, the first one first: driver-validation, toolkit-validation, …
 WAITS_FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -106,8 +109,8 @@ def operand_of(labels: Mapping[str, str], name: str = "") -> str:
     if labels.get("app.kubernetes.io/name") == NFD:
         return NFD if labels.get("role") == "worker" else ""
     found = next((operand for (key, value), operand in BY_LABEL.items() if labels.get(key) == value), "")
-    if found == DEVICE_PLUGIN and "gpu-feature-discovery" in name:
-        return GFD
+    if found == DEVICE_PLUGIN:
+        found = next((operand for part, operand in BY_NAME if part in name), found)
     return found or BY_APP.get(labels.get("app", ""), "")
 
 

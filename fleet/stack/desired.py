@@ -16,12 +16,15 @@ class Desired:
     version: str = ""  # blank: the operator's own default, or nothing asks
     by: str = ""  # "NVIDIADriver h200"; blank: nothing does
     is_precompiled: bool = False
+    conflict: str = ""  # "NVIDIADriver a and NVIDIADriver b", which both select the node
 
 
 def desired_of(operand: str, node: Node, driver_objects: Sequence[DriverObject], daemon_set: Operand | None) -> Desired:
     if operand == DRIVER:
         source = driver_object_of(node, driver_objects, daemon_set)
-        return Desired(source.version, str(source), source.use_precompiled) if source else Desired()
+        if source is None:
+            return Desired(conflict=_conflict(node, driver_objects, daemon_set))
+        return Desired(source.version, str(source), source.use_precompiled)
     for source in driver_objects:
         if source.kind != "NVIDIADriver" and source.state not in OFF and source.operand_versions.get(operand):
             return Desired(source.operand_versions[operand], str(source))
@@ -46,8 +49,24 @@ def driver_object_of(
 
 
 def _selecting(node: Node, drivers: Sequence[DriverObject]) -> DriverObject | None:
-    """Two that select a node by labels are a conflict in which the operator changes nothing: then neither asks."""
-    taking = [each for each in drivers if each.node_selector and selects(each.node_selector, node.labels)]
-    if not taking and node.labels.get(keys.GPU_PRESENT) == "true":
-        taking = [each for each in drivers if not each.node_selector]
+    """Two that select a node are a conflict in which the operator changes nothing: then neither asks.
+
+    One without a selector takes every GPU node. A default, which takes only what is left over, came together with the
+    label that names the owner (gpu-operator 26.7, pull 2518).
+    """
+    taking = [each for each in drivers if _takes(each, node)]
     return taking[0] if len(taking) == 1 else None
+
+
+def _conflict(node: Node, driver_objects: Sequence[DriverObject], daemon_set: Operand | None) -> str:
+    """Named only where nothing else tells whose the node is."""
+    if node.driver_owner or node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED or daemon_set is not None:
+        return ""
+    taking = [str(each) for each in driver_objects if each.kind == "NVIDIADriver" and _takes(each, node)]
+    return " and ".join(taking) if len(taking) > 1 else ""
+
+
+def _takes(driver: DriverObject, node: Node) -> bool:
+    if driver.node_selector:
+        return selects(driver.node_selector, node.labels)
+    return node.labels.get(keys.GPU_PRESENT) == "true"

@@ -67,6 +67,9 @@ def driver_versions(
 
 
 def _asked(desired: Desired) -> Said:
+    if desired.conflict:
+        note = "While several select a node, the operator changes nothing: delete one, or give it another nodeSelector."
+        return Said(Role.DESIRED, f"{desired.conflict}, which all select this node", "", note)
     if not desired.by:
         return Said(Role.DESIRED, "no driver object selects this node", "")
     note = "" if desired.version else "It names no version: the operator's own default."
@@ -93,8 +96,10 @@ def _limits(version: str) -> str:
 def _label(node: Node, offered: Sequence[Said]) -> Said:
     by = "label of the node"
     if node.driver_unknown_since:
-        last = f" It last said {node.driver_version}." if node.driver_version else ""
-        note = f"Unknown since {node.driver_unknown_since:%H:%M} UTC: the label is gone.{last}"
+        since = f"{node.driver_unknown_since:%H:%M} UTC"
+        if not node.driver_version:
+            return Said(Role.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False)
+        note = f"Unknown since {since}: the label is gone. It last said {node.driver_version}."
         return Said(Role.RUNNING, by, node.driver_version, note, is_known=False)
     is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0]))
     is_of_a_slice = not is_labelled and any(agree(each.version, node.driver_version) for each in offered)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleet import labels as keys
 from fleet.holders import Board, Held, Unplaced, held_on
 from fleet.models import Node, Pod
 from fleet.queries import lines_of
@@ -46,6 +47,7 @@ def of_node(node: Node, pods: Sequence[Pod]) -> dict[str, Any]:
     held = held_on([node])[node.pk]
     return {
         "resource_lines": lines,
+        "none_because": none_because(node),
         "modes": _modes(lines, pods),
         "boards": [board for board in held.boards if _is_named(board)],
         "nameless": sum(not _is_named(board) for board in held.boards),
@@ -54,6 +56,22 @@ def of_node(node: Node, pods: Sequence[Pod]) -> dict[str, Any]:
         "knows_which": any(board.taints for board in held.boards),
         "pods": [PodLine(pod, holds(pod, layout)) for pod in pods],
     }
+
+
+def none_because(node: Node) -> str:
+    """Why a GPU node offers nothing, and never did. NVIDIA: mig-strategy.go of k8s-device-plugin, `INVALID`."""
+    if node.labels.get(keys.GPU_PRODUCT, "").endswith("-MIG-INVALID"):
+        return (
+            "The MIG strategy is single, and this node's GPUs are not all cut alike: the device plugin then offers "
+            "nothing. Cut them alike with nvidia.com/mig.config, or set the strategy to mixed in the ClusterPolicy."
+        )
+    if node.capacity:
+        names = ", ".join(sorted(node.capacity))
+        return f"{names} is named and counts 0: its device plugin runs and finds no GPU, or went before it was watched."
+    return (
+        "This node names no GPU resource, and never did while it was watched: its device plugin has not registered "
+        "with the kubelet, or a DRA driver is still to publish its devices."
+    )
 
 
 def holds(pod: Pod, layout: Layout) -> str:

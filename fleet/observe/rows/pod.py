@@ -70,5 +70,7 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
 
 
 def _restarts(seen: PodSeen) -> int:
-    counted = sum(max(0, status.restart_count) for status in seen.status.container_statuses or ())
-    return min(counted, INTEGER_MOST)
+    """As kubectl counts them: those of its init containers while one of them is still to succeed."""
+    inits = seen.status.init_container_statuses or ()
+    counted = inits if any(not status.ready for status in inits) else seen.status.container_statuses or ()
+    return min(sum(max(0, status.restart_count) for status in counted), INTEGER_MOST)

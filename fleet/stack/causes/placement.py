@@ -10,7 +10,7 @@ paused-for-mig-change, and gpu.deploy.driver to pre-installed where it finds a d
 from collections.abc import Mapping
 
 from fleet import labels as keys
-from fleet.operands import DRIVER
+from fleet.operands import DRIVER, MIG_MANAGER
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
 from fleet.stack.causes.tolerations import keeping_away, spell
 
@@ -77,6 +77,20 @@ def paused(signs: Signs) -> Cause | None:
         f"Paused while {work}: {key}={value}.",
         f"If nothing is being changed on this node, that work was interrupted: kubectl label node {signs.node} "
         f"{key}=true --overwrite",
+    )
+
+
+def label_empty(signs: Signs) -> Cause | None:
+    """gpu-operator #491: a label that is there and says nothing lets nothing in. Without MIG, MIG manager's may be."""
+    gates = [key for key in differing(signs.selector, signs.labels) if key.startswith(keys.DEPLOY_PREFIX)]
+    gate = next((key for key in gates if signs.labels.get(key) == ""), "")
+    if not gate or signs.operand == MIG_MANAGER:
+        return None
+    return Cause(
+        "label_empty",
+        Weight.WRONG,
+        f"The label that lets it in is empty: {gate}.",
+        f"The operator writes true there. To bring it back: kubectl label node {signs.node} {gate}=true --overwrite",
     )
 
 
@@ -197,6 +211,7 @@ RULES: tuple[Rule, ...] = (
     pre_installed,
     switched_off,
     paused,
+    label_empty,
     not_labelled,
     no_driver_selects,
     no_driver_managed,

@@ -116,13 +116,14 @@ def test_a_cluster_policy_asks_where_no_nvidia_driver_counts():
     assert versions(node, policy, tag="580.95.05-ubuntu24.04").desired_by == ""
 
 
-def test_before_the_operator_names_owners_the_selector_tells_who_asks():
+def test_before_the_operator_names_owners_only_one_driver_may_select_a_node():
     policy = DriverObject(kind="ClusterPolicy", name="policy", uses_driver_crd=True)
     all_nodes = an_nvidia_driver("580.95.05", name="default")
     gold = an_nvidia_driver("595.91.07", name="gold", node_selector={"pool": "gold"})
     node = a_node(driver_owner="", labels={"pool": "gold", "nvidia.com/gpu.present": "true"})
 
-    assert versions(node, policy, all_nodes, gold, tag="1-x").desired_by == "NVIDIADriver gold"
+    assert versions(node, policy, all_nodes, gold, tag="1-x").desired_by == ""
+    assert versions(node, policy, gold, tag="1-x").desired_by == "NVIDIADriver gold"
     node.labels["pool"] = "silver"
     assert versions(node, policy, all_nodes, gold, tag="1-x").desired_by == "NVIDIADriver default"
     other = an_nvidia_driver("1", name="other", node_selector={"pool": "silver"})
