@@ -11,9 +11,13 @@ PROGRAMS = {
 }
 
 
+# Fixtures that start an API server: what asks for one is no unit test.
+SERVERS = {"api", "ground", "guarded", "sick", "_observed"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "ground" in getattr(item, "fixturenames", ()):
+        if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("rounds")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from fleet.kube.structs.events import EventSeen, Involved, Series, Source
 from fleet.observe.places import Places
-from fleet.observe.rows.text import fitted, fitted_count
+from fleet.observe.rows.text import fitted, fitted_count, fitted_instant
 
 
 def event_row(seen: EventSeen, places: Places) -> dict[str, Any] | None:
@@ -25,8 +25,8 @@ def event_row(seen: EventSeen, places: Places) -> dict[str, Any] | None:
         "message": fitted(seen.message, 1000),
         "source": fitted(" on ".join(part for part in (_reporter(seen), source.host) if part), 253),
         "count": fitted_count(series.count or seen.count or 1),
-        "first_at": seen.first_timestamp or seen.event_time or made_at,
-        "last_at": series.last_observed_time or seen.last_timestamp or seen.event_time or made_at,
+        "first_at": fitted_instant(seen.first_timestamp or seen.event_time or made_at),
+        "last_at": fitted_instant(series.last_observed_time or seen.last_timestamp or seen.event_time or made_at),
     }
 
 
