@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from fleet.labels import DRIVER_VERSION, DRIVER_VERSION_PARTS
+from fleet.labels import AMD_DRIVER_VERSION, DRIVER_VERSION, DRIVER_VERSION_PARTS
 from fleet.models import Node, ResourceSlice
 from fleet.operands import DRIVER
 from fleet.stack.desired import Desired
 from fleet.stack.on_node import OperandOnNode
 from fleet.versions import agree, is_digest, read
 
-DRA = "gpu.nvidia.com"
+DRA = frozenset({"gpu.nvidia.com", "gpu.amd.com"})
 
 
 class Role(StrEnum):
@@ -101,16 +101,19 @@ def _label(node: Node, offered: Sequence[Said]) -> Said:
             return Said(Role.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False)
         note = f"Unknown since {since}: the label is gone. It last said {node.driver_version}."
         return Said(Role.RUNNING, by, node.driver_version, note, is_known=False)
-    is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0]))
+    is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0], *AMD_DRIVER_VERSION))
     is_of_a_slice = not is_labelled and any(agree(each.version, node.driver_version) for each in offered)
     if is_of_a_slice or not node.driver_version:
-        return Said(Role.RUNNING, by, "", "GPU feature discovery has not labelled it.")
+        is_nvidia = node.gpu_vendor in ("", "nvidia")
+        return Said(
+            Role.RUNNING, by, "", "GPU feature discovery has not labelled it." if is_nvidia else "It says none."
+        )
     return Said(Role.RUNNING, by, node.driver_version)
 
 
 def _slices(slices: Sequence[ResourceSlice]) -> list[Said]:
     """What the DRA driver says of the node's own GPUs; only the newest generation of its pool counts."""
-    mine = [each for each in slices if each.driver == DRA]
+    mine = [each for each in slices if each.driver in DRA]
     newest = max((each.pool_generation for each in mine), default=0)
     versions = {
         str(device.get("driver_version"))

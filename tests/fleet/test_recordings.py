@@ -212,6 +212,13 @@ def test_amds_dra_driver_offers_whole_gpus_and_partitions():
     assert {(gpu.index, gpu.memory_mib) for gpu in node.gpus.all()} == {(48, 196_592), (32, 196_592)}
 
 
+def test_what_runs_on_amds_gpus_is_read_from_the_slice_and_not_from_a_label():
+    said = {each.by: (each.version, each.note) for each in stack(seen("mi300x-dra")).driver.sources}
+
+    assert said["ResourceSlice of the node"] == ("6.16.6", "")
+    assert said["label of the node"] == ("", "It says none.")
+
+
 def test_an_old_slice_tells_product_and_driver_as_nvidia_writes_it():
     node = seen("gb200-dra")
 
