@@ -19,7 +19,7 @@ from tests.fleet.api_server import an_api_server
 from tests.fleet.replay import RECORDINGS, define, replay
 from tests.pages import page, visiting
 
-pytestmark = [pytest.mark.observe, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 LONG_ENOUGH_S = 1.2
 OPERATED = ("ClusterPolicy", "NVIDIADriver")
 
@@ -106,7 +106,7 @@ def test_slices_of_two_profiles_are_counted_beside_what_no_plugin_of_gpus_offers
     node = seen("rke2-a100")
 
     assert units(node)[1:] == (10, 0, 2)
-    assert "cerit.io/gpu-count" not in node.capacity
+    assert "example.com/gpu-count" not in node.capacity
 
 
 def test_gpus_cut_unequally_under_the_single_strategy_are_told_as_that():
