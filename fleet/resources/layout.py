@@ -205,9 +205,11 @@ def _amd(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Wa
 
 def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
     """Its plugin offers each GPU `-shared-dev-num` times and does not say so; the count of devices does."""
-    boards = whole(labels.get(keys.INTEL_COUNT)) or _intel_devices(labels)
     offered = {name: amount for name in INTEL_GPUS if (amount := capacity.get(name))}
-    if not boards or len(offered) != 1:
+    if len(offered) != 1:
+        return {}
+    boards = whole(labels.get(keys.INTEL_COUNT)) or _intel_devices(labels)
+    if not boards:
         return {}
     ((name, amount),) = offered.items()
     return {name: _oversold(boards, amount) or Way()}
