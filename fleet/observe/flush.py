@@ -1,7 +1,7 @@
 """From what was gathered to rows: in short transactions, then told to browsers and plans."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -51,7 +51,7 @@ class Flusher:
         self.turn = turn
         self.batch = batch
         self._clock = clock
-        self._breathed_at = time.monotonic()
+        self._breathed_at = self._wrote_at = time.monotonic()
         self._lag = Lag(behind_since=behind_since)
         self._last_waited_ms = 0  # by the oldest change of the last flush, until it was written
         self._waiting_since: float | None = None
@@ -64,6 +64,9 @@ class Flusher:
         :raises LostTurn: when the cluster is somebody else's by now
         """
         self._waiting_since = waiting_since
+        if time.monotonic() - self._wrote_at >= BREATH_S:
+            self._breathed_at = time.monotonic()  # while more was gathered nobody wrote
+        listed = {name for name, standing in gathering.standings.items() if standing.is_listing}
         was_behind = self._lag.is_behind
         self._add_missing(gathering)
         news = {standing.kind for standing in gathering.standings.values() if standing.is_urgent}
@@ -76,7 +79,8 @@ class Flusher:
         if any(standing.kind == "pods" for standing in whole):
             allocation.count_all(self.cluster_id)
         self._last_waited_ms = self._waited_ms()
-        self._tell(written, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
+        self._wrote_at = time.monotonic()
+        self._tell(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
 
     def _add_missing(self, gathering: Gathering) -> None:
         """What a whole list does not have is gone."""
@@ -155,24 +159,25 @@ class Flusher:
             time.sleep(BREATH_S)
             self._breathed_at = time.monotonic()
 
-    def _tell(self, written: list[Written], *, has_news: bool) -> None:
+    def _tell(self, written: list[Written], listed: Collection[str], *, has_news: bool) -> None:
         if not written and not has_news:
             return
         kinds = {one.kind.name for one in written} | ({"bookmarks"} if has_news else set())
         announce.cluster_changed(
             self.cluster_id,
             seq=self.batch,
-            nodes=self._states(written),
+            nodes=self._states(written, listed),
             kinds=kinds,
             at=self._clock(),
         )
         if has_news or any(one.kind.moves_plans for one in written):
             wake.wake_plans_of(self.cluster_id)
 
-    def _states(self, written: list[Written]) -> list[tuple[int, int]]:
-        """The nodes that changed, or on which a pod did."""
+    def _states(self, written: list[Written], listed: Collection[str]) -> list[tuple[int, int]]:
+        """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""
         rows: dict[int, Row] = {row["id"]: row for one in written if one.kind.model is Node for row in one.alive}
-        names = {row["node_name"] for one in written if one.kind.name == "pods" for row in (*one.alive, *one.gone)}
+        pods = [one for one in written if one.kind.name == "pods" and "pods" not in listed]
+        names = {row["node_name"] for one in pods for row in (*one.alive, *one.gone)}
         if names:
             found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).order_by().values(*STATE_COLUMNS)
             rows |= {row["id"]: row for row in found}

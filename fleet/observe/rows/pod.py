@@ -27,7 +27,8 @@ def is_kept(seen: PodSeen, places: Places) -> bool:
 def pod_row(seen: PodSeen) -> dict[str, Any]:
     ready, owner = seen.ready, seen.metadata.owner
     containers = seen.spec.containers or [Container()]
-    trouble = stuck(seen)
+    is_ready = ready is not None and ready.status == "True"
+    trouble = None if is_ready else stuck(seen)
     return {
         "namespace": fitted(seen.namespace, 63),
         "name": fitted(seen.name, 253),
@@ -36,10 +37,10 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "started_at": fitted_instant(seen.status.start_time),
         "deleted_at": fitted_instant(seen.metadata.deletion_timestamp),
         "phase": fitted(seen.status.phase, 16),
-        "is_ready": ready is not None and ready.status == "True",
+        "is_ready": is_ready,
         "ready_since": fitted_instant(ready.last_transition_time) if ready else None,
         "restarts": _restarts(seen),
-        "waiting_because": waiting_because(seen),
+        "waiting_because": "" if is_ready else waiting_because(seen, trouble),
         "stuck_container": trouble.container if trouble else "",
         "last_words": trouble.last_words if trouble else "",
         **_wants(seen),

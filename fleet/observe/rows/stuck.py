@@ -19,13 +19,13 @@ class Trouble:
     last_words: str
 
 
-def waiting_because(seen: PodSeen) -> str:
-    """Blank: it runs, or is done."""
+def waiting_because(seen: PodSeen, trouble: Trouble | None) -> str:
+    """`trouble`: what `stuck` found. Blank: it runs, or is done."""
     if seen.status.phase == "Succeeded":
         return ""
     if seen.status.phase == "Failed":
         return fitted_words(AT_MOST, seen.status.reason, seen.status.message)
-    if trouble := stuck(seen):
+    if trouble is not None:
         return trouble.because
     scheduled = seen.scheduled
     if scheduled is not None and scheduled.status == "False":
