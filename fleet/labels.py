@@ -18,6 +18,7 @@ PAUSED = "paused-for-driver-upgrade"
 
 GPU_CLIQUE = "nvidia.com/gpu.clique"  # cluster UUID and clique of an NVLink domain
 MIG_RESOURCES = "nvidia.com/mig-"
+PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
 MIG_CONFIG = "nvidia.com/mig.config"
 MIG_CONFIG_STATE = "nvidia.com/mig.config.state"
 

@@ -32,9 +32,6 @@ class Node(models.Model):
     uid = models.CharField(max_length=64)
     name = models.CharField(max_length=253)
     resource_version = models.CharField(max_length=64)
-    labels = models.JSONField(default=dict)
-    annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
-    taints = models.JSONField(default=list)  # [{"key", "value", "effect"}]
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()  # when we last saw something change that we keep
 
@@ -60,6 +57,7 @@ class Node(models.Model):
     sharing = models.CharField(max_length=16, blank=True)  # time-slicing, mps, shared (how: not said); blank: one user
     sharing_replicas = models.PositiveIntegerField(null=True)  # users a GPU may have; null: not shared, or not said
     mig_strategy = models.CharField(max_length=16, blank=True)  # single, mixed; blank: no MIG
+    plugin_config = models.CharField(max_length=128, blank=True)  # that the device plugin is asked for
     mig_config = models.CharField(max_length=128, blank=True)  # that the MIG manager is asked for
     mig_config_state = models.CharField(max_length=16, blank=True)  # pending, rebooting, success, failed
     layout = models.CharField(max_length=200, blank=True)  # how the GPUs are cut and shared: `expected` is of this one
@@ -86,6 +84,11 @@ class Node(models.Model):
     is_held = models.BooleanField(default=False)  # carries the label that keeps the upgrade controller off
     held_by = models.CharField(max_length=64, blank=True)  # our annotation's plan; blank with is_held: not ours
     driver_owner = models.CharField(max_length=253, blank=True)  # the NVIDIADriver, where the operator names it
+
+    # The large ones last: what comes after them in a row costs SQLite a walk through all their pages.
+    labels = models.JSONField(default=dict)
+    annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
+    taints = models.JSONField(default=list)  # [{"key", "value", "effect"}]
 
     objects = NodeQuerySet.as_manager()
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, TextField, Value
+from django.db.models import Count, F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from fleet.labelled import LabelValue
+from fleet.labels import MIG_CONFIG, PLUGIN_CONFIG
 from fleet.models import (
     DeviceClass,
     DriverObject,
@@ -27,7 +27,6 @@ from fleet.versions import tag_of
 
 ORDER = {operand: place for place, operand in enumerate(TITLES)}
 VENDORS = ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/", "deviceclass.resource.k8s.io")
-SHARING_PICK = "nvidia.com/device-plugin.config"
 QUOTAS_SHOWN = 50
 PREFIXES = ("requests.", "limits.")
 
@@ -88,22 +87,20 @@ def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QueryS
     configs = list(OperatorConfig.objects.filter(cluster=cluster_id))
     policy = next((each for each in objects if each.kind == "ClusterPolicy" and each.state != "ignored"), None)
     sharing, mig = (policy.sharing_config, policy.mig_config) if policy else ("", "")
-    shares = bool(sharing) or any(config.purpose == "sharing" for config in configs)
-    picks, mig_picks = _picks(nodes, shares=shares)
+    picks, mig_picks = _picks(nodes)
     cards = [
-        _config_card("sharing", "Sharing", sharing, SHARING_PICK, configs, picks),
-        _config_card("mig", "MIG", mig, "nvidia.com/mig.config", configs, mig_picks),
+        _config_card("sharing", "Sharing", sharing, PLUGIN_CONFIG, configs, picks),
+        _config_card("mig", "MIG", mig, MIG_CONFIG, configs, mig_picks),
     ]
     return [card for card in cards if card.config or card.lines]
 
 
-def _picks(nodes: QuerySet[Node], *, shares: bool) -> tuple[Counter[str], Counter[str]]:
-    """How many GPU nodes pick which entry, to share and to cut. Labels are read only where GPUs are shared."""
-    pick = LabelValue(SHARING_PICK) if shares else Value("", output_field=TextField())
+def _picks(nodes: QuerySet[Node]) -> tuple[Counter[str], Counter[str]]:
+    """How many GPU nodes pick which entry, to share and to cut."""
     sharing: Counter[str] = Counter()
     mig: Counter[str] = Counter()
-    for row in nodes.order_by().annotate(pick=pick).values("pick", "mig_config").annotate(number=Count("pk")):
-        sharing[row["pick"] or ""] += row["number"]
+    for row in nodes.order_by().values("plugin_config", "mig_config").annotate(number=Count("pk")):
+        sharing[row["plugin_config"]] += row["number"]
         mig[row["mig_config"]] += row["number"]
     return sharing, mig
 

@@ -37,6 +37,7 @@ def gpu_columns(labels: dict[str, str], capacity: Amounts, allocatable: Amounts)
         "gpu_product": _product(labels),
         "gpu_memory_mib": _memory_mib(labels),
         "gpu_vendor": vendor.value if vendor else "",
+        "plugin_config": labels.get(keys.PLUGIN_CONFIG, "")[:128],
         "mig_config": labels.get(keys.MIG_CONFIG, "")[:128],
         "mig_config_state": labels.get(keys.MIG_CONFIG_STATE, "")[:16],
         **layout_columns(layout),

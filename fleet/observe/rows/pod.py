@@ -1,7 +1,7 @@
 from typing import Any
 
 from fleet.kube.structs import PodSeen
-from fleet.kube.structs.pod import Container
+from fleet.kube.structs.pod import Container, ContainerStatus
 from fleet.observe.places import Places
 from fleet.observe.rows.asking import claims_of, devices_of, extended_resources
 from fleet.observe.rows.stuck import stuck, waiting_because
@@ -28,7 +28,8 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
     ready, owner = seen.ready, seen.metadata.owner
     containers = seen.spec.containers or [Container()]
     is_ready = ready is not None and ready.status == "True"
-    trouble = None if is_ready else stuck(seen)
+    is_calm = is_ready and _are_ready(seen.status.container_statuses)
+    trouble = None if is_calm else stuck(seen)
     return {
         "namespace": fitted(seen.namespace, 63),
         "name": fitted(seen.name, 253),
@@ -40,7 +41,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "is_ready": is_ready,
         "ready_since": fitted_instant(ready.last_transition_time) if ready else None,
         "restarts": _restarts(seen),
-        "waiting_because": "" if is_ready else waiting_because(seen, trouble),
+        "waiting_because": "" if is_calm else waiting_because(seen, trouble),
         "stuck_container": trouble.container if trouble else "",
         "last_words": trouble.last_words if trouble else "",
         **_wants(seen),
@@ -53,6 +54,11 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "revision_hash": fitted(seen.labels.get("controller-revision-hash"), 63),
         "image": fitted(containers[0].image, 500),
     }
+
+
+def _are_ready(statuses: list[ContainerStatus] | None) -> bool:
+    """Of nearly every pod there is: found out without asking why not."""
+    return bool(statuses) and all(status.ready for status in statuses or ())
 
 
 def _wants(seen: PodSeen) -> dict[str, Any]:
