@@ -94,7 +94,10 @@ class Node(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_node_per_uid")]
-        indexes = [models.Index(fields=["cluster", "name"])]
+        indexes = [
+            models.Index(fields=["cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "cluster"]),  # counts that read no row
+        ]
         ordering = ["cluster", "name"]
 
     def __str__(self) -> str:

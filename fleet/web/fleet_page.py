@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Node, Pool
 from fleet.node_state import TITLES
+from fleet.queries import for_rows
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
 from fleet.web.findings_page import strip
@@ -112,8 +113,10 @@ class NodeLine:
 def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
     wanted = NodeFilter.read(request.GET)
     every = Node.objects.visible_to(request.user).with_gpus()
-    found = wanted.narrow(every).select_related("cluster").prefetch_related("pools").defer("labels", "annotations")
-    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    # Sorted by their keys alone, and only those of this page are read whole.
+    page = Paginator(wanted.narrow(every).values_list("pk", flat=True), PER_PAGE).get_page(request.GET.get("page"))
+    keys = list(page.object_list)
+    rows = for_rows(Node.objects.filter(pk__in=keys)).in_bulk()
     freshness = {line.cluster.pk: line.freshness for line in clusters}
     return {
         "wanted": wanted,
@@ -122,7 +125,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
         "driver_chosen": wanted.chosen("driver_version"),
         "page": page,
         "total": every.count(),
-        "lines": [_line(node, freshness) for node in page],
+        "lines": [_line(rows[key], freshness) for key in keys if key in rows],
         "hints": _hints(every, wanted, page),
     }
 
