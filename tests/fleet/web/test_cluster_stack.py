@@ -8,7 +8,6 @@ from tests import make
 from tests.make import NOON
 
 pytestmark = pytest.mark.django_db
-PICK = "nvidia.com/device-plugin.config"
 
 
 def a_config(cluster, purpose="sharing", **entries):
@@ -25,8 +24,8 @@ def cards(cluster):
 def test_counts_the_nodes_that_pick_each_entry_and_those_that_pick_none():
     cluster = make.a_cluster()
     a_config(cluster, shared="version: v1", plain="version: v1")
-    make.a_node(cluster, labels={PICK: "shared"})
-    make.a_node(cluster, labels={PICK: "shared"})
+    make.a_node(cluster, plugin_config="shared")
+    make.a_node(cluster, plugin_config="shared")
     make.a_node(cluster)
 
     (card,) = cards(cluster)
