@@ -96,7 +96,10 @@ class Node(models.Model):
         constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_node_per_uid")]
         indexes = [
             models.Index(fields=["cluster", "name"]),
-            models.Index(fields=["is_gpu_node", "cluster"]),  # counts that read no row
+            # Counts and choices that read no row.
+            models.Index(fields=["is_gpu_node", "cluster"]),
+            models.Index(fields=["is_gpu_node", "gpu_product"]),
+            models.Index(fields=["is_gpu_node", "driver_version"]),
         ]
         ordering = ["cluster", "name"]
 
