@@ -79,25 +79,22 @@ def fails_now_and_then(asked: Asked) -> bool:
 
 
 def test_410_in_all_three_places_is_a_new_list(gpu_cluster: Cluster, proxy: Proxy, operator: Visitor):
+    """What was forgotten stays forgotten: whoever asks for it again, the next turn too, is told so until it lists."""
     name = gpu_cluster.names("h100")[0]
     proxy.page_size = 3
     since = proxy.count
+
+    def lists() -> int:
+        return sum(map(begins_a_list_of_nodes, proxy.requests(since)))
+
     with (
-        proxy.answering(watches_nodes, 410, GONE, times=1),
-        proxy.answering(goes_on_with_nodes, 410, GONE, times=1),
-        proxy.answering(watches_nodes, 200, {"type": "ERROR", "object": GONE}, times=1),
+        proxy.answering(lambda asked: watches_nodes(asked) and lists() == 0, 410, GONE),
+        proxy.answering(lambda asked: goes_on_with_nodes(asked) and lists() == 1, 410, GONE),
+        proxy.answering(lambda asked: watches_nodes(asked) and lists() == 2, 200, {"type": "ERROR", "object": GONE}),
         gpu_cluster.cordoned(name),
     ):
         proxy.drop()
-
-        def lists() -> list[Asked]:
-            return [
-                one
-                for one in proxy.requests(since)
-                if one.is_list and one.path == NODES and "continue" not in one.query
-            ]
-
-        wait_until(lambda: len(lists()) >= 3, what=lambda: f"three lists, not {lists()}", timeout_s=PATIENCE_S)
+        wait_until(lambda: lists() >= 3, what=lambda: f"three lists, not {lists()}", timeout_s=PATIENCE_S)
         wait_until(lambda: is_cordoned(operator, name), what="the change of that time", timeout_s=PATIENCE_S)
     proxy.page_size = 0
 
