@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from fleet.acceptance import CannotAccept
-from fleet.pool_files import BadPoolFile, OutOfStep
-from fleet.pools import PoolInUse, PoolTaken
+from fleet.pools.files import BadPoolFile, OutOfStep
+from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.selectors import BadSelector
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate

@@ -8,13 +8,13 @@ from datetime import datetime
 from django.db.models import Count, QuerySet
 
 from fleet import selectors
+from fleet.allocation.holders import GpuHeld, Unplaced, held_on
+from fleet.allocation.tally import NOTHING, Tally, tallies
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
-from fleet.holders import GpuHeld, Unplaced, held_on
-from fleet.labelled import labelled
 from fleet.models import Bookmark, Cluster, DriverObject, Node, NodeEvent, Pod, Pool
 from fleet.resources import Layout, ResourceLine, resource_lines
+from fleet.segments.labelled import labelled
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
-from fleet.tally import NOTHING, Tally, tallies
 from people.rights import Deed, reach
 
 Freshnesses = Mapping[str, KindFreshness]

@@ -6,11 +6,11 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from fleet.api.shapes import FreshnessShape, TallyShape
-from fleet.combinations import Comparison, Surroundings, look
 from fleet.compatibility import Answer
-from fleet.driver_mode import Mode
 from fleet.models import Cluster, Observer
 from fleet.queries import ClusterSeen, see_clusters
+from fleet.stack.combinations import Comparison, Surroundings, look
+from fleet.stack.driver_mode import Mode
 from people.api.edges import Edge, Listing, SeenSerializer
 
 ANSWERS = [(answer.value, answer.value) for answer in Answer]

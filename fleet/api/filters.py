@@ -10,11 +10,11 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
 from fleet import selectors
-from fleet.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
-from fleet.labelled import labelled
+from fleet.allocation.tally import UNITS_MISSING
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.node import members_of
-from fleet.tally import UNITS_MISSING
+from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
+from fleet.segments.labelled import labelled
 
 TEXT_AT_MOST = 253
 SELECTOR_AT_MOST = 1000

@@ -2,10 +2,10 @@ from collections.abc import Iterable
 
 from rest_framework import serializers
 
+from fleet.allocation.holders import GpuHeld, gpus_held
 from fleet.api.filters import GpuFilters
 from fleet.api.resources import HolderShape
 from fleet.api.shapes import Ref
-from fleet.holders import GpuHeld, gpus_held
 from fleet.models import Gpu
 from people.api.edges import Listing, SeenSerializer
 

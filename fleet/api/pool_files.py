@@ -8,9 +8,9 @@ from rest_framework.response import Response
 
 from fleet.api.pools import OverlapShape, administer
 from fleet.models import Cluster, Pool
-from fleet.pool_files import compare, read, take_over, write
-from fleet.pool_files.comparing import What
-from fleet.pool_files.reading import LARGEST_BYTES
+from fleet.pools.files import compare, read, take_over, write
+from fleet.pools.files.comparing import What
+from fleet.pools.files.reading import LARGEST_BYTES
 from people.api.edges import Edge
 
 

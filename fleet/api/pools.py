@@ -6,12 +6,12 @@ from rest_framework.response import Response
 
 from fleet.api.filters import PoolFilters
 from fleet.api.shapes import FreshnessShape, Ref, TallyShape
-from fleet.membership import preview
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import validate_selector
-from fleet.pools import change_pool, create_pool, delete_pool
+from fleet.pools.making import change_pool, create_pool, delete_pool
+from fleet.pools.membership import preview
+from fleet.pools.suggestions import suggest
 from fleet.queries import PoolSeen, see_pools
-from fleet.suggestions import suggest
 from people.api.edges import Edge, Listing, SeenSerializer
 from people.rights import Deed, require
 

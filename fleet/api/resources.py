@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from fleet.holders import Told
+from fleet.allocation.holders import Told
 from fleet.resources import Kind, Vendor
 
 

@@ -6,9 +6,9 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from fleet.api.filters import Words
-from fleet.facets import BY_KEY, FACETS, Choice, Facet
 from fleet.models import Node
-from fleet.segments import cross, segments_of
+from fleet.segments.counting import cross, segments_of
+from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet
 from people.api.edges import Edge
 
 AXES = ("rows", "columns")

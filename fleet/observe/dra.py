@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from fleet.devices import Device, Key, Offered, offered_on
+from fleet.allocation.devices import Device, Key, Offered, offered_on
 from fleet.models import Node, Pod, ResourceClaim
 from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import KINDS

@@ -6,7 +6,7 @@ none: how many boards thirty slices were cut from, nobody says.
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from fleet.devices import Device, Offered, offered_on
+from fleet.allocation.devices import Device, Offered, offered_on
 from fleet.labels import GPU_COUNT
 from fleet.models import Gpu
 from fleet.observe.diff import Row

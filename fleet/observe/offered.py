@@ -1,6 +1,6 @@
 """What DRA drivers say of a node, in its row: they count, name and version its GPUs, beside labels or alone. Pure."""
 
-from fleet.devices import Offered
+from fleet.allocation.devices import Offered
 from fleet.observe.diff import Row
 from fleet.observe.rows.gpus import amount_columns, gpu_columns
 from fleet.observe.rows.node import driver_version_in

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from fleet.membership import belongs
 from fleet.models import Node, Pool
 from fleet.observe.diff import Row
+from fleet.pools.membership import belongs
 from fleet.selectors import parse
 
 AT_ONCE = 500

@@ -7,7 +7,7 @@ from functools import cache
 
 from django.db import models
 
-from fleet.devices import offered_on
+from fleet.allocation.devices import offered_on
 from fleet.models import Node, Pod
 from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import Kind

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST
 
 from fleet import acceptance, lag
 from fleet.acceptance import CannotAccept
-from fleet.combinations import are_policies_known, compare, surroundings
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
+from fleet.stack.combinations import are_policies_known, compare, surroundings
 from fleet.web import compatibility, freshness
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card

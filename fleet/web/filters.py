@@ -8,12 +8,12 @@ from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from fleet import selectors
-from fleet.facets import BY_KEY, Choice, in_several_pools, narrow
-from fleet.labelled import labelled
+from fleet.allocation.tally import LACKS_UNITS
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import AT_REST, TITLES, NodeState
-from fleet.tally import LACKS_UNITS
+from fleet.segments.facets import BY_KEY, Choice, in_several_pools, narrow
+from fleet.segments.labelled import labelled
 
 # The same order of precedence as `node_state`: the first that is true names the node.
 CONDITIONS: tuple[tuple[NodeState, Q], ...] = (

@@ -8,9 +8,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.pool_files import BadPoolFile, OutOfStep, PoolFile, Problem, compare, read, take_over, write
-from fleet.pool_files.reading import LARGEST_BYTES
-from fleet.pools import PoolInUse, PoolTaken
+from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, Problem, compare, read, take_over, write
+from fleet.pools.files.reading import LARGEST_BYTES
+from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
 from people.rights import Deed, why_not
 from people.web.requests import PersonRequest

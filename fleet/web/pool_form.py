@@ -9,11 +9,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from fleet.membership import Preview, preview
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import WorkloadClass
-from fleet.pools import PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
-from fleet.spelling import Offer, offer
+from fleet.pools.making import PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
+from fleet.pools.membership import Preview, preview
+from fleet.segments.spelling import Offer, offer
 from fleet.web.filters import read_choice
 from fleet.web.pools_page import may_change
 from people.models import RoleBinding

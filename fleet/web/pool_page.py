@@ -8,12 +8,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from fleet.facets import BY_KEY
 from fleet.models import Bookmark, Finding, Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import TITLES
-from fleet.segments import Kind, kinds_of
-from fleet.segments import Sums as Counts
+from fleet.segments.counting import Kind, kinds_of
+from fleet.segments.counting import Sums as Counts
+from fleet.segments.facets import BY_KEY
 from fleet.web import freshness, states
 from fleet.web.filters import WORST_FIRST, state_key
 from fleet.web.parts import part

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from fleet.models import Cluster, Pool
-from fleet.suggestions import Suggestion, suggest, unnamed
+from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.web.parts import part
 from fleet.web.summary import cluster_lines, pool_lines, pool_strays
 from people.rights import Deed, reach

@@ -10,9 +10,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from fleet.facets import BY_KEY, FACETS, NO_POOL, SEVERAL, UNKNOWN, Choice, Facet
 from fleet.models import Node
-from fleet.segments import Cross, FacetCounts, Segments, cross, segments_of
+from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
+from fleet.segments.facets import BY_KEY, FACETS, NO_POOL, SEVERAL, UNKNOWN, Choice, Facet
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.parts import part
 from fleet.web.summary import cluster_lines, pool_strays

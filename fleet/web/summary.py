@@ -9,10 +9,10 @@ from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Val
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest
 
-from fleet.facets import in_several_pools
+from fleet.allocation.tally import GPUS_MISSING, SHARES_MISSING, SLICES_MISSING
 from fleet.models import Bookmark, Cluster, Node, Pool
 from fleet.node_state import NodeState
-from fleet.tally import GPUS_MISSING, SHARES_MISSING, SLICES_MISSING
+from fleet.segments.facets import in_several_pools
 from fleet.web import freshness
 from fleet.web.filters import FAULTS, with_state
 

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from fleet.acceptance import CannotAccept, accept
 from fleet.models import Cluster
-from fleet.pools import CONSOLE
+from fleet.pools.making import CONSOLE
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Cluster, Pool
 from fleet.models.pool import WorkloadClass
-from fleet.pools import CONSOLE, change_pool, create_pool
+from fleet.pools.making import CONSOLE, change_pool, create_pool
 
 COLUMNS = ("selector", "environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
 

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from fleet.management.commands.import_pools import cluster_of
-from fleet.pool_files import write
+from fleet.pools.files import write
 
 
 class Command(BaseCommand):

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.pool_files import BadPoolFile, Change, compare, read, take_over
-from fleet.pools import CONSOLE, PoolInUse, PoolTaken
+from fleet.pools.files import BadPoolFile, Change, compare, read, take_over
+from fleet.pools.making import CONSOLE, PoolInUse, PoolTaken
 
 
 class Command(BaseCommand):

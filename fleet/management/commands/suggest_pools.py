@@ -8,10 +8,10 @@ from fleet import kube
 from fleet.labels import GPU_PRODUCT
 from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Cluster, Node, Pool
-from fleet.pools import CONSOLE, create_pool
+from fleet.pools.making import CONSOLE, create_pool
+from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.resources import product_of
-from fleet.spelling import pool_name
-from fleet.suggestions import Suggestion, suggest, unnamed
+from fleet.segments.spelling import pool_name
 
 
 class Command(BaseCommand):

@@ -1,7 +1,7 @@
 import pytest
 
 from fleet.api.filters import NodeFilters
-from fleet.facets import FACETS
+from fleet.segments.facets import FACETS
 from tests.callers import calling
 from tests.make import a_cluster, a_node, a_pool, a_user
 

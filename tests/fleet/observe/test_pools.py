@@ -1,8 +1,8 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from fleet.membership import belongs
 from fleet.models import Pool
+from fleet.pools.membership import belongs
 from fleet.selectors import parse
 from tests.make import NOON, a_cluster, a_node
 

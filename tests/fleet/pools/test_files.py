@@ -8,7 +8,7 @@ from hypothesis.extra.django import TestCase
 
 from fleet.models import Pool
 from fleet.models.pool import WorkloadClass
-from fleet.pool_files import BadPoolFile, OutOfStep, Problem, compare, read, take_over, write
+from fleet.pools.files import BadPoolFile, OutOfStep, Problem, compare, read, take_over, write
 from people.models import AuditEntry
 from tests import make
 from tests.make import NOON

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 
 from fleet import labels
-from fleet.labelled import labelled
 from fleet.models import DriverObject, Node, Pool
 from fleet.models.node import members_of
+from fleet.segments.labelled import labelled
 from fleet.selectors import Requirement, Selector
 
 UNKNOWN = "unknown"  # nothing says it: a value like any other, so that no node is dropped

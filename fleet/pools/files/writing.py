@@ -5,7 +5,7 @@ import yaml
 from django.db.models import QuerySet
 
 from fleet.models import Cluster, Pool
-from fleet.pool_files.reading import DEFAULTS, KEYS
+from fleet.pools.files.reading import DEFAULTS, KEYS
 
 
 def write(cluster: Cluster, pools: QuerySet[Pool] | None = None) -> str:

@@ -11,9 +11,9 @@ from django.db.models.lookups import Exact
 
 from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
 from fleet.compatibility.systems import distribution_of
-from fleet.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
-from fleet.labelled import LabelValue
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand
+from fleet.segments.labelled import LabelValue
+from fleet.stack.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
 from fleet.versions import tag_of
 
 POLICIES = "clusterpolicies.nvidia.com"

@@ -7,8 +7,8 @@ from django.db import IntegrityError, router, transaction
 from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
-from fleet.membership import claimed
 from fleet.models import Cluster, Pool
+from fleet.pools.membership import claimed
 from people.models import AuditEntry, RoleBinding
 from people.models.role_binding import Scope
 

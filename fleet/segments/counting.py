@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
 
-from fleet.facets import (
+from fleet.models import Cluster, DriverObject, Node, Pool
+from fleet.segments.facets import (
     CLUSTER_WIDE,
     FACETS,
     NO_POOL,
@@ -23,8 +24,7 @@ from fleet.facets import (
     in_several_pools,
     narrow,
 )
-from fleet.labelled import LabelValue
-from fleet.models import Cluster, DriverObject, Node, Pool
+from fleet.segments.labelled import LabelValue
 
 IN_SEVERAL = -1
 ANNOTATED = {

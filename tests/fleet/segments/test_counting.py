@@ -1,8 +1,8 @@
 import pytest
 
-from fleet.facets import BY_KEY, FACETS, narrow
 from fleet.models import Node
-from fleet.segments import cross, segments_of
+from fleet.segments.counting import cross, segments_of
+from fleet.segments.facets import BY_KEY, FACETS, narrow
 from tests import make
 
 pytestmark = pytest.mark.django_db

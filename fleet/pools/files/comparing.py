@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from fleet.membership import Preview, preview
 from fleet.models import Cluster, Pool
-from fleet.pool_files.reading import KEYS, Entry
-from fleet.pools import in_use
+from fleet.pools.files.reading import KEYS, Entry
+from fleet.pools.making import in_use
+from fleet.pools.membership import Preview, preview
 
 
 class What(StrEnum):

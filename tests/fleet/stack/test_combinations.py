@@ -1,8 +1,8 @@
 import pytest
 
-from fleet.combinations import compare, compare_node, look, surroundings
 from fleet.compatibility import Answer
 from fleet.models import Node
+from fleet.stack.combinations import compare, compare_node, look, surroundings
 from tests import make
 from tests.make import NOON
 

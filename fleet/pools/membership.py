@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleet import selectors
-from fleet.labelled import labelled
 from fleet.models import Cluster, Node, Pool
+from fleet.segments.labelled import labelled
 from fleet.selectors import Selector
 
 GPU_LABELS = "nvidia.com/"

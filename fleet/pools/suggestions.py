@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from django.db.models import Count, IntegerField, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from fleet.facets import BY_KEY, UNKNOWN
 from fleet.models import Cluster, Node, Pool
-from fleet.spelling import Spelling, Unspeakable, pool_name
+from fleet.segments.facets import BY_KEY, UNKNOWN
+from fleet.segments.spelling import Spelling, Unspeakable, pool_name
 
 APART = ("zone", "instance_type", "capacity_type")
 KEYS = ("product", *APART)

@@ -1,9 +1,9 @@
 """The pools of a cluster as a file that people keep with their other files: read, compared, taken over, written."""
 
-from fleet.pool_files.comparing import Change, Comparison, compare
-from fleet.pool_files.reading import BadPoolFile, Entry, PoolFile, Problem, read
-from fleet.pool_files.taking import OutOfStep, take_over
-from fleet.pool_files.writing import write
+from fleet.pools.files.comparing import Change, Comparison, compare
+from fleet.pools.files.reading import BadPoolFile, Entry, PoolFile, Problem, read
+from fleet.pools.files.taking import OutOfStep, take_over
+from fleet.pools.files.writing import write
 
 __all__ = [
     "BadPoolFile",

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.pool_files.comparing import Comparison, What
-from fleet.pools import PoolInUse, change_pool, create_pool, delete_pool
+from fleet.pools.files.comparing import Comparison, What
+from fleet.pools.making import PoolInUse, change_pool, create_pool, delete_pool
 
 
 class OutOfStep(Exception):

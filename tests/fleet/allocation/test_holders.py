@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.holders import Told, held_on
+from fleet.allocation.holders import Told, held_on
 from fleet.models import Gpu, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_node, a_pod
 

@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from django.db.models import Q
 
-from fleet.devices import Device, Key, Offered, read_slices
+from fleet.allocation.devices import Device, Key, Offered, read_slices
 from fleet.models import Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from fleet.resources import Layout, Way
 

@@ -1,10 +1,10 @@
 import pytest
 from django.core.management import call_command
 
-from fleet.facets import BY_KEY
 from fleet.models import Node, Pool
-from fleet.spelling import offer
-from fleet.suggestions import suggest
+from fleet.pools.suggestions import suggest
+from fleet.segments.facets import BY_KEY
+from fleet.segments.spelling import offer
 from tests import make
 
 pytestmark = pytest.mark.django_db
