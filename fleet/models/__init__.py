@@ -5,6 +5,7 @@ from fleet.models.crash_log import CrashLog
 from fleet.models.disruption_budget import DisruptionBudget
 from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
+from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
 from fleet.models.finding import Finding, Severity
 from fleet.models.gpu import Gpu
 from fleet.models.node import Node
@@ -25,6 +26,9 @@ __all__ = [
     "DeviceClass",
     "DisruptionBudget",
     "DriverObject",
+    "ExporterReading",
+    "ExporterRound",
+    "ExportersState",
     "Finding",
     "Gpu",
     "LimitRange",

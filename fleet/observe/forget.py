@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.models import ClusterEvent, CrashLog, Node, Observer
+from fleet.models import ClusterEvent, CrashLog, ExporterReading, Node, Observer
 from fleet.observe.kinds import KINDS
 
 AT_ONCE = 50  # a node takes its GPUs and pools with it: 100 ms hold on a busy core
@@ -23,7 +23,7 @@ def forget(cluster_id: int, *, turn: int, stop: Event, clock: Callable[[], datet
 
     :raises LostTurn: when the cluster is somebody else's by now
     """
-    models = dict.fromkeys([CrashLog, ClusterEvent, *(kind.model for kind in KINDS.values())])
+    models = dict.fromkeys([CrashLog, ClusterEvent, ExporterReading, *(kind.model for kind in KINDS.values())])
     for model in sorted(models, key=lambda model: model is Node):  # what points at nodes first
         while _delete_some(model, cluster_id, turn=turn, now=clock()):
             if stop.wait(BREATH_S):
