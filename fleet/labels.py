@@ -57,6 +57,7 @@ REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
+CANARY = "quarterdeck.io/canary"  # put on by people, for a driver object that only selects these nodes
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
 KEPT_ANNOTATIONS = ("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine")

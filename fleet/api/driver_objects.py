@@ -17,7 +17,7 @@ class DriverObjectShape(SeenSerializer):
         model = DriverObject
         fields = (
             "id", "cluster", "kind", "name", "version", "repository", "image", "use_precompiled", "node_selector",
-            "upgrade_policy", "state", "message", "operator_version", "owned_by", "nodes", "changed_at",
+            "is_fallback", "upgrade_policy", "state", "message", "operator_version", "owned_by", "nodes", "changed_at",
         )  # fmt: skip
 
     def get_version(self, driver_object: DriverObject) -> str | None:

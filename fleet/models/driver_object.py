@@ -22,9 +22,11 @@ class DriverObject(models.Model):
     repository = models.CharField(max_length=253, blank=True)
     image = models.CharField(max_length=253, blank=True)
     use_precompiled = models.BooleanField(default=False)
+    is_driver_off = models.BooleanField(default=False)  # ClusterPolicy only: the nodes bring their own driver
     uses_driver_crd = models.BooleanField(default=False)  # ClusterPolicy only
     sandbox_workloads = models.BooleanField(default=False)  # ClusterPolicy only: switches the upgrade controller off
     node_selector = models.JSONField(default=dict)
+    is_fallback = models.BooleanField(default=False)  # NVIDIADriver only: takes the nodes that no other selects
     upgrade_policy = models.JSONField(default=dict)  # {} on an NVIDIADriver: the ClusterPolicy's counts
     state = models.CharField(max_length=32, blank=True)  # ready, notReady, ignored, disabled
     message = models.CharField(max_length=1000, blank=True)  # of the condition that says why not

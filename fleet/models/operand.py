@@ -13,6 +13,7 @@ class Operand(models.Model):
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)
     node_selector = models.JSONField(default=dict)
+    node_affinity = models.JSONField(default=list)  # terms, one is enough: [[{"key", "operator", "values", "field"}]]
     tolerations = models.JSONField(default=list)  # as sent: [{"key", "operator", "value", "effect"}]
     image = models.CharField(max_length=500, blank=True)
     generation = models.PositiveIntegerField(default=0)
