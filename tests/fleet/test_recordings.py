@@ -1,48 +1,19 @@
 """What the product answers about objects that people posted of their clusters, read through a real API server."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.utils import timezone
 
-from fleet import announce, kube, wake
-from fleet.models import Cluster, DriverObject, Node, Observer
-from fleet.observe import readers, window
-from fleet.observe.turn import take_turn
+from fleet.models import DriverObject, Node
 from fleet.resources import Kind, Layout, resource_lines
 from fleet.stack import NodeStack, OperandOnNode, read_stack
 from tests import make
-from tests.fleet.api_server import an_api_server
-from tests.fleet.replay import RECORDINGS, define, replay
+from tests.fleet.recorded import Recorded, observed, seen, units, unread
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
-LONG_ENOUGH_S = 1.2
 OPERATED = ("ClusterPolicy", "NVIDIADriver")
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A cluster as its folder of recordings has it."""
-
-    name: str
-    kinds: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-
-    def observe(self, folder: Path) -> None:
-        with an_api_server(folder, *self.flags) as server:
-            define(server, *self.kinds)
-            for path in sorted((RECORDINGS / self.name).glob("*.yaml")):
-                replay(server, path)
-            uid = kube.kube_system_uid(kube.connect(server.kubeconfig, server.context))
-            row = Cluster.objects.create(
-                name=self.name, uid=uid, kubeconfig=server.kubeconfig, context=server.context, added_at=timezone.now()
-            )
-            Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
-            take_turn(row.pk, 0, seconds=LONG_ENOUGH_S)
 
 
 CLUSTERS = (
@@ -54,26 +25,8 @@ CLUSTERS = (
 
 @pytest.fixture(scope="module", autouse=True)
 def _observed(django_db_setup, django_db_blocker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
-        patch.setattr(readers, "LONGEST_WAIT_S", 0.2)
-        patch.setattr(window, "LOOK_UP_S", 0.1)
-        for name in ("wake_observer", "wake_plans_of", "wake_crash_logs_of"):
-            patch.setattr(wake, name, lambda *_: None)
-        patch.setattr(announce, "send", lambda *_: None)
-        for cluster in CLUSTERS:
-            cluster.observe(tmp_path_factory.mktemp(cluster.name))
-    yield
-    with django_db_blocker.unblock():
-        Cluster.objects.all().delete()
-
-
-def seen(name: str) -> Node:
-    return Node.objects.get(name=name)
-
-
-def units(node: Node) -> tuple[int | None, int, int, int]:
-    """Whole GPUs, slices, shares; and the boards that they are of."""
-    return node.gpu_allocatable, node.slices_allocatable, node.shares_allocatable, node.gpus.count()
+    with observed(CLUSTERS, django_db_blocker, tmp_path_factory):
+        yield
 
 
 def stack(node: Node) -> NodeStack:
@@ -352,7 +305,4 @@ def test_the_operators_version_is_read_from_its_chart():
 
 
 def test_every_recording_is_read():
-    written = {path.stem for path in RECORDINGS.rglob("*.yaml")}
-    read = {node.labels["example.com/recording"] for node in Node.objects.all()}
-
-    assert written - read == set()
+    assert unread(CLUSTERS) == set()

@@ -1,0 +1,74 @@
+"""Clusters as folders of recordings have them, observed once for all tests of a module."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from fleet import announce, kube, wake
+from fleet.models import Cluster, Node, Observer
+from fleet.observe import readers, window
+from fleet.observe.turn import take_turn
+from tests.fleet.api_server import an_api_server
+from tests.fleet.replay import OF, RECORDINGS, define, replay
+
+LONG_ENOUGH_S = 1.2
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A cluster as its folder of recordings has it."""
+
+    name: str
+    kinds: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> list[Path]:
+        return sorted((RECORDINGS / self.name).glob("*.yaml"))
+
+    def observe(self, folder: Path) -> None:
+        with an_api_server(folder, *self.flags) as server:
+            define(server, *self.kinds)
+            for path in self.paths:
+                replay(server, path)
+            uid = kube.kube_system_uid(kube.connect(server.kubeconfig, server.context))
+            row = Cluster.objects.create(
+                name=self.name, uid=uid, kubeconfig=server.kubeconfig, context=server.context, added_at=timezone.now()
+            )
+            Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
+            take_turn(row.pk, 0, seconds=LONG_ENOUGH_S)
+
+
+@contextmanager
+def observed(clusters: tuple[Recorded, ...], blocker, folders: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch, blocker.unblock():
+        patch.setattr(readers, "LONGEST_WAIT_S", 0.2)
+        patch.setattr(window, "LOOK_UP_S", 0.1)
+        for name in ("wake_observer", "wake_plans_of", "wake_crash_logs_of"):
+            patch.setattr(wake, name, lambda *_: None)
+        patch.setattr(announce, "send", lambda *_: None)
+        for cluster in clusters:
+            cluster.observe(folders.mktemp(cluster.name))
+    yield
+    with blocker.unblock():
+        Cluster.objects.all().delete()
+
+
+def seen(name: str) -> Node:
+    return Node.objects.get(name=name)
+
+
+def units(node: Node) -> tuple[int | None, int, int, int]:
+    """Whole GPUs, slices, shares; and the boards that they are of."""
+    return node.gpu_allocatable, node.slices_allocatable, node.shares_allocatable, node.gpus.count()
+
+
+def unread(clusters: tuple[Recorded, ...]) -> set[str]:
+    """Recordings of which no node was seen."""
+    written = {path.stem for cluster in clusters for path in cluster.paths}
+    return written - {node.labels[OF] for node in Node.objects.all()}
