@@ -102,12 +102,18 @@ def _nobody(drivers: Sequence[DriverObject]) -> str:
     return "" if drivers else "The ClusterPolicy leaves drivers to NVIDIADrivers, and there is none: no node gets one."
 
 
+def has_own_policies(operator: str) -> bool | None:
+    """Whether each NVIDIADriver has an upgrade policy, and one of them may be the others' default. None: not known."""
+    return not is_older(operator, OWN_POLICIES_FROM) if numbers(operator) else None
+
+
 def _policies_of(operator: str) -> str:
-    if not numbers(operator):
+    has_own = has_own_policies(operator)
+    if has_own is None:
         return (
             f"Whether each has an upgrade policy of its own depends on the operator: from {OWN_POLICIES_FROM} on, yes."
         )
-    if is_older(operator, OWN_POLICIES_FROM):
+    if not has_own:
         return (
             f"Operator {operator} counts upgrades of all of them together, by the ClusterPolicy's one upgrade policy."
         )

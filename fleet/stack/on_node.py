@@ -9,7 +9,7 @@ from fleet.models import Node, Operand, Pod
 from fleet.operands import DRIVER, WAITS_FOR, title_of
 from fleet.stack import causes
 from fleet.stack.causes import Cause, Weight
-from fleet.stack.causes.placement import DEPLOY_DRIVER, selects
+from fleet.stack.causes.placement import DEPLOY_DRIVER, is_selected
 from fleet.stack.desired import Desired, desired_of
 from fleet.stack.rows import StackRows
 from fleet.stack.signs import pod_signs, signs_of
@@ -67,7 +67,7 @@ def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | 
         pod = by_owner.get(daemon_set.uid)
         if pod is not None:
             here.pop(pod.uid, None)
-        if pod is not None or daemon_set.operand != DRIVER or selects(daemon_set.node_selector, node.labels):
+        if pod is not None or daemon_set.operand != DRIVER or is_selected(signs_of(node, DRIVER, daemon_set)):
             yield daemon_set, pod
     for pod in here.values():
         yield None, pod

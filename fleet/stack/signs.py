@@ -20,6 +20,7 @@ def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
         labels=node.labels,
         taints=node.taints,
         selector=daemon_set.node_selector if daemon_set else {},
+        affinity=daemon_set.node_affinity if daemon_set else (),
         tolerations=daemon_set.tolerations if daemon_set else (),
         has_daemon_set=daemon_set is not None,
         daemon_set=daemon_set.name if daemon_set else "",

@@ -1,3 +1,5 @@
+import msgspec
+
 from fleet.kube.structs.meta import Seen, Struct
 from fleet.kube.structs.pod import Container
 
@@ -7,6 +9,29 @@ class Toleration(Struct, frozen=True):
     operator: str | None = "Equal"
     value: str | None = ""
     effect: str | None = ""  # blank: every effect
+
+
+class Expression(Struct, frozen=True):
+    key: str = ""
+    operator: str = ""  # In, NotIn, Exists, DoesNotExist, Gt, Lt
+    values: list[str] | None = None
+
+
+class Term(Struct, frozen=True):
+    match_expressions: list[Expression] | None = None
+    match_fields: list[Expression] | None = None
+
+
+class NodeSelector(Struct, frozen=True):
+    node_selector_terms: list[Term] | None = None
+
+
+class NodeAffinity(Struct, frozen=True):
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(Struct, frozen=True):
+    node_affinity: NodeAffinity | None = None
 
 
 class TemplateMeta(Struct, frozen=True):
@@ -25,8 +50,15 @@ class TemplateSpec(Struct, frozen=True):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
     resource_claims: list[ClaimReference] | None = None
+
+    @property
+    def terms(self) -> list[Term]:
+        """Of the required node affinity. Empty: it requires nothing."""
+        found = self.affinity.node_affinity if self.affinity else None
+        return (found.required.node_selector_terms if found and found.required else None) or []
 
 
 class Template(Struct, frozen=True):

@@ -104,6 +104,11 @@ class DriverObjectSeen(Seen, frozen=True):
         return False
 
     @property
+    def is_driver_off(self) -> bool:
+        """Whether it leaves drivers to the nodes' images."""
+        return False
+
+    @property
     def sandbox_workloads(self) -> bool:
         return False
 
@@ -167,6 +172,10 @@ class ClusterPolicySeen(DriverObjectSeen, frozen=True):
     @property
     def uses_driver_crd(self) -> bool:
         return bool(self.driver.use_nvidia_driver_crd)
+
+    @property
+    def is_driver_off(self) -> bool:
+        return self.driver.enabled is False
 
     @property
     def sandbox_workloads(self) -> bool:

@@ -3,11 +3,13 @@
 from typing import Any
 
 from fleet.kube.structs import DaemonSetSeen, RevisionSeen
-from fleet.kube.structs.daemonset import Toleration
+from fleet.kube.structs.daemonset import Expression, Term, Toleration
 from fleet.observe.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted, fitted_count, fitted_labels
 from fleet.operands import operand_of
 
 TOLERATIONS_AT_MOST = 64
+TERMS_AT_MOST = 32
+VALUES_AT_MOST = 5000  # a term may name nodes one by one
 
 
 def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
@@ -24,6 +26,7 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
         "owner_name": fitted(owner.name, 253) if owner else "",
         "owner_uid": fitted(owner.uid, 64) if owner else "",
         "node_selector": fitted_labels(template.node_selector or {}),
+        "node_affinity": [_term(term) for term in template.terms[:TERMS_AT_MOST]],
         "tolerations": [_toleration(toleration) for toleration in (template.tolerations or [])[:TOLERATIONS_AT_MOST]],
         "image": fitted(template.containers[0].image, 500) if template.containers else "",
         "generation": fitted_count(seen.metadata.generation),
@@ -32,6 +35,16 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
         "ready": fitted_count(status.number_ready),
         "updated": fitted_count(status.updated_number_scheduled),
     }
+
+
+def _term(term: Term) -> list[dict[str, Any]]:
+    labels = [_expression(each) for each in (term.match_expressions or [])[:TERMS_AT_MOST]]
+    return labels + [_expression(each) | {"field": True} for each in (term.match_fields or [])[:TERMS_AT_MOST]]
+
+
+def _expression(said: Expression) -> dict[str, Any]:
+    values = [fitted(value, VALUE_AT_MOST) for value in (said.values or [])[:VALUES_AT_MOST]]
+    return {"key": fitted(said.key, KEY_AT_MOST), "operator": fitted(said.operator, 16), "values": values}
 
 
 def _toleration(toleration: Toleration) -> dict[str, str]:

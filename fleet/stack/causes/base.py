@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Weight(StrEnum):
@@ -62,6 +63,7 @@ class Signs:
     labels: Mapping[str, str]  # of the node
     taints: Sequence[Mapping[str, str]] = ()  # of the node
     selector: Mapping[str, str] = field(default_factory=dict)  # of the DaemonSet
+    affinity: Sequence[Sequence[Mapping[str, Any]]] = ()  # of the DaemonSet's template: its required terms
     tolerations: Sequence[Mapping[str, str]] = ()  # of the DaemonSet's template
     has_daemon_set: bool = True
     others_have_one: bool = False  # without one: whether the cluster has DaemonSets of this operand for other nodes

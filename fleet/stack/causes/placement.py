@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from fleet import labels as keys
 from fleet.operands import DRIVER, MIG_MANAGER
+from fleet.stack.causes.affinity import takes
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
 from fleet.stack.causes.tolerations import keeping_away, spell
 
@@ -136,7 +137,7 @@ def no_driver_managed(signs: Signs) -> Cause | None:
 
 
 def tainted(signs: Signs) -> Cause | None:
-    away = keeping_away(signs.taints, signs.tolerations) if _is_selected(signs) else []
+    away = keeping_away(signs.taints, signs.tolerations) if is_selected(signs) else []
     if not away:
         return None
     named = ", ".join(spell(taint) for taint in away)
@@ -153,7 +154,7 @@ def tainted(signs: Signs) -> Cause | None:
 def cannot_be_made(signs: Signs) -> Cause | None:
     """The DaemonSet's controller is refused: a quota, an admission policy, a RuntimeClass that is not there."""
     refused = [event for event in signs.daemon_set_events if event.reason == "FailedCreate"]
-    if not refused or not _is_selected(signs):
+    if not refused or not is_selected(signs):
         return None
     return Cause(
         "cannot_be_made",
@@ -165,7 +166,7 @@ def cannot_be_made(signs: Signs) -> Cause | None:
 
 
 def unscheduled(signs: Signs) -> Cause | None:
-    if not signs.unscheduled or not _is_selected(signs):
+    if not signs.unscheduled or not is_selected(signs):
         return None
     return Cause(
         "unscheduled",
@@ -177,7 +178,7 @@ def unscheduled(signs: Signs) -> Cause | None:
 
 
 def unseen(signs: Signs) -> Cause | None:
-    if signs.sees_pods or not _is_selected(signs):
+    if signs.sees_pods or not is_selected(signs):
         return None
     return Cause(
         "unseen",
@@ -188,7 +189,7 @@ def unseen(signs: Signs) -> Cause | None:
 
 
 def missing(signs: Signs) -> Cause | None:
-    if not _is_selected(signs):
+    if not is_selected(signs):
         return None
     return Cause(
         "missing",
@@ -198,8 +199,10 @@ def missing(signs: Signs) -> Cause | None:
     )
 
 
-def _is_selected(signs: Signs) -> bool:
-    return signs.has_daemon_set and selects(signs.selector, signs.labels)
+def is_selected(signs: Signs) -> bool:
+    """Whether its DaemonSet wants a pod on the node, taints aside."""
+    chosen = signs.has_daemon_set and selects(signs.selector, signs.labels)
+    return chosen and takes(signs.affinity, signs.labels, signs.node)
 
 
 def _is_gated(signs: Signs) -> bool:

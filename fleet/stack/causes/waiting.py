@@ -1,7 +1,7 @@
 """What an operand waits for without anything being wrong with itself. Pure."""
 
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
-from fleet.stack.causes.placement import selects
+from fleet.stack.causes.placement import is_selected
 
 
 def leaving(signs: Signs) -> Cause | None:
@@ -17,7 +17,7 @@ def leaving(signs: Signs) -> Cause | None:
 
 def not_selected(signs: Signs) -> Cause | None:
     """It runs where its DaemonSet no longer wants it; the controller removes it (gpu-operator #2255: it may not)."""
-    if signs.pod is None or not signs.has_daemon_set or selects(signs.selector, signs.labels):
+    if signs.pod is None or not signs.has_daemon_set or is_selected(signs):
         return None
     return Cause(
         "misscheduled",

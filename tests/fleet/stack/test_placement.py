@@ -85,3 +85,26 @@ def test_a_cluster_whose_operator_runs_no_driver_has_it_on_the_host():
     cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False, runs_version="580.95.05"))
 
     assert (cause.key, cause.weight) == ("no_driver_managed", Weight.CHOSEN)
+
+
+def an_expression(key: str, operator: str, *values: str) -> dict:
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+OF_GKE = [[an_expression("cloud.google.com/gke-accelerator", "Exists")]]
+
+
+def test_no_pod_is_missing_where_the_affinity_takes_no_node():
+    assert why(signs(selector={}, affinity=OF_GKE)) is None
+
+
+def test_a_pod_is_missing_where_the_affinity_takes_the_node():
+    labels = {"cloud.google.com/gke-accelerator": "nvidia-l4"}
+
+    assert why(signs(selector={}, affinity=OF_GKE, labels=labels)).key == "missing"
+
+
+def test_a_taint_is_no_cause_where_the_affinity_takes_no_node():
+    taint = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
+
+    assert why(signs(selector={}, affinity=OF_GKE, taints=[taint])) is None
