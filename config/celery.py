@@ -46,6 +46,11 @@ app.conf.beat_schedule = {
         "schedule": 30.0,
         "options": {"queue": "default", "expires": 30.0},
     },
+    "ask DCGM exporters who holds which GPU": {
+        "task": "fleet.tasks.sweep_exporters",
+        "schedule": 10.0,
+        "options": {"queue": "default", "expires": 10.0},
+    },
     "advance every plan that is due": {
         "task": "rollouts.tasks.sweep_plans",
         "schedule": 1.0,

@@ -16,6 +16,7 @@ GFD = "gpu-feature-discovery"
 NFD = "node-feature-discovery"
 MIG_MANAGER = "mig-manager"
 DRA_DRIVER = "dra-driver"
+EXPORTERS = ("dcgm-exporter", "dcgm-exporter-dra")
 
 TITLES: Mapping[str, str] = MappingProxyType(
     {
@@ -76,6 +77,7 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("app.kubernetes.io/name", "nvidia-device-plugin"): DEVICE_PLUGIN,
         ("name", "nvidia-device-plugin-ds"): DEVICE_PLUGIN,
         ("k8s-app", "nvidia-gpu-device-plugin"): DEVICE_PLUGIN,
+        ("app.kubernetes.io/name", "dcgm-exporter"): "dcgm-exporter",  # its own chart and manifest
         ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # its own chart, without the operator
     },
 )

@@ -49,6 +49,11 @@ def wake_crash_logs_of(cluster_id: int) -> None:
     queue("fleet.tasks.read_crash_logs", queue="default", kwargs={"cluster_id": cluster_id}, expires=30.0)
 
 
+def wake_exporters_of(cluster_id: int) -> None:
+    """Ask a cluster's exporters, if it is time. A row says that; a nudge too many finds it is not."""
+    queue("fleet.tasks.ask_exporters", queue="default", kwargs={"cluster_id": cluster_id}, expires=10.0)
+
+
 def wake_plans_of(cluster_id: int) -> None:
     """Something changed in this cluster that its plans may wait for. Called after every flush, it queues a few."""
     with _lock:

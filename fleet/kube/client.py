@@ -72,9 +72,17 @@ class Connection:
         self.server = str(client.configuration.host)
         self.clock = ServerClock()
 
-    def get(self, path: str, query: Query | None = None, *, read_s: float = READ_S) -> bytes:
+    def get(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        read_s: float = READ_S,
+        whole_s: float = WHOLE_ANSWER_S,
+        most_bytes: int = WHOLE_ANSWER_BYTES,
+    ) -> bytes:
         """:raises ClusterError: of the class that the answer means"""
-        return self.request("GET", path, query, read_s=read_s)
+        return self._read(self.open("GET", path, query, read_s=read_s), whole_s, most_bytes)
 
     def request(
         self,
@@ -88,9 +96,12 @@ class Connection:
     ) -> bytes:
         """Send once, never again: whether an act may be repeated is its caller's to know."""
         response = self.open(method, path, query, body=body, content_type=content_type, read_s=read_s)
+        return self._read(response, WHOLE_ANSWER_S, WHOLE_ANSWER_BYTES)
+
+    def _read(self, response: urllib3.BaseHTTPResponse, whole_s: float, most_bytes: int) -> bytes:
         try:
             with translated(self.server):
-                answer = b"".join(self._pieces(response))
+                answer = b"".join(self._pieces(response, whole_s, most_bytes))
         except ClusterError:
             response.close()
             raise
@@ -134,15 +145,15 @@ class Connection:
     def close(self) -> None:
         self._client.rest_client.close()
 
-    def _pieces(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-        until, size = time.monotonic() + WHOLE_ANSWER_S, 0
+    def _pieces(self, response: urllib3.BaseHTTPResponse, whole_s: float, most_bytes: int) -> Iterator[bytes]:
+        until, size = time.monotonic() + whole_s, 0
         while piece := response.read1(A_PIECE):
             yield piece
             size += len(piece)
             if time.monotonic() > until:
-                raise Unreachable(f"{self.server} took longer than {WHOLE_ANSWER_S:.0f} s for one answer.")
-            if size > WHOLE_ANSWER_BYTES:
-                raise Unreadable(f"{self.server} sent more than {WHOLE_ANSWER_BYTES // 2**20} MiB as one answer.")
+                raise Unreachable(f"{self.server} took longer than {whole_s:.0f} s for one answer.")
+            if size > most_bytes:
+                raise Unreadable(f"{self.server} sent more than {most_bytes // 2**20} MiB as one answer.")
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": user_agent()}

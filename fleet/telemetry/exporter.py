@@ -1,0 +1,106 @@
+"""Which pods hold which devices, by the labels of a DCGM exporter's series.
+
+NVIDIA/dcgm-exporter, internal/pkg/rendermetrics/render_metrics.go: each series of a GPU has `gpu` and `UUID`, of a MIG
+slice also `GPU_I_PROFILE` and `GPU_I_ID`, with the board's UUID. internal/pkg/transformation/kubernetes.go: it asks the
+kubelet who holds the device and adds `pod`, `namespace`, `container` (`pod_name`, … with --use-old-namespace), and
+`pod_uid` where that is switched on. Of a shared device it names whichever pod comes last; with KUBERNETES_VIRTUAL_GPUS
+there is a series for each, told apart by `vgpu`. A Prometheus that keeps its own labels prefixes these: `exported_pod`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from prometheus_client.parser import text_string_to_metric_families
+
+DEVICES_AT_MOST = 1024  # 16 boards of 7 slices are 112
+PODS_AT_MOST = 64  # on one device
+
+
+class UnreadableMetrics(Exception):
+    """What was answered is not the text of metrics."""
+
+
+@dataclass(frozen=True)
+class PodTold:
+    namespace: str
+    name: str
+    container: str
+    uid: str = ""  # blank: it does not say
+
+
+@dataclass(frozen=True)
+class DeviceTold:
+    """A board, or a slice of one. `uuid` is the board's either way."""
+
+    uuid: str
+    index: int | None  # of the board
+    gi_id: str = ""  # of the slice; blank: the whole board
+    profile: str = ""
+    pods: tuple[PodTold, ...] = ()
+
+
+def read_devices(text: str) -> tuple[DeviceTold, ...]:
+    """In the order in which they are first named.
+
+    :raises UnreadableMetrics: naming what is wrong with it
+    """
+    found: dict[tuple[str, str], DeviceTold] = {}
+    pods: dict[tuple[str, str], dict[PodTold, None]] = {}
+    for labels in _label_sets(text):
+        device = _device(labels)
+        if device is None:
+            continue
+        key = device.uuid, device.gi_id
+        if key not in found and len(found) >= DEVICES_AT_MOST:
+            raise UnreadableMetrics(f"More than {DEVICES_AT_MOST} devices are named: no node has so many.")
+        found.setdefault(key, device)
+        if pod := _pod(labels):
+            pods.setdefault(key, {})[pod] = None
+    return tuple(_with(device, pods.get(key, ())) for key, device in found.items())
+
+
+def _label_sets(text: str) -> Iterable[Mapping[str, str]]:
+    try:
+        for family in text_string_to_metric_families(_one_of_each(text)):
+            for sample in family.samples:
+                yield sample.labels
+    except ValueError as error:
+        raise UnreadableMetrics(f"What it answers is no text of metrics: {str(error)[:200]}") from error
+
+
+def _one_of_each(text: str) -> str:
+    """A line for each set of labels. A device has the same in each of its 35 series, and parsing is what costs."""
+    lines: dict[str, str] = {}
+    for line in text.replace("\x00", "").split("\n"):  # PostgreSQL keeps no NUL
+        if line and not line.startswith("#"):
+            lines.setdefault(line[line.find("{") : line.rfind("}") + 1], line)
+    return "\n".join(lines.values()) + "\n"
+
+
+def _device(labels: Mapping[str, str]) -> DeviceTold | None:
+    """None: the series is not of a GPU."""
+    uuid = labels.get("UUID") or labels.get("uuid") or ""
+    if not uuid or len(uuid) > 64:
+        return None
+    number = labels.get("gpu", "")
+    index = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else None
+    return DeviceTold(uuid, index, labels.get("GPU_I_ID", "")[:16], labels.get("GPU_I_PROFILE", "")[:40])
+
+
+def _pod(labels: Mapping[str, str]) -> PodTold | None:
+    """None: nobody holds the device, or the exporter does not say who."""
+    name, namespace, container = (_exported(labels, what) for what in ("pod", "namespace", "container"))
+    if not name:
+        name, namespace, container = (labels.get(old, "") for old in ("pod_name", "pod_namespace", "container_name"))
+    if not name or len(name) > 253 or len(namespace) > 63:
+        return None
+    return PodTold(namespace, name, container[:253], labels.get("pod_uid", "")[:64])
+
+
+def _exported(labels: Mapping[str, str], name: str) -> str:
+    return labels.get(f"exported_{name}") or labels.get(name, "")
+
+
+def _with(device: DeviceTold, pods: Iterable[PodTold]) -> DeviceTold:
+    named = tuple(pods)[:PODS_AT_MOST]
+    return DeviceTold(device.uuid, device.index, device.gi_id, device.profile, named)
