@@ -45,6 +45,19 @@ class ForecastShape(serializers.Serializer):
     pods_nobody_makes_again = serializers.IntegerField(help_text="Without an owner.")
 
 
+class StepShape(serializers.Serializer):
+    sentence = serializers.CharField()
+    command = serializers.CharField(help_text="For a shell, with kubectl speaking to the plan's cluster.")
+
+
+class IsolatedCanaryShape(serializers.Serializer):
+    """How people can try the version on nodes with a driver object of their own, which arms no other node."""
+
+    because = serializers.CharField(help_text="Why it cannot be done here; blank: it can.")
+    steps = StepShape(many=True)
+    way_back = StepShape(many=True)
+
+
 class PreviewShape(serializers.Serializer):
     blockers = NoteShape(many=True, help_text="It cannot start before these are mended.")
     warnings = NoteShape(many=True)
@@ -54,6 +67,7 @@ class PreviewShape(serializers.Serializer):
     forecast = ForecastShape()
     canary_proves = serializers.CharField()
     cohorts_uncovered = serializers.ListField(child=serializers.CharField())
+    isolated_canary = IsolatedCanaryShape()
 
     @extend_schema_field(ExcludedShape(many=True))
     def get_excluded(self, preview: Preview) -> list[dict]:

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fleet import selectors
-from fleet.models import DriverObject, Mode, Node, Pod
+from fleet.models import DriverObject, Mode, Node, Operand, Pod
+from fleet.operands import VALIDATOR
+from fleet.stack.driver_mode import has_own_policies, operator_of
 from rollouts.components.driver_crd import DriverFacts, preflight, warnings
+from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.gates.base import count, names
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
@@ -61,6 +64,7 @@ class Preview:
     forecast: Forecast
     canary_proves: str
     cohorts_uncovered: list[str]
+    isolated_canary: IsolatedCanary
 
 
 @dataclass
@@ -119,6 +123,7 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
         forecast=_forecast(plan, picks.nodes),
         canary_proves=_proof(picks),
         cohorts_uncovered=_uncovered_sentences(picks),
+        isolated_canary=_isolated_canary(plan, picks),
     )
 
 
@@ -218,6 +223,19 @@ def _proof(picks: Picks) -> str:
     bound = bound_on_failure_rate(len(canary))
     return (
         f"No failure on {count(len(canary), 'canary node')} shows only that fewer than {bound:.0%} of nodes would fail."
+    )
+
+
+def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
+    objects = list(DriverObject.objects.filter(cluster=plan.cluster_id))
+    validators = Operand.objects.filter(cluster=plan.cluster_id, operand=VALIDATOR)
+    canary, _ = _canary_and_others(picks)
+    return isolated_canary(
+        plan.object_name,
+        is_fallback=any(each.is_fallback and each.name == plan.object_name for each in objects),
+        has_own_policies=has_own_policies(operator_of(objects, list(validators)).version),
+        to_version=plan.to_version,
+        nodes=[node.name for node in canary],
     )
 
 

@@ -1,0 +1,100 @@
+"""A canary with a driver object of its own: the fleet's object stays as it is, so that no other node is armed. Pure.
+
+Hazard Z4. What it rests on: from operator 26.7.0 on an NVIDIADriver with `spec.default` takes the nodes that no other
+selects, a node changes its object with its labels, and each object has an upgrade policy of its own; two that select
+one node are both refused (gpu-operator, api/nvidia/v1alpha1/nvidiadriver_types.go, internal/validator). The node's
+driver pod is replaced without a drain then, hence the order of the steps.
+"""
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SINCE = "26.7.0"
+LABEL = "quarterdeck.io/canary"
+LONGEST_LABEL = 63
+
+
+@dataclass(frozen=True)
+class Step:
+    sentence: str
+    command: str  # for a shell, with kubectl speaking to the plan's cluster
+
+
+@dataclass(frozen=True)
+class IsolatedCanary:
+    """How to try a version apart from the plan. `because` says why it cannot be done here; blank: it can."""
+
+    because: str
+    steps: tuple[Step, ...] = ()
+    way_back: tuple[Step, ...] = ()
+
+
+def isolated_canary(
+    driver_object: str, *, is_fallback: bool, has_own_policies: bool | None, to_version: str, nodes: Sequence[str]
+) -> IsolatedCanary:
+    """`has_own_policies`: whether the operator is new enough; None: nobody knows its version."""
+    if has_own_policies is None:
+        return IsolatedCanary(f"It takes operator {SINCE} or newer, and nothing here says which one runs.")
+    if not has_own_policies:
+        return IsolatedCanary(f"It takes operator {SINCE} or newer.")
+    if not is_fallback:
+        return IsolatedCanary(
+            f"{driver_object} is not the default NVIDIADriver (spec.default): a second object that selects one of its "
+            "nodes would be in conflict with it, and the operator would stop at both."
+        )
+    if not nodes:
+        return IsolatedCanary("The first stage takes no node.")
+    name = f"{driver_object[: LONGEST_LABEL - len('-canary')].rstrip('-.')}-canary"
+    return IsolatedCanary("", _steps(driver_object, name, to_version, nodes), _way_back(name, nodes))
+
+
+def _steps(driver_object: str, name: str, to_version: str, nodes: Sequence[str]) -> tuple[Step, ...]:
+    return (
+        Step(
+            f"Make an object that selects only nodes with the label {LABEL}={name}. No node has it yet.",
+            f"{_copy(driver_object, name, to_version)} | kubectl create -f -",
+        ),
+        Step(
+            "Drain the nodes. It stops at pods that would lose something: decide about those yourself.", _drain(nodes)
+        ),
+        Step(
+            "Give them the label: the operator takes their driver away and brings the new one.",
+            f"kubectl label nodes {shlex.join(nodes)} {LABEL}={name}",
+        ),
+        Step(
+            "Wait until the object is ready, then look at what the nodes say.",
+            f"kubectl wait nvidiadriver/{name} --for=jsonpath='{{.status.state}}'=ready --timeout=45m "
+            f"&& kubectl get nodes -l {LABEL}={name} -L nvidia.com/cuda.driver-version.full",
+        ),
+        Step("Let pods come back, and judge by them.", f"kubectl uncordon {shlex.join(nodes)}"),
+    )
+
+
+def _way_back(name: str, nodes: Sequence[str]) -> tuple[Step, ...]:
+    return (
+        Step("Drain them again.", _drain(nodes)),
+        Step(
+            "Take the label off: the fleet's own driver comes back.",
+            f"kubectl label nodes {shlex.join(nodes)} {LABEL}-",
+        ),
+        Step("Once no node has it, delete the object.", f"kubectl delete nvidiadriver {name}"),
+        Step("Let pods come back.", f"kubectl uncordon {shlex.join(nodes)}"),
+    )
+
+
+def _copy(driver_object: str, name: str, to_version: str) -> str:
+    """The fleet's object with another name, version and selector; nothing is sent before `kubectl create`."""
+    changes = [
+        {"op": "replace", "path": "/metadata", "value": {"name": name}},
+        {"op": "replace", "path": "/spec/version", "value": to_version},
+        {"op": "remove", "path": "/spec/default"},
+        {"op": "add", "path": "/spec/nodeSelector", "value": {LABEL: name}},
+    ]
+    patch = shlex.quote(json.dumps(changes))
+    return f"kubectl patch nvidiadriver {shlex.quote(driver_object)} --dry-run=client -o json --type=json -p {patch}"
+
+
+def _drain(nodes: Sequence[str]) -> str:
+    return f"kubectl drain {shlex.join(nodes)} --ignore-daemonsets"
