@@ -8,7 +8,8 @@ from datetime import datetime
 from django.db.models import Count, QuerySet
 
 from fleet import selectors
-from fleet.allocation.holders import GpuHeld, Unplaced, held_on
+from fleet.allocation.holders import held_on
+from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import NOTHING, Tally, tallies
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
 from fleet.models import Bookmark, Cluster, DriverObject, Node, NodeEvent, Pod, Pool

@@ -7,92 +7,19 @@ device plugin's own choice is otherwise in no object of the API.
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from itertools import zip_longest
 
 from django.db.models import Q
 
-from fleet.allocation.devices import Device, Key, Offered, read_slices
+from fleet.allocation.devices import Offered, read_slices
+from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Places, Told, Unplaced
 from fleet.models import Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from fleet.resources import Layout, Way
 
 DONE = ("Succeeded", "Failed")
 OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 name a slice by its board
 CLAIMS_AT_ONCE = 200
-
-
-class Told(StrEnum):
-    KUBELET = "kubelet"
-    CLAIM = "claim"
-
-
-@dataclass(frozen=True)
-class Holder:
-    """A pod on one board. `profile` blank: it has the whole board, or takes turns on it."""
-
-    pod: Pod
-    resource: str
-    told: Told
-    profile: str = ""
-    device: str = ""  # the UUID of its slice, or the name of the DRA device
-    claim: str = ""
-    only_looks: bool = False  # access for administration: it takes the device from nobody
-
-
-@dataclass(frozen=True)
-class Board:
-    """A GPU. `index` None: a UUID that somebody holds, and whose number nothing tells."""
-
-    index: int | None
-    uuid: str
-    product: str
-    memory_mib: int | None
-    holders: tuple[Holder, ...] = ()
-    taints: tuple[str, ...] = ()  # why its DRA driver lets nothing new on it
-
-
-@dataclass(frozen=True)
-class Unplaced:
-    """What a pod holds of a resource, and nothing says which."""
-
-    pod: Pod
-    resource: str
-    number: int | None  # None: of a claim that is not allocated, or not seen
-    claim: str = ""
-
-
-@dataclass(frozen=True)
-class Held:
-    """Of one node."""
-
-    boards: tuple[Board, ...] = ()
-    unplaced: tuple[Unplaced, ...] = ()
-
-    def of(self, gpu: Gpu) -> "GpuHeld":
-        board = next((one for one in self.boards if (one.uuid, one.index) == (gpu.uuid, gpu.index)), None)
-        if board is not None and (board.holders or not self.unplaced):
-            return GpuHeld(gpu, board.holders, board.taints)
-        return GpuHeld(gpu, None, board.taints if board else ())
-
-
-@dataclass(frozen=True)
-class GpuHeld:
-    """A GPU's row with who holds it. `holders` None: some GPUs of its node are held, and nothing says whether it is."""
-
-    gpu: Gpu
-    holders: tuple[Holder, ...] | None
-    taints: tuple[str, ...]
-
-
-@dataclass
-class _Places:
-    """What of one node is known by its names, while pods are placed."""
-
-    by_key: Mapping[Key, Device]
-    profiles: Mapping[str, Device]  # slices by their own UUID
-    holders: dict[str, list[Holder]] = field(default_factory=lambda: defaultdict(list))  # by the board's UUID
-    unplaced: list[Unplaced] = field(default_factory=list)
 
 
 def held_on(nodes: Sequence[Node]) -> dict[int, Held]:
@@ -134,7 +61,7 @@ def held(
 ) -> Held:
     devices = offered.devices if offered else ()
     slices = {device.uuid: device for device in devices if device.type == "mig" and device.uuid}
-    places = _Places({device.key: device for device in devices}, slices)
+    places = Places({device.key: device for device in devices}, slices)
     layout = Layout.read(node.layout)
     for pod in pods:
         _place_claims(places, pod, claims)
@@ -144,7 +71,7 @@ def held(
     return Held(tuple(boards), tuple(places.unplaced))
 
 
-def _place_claims(places: _Places, pod: Pod, claims: Mapping[tuple[int, str, str], ResourceClaim]) -> None:
+def _place_claims(places: Places, pod: Pod, claims: Mapping[tuple[int, str, str], ResourceClaim]) -> None:
     for name in pod.claims:
         claim = claims.get((pod.cluster_id, pod.namespace, name))
         if claim is None:
@@ -158,7 +85,7 @@ def _place_claims(places: _Places, pod: Pod, claims: Mapping[tuple[int, str, str
                 places.holders[device.board].append(holder)
 
 
-def _place_devices(places: _Places, pod: Pod, layout: Layout) -> None:
+def _place_devices(places: Places, pod: Pod, layout: Layout) -> None:
     for resource, number in pod.resources.items():
         placed = 0
         for device in pod.devices.get(resource, ()):
@@ -170,7 +97,7 @@ def _place_devices(places: _Places, pod: Pod, layout: Layout) -> None:
             places.unplaced.append(Unplaced(pod, resource, number - placed))
 
 
-def _board_of(device: str, places: _Places, way: Way) -> tuple[str, str]:
+def _board_of(device: str, places: Places, way: Way) -> tuple[str, str]:
     """The UUID of the board that a device is or is cut from, and the slice's profile. Blank: not known."""
     if cut := places.profiles.get(device):
         return cut.parent_uuid, cut.profile

@@ -2,7 +2,8 @@ from collections.abc import Iterable
 
 from rest_framework import serializers
 
-from fleet.allocation.holders import GpuHeld, gpus_held
+from fleet.allocation.holders import gpus_held
+from fleet.allocation.holding import GpuHeld
 from fleet.api.filters import GpuFilters
 from fleet.api.resources import HolderShape
 from fleet.api.shapes import Ref

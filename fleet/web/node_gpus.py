@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet import labels as keys
-from fleet.allocation.holders import Board, Held, Unplaced, held_on
+from fleet.allocation.holders import held_on
+from fleet.allocation.holding import Board, Held, Unplaced
 from fleet.models import Node, Pod
 from fleet.queries import lines_of
 from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, in_words

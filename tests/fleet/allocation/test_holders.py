@@ -2,7 +2,8 @@
 
 import pytest
 
-from fleet.allocation.holders import Told, held_on
+from fleet.allocation.holders import held_on
+from fleet.allocation.holding import Told
 from fleet.models import Gpu, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_node, a_pod
 
