@@ -33,7 +33,7 @@ class TargetState(StrEnum):
     RELEASED = "released"  # the label is gone; the operator has not begun
     CHANGING = "changing"  # the operator is at work on it
     CHANGED = "changed"  # the new version was read from the node itself
-    FAILED = "failed"  # it did not come back; waits for a person or for the way back
+    FAILED = "failed"  # it did not come back; waits for a person, for the way back or, on it, for another try
     EXCLUDED = "excluded"  # a person took it out; it stays held
 
 
@@ -72,13 +72,15 @@ TARGET_MOVES: Mapping[TargetState, frozenset[TargetState]] = {
     TargetState.RELEASED: frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.HELD, TargetState.FAILED}),
     TargetState.CHANGING: frozenset({TargetState.CHANGED, TargetState.FAILED, TargetState.EXCLUDED}),
     TargetState.CHANGED: frozenset({TargetState.CHANGING, TargetState.FAILED, TargetState.EXCLUDED}),
-    TargetState.FAILED: frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.EXCLUDED}),
+    TargetState.FAILED: frozenset(
+        {TargetState.HELD, TargetState.CHANGING, TargetState.CHANGED, TargetState.EXCLUDED},
+    ),
     TargetState.EXCLUDED: frozenset({TargetState.HELD}),
 }
 
 PLAN_FINAL = frozenset(state for state, moves in PLAN_MOVES.items() if not moves)
 PLAN_UNDER_WAY = frozenset(PlanState) - PLAN_FINAL - {PlanState.DRAFT}
-BEGUN = frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED})  # can no longer be held back
+BEGUN = frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED})  # no longer to be recalled
 IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING})
 
 

@@ -23,7 +23,7 @@ from rollouts.engine.workloads import (
 )
 from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Answer, Approval, Hold, Plan, Stage, Target, Verb
+from rollouts.models import Answer, Approval, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
 from rollouts.queries import clock_ahead, is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
 
 NODE_COLUMNS = (
@@ -53,6 +53,7 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
+    failures = _failures_on_the_way_back(plan, since=resumed_at)
     return Picture(
         seen_at=oldest,
         stale_because=stale,
@@ -70,7 +71,10 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         newest_hashes=live.hashes,
         unsettled=live.unsettled,
         nodes=tuple(_node(plan, row, drivers.get(row.name), holds.get(row.uid), ahead) for row in rows),
-        stages=tuple(_stage(plan, stage, surroundings, resumed_at=resumed_at) for stage in stages),
+        stages=tuple(
+            _stage(plan, stage, surroundings, resumed_at=resumed_at, failures=failures if stage.is_the_way_back else {})
+            for stage in stages
+        ),
         pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
     )
 
@@ -137,7 +141,15 @@ class _Surroundings:
     clock_ahead: timedelta
 
 
-def _stage(plan: Plan, stage: Stage, around: _Surroundings, *, resumed_at: datetime) -> StagePicture:
+def _failures_on_the_way_back(plan: Plan, *, since: datetime) -> dict[str, int]:
+    """Node's name → how often it failed. One query; only the way back tries a node more than once."""
+    failed = PlanEvent.objects.filter(plan=plan, stage__kind=StageKind.BACK, what="target", to=TargetState.FAILED)
+    return dict(Counter(failed.filter(at__gte=since).values_list("target__node_name", flat=True)))
+
+
+def _stage(
+    plan: Plan, stage: Stage, around: _Surroundings, *, resumed_at: datetime, failures: Mapping[str, int]
+) -> StagePicture:
     targets = list(stage.targets.all())
     gates = tuple(stage.gates)
     before = _most_ready(targets)
@@ -164,6 +176,7 @@ def _stage(plan: Plan, stage: Stage, around: _Surroundings, *, resumed_at: datet
         gates=gates,
         evidence=evidence,
         node_uids={target.node_name: target.node_uid for target in targets},
+        failures=failures,
     )
 
 

@@ -61,6 +61,7 @@ class StagePicture:
     gates: tuple[Gate, ...]
     evidence: Evidence
     node_uids: Mapping[str, str]  # target's name → node uid, in the order of release
+    failures: Mapping[str, int] = field(default_factory=dict)  # target's name → since a person last said: go on
 
     @property
     def targets(self) -> tuple[TargetEvidence, ...]:

@@ -7,9 +7,10 @@ from django.db import transaction
 
 from fleet import kube
 from fleet.kube.structs import NodeSeen
-from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
+from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP, UPGRADE_STATE
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
+from rollouts.engine.picture import UPGRADE_REQUIRED
 from rollouts.models import Hold, Plan
 
 
@@ -22,7 +23,7 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
     want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(act.nodes):
-        free_node(writer, uid, name)
+        free_node(writer, uid, name, even_queued=writer.plan.write_intended_at is None)
 
 
 def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> None:
@@ -55,11 +56,16 @@ def hold_node(writer: Writer, uid: str, name: str) -> bool:
     return True
 
 
-def free_node(writer: Writer, uid: str, name: str) -> bool:
-    """Take our label off, if it is ours. Whether it was seen to be gone afterwards."""
+def free_node(writer: Writer, uid: str, name: str, *, even_queued: bool) -> bool:
+    """Take our label off, if it is ours. Whether it was seen to be gone afterwards.
+
+    Outside of a wave a node that the operator has queued since the rows were read stays held: it would be emptied for
+    nothing (hazards Z5, Z25).
+    """
 
     def freed(seen: NodeSeen) -> kube.Patch:
-        if seen.annotations.get(HELD_BY) != writer.plan.mark:
+        is_queued = seen.labels.get(UPGRADE_STATE) == UPGRADE_REQUIRED
+        if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued):
             return []
         return kube.node_patch(seen, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})
 

@@ -144,7 +144,7 @@ def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     for target in targets:
         if not _is_still_wanted(writer, stage, target):
             return
-        if free_node(writer, target.node_uid, target.node_name):
+        if free_node(writer, target.node_uid, target.node_name, even_queued=True):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
 
 

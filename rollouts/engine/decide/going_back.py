@@ -2,7 +2,8 @@
 
 1. hold every node of the object, moved and failed ones too; 2. put the version back; 3. wait until the DaemonSets'
 newest template is the recorded one; 4. clear the state of nodes that never changed, see them done, let them go;
-5. put failed nodes back into the operator's queue; 6. let the changed ones go, in waves.
+5. put failed nodes back into the operator's queue; 6. let the changed ones go, in waves. Who fails on the way is
+`retrying`'s.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
+from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
 from rollouts.gates.base import Answer, Verdict, When, count, names
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
@@ -36,7 +38,7 @@ def roll_back(picture: Picture, *, now: datetime) -> Decision:
         return restoring
     stage = picture.way_back
     verdicts = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
-    return replace(_bring_back(picture, verdicts), verdicts=verdicts)
+    return replace(_bring_back(picture, verdicts, now=now), verdicts=verdicts)
 
 
 def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
@@ -51,7 +53,7 @@ def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
     if waiting := _in_the_operators_hands(picture):
         return waiting
     left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_as_before(node))
-    because = f"Given up. {names(left)} changed and stay held." if left else "Given up. No node had changed."
+    because = f"Given up. {names(left)} changed or failed, and stay held." if left else "Given up. No node had changed."
     return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
 
 
@@ -113,14 +115,16 @@ def _let_unchanged_go(picture: Picture) -> Decision | None:
 
 def _in_the_operators_hands(picture: Picture) -> Decision | None:
     """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
-    busy = _ours(picture, lambda node: picture.is_as_before(node) and node.has_begun)
+    stage = picture.way_back
+    left_out = {stage.node_uids[target.name] for target in stage.in_state(TargetState.EXCLUDED)}
+    busy = _ours(picture, lambda one: picture.is_as_before(one) and one.has_begun and one.uid not in left_out)
     if not busy:
         return None
     sentence = f"Waiting until the operator is through with {names(tuple(busy.values()))}, which did not change."
     return Decision(sentence, look_again_in=SOON)
 
 
-def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]]) -> Decision:
+def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> Decision:
     stage = picture.way_back
     if missing := _not_as_before(picture):
         sentence = f"{count(len(missing), 'node')} to bring back."
@@ -143,7 +147,7 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]])
     if failed := _failed(picture):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
-    return _let_waves_go(picture, verdicts.get(stage.index, {}))
+    return _let_waves_go(picture, verdicts.get(stage.index, {}), now=now)
 
 
 def _not_as_before(picture: Picture) -> dict[str, str]:
@@ -160,10 +164,13 @@ def _failed(picture: Picture) -> dict[str, str]:
     return {node.uid: node.name for node in stuck if node.has_label and not picture.is_in_sync(node)}
 
 
-def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
+def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
     stage = picture.way_back
     if blocked := picture.stopped_because or picture.paused_because or picture.stale_because:
         return Decision(blocked, acts=recall(picture))
+    if again := try_again(picture):
+        sentence = f"{names(tuple(move.name for move in again))} failed on the way back and is tried again."
+        return Decision(sentence, moves=again, look_again_in=timedelta(0))
     held = stage.in_state(TargetState.HELD)
     free = room(picture, stage)
     nodes = {node.uid: node for node in picture.nodes}
@@ -175,10 +182,17 @@ def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
         return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
+    on_the_way = stage.in_state(*IN_FLIGHT)
+    failed = beyond_us(picture)
+    others = [target for target in held if target not in failed]
+    if failed and not on_the_way and not (others and free.nodes):
+        return ask_for_help(picture, failed, now=now)
     if held:
         return Decision(f"{count(len(held), 'node')} to bring back; {free.because}.", look_again_in=SOON)
-    if on_the_way := stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING):
-        return Decision(f"{count(len(on_the_way), 'node')} on the way back.", look_again_in=SOON)
+    if on_the_way:
+        warning = first(Answer.FAIL, answers)
+        but = f" But: {warning[1].because}" if warning else ""
+        return Decision(f"{count(len(on_the_way), 'node')} on the way back.{but}", look_again_in=SOON)
     return _settle(picture, answers)
 
 
@@ -194,8 +208,8 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
         return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
     if waiting := _in_the_operators_hands(picture):
         return waiting
-    if all_pass(stage, answers):
-        because = f"Every node runs {picture.from_version} again."
+    if all_pass(stage, answers) or not stage.evidence.counted:
+        because = _how_it_ended(picture)
         end = (
             MoveStage(stage.index, StageState.PASSED, "Every gate passed."),
             MovePlan(PlanState.ROLLED_BACK, because),
@@ -207,6 +221,13 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
         return Decision(because, moves=end)
     waits = first(Answer.HOLD, answers)
     return Decision(f"Back, and being judged: {waits[1].because if waits else 'no gate answers'}", look_again_in=SOON)
+
+
+def _how_it_ended(picture: Picture) -> str:
+    left_out = tuple(target.name for target in picture.way_back.in_state(TargetState.EXCLUDED))
+    if not left_out:
+        return f"Every node runs {picture.from_version} again."
+    return f"{picture.from_version} is back, but not on {names(left_out)}: taken out of the way back, and still held."
 
 
 def _ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: True) -> dict[str, str]:

@@ -4,7 +4,7 @@ from rollouts.engine.act.holds import want
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
 from rollouts.lifecycle import LostRace
 from rollouts.models import Hold
-from tests.rollouts.engine.ground import CANARY, HELD_BY, NODES, UPGRADE_SKIP, Ground
+from tests.rollouts.engine.ground import CANARY, HELD_BY, NODES, REST, UPGRADE_SKIP, Ground
 
 
 def uids(ground: Ground, *names: str) -> dict[str, str]:
@@ -92,3 +92,15 @@ def test_the_intent_loses_when_the_turn_is_over(ground: Ground):
         want(plan, uids(ground), is_wanted=False, now=ground.clock())
 
     assert not Hold.objects.filter(plan=plan, is_wanted=False).exists()
+
+
+def test_a_node_that_the_operator_queued_since_we_looked_stays_held(ground: Ground):
+    """Z5, Z25: let go now, it would be emptied for nothing."""
+    ground.armed()
+    ground.set_state(REST[0], "upgrade-required")
+    ground.set_state(REST[1], "upgrade-done")
+
+    ground.act(LiftHolds(uids(ground, *REST)))
+
+    assert ground.held() & set(REST) == {REST[0]}
+    assert Hold.objects.get(plan=ground.plan, node_name=REST[0]).placed_at

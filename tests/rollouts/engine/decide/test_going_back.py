@@ -383,7 +383,7 @@ def test_a_plan_given_up_names_what_changed_and_keeps_it_held():
     decision = decided(picture)
 
     assert plan_moves(decision) == [PlanState.ABORTED]
-    assert "b changed and stay held" in decision.waiting_for
+    assert "b changed or failed, and stay held" in decision.waiting_for
     assert not decision.acts
 
 

@@ -52,6 +52,10 @@ def disturb(worker: Worker, chance: random.Random, number: int) -> None:
             world.nodes[name].has_label = False
         case 5:
             person.exclude_a_failed_node(worker)
+        case 6 | 7 | 8:
+            world.nodes[name].evictions_to_fail = chance.randint(1, 5)
+        case 9:
+            world.nodes[name].crashes_for = chance.randint(3, 30)
         case how if how > 60:
             person.approve(worker)
 
@@ -94,17 +98,25 @@ def check_the_end(worker: Worker) -> None:
             for name, row in stage.targets.items()
             if row.state is not TargetState.EXCLUDED
         ]
-        assert all(nodes[name].loaded == NEW for name in wanted), "promoted with a bad node"
+        assert all(nodes[name].template == worker.seen[name].loaded == NEW for name in wanted), (
+            "promoted with a bad node"
+        )
         assert all(stage.state is StageState.PASSED for stage in worker.stages[:-1])
     elif worker.state is PlanState.ROLLED_BACK:
-        assert {node.loaded for node in nodes.values()} == {OLD}, "rolled back, and not every node is back"
-        assert not [node.name for node in nodes.values() if node.has_label], "a label is left"
+        back = worker.way_back.targets
+        left_out = {name for name, row in back.items() if row.state is TargetState.EXCLUDED}
+        returned = [node for node in nodes.values() if node.name not in left_out]
+        assert all(node.template == worker.seen.get(node.name, node).loaded == OLD for node in returned), (
+            "rolled back, and not every node is back"
+        )
+        assert not [node.name for node in returned if node.has_label], "a label is left"
     else:
         assert worker.state is PlanState.ABORTED
         assert worker.world.version == OLD
         for node in nodes.values():  # one that joined while the version went back is the operator's, as any new node is
-            changed = node.template != OLD and not node.is_at_work
-            assert node.has_label == changed, f"{node} after the end"
+            seen = worker.seen.get(node.name, node)  # a driver pod may crash or come up after the last look
+            is_astray = worker.is_write_intended and seen.loaded != OLD and not seen.is_at_work
+            assert node.has_label == is_astray, f"{node} after the end"
 
 
 def walk(seed: int, *, has_bad_kernel: bool = True, may_die: bool = True, is_wild: bool = True) -> Worker:

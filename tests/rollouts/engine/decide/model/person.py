@@ -21,6 +21,8 @@ def pause(worker: Worker) -> None:
 
 def resume(worker: Worker) -> None:
     worker.is_paused = False
+    for stage in worker.stages:
+        stage.failures.clear()
     if worker.state is PlanState.HALTED:
         worker.state = PlanState.PROMOTING if worker.is_armed else PlanState.HOLDING
         for stage in worker.stages:
@@ -53,7 +55,7 @@ def approve(worker: Worker) -> None:
 
 
 def exclude_a_failed_node(worker: Worker) -> None:
-    for stage in worker.stages[:-1]:
+    for stage in worker.stages:
         for row in stage.targets.values():
             if row.state is TargetState.FAILED:
                 row.state = TargetState.EXCLUDED

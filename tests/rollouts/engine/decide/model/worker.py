@@ -3,6 +3,7 @@
 It may die at any point between two writes; what it wrote stays.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -48,6 +49,7 @@ class StageRow:
     state: StageState = StageState.WAITING
     targets: dict[str, TargetRow] = field(default_factory=dict)
     has_waves: bool = False
+    failures: Counter[str] = field(default_factory=Counter)  # since a person last said: go on
     is_approved: bool = False
 
 
@@ -127,6 +129,7 @@ class Worker:
             state_since=self.now,
             evidence=shown,
             max_unavailable=self.max_unavailable,
+            failures=stage.failures,
             gates=gates if stage.is_the_way_back else (Approval(), *gates),
         )
 
@@ -149,6 +152,7 @@ class Worker:
             self.waiting_for = decision.waiting_for
             if not self._move(decision.moves):
                 return
+            self.is_paused = self.is_paused or bool(decision.pause_because)
             for act in decision.acts:
                 self._die_here()
                 getattr(self, f"_{type(act).__name__}")(act)
@@ -169,6 +173,7 @@ class Worker:
             if isinstance(move, a.MoveTarget):
                 row = self.stages[move.stage_index].targets[move.name]
                 row.state, row.since = move.to, self.now
+                self.stages[move.stage_index].failures[move.name] += move.to is TargetState.FAILED
             elif isinstance(move, a.MoveStage):
                 self.stages[move.stage_index].state = move.to
             else:
@@ -190,6 +195,7 @@ class Worker:
     def _label(self, name: str) -> None:
         self._die_here()
         self.world.nodes[name].has_label = True
+        self.world.nodes[name].let_go_by_us &= self.world.nodes[name].is_at_work
         self._die_here()
         self.holds[name].was_placed = True
 
@@ -205,12 +211,14 @@ class Worker:
             self._label(name)
 
     def _LiftHolds(self, act: a.LiftHolds) -> None:  # noqa: N802
-        for name in act.nodes.values():
+        queued = {name for name in act.nodes.values() if self.world.nodes[name].state == "upgrade-required"}
+        nodes = set(act.nodes.values()) - (queued if self.is_write_intended else set())
+        for name in nodes:
             node = self.world.nodes[name]
-            assert node.template == self.world.template == OLD, f"{name} is let go outside of a wave"
+            assert node.template == self.world.template, f"{name} is let go outside of a wave"
             assert not self.is_write_intended or node.state == "upgrade-done", f"{name} is {node.state}"
         self._want(act.nodes.values(), is_wanted=False)
-        for name in act.nodes.values():
+        for name in sorted(nodes):
             self._unlabel(name)
 
     def _WriteVersion(self, act: a.WriteVersion) -> None:  # noqa: N802
@@ -269,7 +277,6 @@ class Worker:
             row.state, row.since = TargetState.HELD, self.now
             self._want([name], is_wanted=True)
             self._label(name)
-            self.world.nodes[name].let_go_by_us = self.world.nodes[name].is_at_work
 
     def _ClearUpgradeState(self, act: a.ClearUpgradeState) -> None:  # noqa: N802
         self._relabel(act.nodes.values(), "upgrade-required", "")

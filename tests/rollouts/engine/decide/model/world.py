@@ -24,11 +24,13 @@ class Node:
     cordoned_by_operator: bool = False
     template: str = OLD  # the version its driver pod was made for
     let_go_by_us: bool = False
+    evictions_to_fail: int = 0  # a PodDisruptionBudget keeps the operator from emptying it so often
+    crashes_for: int = 0  # so many ticks its driver pod does not come up, whichever template it is of
 
     @property
     def is_broken(self) -> bool:
         """The new driver fails on one kernel."""
-        return self.template == NEW and self.kernel == BAD_KERNEL
+        return self.crashes_for > 0 or (self.template == NEW and self.kernel == BAD_KERNEL)
 
     @property
     def loaded(self) -> str:
@@ -58,6 +60,7 @@ class World:
     def tick(self) -> None:
         free = self.max_parallel - sum(node.state not in IDLE for node in self.nodes.values())
         for node in self.nodes.values():
+            node.crashes_for = max(0, node.crashes_for - 1)
             free -= self._reconcile(node, free)
         self.template = self.version
 
@@ -71,6 +74,9 @@ class World:
             if not node.has_label and (free > 0 or node.is_unschedulable):
                 node.state = "cordon-required"
                 return 1
+        elif node.state == "pod-deletion-required" and node.evictions_to_fail:
+            node.evictions_to_fail -= 1
+            node.state = "upgrade-failed"
         elif node.state == "pod-restart-required":
             node.template = self.template
             node.state = "upgrade-failed" if node.is_broken else "validation-required"

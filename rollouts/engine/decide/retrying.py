@@ -1,0 +1,87 @@
+"""A node that fails on its way back: tried again within the budget, and then a person is asked (hazard Z5). Pure.
+
+The operator leaves upgrade-failed by itself only when the driver pod is of the newest template and Ready
+(k8s-operator-libs pkg/upgrade/common_manager.go, ProcessUpgradeFailedNodes). Where evicting failed, the pod is still
+the one that has to go: the node needs another turn in the queue. Where the pod was made anew and crashes, another turn
+finds the same pod with the same restarts and fails at once (ProcessPodRestartNodes): only mending the pod helps.
+"""
+
+from datetime import datetime
+
+from rollouts.engine.decide.acts import Decision, MoveTarget
+from rollouts.engine.decide.releasing import SOON
+from rollouts.engine.picture import UPGRADE_FAILED, Picture
+from rollouts.gates.base import TargetEvidence, names
+from rollouts.lifecycle import TargetState
+
+TRIES = 3  # the first one included; a person who resumes grants as many again
+
+
+def try_again(picture: Picture) -> tuple[MoveTarget, ...]:
+    """Held again, such a node waits for a wave like any other, and no longer keeps one of the operator's slots."""
+    stage = picture.way_back
+    can_be = _failed(picture, has_its_pod=False)
+    return tuple(
+        MoveTarget(stage.index, target.name, TargetState.HELD, f"Failed on its way back: try {tried + 1} of {TRIES}.")
+        for target in stage.in_state(TargetState.FAILED)
+        if stage.node_uids[target.name] in can_be and (tried := stage.failures.get(target.name, 0)) < TRIES
+    )
+
+
+def beyond_us(picture: Picture) -> tuple[TargetEvidence, ...]:
+    """Targets that come back by nothing that we may do. Ask after `try_again` had nothing to say."""
+    stage = picture.way_back
+    crashing = _failed(picture, has_its_pod=True)
+    held = (one for one in stage.in_state(TargetState.HELD) if stage.node_uids[one.name] in crashing)
+    return (*stage.in_state(TargetState.FAILED), *held)
+
+
+def ask_for_help(picture: Picture, failed: tuple[TargetEvidence, ...], *, now: datetime) -> Decision:
+    """Say what is the matter and what helps. A pod that crashes may yet come up, so it has the stage's patience."""
+    stage = picture.way_back
+
+    def those(uids: frozenset[str]) -> tuple[TargetEvidence, ...]:
+        return tuple(target for target in failed if stage.node_uids[target.name] in uids)
+
+    crashing, tried = those(_failed(picture, has_its_pod=True)), those(_failed(picture, has_its_pod=False))
+    seen = those(frozenset(node.uid for node in picture.nodes))
+    gone = tuple(target for target in failed if target not in seen)
+    parts = [_of_tried(tried), _of_crashing(picture, crashing), _of_gone(gone)]
+    sentence = " ".join(part for part in parts if part)
+    if not sentence:
+        return Decision(f"{_names(failed)} failed and is in the operator's queue again.", look_again_in=SOON)
+    too_long = [one for one in crashing if now - max(one.state_since, stage.state_since) > stage.patience]
+    if tried or gone or too_long:
+        return Decision(f"{sentence} Then resume.", pause_because=f"{sentence} Then resume.")
+    return Decision(sentence, look_again_in=SOON)
+
+
+def _failed(picture: Picture, *, has_its_pod: bool) -> frozenset[str]:
+    """Nodes that the operator gave up on, after their driver pod was made anew or before that."""
+    failed = (node for node in picture.nodes if node.upgrade_state == UPGRADE_FAILED)
+    return frozenset(node.uid for node in failed if picture.is_in_sync(node) is has_its_pod)
+
+
+def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
+    if not targets:
+        return ""
+    why = "the operator could not empty the node"
+    return f"{_names(targets)} failed {TRIES} times on the way back: {why}. See its events; mend it or exclude it."
+
+
+def _of_crashing(picture: Picture, targets: tuple[TargetEvidence, ...]) -> str:
+    if not targets:
+        return ""
+    what = f"the driver pod for {picture.from_version} is there and does not come up"
+    helps = "Once it is Ready the operator goes on: see its log, delete the pod, or exclude the node."
+    return f"{_names(targets)}: {what}. {helps}"
+
+
+def _of_gone(targets: tuple[TargetEvidence, ...]) -> str:
+    if not targets:
+        return ""
+    return f"{_names(targets)} failed on the way back and cannot be seen any more: exclude it."
+
+
+def _names(targets: tuple[TargetEvidence, ...]) -> str:
+    return names(tuple(target.name for target in targets))
