@@ -14,15 +14,17 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from fleet.compatibility.conditions import KEYS, SWITCHES, VERSIONS  # noqa: E402
-from fleet.compatibility.entries import Entry, Floor, KnownBad, Platform, Runtime  # noqa: E402
+from fleet.compatibility.entries import Entry, Floor, KnownBad, Life, Platform, Runtime  # noqa: E402
 from fleet.compatibility.judges.known_bad import WORDS  # noqa: E402
 from fleet.compatibility.matrix import Matrix, a_range, the_matrix  # noqa: E402
 from fleet.compatibility.ranges import Range, is_of, is_older, minor, numbers  # noqa: E402
+from fleet.compatibility.systems import NAMED, NAMES  # noqa: E402
 from fleet.compatibility.verdicts import Answer  # noqa: E402
 
 SOURCE = re.compile(r"https://[^\s]+|[\w.-]+/[\w.-]+:[\w./-]+@[\w.-]+")
 STATES = {"supported", "deprecated", "ended"}
-SYSTEMS = {"ubuntu", "rhel", "rhcos", "rocky"}
+SYSTEMS = {name for name, _, _ in NAMES}
+LIVING = {"kubernetes", "openshift", "containerd"}
 
 
 def main() -> int:
@@ -47,7 +49,7 @@ def title_of(entry: Entry) -> str:
     return f"{type(entry).__name__} {' '.join(named)}"
 
 
-NAMING = ("name", "version", "series", "branch", "operator", "cuda", "os", "runtime", "kernel", "architecture")
+NAMING = ("name", "of", "version", "series", "branch", "operator", "cuda", "os", "runtime", "kernel", "architecture")
 
 
 def _of_entry(entry: Entry, today: date) -> Iterator[str]:
@@ -107,11 +109,27 @@ def _of_words(matrix: Matrix) -> Iterator[str]:
     for release in matrix.releases:
         if matrix.branch_of(release.driver) is None:
             yield f"release {release.version}: the branch of its driver {release.driver} is in no entry"
-    for entry in (*matrix.platforms, *matrix.runtimes, *matrix.precompiled):
+    yield from (f"{title_of(life)}: {problem}" for life in matrix.lives for problem in _of_life(life))
+    yield from _of_systems(matrix)
+    yield from _of_lists(matrix)
+
+
+def _of_systems(matrix: Matrix) -> Iterator[str]:
+    for entry in (*matrix.platforms, *matrix.runtimes, *matrix.precompiled, *matrix.elsewhere):
         for system in [entry.os] if isinstance(entry.os, str) else entry.os:
             if system.split()[0] not in SYSTEMS:
                 yield f"{title_of(entry)}: no system we can tell: {system}"
-    yield from _of_lists(matrix)
+    for platform in matrix.platforms:
+        for name in platform.distributions:
+            if name and name not in NAMED:
+                yield f"{title_of(platform)}: no distribution we can tell: {name}"
+
+
+def _of_life(life: Life) -> Iterator[str]:
+    if life.of not in LIVING:
+        yield f"nothing whose life cycle is asked for: {life.of}"
+    if life.extended and (life.ends is None or life.extended <= life.ends):
+        yield "what is extended ends later than what is not"
 
 
 def _of_lists(matrix: Matrix) -> Iterator[str]:
@@ -162,6 +180,9 @@ def _contradictions(matrix: Matrix) -> Iterator[str]:
     yield from _twice("branch", (str(each.branch) for each in matrix.branches))
     yield from _twice("known bad", (each.name for each in matrix.known_bad))
     yield from _twice("floor", (each.name for each in matrix.floors))
+    yield from _twice("life", (f"{each.of} {each.version}" for each in matrix.lives))
+    yield from _twice("OpenShift", (each.version for each in matrix.openshift))
+    yield from _twice("Kubernetes of OpenShift", (each.kubernetes for each in matrix.openshift))
     yield from _twice("product", (name for each in matrix.products for name in each.names))
     yield from _clash(matrix.platforms, _same_platform)
     yield from _clash(matrix.runtimes, lambda one, other: one.runtime == other.runtime)
@@ -188,7 +209,7 @@ def _clash(entries: Sequence[Any], is_same: Callable[[Any, Any], bool]) -> Itera
 
 
 def _same_platform(one: Platform, other: Platform) -> bool:
-    if one.os != other.os:
+    if one.os != other.os or not set(one.distributions) & set(other.distributions):
         return False
     if not one.versions or not other.versions:
         return True

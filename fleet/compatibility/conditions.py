@@ -8,7 +8,7 @@ from fleet.compatibility.matrix import Matrix, a_range, is_named
 from fleet.compatibility.ranges import is_of, order
 from fleet.compatibility.systems import System
 
-VERSIONS = ("operator", "kubernetes", "driver", "toolkit", "mig_manager")
+VERSIONS = ("operator", "kubernetes", "driver", "toolkit", "mig_manager", "cuda")
 SWITCHES = ("cdi", "nri", "rdma", "is_preinstalled")
 WORDS = ("mig", "distribution", "mode")
 KEYS = frozenset({*VERSIONS, *SWITCHES, *WORDS, "runtime", "os", "products", "is_grace"})

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from fleet.compatibility.ranges import Range
 from fleet.compatibility.verdicts import Answer, Verdict
+
+SOON = timedelta(days=90)  # an end that is nearer than this is said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,35 @@ class Platform(Entry):
     versions: Sequence[str] = ()  # of the operating system; empty: it is told by OpenShift's
     kubernetes: Sequence[str] = ()  # first and last
     openshift: Sequence[str] = ()  # first and last
+    distributions: Sequence[str] = ("",)  # whose Kubernetes it is; blank: as its project releases it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere(Entry):
+    """A system that NVIDIA does not list, and what is said of it."""
+
+    os: str
+    versions: Sequence[str] = ()  # empty: all of them
+    sentence: str
+    action: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenShift(Entry):
+    """Which Kubernetes an OpenShift is built on."""
+
+    version: str
+    kubernetes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life(Entry):
+    """Until when those who make it fix a minor release."""
+
+    of: str  # kubernetes, openshift, containerd
+    version: str
+    ends: date | None = None  # None: no day was found
+    extended: date | None = None  # with a subscription for it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +88,7 @@ class Runtime(Entry):
 @dataclass(frozen=True, kw_only=True)
 class Branch(Entry):
     branch: int
-    kind: str
+    kind: str = ""  # blank: not read
     ends: date | None = None
     ended: bool = False
     cuda_major: int | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fleet.compatibility.systems import System, openshift_of, read_runtime, read_system
+from fleet.compatibility.systems import System, read_runtime, read_system
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,9 @@ class Facts:
     operator: str = ""  # version of the GPU Operator
     mode: str = ""  # what says which driver runs: ClusterPolicy, NVIDIADriver, GPUCluster; blank: nothing does
     kubernetes: str = ""  # v1.33.4
-    distribution: str = ""  # rke2, k3s, gke, eks
+    distribution: str = ""  # rke2, k3s, k0s, gke, eks; blank: none that its version names
     os: str = ""  # as the node says: Ubuntu 24.04.2 LTS
+    openshift: str = ""  # as Node Feature Discovery labels it: 4.19
     kernel: str = ""
     runtime: str = ""  # containerd://2.1.4
     driver: str = ""
@@ -33,10 +34,6 @@ class Facts:
     @property
     def system(self) -> System:
         return read_system(self.os)
-
-    @property
-    def openshift(self) -> str:
-        return openshift_of(self.os)
 
     @property
     def runtime_name(self) -> str:

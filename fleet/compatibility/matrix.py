@@ -11,10 +11,13 @@ from typing import Any, TypeVar
 from fleet.compatibility.entries import (
     Branch,
     CudaFloor,
+    Elsewhere,
     Entry,
     Floor,
     KnownBad,
+    Life,
     Listed,
+    OpenShift,
     Platform,
     Precompiled,
     Products,
@@ -33,6 +36,9 @@ class Matrix:
     releases: Sequence[Release] = ()
     series: Sequence[Series] = ()
     platforms: Sequence[Platform] = ()
+    elsewhere: Sequence[Elsewhere] = ()
+    openshift: Sequence[OpenShift] = ()
+    lives: Sequence[Life] = ()
     runtimes: Sequence[Runtime] = ()
     branches: Sequence[Branch] = ()
     listed: Sequence[Listed] = ()
@@ -76,6 +82,9 @@ def the_matrix() -> Matrix:
         releases=_read("operators", "release", Release),
         series=_read("series", "series", Series),
         platforms=_read("platforms", "platform", Platform),
+        elsewhere=_read("elsewhere", "elsewhere", Elsewhere),
+        openshift=_read("openshift", "openshift", OpenShift),
+        lives=_read("lives", "life", Life),
         runtimes=_read("runtimes", "runtime", Runtime),
         branches=_read("branches", "branch", Branch),
         listed=_read("drivers", "listed", Listed),

@@ -11,16 +11,19 @@ NAMES = (  # the first that fits: RHCOS calls itself Red Hat Enterprise Linux to
     ("rhel", "Red Hat Enterprise Linux", "RHEL"),
     ("ubuntu", "Ubuntu", "Ubuntu"),
     ("rocky", "Rocky Linux", "Rocky Linux"),
+    ("amazon", "Amazon Linux", "Amazon Linux"),
+    ("sles", "SUSE Linux Enterprise Server", "SLES"),
 )
-VERSION = re.compile(r"\d+(?:\.\d+)?")
+VERSION = re.compile(r"\d+(?:\.\d+)?(?: SP\d)?")
 OPENSHIFT = re.compile(r"CoreOS (4)(\d{2})\.")
-DISTRIBUTIONS = (("+rke2", "rke2"), ("+k3s", "k3s"), ("-gke.", "gke"), ("-eks-", "eks"))
+DISTRIBUTIONS = (("+rke2", "rke2"), ("+k3s", "k3s"), ("+k0s", "k0s"), ("-gke.", "gke"), ("-eks-", "eks"))
+NAMED = {"rke2": "RKE2", "k3s": "K3s", "k0s": "k0s", "gke": "GKE", "eks": "EKS"}  # as a person says it
 
 
 @dataclass(frozen=True)
 class System:
-    name: str = ""  # ubuntu, rhel, rhcos, rocky; blank: none that the matrix knows
-    version: str = ""  # 24.04, 9.4; blank: RHCOS, or it does not say
+    name: str = ""  # ubuntu, rhel, rhcos, rocky, amazon, sles; blank: none that the matrix knows
+    version: str = ""  # 24.04, 9.4, 15 SP7; blank: RHCOS, or it does not say
     title: str = ""  # as a person says it
 
 

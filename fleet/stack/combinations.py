@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from django.db.models import BooleanField, Case, Count, F, QuerySet, Value, When
+from django.db.models import BooleanField, Case, Count, F, Q, QuerySet, TextField, Value, When
 from django.db.models.lookups import Exact
 
 from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
@@ -18,11 +18,24 @@ from fleet.versions import tag_of
 
 POLICIES = "clusterpolicies.nvidia.com"
 AT_MOST = 200  # groups; a fleet with more is told of the largest
-RHEL_8 = "Red Hat Enterprise Linux 8"  # the only system where it matters; all labels need not be read for it
+# The only systems where it matters: for the others no labels need to be read.
+PRE_MATTERS = Q(os_image__startswith="Red Hat Enterprise Linux 8") | Q(os_image__startswith="Ubuntu 26.04")
 PRE_INSTALLED = Case(When(Exact(LabelValue("nvidia.com/gpu.deploy.driver"), "pre-installed"), then=True), default=False)
+# An os-release of Red Hat CoreOS, labelled by Node Feature Discovery; its osImage names OpenShift only before 4.19.
+OPENSHIFT = "feature.node.kubernetes.io/system-os_release.OPENSHIFT_VERSION"
+IS_OPENSHIFT = Q(os_image__startswith="Red Hat Enterprise Linux CoreOS")
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 # What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
-ALIKE = ("os_image", "container_runtime", "said_driver", "gpu_product", "mig_strategy", "driver_owner", "is_pre")
+ALIKE = (
+    "os_image",
+    "openshift",
+    "container_runtime",
+    "said_driver",
+    "gpu_product",
+    "mig_strategy",
+    "driver_owner",
+    "is_pre",
+)
 
 
 @dataclass(frozen=True)
@@ -129,6 +142,7 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
         return []
     row = {
         "os_image": node.os_image,
+        "openshift": node.labels.get(OPENSHIFT),
         "container_runtime": node.container_runtime,
         "said_driver": "" if node.driver_unknown_since else node.driver_version,
         "gpu_product": node.gpu_product,
@@ -147,7 +161,8 @@ def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[s
         ours.order_by()
         .annotate(
             said_driver=SAID_DRIVER,
-            is_pre=Case(When(os_image__startswith=RHEL_8, then=PRE_INSTALLED), output_field=BooleanField(null=True)),
+            is_pre=Case(When(PRE_MATTERS, then=PRE_INSTALLED), output_field=BooleanField(null=True)),
+            openshift=Case(When(IS_OPENSHIFT, then=LabelValue(OPENSHIFT)), output_field=TextField(null=True)),
         )
         .values(*alike)
         .annotate(number=Count("pk"))
@@ -160,6 +175,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
     return replace(
         around.facts,
         os=group["os_image"],
+        openshift=group["openshift"] or "",
         kernel=group.get("kernel", ""),
         runtime=group["container_runtime"],
         driver=group["said_driver"],

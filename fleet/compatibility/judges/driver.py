@@ -1,15 +1,16 @@
 """The driver: its branch's end of life, and the operator's list."""
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 
 from fleet.compatibility.case import Case
-from fleet.compatibility.entries import Branch, Listed
+from fleet.compatibility.entries import SOON, Branch, Listed
+from fleet.compatibility.matrix import Matrix
 from fleet.compatibility.ranges import order
 from fleet.compatibility.verdicts import Answer, Verdict
 
 RULE = "driver"
-SOON = timedelta(days=90)
+LOOK_UP = "Look it up in NVIDIA's table of driver branches before you rely on it."
 
 
 def judge(case: Case) -> Iterator[Verdict]:
@@ -21,9 +22,7 @@ def judge(case: Case) -> Iterator[Verdict]:
     if branch := case.matrix.branch_of(facts.driver):
         yield _of_branch(branch, case.today)
     else:
-        sentence = f"The matrix does not know the branch of driver {facts.driver}."
-        action = "Look it up in NVIDIA's table of driver branches."
-        yield Verdict(RULE, f"Driver {facts.driver}", Answer.UNKNOWN, sentence, action)
+        yield _of_no_branch(facts.driver, case.matrix)
     if facts.operator:
         entry = next((each for each in case.matrix.listed if facts.operator in each.operator), None)
         yield _on_list(facts.operator, facts.driver, entry)
@@ -31,7 +30,7 @@ def judge(case: Case) -> Iterator[Verdict]:
 
 def _of_branch(branch: Branch, today: date) -> Verdict:
     subject = f"Branch R{branch.branch}"
-    name = f"R{branch.branch} ({branch.kind})"
+    name = f"R{branch.branch} ({branch.kind})" if branch.kind else f"R{branch.branch}"
     if has_ended(branch, today):
         on = f" in {branch.ends:%B %Y}" if branch.ends else ", on a day that was not found"
         sentence = f"{name} reached its end of life{on}: it gets no fixes, nor any for CVEs."
@@ -39,8 +38,20 @@ def _of_branch(branch: Branch, today: date) -> Verdict:
     if branch.ends and branch.ends - today <= SOON:
         sentence = f"{name} reaches its end of life in {branch.ends:%B %Y}: in {(branch.ends - today).days} days."
         return branch.says(RULE, subject, Answer.DEPRECATED, sentence, "Plan a step to a newer branch now.")
-    until = f" until {branch.ends:%B %Y}" if branch.ends else ""
-    return branch.says(RULE, subject, Answer.SUPPORTED, f"{name} is maintained{until}.")
+    if branch.ends is None:
+        sentence = f"NVIDIA's table names no end of life for {name}: until when it is fixed is not known."
+        return branch.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+    return branch.says(RULE, subject, Answer.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
+
+
+def _of_no_branch(driver: str, matrix: Matrix) -> Verdict:
+    newest = max(matrix.branches, key=lambda branch: branch.branch)
+    subject = f"Driver {driver}"
+    if order(driver)[0] > newest.branch:
+        sentence = f"{driver} is newer than all that the matrix knows: its newest branch is R{newest.branch}."
+    else:
+        sentence = f"The matrix does not know the branch of driver {driver}."
+    return newest.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
 
 
 def has_ended(branch: Branch, today: date) -> bool:

@@ -8,7 +8,9 @@ from fleet.compatibility.facts import Facts
 from fleet.compatibility.verdicts import Answer, Verdict
 
 RULE = "known-bad"
-WORDS = frozenset({"operator", "kubernetes", "driver", "runtime", "product", "mig_manager"})  # that a sentence may name
+WORDS = frozenset(
+    {"operator", "kubernetes", "driver", "runtime", "product", "mig_manager", "cuda"}
+)  # that a sentence may name
 
 
 def judge(case: Case) -> Iterator[Verdict]:

@@ -1,15 +1,18 @@
 """The operator on this operating system and this Kubernetes, or OpenShift."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from fleet.compatibility.case import Case
-from fleet.compatibility.entries import Platform
+from fleet.compatibility.entries import Elsewhere, Platform
 from fleet.compatibility.facts import Facts
 from fleet.compatibility.ranges import is_of, minor, within
-from fleet.compatibility.systems import System
+from fleet.compatibility.systems import NAMED, NAMES, System
 from fleet.compatibility.verdicts import Answer, Verdict
 
 RULE = "platform"
+TITLES = {name: title for name, _, title in NAMES}
+LOOK_UP = "Look it up in NVIDIA's platform support page."
 
 
 def judge(case: Case) -> Iterator[Verdict]:
@@ -20,25 +23,44 @@ def judge(case: Case) -> Iterator[Verdict]:
     entries = [entry for entry in case.matrix.platforms if facts.operator in entry.operator]
     if not entries:
         sentence = f"The matrix gives no range of Kubernetes versions for operator {facts.operator}."
-        action = "Look it up in NVIDIA's platform support page."
-        yield Verdict(RULE, f"Operator {facts.operator}, Kubernetes", Answer.UNKNOWN, sentence, action)
+        yield Verdict(RULE, f"Operator {facts.operator}, Kubernetes", Answer.UNKNOWN, sentence, LOOK_UP)
     elif not facts.os:
         sentence = "The nodes do not say which operating system they run."
         yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at their nodeInfo.osImage.")
     elif fitting := [entry for entry in entries if _fits(entry, facts.system)]:
-        yield _ranged(subject, fitting[0], facts)
+        yield _of_system(subject, fitting, case)
     else:
-        yield _not_listed(subject, entries, facts)
+        yield _not_listed(subject, entries, case)
 
 
-def _fits(entry: Platform, system: System) -> bool:
+def _fits(entry: Platform | Elsewhere, system: System) -> bool:
     if entry.os != system.name:
         return False
     return not entry.versions or any(is_of(system.version, version) for version in entry.versions)
 
 
-def _ranged(subject: str, entry: Platform, facts: Facts) -> Verdict:
-    what, version = ("OpenShift", facts.openshift) if entry.openshift else ("Kubernetes", facts.kubernetes)
+def _of_system(subject: str, fitting: Sequence[Platform], case: Case) -> Verdict:
+    distribution = case.facts.distribution
+    if own := next((entry for entry in fitting if distribution in entry.distributions), None):
+        if not own.openshift:
+            return _ranged(subject, own, "Kubernetes", case.facts.kubernetes)
+        verdict = _ranged(subject, own, "OpenShift", case.openshift.version)
+        return replace(verdict, sentence=f"{verdict.sentence} {case.openshift.because}".strip())
+    return _of_another(subject, fitting, case.facts)
+
+
+def _of_another(subject: str, fitting: Sequence[Platform], facts: Facts) -> Verdict:
+    """NVIDIA keeps a column for each distribution: that of Kubernetes itself says nothing of the others."""
+    name = NAMED.get(facts.distribution, "the project itself")
+    read = next((entry for entry in fitting if "" in entry.distributions and entry.kubernetes), None)
+    known = f" For Kubernetes itself it says {read.kubernetes[0]} to {read.kubernetes[1]}." if read else ""
+    sentence = (
+        f"Which Kubernetes of {name} NVIDIA validated with operator {facts.operator}, the matrix does not say.{known}"
+    )
+    return fitting[0].says(RULE, f"{subject}, {name}", Answer.UNKNOWN, sentence, LOOK_UP)
+
+
+def _ranged(subject: str, entry: Platform, what: str, version: str) -> Verdict:
     first, last = entry.openshift or entry.kubernetes
     if not version:
         sentence = f"NVIDIA validated {what} {first} to {last} here; which {what} this is cannot be read."
@@ -55,8 +77,12 @@ def _ranged(subject: str, entry: Platform, facts: Facts) -> Verdict:
     return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, "Update the operator to a release that lists it.")
 
 
-def _not_listed(subject: str, entries: Sequence[Platform], facts: Facts) -> Verdict:
-    known = ", ".join(sorted({f"{entry.os} {', '.join(entry.versions)}".strip() for entry in entries}))
+def _not_listed(subject: str, entries: Sequence[Platform], case: Case) -> Verdict:
+    facts = case.facts
+    for entry in case.matrix.elsewhere:
+        if _fits(entry, facts.system):
+            return entry.says(RULE, subject, Answer.UNSUPPORTED, entry.sentence, entry.action)
+    known = "; ".join(sorted({f"{TITLES[entry.os]} {', '.join(entry.versions)}".strip() for entry in entries}))
     sentence = f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. It lists: {known}."
     action = "It may work all the same; NVIDIA will not look at it where it does not."
     return entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, action)

@@ -24,7 +24,8 @@ TEXT = st.one_of(st.text(max_size=30), VERSIONS)
         ("24.6.2", Answer.UNSUPPORTED),
         ("23.9.1", Answer.UNSUPPORTED),
         ("1.11.1", Answer.UNSUPPORTED),
-        ("26.7.1", Answer.UNKNOWN),
+        ("26.7.1", Answer.SUPPORTED),
+        ("26.7.2", Answer.UNKNOWN),
         ("26.11.0", Answer.UNKNOWN),
         ("25.6.0", Answer.UNKNOWN),
         ("", Answer.UNKNOWN),
@@ -37,8 +38,9 @@ def test_the_life_cycle_of_an_operator(operator, said):
 def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
     said = verdict("operator", operator="26.11.0")
 
-    assert "The matrix was read on 2026-08-21; newer releases are not in it." in said.sentence
-    assert all(each.answer is not Answer.SUPPORTED for each in verdicts(operator="26.11.0", driver=""))
+    assert "The matrix was read on 2026-09-24; newer releases are not in it." in said.sentence
+    of_nvidia = [each for each in verdicts(operator="26.11.0", driver="") if each.rule != "life"]
+    assert all(each.answer is not Answer.SUPPORTED for each in of_nvidia)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,19 @@ def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
     [
         ({}, Answer.SUPPORTED),
         ({"kubernetes": "v1.32.9"}, Answer.SUPPORTED),
-        ({"kubernetes": "v1.37.0"}, Answer.UNSUPPORTED),
+        ({"kubernetes": "v1.37.1"}, Answer.SUPPORTED),
+        ({"kubernetes": "v1.38.0"}, Answer.UNSUPPORTED),
+        ({"kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Answer.UNKNOWN),
+        ({"kubernetes": "v1.35.9+rke2r1", "distribution": "rke2"}, Answer.UNKNOWN),
+        ({"operator": "25.3.2", "kubernetes": "v1.32.9+rke2r1", "distribution": "rke2"}, Answer.SUPPORTED),
+        ({"operator": "25.3.2", "os": "Ubuntu 22.04.5 LTS", "kubernetes": "v1.33.5-eks-1a2b3c4", "distribution": "eks"},
+         Answer.UNSUPPORTED),
+        ({"operator": "25.3.4", "os": "Red Hat Enterprise Linux 9.1 (Plow)", "kubernetes": "v1.32.9"},
+         Answer.UNSUPPORTED),
+        ({"operator": "26.3.3", "os": "Rocky Linux 10.1 (Red Quartz)"}, Answer.SUPPORTED),
+        ({"operator": "26.3.0", "os": "Rocky Linux 10.1 (Red Quartz)"}, Answer.UNSUPPORTED),
+        ({"os": "Amazon Linux 2023.9.20251014"}, Answer.UNSUPPORTED),
+        ({"os": "SUSE Linux Enterprise Server 15 SP7"}, Answer.UNSUPPORTED),
         ({"os": "Ubuntu 22.04.5 LTS", "kubernetes": "v1.32.9"}, Answer.UNSUPPORTED),
         ({"operator": "26.3.1", "kubernetes": "v1.36.1"}, Answer.UNSUPPORTED),
         ({"operator": "26.3.2", "kubernetes": "v1.36.1"}, Answer.SUPPORTED),
@@ -54,13 +68,14 @@ def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
         ({"operator": "26.3.2", "os": "Red Hat Enterprise Linux 9.4 (Plow)"}, Answer.SUPPORTED),
         ({"os": "Red Hat Enterprise Linux CoreOS 418.94.202509100653-0"}, Answer.SUPPORTED),
         ({"os": "Red Hat Enterprise Linux CoreOS 417.94.202509100653-0"}, Answer.UNSUPPORTED),
-        ({"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)"}, Answer.UNKNOWN),
+        ({"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "kubernetes": "v1.32.9"}, Answer.SUPPORTED),
+        ({"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "kubernetes": "v1.40.0"}, Answer.UNKNOWN),
         ({"os": "Talos (v1.11.1)"}, Answer.UNSUPPORTED),
         ({"os": ""}, Answer.UNKNOWN),
         ({"kubernetes": ""}, Answer.UNKNOWN),
         ({"operator": "24.6.2"}, Answer.UNKNOWN),
     ],
-)
+)  # fmt: skip
 def test_an_operator_on_a_system_and_a_kubernetes(facts, said):
     assert answer("platform", **facts) is said
 
@@ -99,6 +114,9 @@ def test_a_runtime_without_a_range_says_that_nobody_says():
         ("610.57.04", TODAY, Answer.UNSUPPORTED),
         ("535.309.01", TODAY, Answer.UNSUPPORTED),
         ("550.144.03", TODAY, Answer.UNSUPPORTED),
+        ("560.35.03", TODAY, Answer.UNSUPPORTED),
+        ("470.256.02", TODAY, Answer.UNSUPPORTED),
+        ("615.71.09", TODAY, Answer.UNKNOWN),
     ],
 )
 def test_the_life_of_a_driver_branch(driver, today, said):
@@ -109,6 +127,9 @@ def test_a_driver_off_the_list_is_unknown_and_one_on_it_supported():
     assert answer("driver", subject="Operator", driver="580.173.2") is Answer.SUPPORTED
     assert answer("driver", subject="Operator", driver="580.95.05") is Answer.UNKNOWN
     assert answer("driver", subject="Driver", driver="700.1.1") is Answer.UNKNOWN
+    assert "is newer than all that the matrix knows: its newest branch is R615." in (
+        verdict("driver", subject="Driver", driver="700.1.1").sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +139,9 @@ def test_a_driver_off_the_list_is_unknown_and_one_on_it_supported():
         ({"driver": "535.309.01"}, Answer.UNSUPPORTED),
         ({"kernel": "6.14.0-1011-aws"}, Answer.UNSUPPORTED),
         ({"kernel": ""}, Answer.UNKNOWN),
-        ({"operator": "25.3.4"}, Answer.UNKNOWN),
+        ({"operator": "25.3.4"}, Answer.UNSUPPORTED),
+        ({"operator": "25.3.4", "driver": "570.172.08"}, Answer.SUPPORTED),
+        ({"operator": "25.10.1"}, Answer.UNKNOWN),
     ],
 )
 def test_a_precompiled_driver_needs_its_kernel_and_branch(facts, said):
@@ -146,7 +169,11 @@ def test_tags_as_shipped_are_supported_and_digests_unknown():
         ("13.0", "570.172.08", Answer.UNSUPPORTED),
         ("12.9", "570.172.08", Answer.SUPPORTED),
         ("12.4", "525.60.12", Answer.UNSUPPORTED),
-        ("10.2", "580.65.06", Answer.UNKNOWN),
+        ("11.8", "450.51.06", Answer.UNSUPPORTED),
+        ("11.0", "450.51.06", Answer.SUPPORTED),
+        ("10.2", "440.33.01", Answer.SUPPORTED),
+        ("9.2", "580.65.06", Answer.UNKNOWN),
+        ("14.0", "615.71.09", Answer.UNKNOWN),
     ],
 )
 def test_the_oldest_driver_for_a_cuda(cuda, driver, said):

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 TODAY = NOON.date()
 AS_LISTED = {
     "os_image": "Ubuntu 24.04.2 LTS",
-    "container_runtime": "containerd://2.1.4",
+    "container_runtime": "containerd://2.3.1",
     "driver_version": "595.91.07",
     "gpu_vendor": "nvidia",
 }
@@ -18,7 +18,7 @@ AS_LISTED = {
 
 @pytest.fixture
 def cluster():
-    cluster = make.a_cluster(server_version="v1.34.2")
+    cluster = make.a_cluster(server_version="v1.36.4")
     make.a_driver_object(cluster, "cluster-policy", kind="ClusterPolicy", operator_version="v26.7.0", version="")
     return cluster
 
@@ -40,7 +40,7 @@ def test_equal_nodes_are_one_combination_and_equal_answers_one_line(cluster):
     found = compared(cluster)
 
     assert (found.nodes, found.groups) == (4, 2)
-    assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.34") == [4]
+    assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.36") == [4]
     assert nodes_of(found, "Operator 26.7.0, driver 580.95.05") == [1]
     assert found.counts[Answer.UNKNOWN] == 1
 

@@ -15,11 +15,11 @@ def viewer():
 
 
 def a_node(**given):
-    cluster = make.a_cluster(server_version="v1.34.2")
+    cluster = make.a_cluster(server_version="v1.36.4")
     make.a_driver_object(cluster, "cluster-policy", kind="ClusterPolicy", operator_version="v26.7.0")
     row = {
         "os_image": "Ubuntu 24.04.2 LTS",
-        "container_runtime": "containerd://2.1.4",
+        "container_runtime": "containerd://2.3.1",
         "driver_version": "595.91.07",
         "gpu_vendor": "nvidia",
     }
