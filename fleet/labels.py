@@ -32,7 +32,7 @@ INTEL_PRODUCT = "gpu.intel.com/product"
 INTEL_COUNT = "gpu.intel.com/device.count"
 INTEL_COUNT_OF_DEVICE = ("gpu.intel.com/device-id.", ".count")  # around class and ID: of each kind that is there
 INTEL_PRESENT = "intel.feature.node.kubernetes.io/gpu"
-AMD_PRESENT = "feature.node.kubernetes.io/amd-gpu"
+AMD_PRESENT = ("feature.node.kubernetes.io/amd-gpu", "feature.node.kubernetes.io/amd-vgpu")  # the second: in a VM
 
 CAPACITY_TYPES = (
     "karpenter.sh/capacity-type",  # spot, on-demand, reserved

@@ -11,8 +11,7 @@ from fleet.models import Node, Pod
 from fleet.observe import dra
 from fleet.observe.rows.pod import DONE
 from fleet.observe.upsert import Written
-from fleet.resources import Layout
-from fleet.resources import count as count_kinds
+from fleet.resources import Layout, count_taken
 
 AT_ONCE = 500
 COLUMNS = ("gpu_allocated", "slices_allocated", "shares_allocated")
@@ -27,7 +26,7 @@ class Taken:
 
     @classmethod
     def of(cls, requested: Mapping[str, int], layout: Layout) -> "Taken":
-        counts = count_kinds(requested, layout)
+        counts = count_taken(requested, layout)
         return cls(tuple(sorted(requested.items())), (counts.whole or 0, counts.slices, counts.shares))
 
 

@@ -55,7 +55,7 @@ def _resources(old: Row | None, row: Row) -> Row:
     before = old["expected"] if old else {}
     expected = expect(before, row["capacity"], row["allocatable"], most, since=since)
     amounts = amount_columns(row["capacity"], row["allocatable"], expected, layout)
-    return {**layout_columns(layout), "layout": text, **amounts}
+    return {**layout_columns(layout, expected), "layout": text, **amounts}
 
 
 def _layout(old: Row | None, row: Row) -> tuple[str, Since]:

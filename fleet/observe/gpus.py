@@ -13,7 +13,7 @@ from fleet.observe.diff import Row
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
 from fleet.quantity import whole
-from fleet.resources import boards_in_labels
+from fleet.resources import Layout, boards_in_labels
 from fleet.resources.names import is_dra
 
 BOARDS_AT_MOST = 128  # of a node; more is a label that lies
@@ -47,12 +47,14 @@ def _number(row: Row) -> int:
     Under the MIG strategy `single` the label counts slices.
     """
     counted = whole(row["labels"].get(GPU_COUNT)) if row["mig_strategy"] != "single" else None
-    counted = counted or boards_in_labels(row["labels"]) or row["gpu_expected"] or _shared(row)
+    counted = counted or boards_in_labels(row["labels"]) or row["gpu_expected"] or _carriers(row)
     return min(counted, BOARDS_AT_MOST)
 
 
-def _shared(row: Row) -> int:
-    """From how many boards the shares are, where it is said how many each gives."""
+def _carriers(row: Row) -> int:
+    """From how many boards the shares or slices are, where it is said how many each gives."""
+    if parts := Layout.read(row["layout"]).parts:
+        return row["slices_expected"] // parts
     users = row["sharing_replicas"]
     return row["shares_expected"] // users if users and not row["mig_strategy"] else 0
 

@@ -4,10 +4,10 @@ The three are never added up: two pods on one time-sliced GPU hold one GPU, in t
 """
 
 from fleet.resources.clouds import boards_in_labels, product_in_labels, vendor_in_labels
-from fleet.resources.layout import Layout, Way, layout_of, product_of
+from fleet.resources.layout import Layout, Way, amd_partition, layout_of, product_of
 from fleet.resources.lines import ResourceLine, resource_lines
 from fleet.resources.names import Kind, Vendor, is_gpu_resource, vendor_of
-from fleet.resources.offer import Counts, count, most_by_labels, vendors_of
+from fleet.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of
 from fleet.resources.remembering import expect
 from fleet.resources.sharing import Explanation, explain
 from fleet.resources.words import in_words, layout_in_words, missing_in_words, units_missing
@@ -20,8 +20,10 @@ __all__ = [
     "ResourceLine",
     "Vendor",
     "Way",
+    "amd_partition",
     "boards_in_labels",
     "count",
+    "count_taken",
     "expect",
     "explain",
     "in_words",

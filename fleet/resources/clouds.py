@@ -11,6 +11,7 @@ from fleet.quantity import whole
 from fleet.resources.names import Vendor
 
 SHARING = {"time-sharing": "time-slicing", "mps": "mps"}
+AKS = ("kubernetes.azure.com/accelerator", "accelerator")  # nvidia; the second is of aks-engine and old node pools
 VENDORS = {"nvidia": Vendor.NVIDIA, "amd": Vendor.AMD, "habana": Vendor.HABANA}
 
 
@@ -21,9 +22,10 @@ def cut_and_shared(labels: Mapping[str, str]) -> tuple[str, str, int | None]:
 
 
 def vendor_in_labels(labels: Mapping[str, str]) -> Vendor | None:
-    if labels.get(keys.GKE_ACCELERATOR, "").startswith("nvidia-"):
+    if product_in_labels(labels).startswith("nvidia-"):
         return Vendor.NVIDIA
-    return VENDORS.get(labels.get(keys.KARPENTER_VENDOR, ""))
+    said = (VENDORS.get(labels.get(key, "")) for key in (keys.KARPENTER_VENDOR, *AKS))
+    return next((vendor for vendor in said if vendor), None)
 
 
 def product_in_labels(labels: Mapping[str, str]) -> str:

@@ -9,19 +9,32 @@ Under the strategy `single` the labels of nvidia.com/gpu are those of the slices
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fleet import labels as keys
 from fleet.quantity import whole
 from fleet.resources.clouds import cut_and_shared
-from fleet.resources.names import AMD_GPU, GPU, INTEL_GPUS, SHARED, VIRTUAL, WHOLE_PARTITION, Kind, profile_in
+from fleet.resources.names import (
+    AMD_GPU,
+    GPU,
+    GPU_MEMORY,
+    INTEL_GPUS,
+    SHARED,
+    VIRTUAL,
+    VOLCANO,
+    WHOLE_PARTITION,
+    Kind,
+    profile_in,
+)
 
 MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
-TIME_SLICING, MPS, HOW_NOT_SAID = "time-slicing", "mps", "shared"
+TIME_SLICING, MPS, HAMI, BY_MEMORY, HOW_NOT_SAID = HOW = "time-slicing", "mps", "hami", "memory", "shared"
+SHARED_BY_NAME = {VOLCANO: HAMI, GPU_MEMORY: BY_MEMORY}
 NVIDIA_DOMAIN = "nvidia.com/"
 TEXT_AT_MOST = 200
 BOARDS = "boards:"
+AMD_PARTS = {"dpx": 2, "tpx": 3, "qpx": 4}  # of one board; cpx: as many as it has dies
 PROFILES_AT_MOST = 32  # a board knows a dozen
 
 
@@ -30,7 +43,7 @@ class Way:
     """What one unit of a resource is."""
 
     profile: str = ""  # the slice that it is, or is a share of; blank: a GPU
-    sharing: str = ""  # time-slicing, mps, shared; blank: it has one user
+    sharing: str = ""  # of HOW; blank: it has one user
     replicas: int | None = None  # users that a GPU or slice may have; None: not shared, or not said
     is_virtual: bool = False
 
@@ -69,7 +82,7 @@ class Layout:
         plain = name.removesuffix(SHARED)
         way = self.ways.get(name) or self.ways.get(plain) or self.ways.get(plain + SHARED)
         if way is None:
-            way = Way(profile_in(name), is_virtual=bool(VIRTUAL.match(name)))
+            way = Way(profile_in(name), SHARED_BY_NAME.get(name, ""), is_virtual=bool(VIRTUAL.match(name)))
         if name != plain and not way.sharing:
             return replace(way, sharing=HOW_NOT_SAID)
         return way
@@ -78,11 +91,20 @@ class Layout:
     def sharing(self) -> str:
         return next((way.sharing for way in self.ways.values() if way.sharing), "")
 
+    def sharing_of(self, names: Iterable[str]) -> str:
+        """How these resources are shared, where the labels say nothing and a name does."""
+        return self.sharing or next((how for name in sorted(names) if (how := self.way(name).sharing)), "")
+
     @property
     def replicas(self) -> int | None:
         """None also where resources of the node are shared differently."""
         said = {way.replicas for way in self.ways.values() if way.sharing}
         return said.pop() if len(said) == 1 else None
+
+    @property
+    def parts(self) -> int | None:
+        """Into how many slices each board is cut. None: not said, or not each alike."""
+        return AMD_PARTS.get(self.way(AMD_GPU).profile[:3]) if list(self.ways) == [AMD_GPU] else None
 
     @property
     def mig_strategy(self) -> str:
@@ -198,9 +220,13 @@ def _amd(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Wa
     """Under the naming strategy `single` partitions are counted as amd.com/gpu too; only a label tells."""
     if AMD_GPU not in capacity:
         return {}
-    said = next((labels[key] for key in keys.AMD_PARTITION if labels.get(key)), "")
-    is_cut = bool(said) and not said.lower().startswith(WHOLE_PARTITION)
-    return {AMD_GPU: Way(_plain(said.lower()) if is_cut else "")}
+    return {AMD_GPU: Way(_plain(amd_partition(labels)))}
+
+
+def amd_partition(labels: Mapping[str, str]) -> str:
+    """cpx_nps4. Blank: not cut, or not said."""
+    said = next((labels[key] for key in keys.AMD_PARTITION if labels.get(key)), "").lower()
+    return "" if said.startswith(WHOLE_PARTITION) else said
 
 
 def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:

@@ -2,6 +2,9 @@
 
 NVIDIA: README of k8s-device-plugin (`nvidia.com/gpu`, `.shared` with renameByDefault, `nvidia.com/mig-<profile>`), and
 the sandbox device plugin's names for virtual machines, which are the board's (`nvidia.com/GA102GL_A10`).
+KubeVirt's permitted devices are named by people, most often `nvidia.com/gpu_…` (user-guide, compute/host-devices).
+HAMi for Volcano offers vGPUs as `volcano.sh/vgpu-number`; gpushare gives GPUs out by `aliyun.com/gpu-mem`, in units of
+their memory. What else is called nvidia.com/gpu… counts no GPUs: gpumem and gpucores of HAMi, gpu.memory of others.
 AMD: docs/user-guide/configuration.md of ROCm/k8s-device-plugin (`amd.com/gpu`, under `mixed` `amd.com/cpx_nps4`).
 Habana: docs.habana.ai, Intel Gaudi Device Plugin. Intel: cmd/gpu_plugin/README.md (its `*_monitoring`, millicores,
 memory.max and tiles are no GPUs).
@@ -17,11 +20,13 @@ AMD_GPU = "amd.com/gpu"
 INTEL_GPUS = ("gpu.intel.com/i915", "gpu.intel.com/xe")
 MIG = "nvidia.com/mig-"
 SHARED = ".shared"
+VOLCANO = "volcano.sh/vgpu-number"
+GPU_MEMORY = "aliyun.com/gpu-mem"
 LONGEST = 317  # characters of a qualified name: 253 of the domain, a slash, 63
 
 AMD_PARTITION = re.compile(r"^(?:gpu\.)?amd\.com/([a-z]px_nps\d+)$")
 WHOLE_PARTITION = "spx"  # one partition: the whole GPU
-VIRTUAL = re.compile(r"^nvidia\.com/(pgpu|vgpu|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)$")
+VIRTUAL = re.compile(r"^nvidia\.com/(pgpu|vgpu|gpu_.+|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)$")
 DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")
 
 
@@ -41,6 +46,9 @@ class Kind(StrEnum):
 
 _EXACT = {
     GPU: Vendor.NVIDIA,
+    GPU + SHARED: Vendor.NVIDIA,
+    VOLCANO: Vendor.NVIDIA,
+    GPU_MEMORY: Vendor.NVIDIA,
     AMD_GPU: Vendor.AMD,
     "habana.ai/gaudi": Vendor.HABANA,
     **dict.fromkeys(INTEL_GPUS, Vendor.INTEL),
@@ -49,7 +57,7 @@ _EXACT = {
     "gpu.intel.com": Vendor.INTEL,
     "gaudi.intel.com": Vendor.HABANA,
 }
-_PREFIXES = {f"{GPU}.": Vendor.NVIDIA, MIG: Vendor.NVIDIA, "gpu.nvidia.com/mig-": Vendor.NVIDIA}
+_PREFIXES = {MIG: Vendor.NVIDIA, "gpu.nvidia.com/mig-": Vendor.NVIDIA}
 
 
 @lru_cache(maxsize=4096)

@@ -28,6 +28,14 @@ def count(amounts: Mapping[str, int], layout: Layout) -> Counts:
     )
 
 
+def count_taken(amounts: Mapping[str, int], layout: Layout) -> Counts:
+    """What pods hold: a GPU that a device plugin gave out and one that a DRA driver did are two."""
+    each = [count({name: amount}, layout) for name, amount in amounts.items()]
+    whole = [counts.whole for counts in each if counts.whole is not None]
+    shares, slices = sum(counts.shares for counts in each), sum(counts.slices for counts in each)
+    return Counts(sum(whole) if whole else None, slices, shares)
+
+
 def most_by_labels(labels: Mapping[str, str], layout: Layout) -> dict[str, int]:
     """How much of a resource can be there at most, as the labels count its GPUs or slices and their users.
 

@@ -1,12 +1,13 @@
-"""MIG, time-slicing and MPS in words: three different things, by what each walls off.
+"""MIG, time-slicing, MPS and others in words: different things, by what each walls off.
 
 NVIDIA's MIG user guide (memory, cache and fault isolation); README of k8s-device-plugin, "Shared Access to GPUs";
-the MPS documentation, "Volta MPS" and error containment.
+the MPS documentation, "Volta MPS" and error containment. HAMi: libvgpu.so of Project-HAMi/HAMi-core, which its plugin
+mounts into each container. gpushare: AliyunContainerService/gpushare-scheduler-extender, issues/219 (limits nothing).
 """
 
 from dataclasses import dataclass
 
-from fleet.resources.layout import MPS, TIME_SLICING, Way
+from fleet.resources.layout import BY_MEMORY, HAMI, MPS, TIME_SLICING, Way
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ def explain(way: Way) -> Explanation:
         return _time_sliced(way)
     if way.sharing == MPS:
         return _mps(way)
+    if way.sharing == HAMI:
+        return _hami(way)
+    if way.sharing == BY_MEMORY:
+        return PLACED_BY_MEMORY
     if way.sharing:
         return _shared(way)
     return _cut(way) if way.profile else WHOLE
@@ -34,6 +39,15 @@ WHOLE = Explanation(
     "Complete: nobody else is on the GPU.",
     "All of the GPU's.",
     "One pod a GPU.",
+)
+
+
+PLACED_BY_MEMORY = Explanation(
+    "GPUs placed by memory",
+    "Pods ask for units of GPU memory, and the scheduler puts several on one GPU.",
+    "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
+    "Counted when a pod is placed, and not limited: one pod can take all of it.",
+    "As many as the memory allows; a pod is on one GPU.",
 )
 
 
@@ -65,6 +79,16 @@ def _mps(way: Way) -> Explanation:
         "Pods compute at the same time on parts of the GPU, behind one MPS server.",
         "Partial: own address spaces, but a fatal fault can end all pods on the GPU.",
         f"Limited: the MPS server holds each pod to {part} of the memory and of the compute.",
+        _users(way),
+    )
+
+
+def _hami(way: Way) -> Explanation:
+    return Explanation(
+        f"HAMi vGPUs of {_of(way)}",
+        "Pods share the GPU, and a library in each container holds it to what it asked for.",
+        "Partial: limits by a library in the container, not by hardware; a fatal fault can end all pods on the GPU.",
+        "Limited to nvidia.com/gpumem where the pod asks for it; else all of the GPU's.",
         _users(way),
     )
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fleet.resources.layout import MPS, TIME_SLICING, Layout, Way
+from fleet.resources.layout import BY_MEMORY, HAMI, MPS, TIME_SLICING, Layout, Way
 
-SHARE_WORDS = {TIME_SLICING: "time-slice", MPS: "MPS share"}
+SHARE_WORDS = {TIME_SLICING: "time-slice", MPS: "MPS share", HAMI: "HAMi vGPU", BY_MEMORY: "unit"}
 PAIRS = (
     ("gpu_expected", "gpu_allocatable"),
     ("slices_expected", "slices_allocatable"),
@@ -23,7 +23,8 @@ def in_words(number: int, way: Way) -> str:
     if way.is_virtual:
         return _plural(number, "device") + " for virtual machines"
     if way.sharing:
-        return _plural(number, SHARE_WORDS.get(way.sharing, "share"))
+        of_what = " of GPU memory" if way.sharing == BY_MEMORY else ""
+        return _plural(number, SHARE_WORDS.get(way.sharing, "share")) + of_what
     return f"{_plural(number, 'slice')} {way.profile}" if way.profile else _plural(number, "GPU")
 
 

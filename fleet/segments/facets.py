@@ -8,6 +8,7 @@ from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 from fleet import labels
 from fleet.models import DriverObject, Node, Pool
 from fleet.models.node import members_of
+from fleet.resources.layout import HOW
 from fleet.segments.labelled import labelled
 from fleet.selectors import Requirement, Selector
 
@@ -19,7 +20,7 @@ CLUSTER_WIDE = ("ClusterPolicy", "GPUCluster")
 LAYOUTS = {
     (mig, sharing): "+".join(part for part in (mig and f"mig-{mig}", sharing) if part) or "none"
     for mig in ("", "single", "mixed")
-    for sharing in ("", "time-slicing", "mps")
+    for sharing in ("", *HOW)
 }
 SHARING_MODE = Case(
     *(When(mig_strategy=mig, sharing=sharing, then=Value(name)) for (mig, sharing), name in LAYOUTS.items()),

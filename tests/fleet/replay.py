@@ -5,6 +5,7 @@ and a DaemonSet's pods only to its recording's nodes.
 """
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,18 @@ from tests.fleet.api_server import MERGE, ApiServer
 
 RECORDINGS = Path(__file__).parent / "recordings"
 OF = "example.com/recording"
+NOW = "1970-01-01T00:00:00Z"  # in a recording: when it is replayed
 PLACES = {
     "Node": "/api/v1/nodes",
     "Pod": "/api/v1/namespaces/{}/pods",
+    "Event": "/api/v1/namespaces/{}/events",
     "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
     "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
     "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
     "NVIDIADriver": "/apis/nvidia.com/v1alpha1/nvidiadrivers",
 }
-VERSIONS = {"Node": "v1", "Pod": "v1", "DaemonSet": "apps/v1"}
+VERSIONS = {"Node": "v1", "Pod": "v1", "Event": "v1", "DaemonSet": "apps/v1"}
 DEFINED = {"ClusterPolicy": ("clusterpolicies", "v1"), "NVIDIADriver": ("nvidiadrivers", "v1alpha1")}
 READY = [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
 
@@ -42,11 +46,15 @@ def _put(client: httpx.Client, path: Path) -> None:
     uids: dict[tuple[str, str], str] = {}
     for document in _documents(path):
         where = PLACES[document["kind"]].format(path.stem)
-        if document["kind"] == "ResourceSlice":
+        if document["kind"] in ("ResourceSlice", "ResourceClaim"):
             where = where.replace("resource.k8s.io/v1", document["apiVersion"])
         for owner in document["metadata"].get("ownerReferences", ()):
             owner |= {"apiVersion": "apps/v1", "controller": True, "uid": uids[owner["kind"], owner["name"]]}
+        if about := document.get("involvedObject"):
+            about |= {"namespace": path.stem, "uid": uids[about["kind"], about["name"]]}
         uids[document["kind"], document["metadata"]["name"]] = _create(client, where, document)
+        for consumer in document.get("status", {}).get("reservedFor", ()):
+            consumer["uid"] = uids["Pod", consumer["name"]]
         if "status" in document:
             _say(client, f"{where}/{document['metadata']['name']}", document["status"])
 
@@ -63,13 +71,16 @@ def define(server: ApiServer, *kinds: str) -> None:
 
 
 def _documents(path: Path) -> Iterator[Document]:
-    for document in yaml.safe_load_all(path.read_text()):
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    for document in yaml.safe_load_all(path.read_text().replace(NOW, now)):
         document.setdefault("apiVersion", VERSIONS.get(document["kind"]))
         if document["kind"] == "Node":
             document["metadata"].setdefault("labels", {})[OF] = path.stem
             status = document.setdefault("status", {})
             status.setdefault("conditions", READY)
             status.setdefault("allocatable", status.get("capacity", {}))
+        if document["kind"] == "Event":  # clusters forget theirs after an hour
+            document["lastTimestamp"] = now
         if document["kind"] == "DaemonSet":
             document["spec"]["template"]["spec"].setdefault("nodeSelector", {})[OF] = path.stem
         yield document

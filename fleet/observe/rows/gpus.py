@@ -1,7 +1,7 @@
 """The columns of a node that are about its GPUs: what there is, how it is cut and shared, how much of it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fleet import labels as keys
@@ -11,6 +11,7 @@ from fleet.resources import (
     Counts,
     Layout,
     Vendor,
+    amd_partition,
     count,
     is_gpu_resource,
     layout_of,
@@ -22,6 +23,7 @@ from fleet.resources import (
 
 # Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana.
 PCI = re.compile(r"^feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?(10de|1da3)(?:_[0-9a-f]+)*\.present$")
+AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
 PCI_PREFIX = "feature.node.kubernetes.io/pci-"
 PCI_VENDORS = {"10de": Vendor.NVIDIA, "1da3": Vendor.HABANA}
 RESOURCES_AT_MOST = 100
@@ -40,15 +42,15 @@ def gpu_columns(labels: dict[str, str], capacity: Amounts, allocatable: Amounts)
         "plugin_config": labels.get(keys.PLUGIN_CONFIG, "")[:128],
         "mig_config": labels.get(keys.MIG_CONFIG, "")[:128],
         "mig_config_state": labels.get(keys.MIG_CONFIG_STATE, "")[:16],
-        **layout_columns(layout),
+        **layout_columns(layout, there),
         **amount_columns(there, to_be_had, {}, layout),
     }
 
 
-def layout_columns(layout: Layout) -> dict[str, Any]:
+def layout_columns(layout: Layout, offered: Iterable[str]) -> dict[str, Any]:
     return {
         "layout": str(layout),
-        "sharing": layout.sharing[:16],
+        "sharing": layout.sharing_of(offered)[:16],
         "sharing_replicas": fitted_count(layout.replicas),
         "mig_strategy": layout.mig_strategy,
     }
@@ -91,7 +93,7 @@ def _vendor(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Vendor | 
         return vendor_of(most)
     if labels.get(keys.GPU_PRESENT) == "true" or keys.GPU_PRODUCT in labels:
         return Vendor.NVIDIA
-    if labels.get(keys.AMD_PRESENT) == "true":
+    if any(labels.get(key) == "true" for key in keys.AMD_PRESENT) or any(map(AMD_LABEL.match, labels)):
         return Vendor.AMD
     if labels.get(keys.INTEL_PRESENT) == "true":
         return Vendor.INTEL
@@ -107,8 +109,11 @@ def _product(labels: Mapping[str, str]) -> str:
 
 
 def _memory_mib(labels: Mapping[str, str]) -> int | None:
-    """Of a whole board. Under the MIG strategy `single` the label is a slice's, so that nobody says the board's."""
-    if "-MIG-" in labels.get(keys.GPU_PRODUCT, ""):
+    """Of a whole board. Under the MIG strategy `single` the label is a slice's, so that nobody says the board's.
+
+    AMD's labeller divides it by the partitions (ROCm/gpu-operator #555).
+    """
+    if "-MIG-" in labels.get(keys.GPU_PRODUCT, "") or amd_partition(labels):
         return None
     if said := labels.get(keys.GPU_MEMORY):
         return fitted_count(whole(said))

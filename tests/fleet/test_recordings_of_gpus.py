@@ -1,0 +1,101 @@
+"""What is offered of GPUs, and who holds it, on objects that people published of their clusters."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fleet.queries import lines_of
+from tests import make
+from tests.fleet.recorded import Recorded, observed, seen, units, unread
+from tests.pages import page, visiting
+
+pytestmark = pytest.mark.django_db
+CLUSTERS = (Recorded("gpus"),)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _observed(django_db_setup, django_db_blocker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with observed(CLUSTERS, django_db_blocker, tmp_path_factory):
+        yield
+
+
+def said_of(name: str) -> str:
+    return page(visiting(make.a_user(role="viewer")), f"/nodes/{seen(name).pk}").text
+
+
+def test_what_is_only_called_like_a_gpu_is_none():
+    node = seen("memory-as-resource")
+
+    assert units(node) == (1, 0, 0, 1)
+    assert [line.name for line in lines_of(node)] == ["nvidia.com/gpu"]
+
+
+def test_nics_that_nvidia_names_as_its_own_are_no_gpus():
+    assert units(seen("dgx-nics")) == (8, 0, 0, 8)
+    assert set(seen("dgx-nics").capacity) == {"nvidia.com/gpu"}
+    assert not seen("nics-only").is_gpu_node
+
+
+def test_volcanos_vgpus_are_shares_of_the_gpus_that_the_labels_count():
+    node = seen("volcano-vgpu")
+
+    assert units(node) == (0, 0, 80, 8)
+    assert (node.sharing, node.gpu_product) == ("hami", "NVIDIA-A100-SXM4-80GB")
+
+
+def test_units_of_memory_are_shares_and_said_to_be_units():
+    node = seen("aliyun-v100")
+
+    assert (node.is_gpu_node, node.gpu_vendor, node.sharing) == (True, "nvidia", "memory")
+    assert (units(node), node.shares_allocated) == ((None, 0, 248, 0), 8)
+    assert "8 units of GPU memory" in said_of("aliyun-v100")
+
+
+def test_a_name_that_a_person_gave_a_device_for_virtual_machines_is_one():
+    lines = lines_of(seen("kubevirt-1660"))
+
+    assert [(line.name, line.kind) for line in lines] == [("nvidia.com/gpu_geforce_1660", "virtual")]
+
+
+def test_a_board_given_to_a_virtual_machine_is_no_gpu_for_pods():
+    node = seen("kubevirt-1050")
+
+    assert (units(node)[0], node.gpu_allocated) == (0, 0)
+    assert "1 device for virtual machines" in said_of("kubevirt-1050")
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor"), [("aks-nc6s-v3", "nvidia"), ("mi300x-vf", "amd"), ("rx580", "amd"), ("mi300x-cpx-lost", "amd")]
+)
+def test_gpus_that_nothing_offers_are_seen_by_their_labels(name, vendor):
+    node = seen(name)
+
+    assert (node.is_gpu_node, node.gpu_vendor, node.gpu_allocatable or 0) == (True, vendor, 0)
+
+
+def test_the_memory_of_a_partition_is_not_its_boards():
+    node = seen("mi355x-dpx")
+
+    assert units(node) == (None, 16, 0, 8)
+    assert (node.gpu_memory_mib, node.gpu_product) == (None, "AMD_Instinct_MI355X_OAM")
+    assert seen("mi300x-vf").gpu_memory_mib == 192 * 1024
+
+
+def test_one_gpu_of_intels_for_two_pods_is_two_shares():
+    node = seen("achilles")
+
+    assert (units(node), node.sharing) == ((None, 0, 2, 1), "shared")
+
+
+def test_slices_without_any_label_are_counted_by_profile():
+    assert units(seen("h100-nvl")) == (0, 4, 0, 0)
+
+
+def test_gpus_beside_those_that_are_cut_are_whole():
+    node = seen("half-cut")
+
+    assert (units(node), node.mig_strategy) == ((6, 6, 0, 8), "mixed")
+
+
+def test_every_recording_is_read():
+    assert unread(CLUSTERS) == set()
