@@ -86,12 +86,14 @@ def name_of(kind: str) -> str:
 def rule_for(kind: str) -> str:
     """What to put under `rules` of a ClusterRole of ours so that a kind can be read, as deploy/rbac has it.
 
-    The ConfigMaps of the operator are a Role's, in its namespace: a ClusterRole would open every ConfigMap there is.
+    The ConfigMaps and exporters of the operator are a Role's, in its namespace: a ClusterRole would open all there are.
     """
     name, _, purpose = kind.partition(":")
     plural, _, group = name.partition(".")
     where = "# of a Role in the namespace of the GPU operator\n" if purpose else ""
     verbs = "list, watch" if purpose else "get, list, watch"
+    if plural == "pods/proxy":
+        verbs = "get"  # a question, not a kind: there is nothing to watch
     return f'{where}- apiGroups: ["{group}"]\n  resources: [{plural}]\n  verbs: [{verbs}]\n'
 
 

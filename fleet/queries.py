@@ -11,8 +11,9 @@ from fleet import selectors
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import NOTHING, Tally, tallies
+from fleet.allocation.telling import said_of_exporter
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
-from fleet.models import Bookmark, Cluster, DriverObject, Node, NodeEvent, Pod, Pool
+from fleet.models import Bookmark, Cluster, DriverObject, ExporterReading, ExporterRound, Node, NodeEvent, Pod, Pool
 from fleet.resources import Layout, ResourceLine, resource_lines
 from fleet.segments.labelled import labelled
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
@@ -68,6 +69,9 @@ class NodeStory(NodeSeen):
     resources: Sequence[ResourceLine]
     gpus: Sequence[GpuHeld]
     unplaced: Sequence[Unplaced]
+    disagreements: Sequence[str]
+    exporter: ExporterReading | None
+    exporter_said: str
     pods: Sequence[Pod] | None  # None: pods were never seen
 
 
@@ -111,11 +115,11 @@ def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
 
 
 def tell_story(node: Node, *, now: datetime) -> NodeStory:
-    """Thirteen queries."""
+    """Fifteen queries."""
     (seen,) = see_nodes([node], now=now)
     stack = read_stack(node, now=now)
     pods = list(node.pods.select_related("cluster"))
-    held = held_on([node])[node.pk]
+    held = held_on([node], now=now)[node.pk]
     return NodeStory(
         node=node,
         nodes_freshness=seen.nodes_freshness,
@@ -125,6 +129,9 @@ def tell_story(node: Node, *, now: datetime) -> NodeStory:
         resources=lines_of(node),
         gpus=[held.of(gpu) for gpu in node.gpus.select_related("node__cluster")],
         unplaced=held.unplaced,
+        disagreements=held.disagreements,
+        exporter=held.exporter,
+        exporter_said=said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         pods=pods if seen.pods_freshness.is_known else None,
     )
 

@@ -208,3 +208,24 @@ def a_stage_to_approve(plan=None):
     stage = (plan or a_plan()).stages.get(index=0)
     stage.move("opening", now=NOON, actor="quarterdeck", because="Its turn.")
     return stage
+
+
+def a_reading(node, *devices: dict[str, Any], read_at: datetime | None = NOON, **given: Any):
+    """What the node's exporter last said. None: it never answered."""
+    from fleet.models import ExporterReading
+
+    row = {"devices": list(devices), "read_at": read_at, "tried_at": NOON}
+    return ExporterReading.objects.create(cluster=node.cluster, node_name=node.name, **row | given)
+
+
+def a_device_told(index: int, *pods, uuid: str = "", gi_id: str = "", profile: str = "") -> dict[str, Any]:
+    """A GPU or slice, with the pods that its exporter names."""
+    named = [{"uid": pod.uid, "namespace": pod.namespace, "name": pod.name, "container": "main"} for pod in pods]
+    return {"uuid": uuid or f"GPU-{index}", "index": index, "gi_id": gi_id, "profile": profile, "pods": named}
+
+
+def an_exporter_round(cluster, **given: Any):
+    from fleet.models import ExporterRound
+
+    row = {"lease_until": NOON, "next_look_at": NOON, "state": "asked", "state_since": NOON, "read_at": NOON}
+    return ExporterRound.objects.create(cluster=cluster, **row | given)

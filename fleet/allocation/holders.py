@@ -1,20 +1,22 @@
 """Which pod holds which GPU, where something says so; else how many it holds of what.
 
-Two places say it: the kubelet, per container and device (KEP-4680), and DRA, whose claims name the very devices. The
-device plugin's own choice is otherwise in no object of the API.
+Two objects of the API say it: the kubelet, per container and device (KEP-4680), and DRA, whose claims name the very
+devices. The device plugin's own choice is otherwise in none; a DCGM exporter's labels tell it.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import zip_longest
 
 from django.db.models import Q
 
 from fleet.allocation.devices import Offered, read_slices
 from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Places, Told, Unplaced
-from fleet.models import Gpu, Node, Pod, ResourceClaim, ResourceSlice
+from fleet.allocation.named import place_named, uuids_by_index
+from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from fleet.resources import Layout, Way
 
 DONE = ("Succeeded", "Failed")
@@ -22,8 +24,8 @@ OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 na
 CLAIMS_AT_ONCE = 200
 
 
-def held_on(nodes: Sequence[Node]) -> dict[int, Held]:
-    """By node. Three queries, and one for every 200 claims."""
+def held_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, Held]:
+    """By node. Four queries, and one for every 200 claims."""
     ids = [node.pk for node in nodes]
     gpus: dict[int, list[Gpu]] = defaultdict(list)
     for gpu in Gpu.objects.filter(node__in=ids).order_by("index"):
@@ -34,6 +36,7 @@ def held_on(nodes: Sequence[Node]) -> dict[int, Held]:
         pods[pod.node_id or 0].append(pod)
     offered = _offered(nodes)
     claims = _claims(nodes, pods)
+    readings = _readings(nodes)
     return {
         node.pk: held(
             node,
@@ -41,23 +44,28 @@ def held_on(nodes: Sequence[Node]) -> dict[int, Held]:
             pods[node.pk],
             offered.get((node.cluster_id, node.name)),
             claims,
+            readings.get((node.cluster_id, node.name)),
+            now=now,
         )
         for node in nodes
     }
 
 
-def gpus_held(gpus: Sequence[Gpu]) -> list[GpuHeld]:
+def gpus_held(gpus: Sequence[Gpu], *, now: datetime) -> list[GpuHeld]:
     """Load them with their nodes. What `held_on` costs."""
-    found = held_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()))
+    found = held_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()), now=now)
     return [found[gpu.node_id].of(gpu) for gpu in gpus]
 
 
 def held(
     node: Node,
     gpus: Iterable[Gpu],
-    pods: Iterable[Pod],
+    pods: Sequence[Pod],
     offered: Offered | None,
     claims: Mapping[tuple[int, str, str], ResourceClaim],
+    reading: ExporterReading | None,
+    *,
+    now: datetime,
 ) -> Held:
     devices = offered.devices if offered else ()
     slices = {device.uuid: device for device in devices if device.type == "mig" and device.uuid}
@@ -66,9 +74,21 @@ def held(
     for pod in pods:
         _place_claims(places, pod, claims)
         _place_devices(places, pod, layout)
+    if reading is not None:
+        place_named(places, reading, pods, layout, now=now)
     taints = {device.board: device.taints for device in devices if device.taints}
-    boards = (replace(board, taints=taints.get(board.uuid, ())) for board in _boards(gpus, places.holders))
-    return Held(tuple(boards), tuple(places.unplaced))
+    boards = (
+        replace(board, taints=taints.get(board.uuid, ()))
+        for board in _boards(gpus, places.holders, uuids_by_index(reading))
+    )
+    return Held(
+        tuple(boards),
+        tuple(places.unplaced),
+        tuple(places.disagreements),
+        exporter=reading,
+        is_current=reading is not None and reading.is_current(now=now),
+        shares_unplaced=any(one.resource and layout.way(one.resource).sharing for one in places.unplaced),
+    )
 
 
 def _place_claims(places: Places, pod: Pod, claims: Mapping[tuple[int, str, str], ResourceClaim]) -> None:
@@ -106,14 +126,20 @@ def _board_of(device: str, places: Places, way: Way) -> tuple[str, str]:
     return ("", "") if device.startswith("MIG-") else (device, "")
 
 
-def _boards(gpus: Iterable[Gpu], holders: Mapping[str, list[Holder]]) -> Iterable[Board]:
-    """Those that have a row, in the order of their numbers. A UUID that no row has takes the place of one without."""
+def _boards(gpus: Iterable[Gpu], holders: Mapping[str, list[Holder]], uuids: Mapping[int, str]) -> Iterable[Board]:
+    """Those that have a row, in the order of their numbers. A UUID that no row has takes the place of one without.
+
+    `uuids`: what an exporter says of those that nothing else has named.
+    """
     rows = list(gpus)
-    strangers = sorted(set(holders) - {gpu.uuid for gpu in rows})
-    for row in rows:
-        if row.uuid:
-            yield Board(row.index, row.uuid, row.product, row.memory_mib, tuple(holders.get(row.uuid, ())))
-    nameless = [row for row in rows if not row.uuid]
+    known = {gpu.uuid for gpu in rows}
+    told = {index: uuid for index, uuid in uuids.items() if uuid not in known}
+    named = [(row, row.uuid or told.get(row.index, "")) for row in rows]
+    strangers = sorted(set(holders) - {uuid for _, uuid in named})
+    for row, uuid in named:
+        if uuid:
+            yield Board(row.index, uuid, row.product, row.memory_mib, tuple(holders.get(uuid, ())))
+    nameless = [row for row, uuid in named if not uuid]
     for gpu, uuid in zip_longest(nameless, strangers):
         index = gpu.index if gpu and not strangers else None
         product, memory = (gpu.product, gpu.memory_mib) if gpu else ("", None)
@@ -121,15 +147,24 @@ def _boards(gpus: Iterable[Gpu], holders: Mapping[str, list[Holder]]) -> Iterabl
 
 
 def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:
-    names: dict[int, list[str]] = defaultdict(list)
-    for node in nodes:
-        names[node.cluster_id].append(node.name)
-    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in names.items())
+    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _names(nodes).items())
     rows: dict[int, list[dict]] = defaultdict(list)
     columns = ("cluster_id", "driver", "pool", "pool_generation", "node_name", "devices")
     for row in ResourceSlice.objects.filter(wanted).order_by().values(*columns):
         rows[row["cluster_id"]].append(row)
     return {(cluster_id, name): one for cluster_id in rows for name, one in read_slices(rows[cluster_id]).items()}
+
+
+def _readings(nodes: Sequence[Node]) -> dict[tuple[int, str], ExporterReading]:
+    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _names(nodes).items())
+    return {(row.cluster_id, row.node_name): row for row in ExporterReading.objects.filter(wanted)}
+
+
+def _names(nodes: Sequence[Node]) -> Mapping[int, list[str]]:
+    names: dict[int, list[str]] = defaultdict(list)
+    for node in nodes:
+        names[node.cluster_id].append(node.name)
+    return names
 
 
 def _claims(nodes: Sequence[Node], pods: Mapping[int, Sequence[Pod]]) -> dict[tuple[int, str, str], ResourceClaim]:

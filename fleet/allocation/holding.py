@@ -3,15 +3,17 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from fleet.allocation.devices import Device, Key
-from fleet.models import Gpu, Pod
+from fleet.models import ExporterReading, Gpu, Pod
 
 
 class Told(StrEnum):
-    KUBELET = "kubelet"
-    CLAIM = "claim"
+    KUBELET = "kubelet"  # in the status of the pod
+    CLAIM = "claim"  # DRA's
+    METRICS = "metrics"  # the labels of the node's DCGM exporter
 
 
 @dataclass(frozen=True)
@@ -22,9 +24,11 @@ class Holder:
     resource: str
     told: Told
     profile: str = ""
-    device: str = ""  # the UUID of its slice, or the name of the DRA device
+    device: str = ""  # the UUID of its slice, or the name of the DRA device; by metrics, the slice's number
     claim: str = ""
     only_looks: bool = False  # access for administration: it takes the device from nobody
+    seen_at: datetime | None = None  # None: as its pod and its claim are seen
+    is_current: bool = True  # False: it was last seen there at `seen_at`
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,17 @@ class Held:
 
     boards: tuple[Board, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
+    disagreements: tuple[str, ...] = ()  # of its exporter, with what is believed instead
+    exporter: ExporterReading | None = None  # what its exporter last said, or why it did not; None: never asked
+    is_current: bool = False  # what its exporter said
+    shares_unplaced: bool = False  # some of its GPUs have users that nothing places
 
     def of(self, gpu: Gpu) -> "GpuHeld":
-        board = next((one for one in self.boards if (one.uuid, one.index) == (gpu.uuid, gpu.index)), None)
+        board = next((one for one in self.boards if one.index == gpu.index), None)
+        uuid, taints = (board.uuid, board.taints) if board else (gpu.uuid, ())
         if board is not None and (board.holders or not self.unplaced):
-            return GpuHeld(gpu, board.holders, board.taints)
-        return GpuHeld(gpu, None, board.taints if board else ())
+            return GpuHeld(gpu, board.holders, taints, uuid, may_have_more=self.shares_unplaced)
+        return GpuHeld(gpu, None, taints, uuid)
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,8 @@ class GpuHeld:
     gpu: Gpu
     holders: tuple[Holder, ...] | None
     taints: tuple[str, ...]
+    uuid: str = ""
+    may_have_more: bool = False  # it is shared, and not all who share GPUs here are placed
 
 
 @dataclass
@@ -80,3 +91,8 @@ class Places:
     profiles: Mapping[str, Device]  # slices by their own UUID
     holders: dict[str, list[Holder]] = field(default_factory=lambda: defaultdict(list))  # by the board's UUID
     unplaced: list[Unplaced] = field(default_factory=list)
+    disagreements: list[str] = field(default_factory=list)
+
+    def boards_of(self, pod: Pod) -> dict[str, Holder]:
+        """By UUID, with how it is known."""
+        return {uuid: one for uuid, holders in self.holders.items() for one in holders if one.pod.pk == pod.pk}

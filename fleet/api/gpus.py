@@ -1,5 +1,7 @@
 from collections.abc import Iterable
+from typing import Any
 
+from django.utils import timezone
 from rest_framework import serializers
 
 from fleet.allocation.holders import gpus_held
@@ -18,6 +20,9 @@ class GpuShape(SeenSerializer):
     cluster = Ref(source="node.cluster")
     node = Ref()
     uuid = serializers.SerializerMethodField(help_text="Null: nothing has named it yet.")
+    may_have_more = serializers.BooleanField(
+        source="seen.may_have_more", help_text="GPUs here are shared, and not all who share them are placed."
+    )
     holders = HolderShape(
         source="seen.holders",
         many=True,
@@ -30,10 +35,21 @@ class GpuShape(SeenSerializer):
 
     class Meta:
         model = Gpu
-        fields = ("id", "cluster", "node", "index", "product", "memory_mib", "uuid", "holders", "taints")
+        fields = (
+            "id",
+            "cluster",
+            "node",
+            "index",
+            "product",
+            "memory_mib",
+            "uuid",
+            "holders",
+            "may_have_more",
+            "taints",
+        )
 
-    def get_uuid(self, gpu: Gpu) -> str | None:
-        return gpu.uuid or None
+    def get_uuid(self, gpu: Any) -> str | None:
+        return gpu.seen.uuid or None
 
 
 class GpuList(Listing):
@@ -47,4 +63,4 @@ class GpuList(Listing):
         return visible.defer("node__labels", "node__annotations", "node__taints").order_by("node_id", "index")
 
     def see(self, rows) -> Iterable[GpuHeld]:
-        return gpus_held(rows)
+        return gpus_held(rows, now=timezone.now())

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from fleet.api.filters import NodeFilters
 from fleet.api.gpus import GpuShape
 from fleet.api.pods import PodShape
-from fleet.api.resources import Amounts, ResourceShape, UnplacedShape
+from fleet.api.resources import Amounts, ExporterShape, ResourceShape, UnplacedShape
 from fleet.api.shapes import FreshnessShape, Ref
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState, node_state
@@ -160,14 +160,25 @@ class NodeShape(NodeRow):
     resources = ResourceShape(source="seen.resources", many=True)
     gpus = GpuShape(source="seen.gpus", many=True)
     unplaced = UnplacedShape(source="seen.unplaced", many=True)
+    disagreements = serializers.ListField(
+        source="seen.disagreements",
+        child=serializers.CharField(),
+        help_text="Of its DCGM exporter with claims and kubelets, which are believed.",
+    )
+    exporter = ExporterShape(
+        source="seen.exporter", allow_null=True, help_text="Null: no DCGM exporter of it was ever asked."
+    )
+    exporter_said = serializers.CharField(
+        source="seen.exporter_said", help_text="Why not every pod is placed, or how old that is; blank: nothing to say."
+    )
     pods = PodShape(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
     pods_freshness = FreshnessShape(source="seen.pods_freshness")
     events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
 
     class Meta(NodeRow.Meta):
         fields = (
-            *ROW, "labels", "annotations", "taints", "operands", "driver", "resources", "gpus", "unplaced", "pods",
-            "pods_freshness", "events",
+            *ROW, "labels", "annotations", "taints", "operands", "driver", "resources", "gpus", "unplaced",
+            "disagreements", "exporter", "exporter_said", "pods", "pods_freshness", "events",
         )  # fmt: skip
 
 

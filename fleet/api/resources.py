@@ -3,6 +3,7 @@
 from rest_framework import serializers
 
 from fleet.allocation.holding import Told
+from fleet.models import ExporterReading
 from fleet.resources import Kind, Vendor
 
 
@@ -55,9 +56,19 @@ class HolderShape(serializers.Serializer):
     pod = PodName()
     resource = serializers.CharField()
     profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
-    device = serializers.CharField(help_text="The UUID that its kubelet names, or the DRA device.")
+    device = serializers.CharField(
+        help_text="The UUID that its kubelet names, the DRA device, or by metrics the number of its slice."
+    )
     claim = serializers.CharField(help_text="Blank: none; a device plugin gave it out.")
-    told_by = serializers.ChoiceField(source="told", choices=[(told.value, told.value) for told in Told])
+    told_by = serializers.ChoiceField(
+        source="told",
+        choices=[(told.value, told.value) for told in Told],
+        help_text="claim: DRA. kubelet: the status of the pod. metrics: the labels of the node's DCGM exporter.",
+    )
+    seen_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its exporter was read. Null: told by a claim or a kubelet."
+    )
+    is_current = serializers.BooleanField(help_text="False: it was last seen there at `seen_at`, over 2 minutes ago.")
     only_looks = serializers.BooleanField(help_text="Access for administration: it takes the GPU from nobody.")
 
 
@@ -68,3 +79,11 @@ class UnplacedShape(serializers.Serializer):
     resource = serializers.CharField(help_text="Blank: of a claim that is not seen.")
     number = serializers.IntegerField(allow_null=True)
     claim = serializers.CharField()
+
+
+class ExporterShape(serializers.ModelSerializer):
+    """What the node's DCGM exporter was last asked and said. Its devices are among `gpus`."""
+
+    class Meta:
+        model = ExporterReading
+        fields = ("read_at", "tried_at", "refused", "refused_since")

@@ -78,13 +78,16 @@ class KindLine:
         return self.glyph == "ok" or self.word == "not installed"
 
 
-def kind_lines(cluster: Cluster, bookmarks: list[Bookmark], *, now: datetime) -> list[KindLine]:
-    """One query. Those that need somebody first."""
+def kind_lines(
+    cluster: Cluster, bookmarks: list[Bookmark], *, beside: Sequence[KindLine] = (), now: datetime
+) -> list[KindLine]:
+    """One query. Those that need somebody first. `beside`: what is asked for otherwise than by a watch."""
     counts = rows_held(cluster.pk)
     nodes = next((bookmark.message for bookmark in bookmarks if bookmark.kind == NODES), "")
     lines = [_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
     known = {bookmark.kind for bookmark in bookmarks}
     lines += [_never(kind) for kind in NAMES if bookmarks and kind not in known]
+    lines += beside if bookmarks else ()
     places = list(NAMES)
     return sorted(
         lines,

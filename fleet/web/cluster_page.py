@@ -17,6 +17,7 @@ from fleet.acceptance import CannotAccept
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
 from fleet.stack.combinations import are_policies_known, compare, surroundings
 from fleet.web import compatibility, freshness
+from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.parts import part
@@ -78,7 +79,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
-    kinds = kind_lines(row, bookmarks, now=now)
+    kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,

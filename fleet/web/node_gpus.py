@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from fleet import labels as keys
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Board, Held, Unplaced
-from fleet.models import Node, Pod
+from fleet.allocation.telling import said_of_exporter
+from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
 from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, in_words
 
@@ -41,11 +43,11 @@ class PodLine:
     holds: str  # in words; blank: no GPU
 
 
-def of_node(node: Node, pods: Sequence[Pod]) -> dict[str, Any]:
-    """`pods`: of tenants on it. Costs four queries."""
+def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]:
+    """`pods`: of tenants on it. Costs six queries."""
     layout = Layout.read(node.layout)
     lines = lines_of(node)
-    held = held_on([node])[node.pk]
+    held = held_on([node], now=now)[node.pk]
     return {
         "resource_lines": lines,
         "none_because": none_because(node),
@@ -54,6 +56,8 @@ def of_node(node: Node, pods: Sequence[Pod]) -> dict[str, Any]:
         "nameless": sum(not _is_named(board) for board in held.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
         "nobody_knows": _nobody_knows(held),
+        "disagreements": held.disagreements,
+        "exporter_said": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         "knows_which": any(board.taints for board in held.boards),
         "pods": [PodLine(pod, holds(pod, layout)) for pod in pods],
     }

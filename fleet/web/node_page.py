@@ -45,7 +45,7 @@ def _node(row: Node, *, now: datetime) -> dict[str, Any]:
         "stack": lines_of(stack),
         "versions": stack.driver,
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
-        **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name"))),
+        **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), now=now),
         **compatibility.of_node(row, today=now.date()),
         "labels": sorted(row.labels.items()),
         "commands": [

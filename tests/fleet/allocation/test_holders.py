@@ -42,7 +42,7 @@ def a_dra_node(gpus: int = 2):
 
 
 def who(node) -> dict[str, list[str]]:
-    return {board.uuid: [one.pod.name for one in board.holders] for board in held_on([node])[node.pk].boards}
+    return {board.uuid: [one.pod.name for one in board.holders] for board in held_on([node], now=NOON)[node.pk].boards}
 
 
 def test_a_claim_names_the_gpu():
@@ -51,7 +51,7 @@ def test_a_claim_names_the_gpu():
     a_pod(node, "train", gpus=0, claims=["one"])
 
     assert who(node) == {"GPU-0": [], "GPU-1": ["train"]}
-    assert held_on([node])[node.pk].unplaced == ()
+    assert held_on([node], now=NOON)[node.pk].unplaced == ()
 
 
 def test_pods_that_share_a_claim_are_all_on_its_gpu():
@@ -68,7 +68,7 @@ def test_access_for_administration_is_told_from_holding():
     a_claim(node, "watch", "gpu-0", admin=True)
     a_pod(node, "monitor", gpus=0, claims=["watch"])
 
-    (holder,) = held_on([node])[node.pk].boards[0].holders
+    (holder,) = held_on([node], now=NOON)[node.pk].boards[0].holders
 
     assert (holder.only_looks, holder.told) == (True, Told.CLAIM)
 
@@ -77,7 +77,7 @@ def test_a_claim_that_is_not_seen_is_said_to_be_unknown():
     node = a_dra_node()
     a_pod(node, "train", gpus=0, claims=["gone"])
 
-    (one,) = held_on([node])[node.pk].unplaced
+    (one,) = held_on([node], now=NOON)[node.pk].unplaced
 
     assert (one.claim, one.number) == ("gone", None)
 
@@ -91,7 +91,7 @@ def test_a_slice_is_held_on_the_board_it_is_cut_from():
     a_claim(node, "part", "gpu-1-mig-0")
     a_pod(node, "small", gpus=0, claims=["part"])
 
-    board = held_on([node])[node.pk].boards[1]
+    board = held_on([node], now=NOON)[node.pk].boards[1]
 
     assert [(one.pod.name, one.profile) for one in board.holders] == [("small", "1g.10gb")]
 
@@ -100,7 +100,7 @@ def test_the_kubelet_names_the_gpu():
     node = a_node(a_cluster(), gpus=3)
     a_pod(node, "train", gpus=2, resources={GPU: 2}, devices={GPU: ["GPU-a", "GPU-b"]})
 
-    held = held_on([node])[node.pk]
+    held = held_on([node], now=NOON)[node.pk]
 
     assert [(board.uuid, [one.pod.name for one in board.holders]) for board in held.boards] == [
         ("GPU-a", ["train"]),
@@ -115,7 +115,7 @@ def test_a_slice_of_an_old_driver_names_its_board():
     mig = "nvidia.com/mig-1g.10gb"
     a_pod(node, "small", gpus=0, resources={mig: 1}, devices={mig: ["MIG-GPU-1a-2b/7/0"]})
 
-    (board,) = held_on([node])[node.pk].boards
+    (board,) = held_on([node], now=NOON)[node.pk].boards
 
     assert (board.uuid, board.holders[0].profile) == ("GPU-1a-2b", "1g.10gb")
 
@@ -125,7 +125,7 @@ def test_what_nothing_names_is_counted():
     a_pod(node, "infer", resources={GPU: 2})
     a_pod(node, "done", resources={GPU: 1}, phase="Succeeded")
 
-    held = held_on([node])[node.pk]
+    held = held_on([node], now=NOON)[node.pk]
 
     assert [(one.pod.name, one.resource, one.number) for one in held.unplaced] == [("infer", GPU, 2)]
     assert not any(board.holders for board in held.boards)
@@ -133,10 +133,10 @@ def test_what_nothing_names_is_counted():
 
 def test_of_a_gpu_beside_unplaced_pods_nobody_knows_whether_it_is_held():
     node = a_node(a_cluster(), gpus=1)
-    free = held_on([node])[node.pk].of(node.gpus.get())
+    free = held_on([node], now=NOON)[node.pk].of(node.gpus.get())
     a_pod(node, "train", resources={GPU: 1})
 
-    taken = held_on([node])[node.pk].of(node.gpus.get())
+    taken = held_on([node], now=NOON)[node.pk].of(node.gpus.get())
 
     assert (free.holders, taken.holders) == ((), None)
 
@@ -150,8 +150,8 @@ def test_many_nodes_cost_the_queries_of_one(number, django_assert_num_queries):
         a_slice(node, a_device(0))
         a_pod(node, gpus=0, claims=[f"claim-{node.name}"])
 
-    with django_assert_num_queries(4):
-        held_on(nodes)
+    with django_assert_num_queries(5):
+        held_on(nodes, now=NOON)
 
 
 def test_the_same_names_in_two_clusters_are_two_gpus():
@@ -163,7 +163,7 @@ def test_the_same_names_in_two_clusters_are_two_gpus():
     a_pod(here, "train", gpus=0, claims=["one"])
     a_pod(there, "other", gpus=0, claims=["one"])
 
-    held = held_on([here, there])
+    held = held_on([here, there], now=NOON)
 
     assert [one.pod.name for one in held[here.pk].boards[0].holders] == ["train"]
     assert held[there.pk].boards[0].holders == ()

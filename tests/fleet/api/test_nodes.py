@@ -136,7 +136,7 @@ def test_a_node_costs_the_same_queries_whatever_is_on_it(bob, number, django_ass
     for _ in range(number):
         a_pod(node)
 
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(21):
         reply = bob.get(f"/api/v1/nodes/{node.pk}")
 
     assert len(reply.json()["pods"]) - 1 == len(reply.json()["gpus"]) == number

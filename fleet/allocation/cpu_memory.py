@@ -1,0 +1,83 @@
+"""How much of nodes' CPU and memory is requested: by GPU pods, by operands, and by all other pods."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+WHOSE = ("tenants", "operands", "others")
+UNITS = (("cpu", "m"), ("memory", "bytes"))
+REQUESTED = tuple(f"{what}_{whose}_{unit}" for what, unit in UNITS for whose in WHOSE)  # columns of nodes
+ALLOCATABLE = ("cpu_allocatable_m", "memory_allocatable_bytes")
+SUM_OF = "sum_of_"  # an aggregate may not be named as its column
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Of CPU in millicores, or of memory in bytes. None: nobody knows."""
+
+    allocatable: int | None = None
+    tenants: int | None = None  # requested by pods that hold or want GPUs
+    operands: int | None = None
+    others: int | None = None
+
+    @property
+    def requested(self) -> int | None:
+        said = [each for each in (self.tenants, self.operands, self.others) if each is not None]
+        return sum(said) if len(said) == len(WHOSE) else None
+
+    @property
+    def free(self) -> int | None:
+        """Less than 0: the node became smaller, or pods were bound to it past the scheduler."""
+        if self.allocatable is None or self.requested is None:
+            return None
+        return self.allocatable - self.requested
+
+
+@dataclass(frozen=True)
+class CpuMemory:
+    cpu: Amount = Amount()
+    memory: Amount = Amount()
+    nodes: int | None = 1
+    silent: int | None = 0  # nodes that do not say what they have: none of theirs is in the allocatable
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], *, knows_pods: bool, **of: int) -> "CpuMemory":
+        """From the columns of a node, or from sums that are named as they are."""
+        amounts = (_amount(row, what, unit, knows_pods=knows_pods) for what, unit in UNITS)
+        return cls(*amounts, **of)
+
+
+UNKNOWN = CpuMemory(nodes=None, silent=None)
+
+
+@dataclass(frozen=True)
+class OfCluster:
+    gpu_nodes: CpuMemory
+    other_nodes: CpuMemory
+
+
+def by_cluster(nodes: QuerySet, *, knows_pods: Mapping[int, bool]) -> dict[int, OfCluster]:
+    """By the key of each cluster whose pods are known or not. One query, whatever the size."""
+    sums = {SUM_OF + name: Sum(name) for name in (*ALLOCATABLE, *REQUESTED)}
+    silent = Count("pk", filter=Q(cpu_allocatable_m=None) | Q(memory_allocatable_bytes=None))
+    counted = nodes.order_by().values("cluster", "is_gpu_node").annotate(nodes=Count("pk"), silent=silent, **sums)
+    found = {(row["cluster"], row["is_gpu_node"]): row for row in counted}
+    return {
+        cluster_id: OfCluster(*(_sum(found.get((cluster_id, is_gpu)), knows_pods=knows) for is_gpu in (True, False)))
+        for cluster_id, knows in knows_pods.items()
+    }
+
+
+def _sum(row: Mapping[str, Any] | None, *, knows_pods: bool) -> CpuMemory:
+    if row is None:
+        return CpuMemory.of(dict.fromkeys((*ALLOCATABLE, *REQUESTED), 0), knows_pods=knows_pods, nodes=0)
+    sums = {name: row[SUM_OF + name] for name in (*ALLOCATABLE, *REQUESTED)}
+    return CpuMemory.of(sums, knows_pods=knows_pods, nodes=row["nodes"], silent=row["silent"])
+
+
+def _amount(row: Mapping[str, Any], what: str, unit: str, *, knows_pods: bool) -> Amount:
+    allocatable = row[f"{what}_allocatable_{unit}"]
+    requested = [int(row[f"{what}_{whose}_{unit}"]) if knows_pods else None for whose in WHOSE]
+    return Amount(None if allocatable is None else int(allocatable), *requested)

@@ -1,0 +1,143 @@
+"""Pods that a DCGM exporter names, on the boards it names them on.
+
+What DRA's claims and the kubelet say is believed before it: those are the allocation, this is what was seen of it up to
+half a minute ago. A pod is known by its UID, so that one which went, or came again under its name, holds nothing. A
+device plugin's choice lasts as long as the pod: an old reading is still right about a pod that is still there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fleet.allocation.holding import Holder, Places, Told, Unplaced
+from fleet.models import ExporterReading, Pod
+from fleet.resources import Layout, Way
+
+BELIEVED = {Told.CLAIM: "its claim", Told.KUBELET: "its kubelet"}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A board, or a slice of one, with a pod on it."""
+
+    uuid: str
+    gi_id: str  # blank: the whole board
+    profile: str
+
+    def __str__(self) -> str:
+        return f"slice {self.gi_id} ({self.profile}) of {self.uuid}" if self.gi_id else self.uuid
+
+
+def uuids_by_index(reading: ExporterReading | None) -> dict[int, str]:
+    """Of the boards, as their exporter numbers them."""
+    devices = reading.devices if reading else []
+    by_uuid = {device["uuid"]: device["index"] for device in devices if device["index"] is not None}
+    return {index: uuid for uuid, index in by_uuid.items()}
+
+
+def place_named(
+    places: Places, reading: ExporterReading, pods: Iterable[Pod], layout: Layout, *, now: datetime
+) -> None:
+    here = {pod.uid: pod for pod in pods}
+    for uid, devices in _by_pod(reading).items():
+        if uid in here:
+            _Placing(places, here[uid], layout, reading.read_at, reading.is_current(now=now)).place(devices)
+
+
+def _by_pod(reading: ExporterReading) -> Mapping[str, list[Named]]:
+    found: dict[str, dict[Named, None]] = {}
+    for device in reading.devices:
+        named = Named(device["uuid"], device["gi_id"], device["profile"])
+        for pod in device["pods"]:
+            if pod["uid"]:
+                found.setdefault(pod["uid"], {})[named] = None
+    return {uid: list(devices) for uid, devices in found.items()}
+
+
+@dataclass(frozen=True)
+class _Placing:
+    """Of one pod."""
+
+    places: Places
+    pod: Pod
+    layout: Layout
+    seen_at: datetime | None
+    is_current: bool
+
+    def place(self, devices: Sequence[Named]) -> None:
+        known = self.places.boards_of(self.pod)
+        free = []
+        for device in devices:
+            if device.uuid in known:
+                continue
+            if other := self._taken_by(device):
+                self._differ(device, f"{BELIEVED[other.told]} says that {other.pod} holds it", other.pod)
+            else:
+                free.append(device)
+        for one in [one for one in self.places.unplaced if one.pod.pk == self.pod.pk]:
+            free = self._fill(one, free)
+        for device in free:
+            self._differ_from_known(device, known)
+
+    def _fill(self, lacking: Unplaced, devices: Sequence[Named]) -> list[Named]:
+        """Those that are left."""
+        way = self.layout.way(lacking.resource) if lacking.resource else None
+        fitting = [device for device in devices if way is None or _fits(device, way)]
+        if not fitting:
+            return list(devices)
+        if lacking.number is not None and len(fitting) > lacking.number:
+            amount = f"{len(fitting)} devices, and it asks for {lacking.number} of {lacking.resource}"
+            self.places.disagreements.append(f"Its DCGM exporter names {self.pod} on {amount}: it is believed of none.")
+            return [device for device in devices if device not in fitting]
+        for device in fitting:
+            self.places.holders[device.uuid].append(self._holder(lacking, device))
+        self._shrink(lacking, len(fitting), is_shared=bool(way and way.sharing))
+        return [device for device in devices if device not in fitting]
+
+    def _holder(self, lacking: Unplaced, device: Named) -> Holder:
+        return Holder(
+            self.pod,
+            lacking.resource,
+            Told.METRICS,
+            device.profile,
+            device.gi_id,
+            lacking.claim,
+            seen_at=self.seen_at,
+            is_current=self.is_current,
+        )
+
+    def _shrink(self, lacking: Unplaced, placed: int, *, is_shared: bool) -> None:
+        """Two shares may be of one board, and then it is named once."""
+        place = self.places.unplaced.index(lacking)
+        left = 0 if lacking.number is None or is_shared else lacking.number - placed
+        rest = [Unplaced(self.pod, lacking.resource, left)] if left else []
+        self.places.unplaced[place : place + 1] = rest
+
+    def _taken_by(self, device: Named) -> Holder | None:
+        """Who has the whole board by an allocation, or has some of it while this one would have it whole."""
+        for holder in self.places.holders.get(device.uuid, ()):
+            if holder.told is Told.METRICS or holder.only_looks or holder.pod.pk == self.pod.pk:
+                continue
+            if self.layout.way(holder.resource).sharing or (holder.profile and device.gi_id):
+                continue
+            return holder
+        return None
+
+    def _differ(self, device: Named, why: str, believed: Pod) -> None:
+        said = f"Its DCGM exporter names {self.pod} on {device}; {why}. {believed} is believed to be there."
+        self.places.disagreements.append(said)
+
+    def _differ_from_known(self, device: Named, known: Mapping[str, Holder]) -> None:
+        where = [f"{BELIEVED[one.told]} names {uuid}" for uuid, one in known.items() if one.told in BELIEVED]
+        why = " and ".join(where) or "nothing that it asks for is such a device"
+        said = f"Its DCGM exporter names {self.pod} on {device}, and {why}: the exporter is not believed."
+        self.places.disagreements.append(said)
+
+
+def _fits(device: Named, way: Way) -> bool:
+    return _plain(device.profile) == _plain(way.profile)
+
+
+def _plain(profile: str) -> str:
+    """1g.10gb+me is 1g.10gb.me in the name of a resource."""
+    return profile.replace("+", ".")

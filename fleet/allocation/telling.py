@@ -1,0 +1,59 @@
+"""What there is to say of a node's DCGM exporter, where it matters who holds which GPU."""
+
+from datetime import datetime
+
+from fleet.allocation.holding import Held, Told
+from fleet.models import ExporterReading, ExporterRound, ExportersState
+
+NONE_HERE = {
+    ExportersState.NONE: "No pod of a DCGM exporter is seen in this cluster: its labels would name the pods.",
+    ExportersState.ASKED: "No pod of a DCGM exporter is seen on this node: its labels would name the pods.",
+    ExportersState.FORBIDDEN: "No pod of a DCGM exporter is seen on this node: its labels would name the pods.",
+}
+
+
+def said_of_exporter(held: Held, asked: ExporterRound | None) -> str:
+    """Blank: there is nothing that a person could do, or needs to know."""
+    if asked is None or not (held.unplaced or _rests_on_it(held)):
+        return ""
+    if held.exporter is None:
+        state = ExportersState(asked.state)
+        return NONE_HERE.get(state) or asked.message
+    return " ".join(filter(None, (_age(held, held.exporter), _short_of(held, held.exporter))))
+
+
+def _rests_on_it(held: Held) -> bool:
+    return any(holder.told is Told.METRICS for board in held.boards for holder in board.holders)
+
+
+def _age(held: Held, reading: ExporterReading) -> str:
+    why = f"{reading.refused} That is so since {_clock(reading.refused_since)}." if reading.refused else ""
+    if held.is_current:
+        return why
+    if reading.read_at is None:
+        return f"Its DCGM exporter was never read. {why}".rstrip()
+    last = f"Its DCGM exporter was last read at {_clock(reading.read_at)}: what it said was seen then, not now."
+    return f"{last} {why}".rstrip()
+
+
+def _short_of(held: Held, reading: ExporterReading) -> str:
+    """Why it does not name every pod that holds something."""
+    if not held.is_current or not held.unplaced:
+        return ""
+    if not reading.devices:
+        return "Its DCGM exporter answers and names no GPU: look whether the driver and DCGM under it run."
+    if not any(device["pods"] for device in reading.devices):
+        return (
+            "Its DCGM exporter names no pod: look whether it runs with DCGM_EXPORTER_KUBERNETES=true, and reaches the "
+            "kubelet's pod-resources socket."
+        )
+    if held.shares_unplaced:
+        return (
+            "Its DCGM exporter names at most one of the pods that share a GPU; with KUBERNETES_VIRTUAL_GPUS=true it "
+            "names all of them."
+        )
+    return "Its DCGM exporter does not name these: a new pod is named within a minute."
+
+
+def _clock(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "the beginning"
