@@ -102,7 +102,7 @@ class StageOnPage:
     targets: list[Target]
     answers: dict[str, Answer]  # gate → what it answered last
     approvals: list[Approval]
-    counts: Counter[str]  # targets by state
+    counts: Counter[str]  # targets by the state they are shown in
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class PlanPicture:
 def plan_picture(plan: Plan) -> PlanPicture:
     """All that a plan's page shows, in a fixed number of queries (7)."""
     newest_first = Prefetch("answers", Answer.objects.filter(is_current=True))
-    targets = Prefetch("targets", Target.objects.select_related("wave"))
+    targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals")
     stages = [_on_page(stage) for stage in rows]
     holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
@@ -140,7 +140,7 @@ def plan_picture(plan: Plan) -> PlanPicture:
 def _on_page(stage: Stage) -> StageOnPage:
     targets = list(stage.targets.all())
     answers = {answer.gate: answer for answer in stage.answers.all()}
-    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), Counter(t.state for t in targets))
+    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), Counter(t.shown_state for t in targets))
 
 
 def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:

@@ -6,7 +6,9 @@ from rest_framework import serializers
 from fleet.api.shapes import Ref
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer as Answered
+from rollouts.lifecycle import TargetState
 from rollouts.models import Answer, Approval, Stage, StageKind, Target, Wave
+from rollouts.models.target import LET_OFF
 from rollouts.steering.drafting import PATIENCE_LEAST_S, PATIENCE_MOST_S
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
@@ -98,6 +100,11 @@ class WaveShape(serializers.ModelSerializer):
 class TargetShape(serializers.ModelSerializer):
     node = serializers.CharField(source="node_name")
     wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
+    state = serializers.ChoiceField(
+        choices=[(state, state) for state in (*TargetState, LET_OFF)],
+        source="shown_state",
+        help_text="not-begun: the plan ended, or is ending, without it; it is as it was, and held no more.",
+    )
     facts = serializers.DictField(help_text="When the plan was sealed.")
     driver_version_before = serializers.SerializerMethodField(help_text="Null: not released yet.")
 

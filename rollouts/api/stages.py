@@ -15,7 +15,7 @@ HISTORY_AT_MOST = 200
 STORY = (
     "waves",
     "approvals",
-    Prefetch("targets", Target.objects.select_related("wave")),
+    Prefetch("targets", Target.objects.with_holds().select_related("wave")),
     Prefetch("answers", Answer.objects.filter(is_current=True), to_attr="answers_now"),
     Prefetch("answers", Answer.objects.filter(is_current=False).order_by("-pk")[:HISTORY_AT_MOST], "answers_before"),
 )

@@ -3,6 +3,10 @@ from django.db.models import Q
 
 
 class HoldQuerySet(models.QuerySet["Hold"]):
+    def in_the_way(self) -> "HoldQuerySet":
+        """Those that keep a node from changing, or are about to."""
+        return self.filter(Q(is_wanted=True) | Q(placed_at__isnull=False))
+
     def unfinished(self) -> "HoldQuerySet":
         """Where the cluster has not been seen to be as we want it."""
         wanted_not_there = Q(is_wanted=True, placed_at__isnull=True)

@@ -15,7 +15,7 @@ from rollouts.lifecycle import (
     StageState,
     TargetState,
 )
-from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
+from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.steering.refusals import OutOfDate, Refusal
 
@@ -106,6 +106,8 @@ def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
 
     def act(plan: Plan) -> None:
         _close_stages(plan, actor=actor, because=because, now=now)
+        for stage in plan.stages.filter(kind=StageKind.BACK, state__in=OPEN):
+            stage.move(StageState.ABANDONED, now=now, actor=actor.get_username(), because=because)
         _end_pause(plan, actor=actor, now=now)
         plan.move(PlanState.ABORTING, now=now, actor=actor.get_username(), because=because)
 

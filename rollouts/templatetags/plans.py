@@ -25,6 +25,11 @@ def state_glyph(kind: str, value: str) -> SafeString:
     return glyph(glyph_of(kind, value), word_of(value))
 
 
+@register.filter
+def state_word(value: str) -> str:
+    return word_of(value)
+
+
 @register.simple_tag
 def lookup(table: Mapping[str, str], key: str) -> str:
     return table.get(key, "")

@@ -1,5 +1,6 @@
 """The board of a plan: a column a stage, with its gates, its waves, and how far it is."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from rollouts.gates.base import Gate
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Answer, StageKind, Target, Wave
+from rollouts.models.target import LET_OFF
 from rollouts.queries import StageOnPage
 
 MOST_TARGETS = 60  # a stage; the rest are counted
@@ -34,7 +36,12 @@ def _option(value: Any) -> str:
 class WaveGroup:
     wave: Wave | None  # None: not released yet
     targets: list[Target]
-    more: int
+    more: dict[str, int]  # by state: those that are not listed; no Counter, which answers a template with 0
+
+    @property
+    def is_over(self) -> bool:
+        """None of it will go any more: the plan left these nodes as they were."""
+        return any(target.shown_state == LET_OFF for target in self.targets)
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ def column_of(on_page: StageOnPage, node_ids: dict[str, int]) -> Column:
     for target in on_page.targets:
         target.fails = blamed.get(target.node_name, "")  # type: ignore[attr-defined]
         target.node_id = node_ids.get(target.node_uid)  # type: ignore[attr-defined]
-        target.may_be_excluded = target.state in NEEDS_TO_EXCLUDE  # type: ignore[attr-defined]
+        target.may_be_excluded = target.shown_state in NEEDS_TO_EXCLUDE  # type: ignore[attr-defined]
     return Column(
         on_page=on_page,
         gates=[_gate_line(gate, on_page) for gate in stage.gates],
@@ -105,9 +112,9 @@ def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
     for target in targets:
         by_wave.setdefault(target.wave_id, []).append(target)
     for key in sorted((key for key in by_wave if key is not None), reverse=True):
-        yield WaveGroup(by_wave[key][0].wave, by_wave[key], 0)
+        yield WaveGroup(by_wave[key][0].wave, by_wave[key], {})
     if waiting := by_wave.get(None):
-        yield WaveGroup(None, waiting[:MOST_TARGETS], max(0, len(waiting) - MOST_TARGETS))
+        yield WaveGroup(None, waiting[:MOST_TARGETS], dict(Counter(one.shown_state for one in waiting[MOST_TARGETS:])))
 
 
 def _segments(counts, total: int) -> list[tuple[str, float, float]]:

@@ -29,4 +29,5 @@ def test_halts_in_the_canary_and_goes_back(plan_for: Callable[[], Plan], gpu_clu
     assert (disrupted, others) == ([tried], {"held"})
     assert gpu_cluster.loaded(plan.driver) == before
     assert [write.body[-1]["value"] for write in plan.requests() if is_version_write(write)] == [BAD, plan.from_version]
-    assert gpu_cluster.marked() == set()
+    assert gpu_cluster.marked() == gpu_cluster.held() == set()
+    assert set(plan.targets(1).values()) == {"not-begun"}

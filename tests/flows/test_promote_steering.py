@@ -91,4 +91,6 @@ def test_an_abort_after_it_keeps_what_changed_and_lets_the_others_go(plan_for: P
     assert gpu_cluster.version(plan.driver) == plan.from_version
     assert gpu_cluster.loaded(plan.driver)[changed] == plan.to_version
     assert gpu_cluster.marked() == gpu_cluster.held() == {changed}
+    assert plan.targets(0) == {changed: "changed"}
+    assert set(plan.targets(1).values()) == {"not-begun"}
     assert {node_of(release) for release in plan.releases()} == set(gpu_cluster.names(plan.driver))

@@ -5,8 +5,8 @@ from fleet import kube
 from fleet.models import Cluster
 from people.models import AuditEntry
 from rollouts.engine.takeover import Mark, marks, remove
-from rollouts.lifecycle import PlanState
-from rollouts.models import Plan
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import Hold, Plan
 
 
 class Command(BaseCommand):
@@ -74,12 +74,16 @@ class Command(BaseCommand):
             for to in (PlanState.ABORTING, PlanState.ABORTED):
                 if plan.state != to:
                     plan.move(to, now=now, actor="release_all", because=why)
+            for stage in plan.stages.forward().exclude(state__in=(StageState.PASSED, StageState.ABANDONED)):
+                stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
             AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
 
     def _remove(self, cluster: Cluster, connection: kube.Connection, found: list[Mark]) -> None:
         failed = 0
         for mark, trouble in remove(connection, found):
             failed += bool(trouble)
+            if not trouble:
+                Hold.objects.filter(plan__cluster=cluster, node_uid=mark.uid).update(is_wanted=False, placed_at=None)
             self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
         self.stdout.write(f"{cluster.name}: {len(found) - failed} of {len(found)} nodes released.")
         if failed:

@@ -1,6 +1,6 @@
 import pytest
 
-from rollouts.models import Answer
+from rollouts.models import Answer, Hold
 from tests.make import NOON, a_draft, a_fleet, a_plan
 
 
@@ -25,6 +25,17 @@ def test_a_stage_shows_its_targets_and_what_its_gates_say(bob):
         ("Soak", "hold", {"left_s": 60})
     ]
     assert [row["answer"] for row in shown["history"]] == ["fail"]
+
+
+def test_a_target_whose_hold_is_off_without_a_release_was_not_begun(bob):
+    stage = a_plan().stages.get(index=1)
+    Hold.objects.filter(node_name="gpu-1").update(is_wanted=False)
+
+    targets = bob.get(f"/api/v1/stages/{stage.pk}").json()["targets"]
+    plan = bob.get(f"/api/v1/plans/{stage.plan_id}").json()
+
+    assert {target["node"]: target["state"] for target in targets} == {"gpu-1": "not-begun", "gpu-2": "held"}
+    assert plan["stages"][1]["targets_by_state"] == {"not-begun": 1, "held": 1}
 
 
 def test_stages_are_found_by_plan_and_state(bob):

@@ -56,6 +56,15 @@ def test_a_halt_halts_the_stages_that_are_open(plan: Plan, owner):
     assert [stage.state for stage in plan.stages.order_by("index")] == ["halted", "waiting", "waiting"]
 
 
+def test_giving_up_the_way_back_closes_its_stage_too(plan: Plan, owner):
+    in_state(plan, S.ROLLING_BACK)
+    plan.stages.update(state=StageState.PROMOTING)
+
+    told(plan, "abort", owner)
+
+    assert {stage.state for stage in plan.stages.all()} == {"abandoned"}
+
+
 def test_a_command_is_written_down_with_who_and_why(plan: Plan, owner):
     told(plan, "halt", owner, because="Fans are loud.")
 

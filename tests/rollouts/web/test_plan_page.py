@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from rollouts.models import Answer, Target
+from rollouts.models import Answer, Hold, Plan, Target
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -57,6 +59,30 @@ def test_a_node_that_a_gate_fails_on_is_marked_though_it_changed(viewer):
     an_answer(stage, "workloads_ready", "fail", "A pod does not run.", nodes=[target.node_name])
 
     assert "fails Tenants' GPU pods" in page(viewer, f"/plans/{stage.plan_id}").text
+
+
+def let_go(plan, *names: str) -> None:
+    Hold.objects.filter(plan=plan, node_name__in=names).update(is_wanted=False, placed_at=None)
+
+
+def test_a_target_that_an_ended_plan_never_came_to_is_not_called_held(viewer):
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="aborted")
+    plan.stages.update(state="abandoned")
+    let_go(plan, "gpu-1")
+
+    seen = page(viewer, f"/plans/{plan.pk}")
+
+    assert "gpu-0 held" in seen.text  # not let go yet: somebody else wrote the version
+    assert "Not begun as they were; our hold is off" in seen.text
+    assert "gpu-1 not begun" in seen.text
+
+
+def test_what_is_not_listed_is_counted_by_what_is_true_of_it(viewer):
+    plan = make.a_plan(make.a_fleet(nodes=70))
+    let_go(plan, *(f"gpu-{number}" for number in range(1, 68)))
+
+    assert re.search(r"and 7 more, not begun and 2 more, held", page(viewer, f"/plans/{plan.pk}").text)
 
 
 def test_always_says_why_it_is_not_moving(viewer):
