@@ -96,7 +96,7 @@ def surroundings(
         toolkit=_image_of("container-toolkit", operands),
         mig_manager=_image_of("mig-manager", operands),
         cdi=lead.uses_cdi if lead else None,
-        nri=lead.uses_nri if lead else None,
+        nri=bool(lead.uses_nri) if lead else None,  # off where it is not said: cdi.nriPluginEnabled is for opting in
         rdma=_rdma(objects),
         asked=_asked(lead, operands),
     )

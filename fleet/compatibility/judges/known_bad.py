@@ -20,7 +20,8 @@ def judge(case: Case) -> Iterator[Verdict]:
         if held:
             yield entry.says(RULE, entry.title, Answer(entry.answer), entry.sentence.format(**words), entry.action)
         elif held is None and entry.unseen:
-            yield entry.says(RULE, entry.title, Answer.UNKNOWN, entry.unseen.format(**words), entry.action)
+            action = f"Look whether it is on. If it is: {entry.action}"
+            yield entry.says(RULE, entry.title, Answer.UNKNOWN, entry.unseen.format(**words), action)
 
 
 def _words(facts: Facts) -> dict[str, str]:

@@ -74,14 +74,15 @@ def _ended(case: Case, life: Life, name: str, subject: str, update: str) -> Verd
         return life.says(RULE, subject, Answer.UNKNOWN, sentence, f"Look at your subscription. {update}")
     if vendor := NAMED.get(case.facts.distribution):
         sentence = f"{ended} at its project; whether {vendor} still fixes it is not known here."
-        return life.says(RULE, subject, Answer.UNKNOWN, sentence, f"Look it up in {vendor}'s own calendar. {update}")
+        return life.says(RULE, subject, Answer.UNKNOWN, sentence, f"Look it up in {vendor}'s own calendar of releases.")
     sentence = f"{ended}: its project fixes nothing in it any more, nor any CVE."
     return life.says(RULE, subject, Answer.UNSUPPORTED, sentence, update)
 
 
 def _update(what: str, lives: list[Life], today: date) -> str:
     alive = [f"{life.version} until {life.ends}" for life in lives if life.ends and life.ends - today > SOON]
-    return f"Update {TITLES[what]}. Fixed are {', '.join(alive)}." if alive else f"Update {TITLES[what]}."
+    fixed = f": {', '.join(alive)}" if alive else ""
+    return f"Update {TITLES[what]} to one that is fixed{fixed}. Look first that NVIDIA lists it for your operator."
 
 
 def _short(version: str) -> str:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from fleet.compatibility.case import Case
 from fleet.compatibility.entries import Elsewhere, Platform
 from fleet.compatibility.facts import Facts
-from fleet.compatibility.ranges import is_of, minor, within
+from fleet.compatibility.ranges import is_of, minor, order, within
 from fleet.compatibility.systems import NAMED, NAMES, System
 from fleet.compatibility.verdicts import Answer, Verdict
 
 RULE = "platform"
+MAY = "It may work all the same; NVIDIA will not look at it where it does not."
 TITLES = {name: title for name, _, title in NAMES}
 LOOK_UP = "Look it up in NVIDIA's platform support page."
 
@@ -78,11 +79,20 @@ def _ranged(subject: str, entry: Platform, what: str, version: str) -> Verdict:
 
 
 def _not_listed(subject: str, entries: Sequence[Platform], case: Case) -> Verdict:
-    facts = case.facts
+    facts, systems = case.facts, {entry.os for entry in entries}
     for entry in case.matrix.elsewhere:
         if _fits(entry, facts.system):
             return entry.says(RULE, subject, Answer.UNSUPPORTED, entry.sentence, entry.action)
-    known = "; ".join(sorted({f"{TITLES[entry.os]} {', '.join(entry.versions)}".strip() for entry in entries}))
+    if facts.system.name in systems:
+        listed = ", ".join(_versions(facts.system.name, entries))
+        sentence = (
+            f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. Of it, it lists {listed}."
+        )
+        return entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, f"Bring the nodes to one of those. {MAY}")
+    known = "; ".join(f"{TITLES[os]} {', '.join(_versions(os, entries))}".strip() for os in TITLES if os in systems)
     sentence = f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. It lists: {known}."
-    action = "It may work all the same; NVIDIA will not look at it where it does not."
-    return entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, action)
+    return entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, MAY)
+
+
+def _versions(os: str, entries: Sequence[Platform]) -> list[str]:
+    return sorted({version for entry in entries if entry.os == os for version in entry.versions}, key=order)

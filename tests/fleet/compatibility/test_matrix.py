@@ -35,6 +35,18 @@ def test_the_life_cycle_of_an_operator(operator, said):
     assert answer("operator", operator=operator) is said
 
 
+def test_an_old_matrix_does_not_say_that_a_series_is_still_supported():
+    said = verdict("operator", today=date(2027, 6, 1))
+
+    assert said.answer is Answer.UNKNOWN
+    assert "26.7.x was supported 250 days ago, when the matrix was read; it may have ended since." in said.sentence
+
+
+def test_an_older_patch_of_a_series_names_the_newest():
+    assert "Its newest release is 26.7.1." in verdict("operator", operator="26.7.0").sentence
+    assert "newest" not in verdict("operator", operator="26.7.1").sentence
+
+
 def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
     said = verdict("operator", operator="26.11.0")
 
@@ -90,6 +102,11 @@ def test_an_operator_on_a_system_and_a_kubernetes(facts, said):
         ({"operator": "26.3.3", "runtime": "containerd://1.7.28"}, Answer.SUPPORTED),
         ({"operator": "26.3.3", "os": "Rocky Linux 9.7 (Blue Onyx)"}, Answer.UNKNOWN),
         ({"runtime": "cri-o://1.34.0"}, Answer.UNKNOWN),
+        (
+            {"runtime": "cri-o://1.32.7-2.rhaos4.19.el9", "os": "Red Hat Enterprise Linux CoreOS 9.6.2025 (Plow)"},
+            Answer.SUPPORTED,
+        ),
+        ({"os": "Amazon Linux 2023.9.20251014"}, Answer.UNKNOWN),
         ({"runtime": "docker://28.1.1"}, Answer.UNSUPPORTED),
         ({"runtime": "containerd://"}, Answer.UNKNOWN),
         ({"runtime": ""}, Answer.UNKNOWN),
@@ -97,6 +114,19 @@ def test_an_operator_on_a_system_and_a_kubernetes(facts, said):
 )
 def test_an_operator_with_a_runtime(facts, said):
     assert answer("runtime", **facts) is said
+
+
+def test_another_minor_of_a_listed_system_names_those_that_are_listed():
+    said = verdict("platform", operator="26.3.3", os="Rocky Linux 9.6 (Blue Onyx)")
+
+    assert said.sentence.endswith("Of it, it lists 9.7, 9.8, 10.0, 10.1.")
+
+
+def test_what_is_known_of_a_system_that_is_not_listed_is_told_with_its_source():
+    said = verdict("platform", os="Amazon Linux 2023.9.20251014")
+
+    assert "closed the request on 2026-09-11" in said.sentence
+    assert said.source == "https://github.com/NVIDIA/gpu-operator/issues/1492"
 
 
 def test_a_runtime_without_a_range_says_that_nobody_says():

@@ -2,7 +2,7 @@ import pytest
 
 from fleet.compatibility import Answer
 from fleet.models import Node
-from fleet.stack.combinations import compare, compare_node, look, surroundings
+from fleet.stack.combinations import OPENSHIFT, compare, compare_node, look, surroundings
 from tests import make
 from tests.make import NOON
 
@@ -116,3 +116,33 @@ def test_counts_only_what_one_may_see(cluster):
     _, found = look(cluster, user=make.a_user(role="viewer", on=pool), today=TODAY)
 
     assert found.nodes == 1
+
+
+def test_openshift_is_told_by_node_feature_discovery_or_by_kubernetes(cluster):
+    cluster.server_version = "v1.33.8"
+    os = {"os_image": "Red Hat Enterprise Linux CoreOS 9.6.20260303-1 (Plow)", "container_runtime": "cri-o://1.34.5"}
+    make.a_node(cluster, **AS_LISTED | os, labels={OPENSHIFT: "4.21"})
+    silent = make.a_node(cluster, **AS_LISTED | os)
+
+    found = compared(cluster)
+
+    assert nodes_of(found, "Operator 26.7.0, Red Hat CoreOS, OpenShift 4.21") == [1]
+    assert nodes_of(found, "Operator 26.7.0, Red Hat CoreOS, OpenShift 4.20") == [1]
+    around = surroundings(cluster, list(cluster.driver_objects.all()), [])
+    assert "told from Kubernetes 1.33" in " ".join(
+        verdict.sentence for verdict in compare_node(silent, around, today=TODAY)
+    )
+
+
+def test_a_switch_that_is_for_opting_in_is_off_where_nobody_set_it(cluster):
+    make.a_node(cluster, **AS_LISTED | {"container_runtime": "cri-o://1.36.0"})
+
+    assert not nodes_of(compared(cluster), "NRI")
+
+
+def test_images_of_ubuntu_26_04_are_asked_for_only_where_the_operator_installs_the_driver(cluster):
+    ubuntu = AS_LISTED | {"os_image": "Ubuntu 26.04 LTS", "driver_version": "580.173.02"}
+    make.a_node(cluster, **ubuntu, labels={"nvidia.com/gpu.deploy.driver": "pre-installed"})
+    make.a_node(cluster, **ubuntu, labels={"nvidia.com/gpu.deploy.driver": "true"})
+
+    assert nodes_of(compared(cluster), "Ubuntu 26.04, driver 580.173.02") == [1]
