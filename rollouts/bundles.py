@@ -30,7 +30,7 @@ def bundle_for(stage: Stage) -> Bundle:
     evidence = {
         f"{row.stage.index}:{row.gate}": {
             "because": row.because,
-            "measured": row.measured,
+            "measured": row.numbers,
             "since": row.since.isoformat(),
             "at": row.at.isoformat(),
         }

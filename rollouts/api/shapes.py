@@ -64,7 +64,7 @@ class AnswerShape(serializers.ModelSerializer):
 
     title = serializers.SerializerMethodField()
     answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in Answered])
-    measured = serializers.DictField()
+    measured = serializers.DictField(source="numbers", help_text="In the gate's own order.")
     nodes = serializers.ListField(child=serializers.CharField())
 
     class Meta:

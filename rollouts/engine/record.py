@@ -31,7 +31,7 @@ def _record(stage: Stage, gate: str, verdict: Verdict, before: Answer | None, *,
     if before is not None and is_same:
         since = before.since if now - before.at <= BLIND else now
         Answer.objects.filter(pk=before.pk).update(
-            because=verdict.because, measured=dict(verdict.measured), at=now, since=since
+            because=verdict.because, measured=list(verdict.measured.items()), at=now, since=since
         )
         return
     if before is not None:
@@ -41,7 +41,7 @@ def _record(stage: Stage, gate: str, verdict: Verdict, before: Answer | None, *,
         gate=gate,
         answer=verdict.answer,
         because=verdict.because,
-        measured=dict(verdict.measured),
+        measured=list(verdict.measured.items()),
         nodes=list(verdict.nodes),
         since=now,
         at=now,
@@ -97,7 +97,7 @@ def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
 def _answers_now(plan: Plan) -> dict[str, dict]:
     rows = Answer.objects.filter(stage__plan=plan, is_current=True).select_related("stage")
     return {
-        f"{row.stage.index}:{row.gate}": {"answer": row.answer, "because": row.because, "measured": row.measured}
+        f"{row.stage.index}:{row.gate}": {"answer": row.answer, "because": row.because, "measured": row.numbers}
         for row in rows
     }
 

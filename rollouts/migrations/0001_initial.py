@@ -189,7 +189,7 @@ class Migration(migrations.Migration):
                 ("gate", models.CharField(max_length=63)),
                 ("answer", models.CharField(max_length=8)),
                 ("because", models.CharField(max_length=1000)),
-                ("measured", models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
+                ("measured", models.JSONField(default=list, encoder=django.core.serializers.json.DjangoJSONEncoder)),
                 ("nodes", models.JSONField(default=list)),
                 ("since", models.DateTimeField()),
                 ("at", models.DateTimeField()),

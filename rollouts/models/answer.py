@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
@@ -10,7 +12,7 @@ class Answer(models.Model):
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
     because = models.CharField(max_length=1000)
-    measured = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    measured = models.JSONField(default=list, encoder=DjangoJSONEncoder)  # pairs: a jsonb orders keys as it likes
     nodes = models.JSONField(default=list)
     since = models.DateTimeField()  # when this answer began
     at = models.DateTimeField()  # when it was last given
@@ -23,3 +25,8 @@ class Answer(models.Model):
             ),
         ]
         ordering = ["stage", "gate", "-pk"]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What was compared with what, in the gate's own order."""
+        return dict(self.measured)

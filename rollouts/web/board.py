@@ -103,7 +103,7 @@ def _soak_until(gate: Gate, answer: Answer | None) -> datetime | None:
     """When the soak would be over; None where its clock does not run."""
     if not isinstance(gate, Soak) or answer is None or answer.answer != "hold":
         return None
-    soaked = answer.measured.get("soaked_s") or 0
+    soaked = answer.numbers.get("soaked_s") or 0
     return answer.at + gate.duration - timedelta(seconds=soaked) if soaked else None
 
 

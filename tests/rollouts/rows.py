@@ -78,7 +78,7 @@ def opened(plan: Plan, index: int = 0) -> Stage:
 
 def answered(stage: Stage, gate: str = "driver_version", answer: str = "pass", **given: Any) -> Answer:
     Answer.objects.filter(stage=stage, gate=gate).update(is_current=False)
-    row = {"because": "So it is.", "since": NOON, "at": NOON, "measured": {"changed": 1}}
+    row = {"because": "So it is.", "since": NOON, "at": NOON, "measured": [("changed", 1)]}
     return Answer.objects.create(stage=stage, gate=gate, answer=answer, **row | given)
 
 

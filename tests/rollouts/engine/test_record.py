@@ -32,7 +32,7 @@ def recorded(plan: Plan, verdict: Verdict, *, at=NOON) -> Answer:
 def test_an_answer_is_kept_with_its_numbers(plan: Plan):
     answer = recorded(plan, PASS)
 
-    assert (answer.answer, answer.because, answer.measured) == ("pass", "All 1 nodes run it.", {"changed": 1})
+    assert (answer.answer, answer.because, answer.numbers) == ("pass", "All 1 nodes run it.", {"changed": 1})
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
 
 
@@ -42,8 +42,18 @@ def test_new_numbers_move_the_same_row(plan: Plan):
     second = recorded(plan, replace(PASS, measured={"changed": 2}), at=NOON + SECOND)
 
     assert second.pk == first.pk
-    assert (second.since, second.at, second.measured) == (NOON, NOON + SECOND, {"changed": 2})
+    assert (second.since, second.at, second.numbers) == (NOON, NOON + SECOND, {"changed": 2})
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
+
+
+def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
+    """A jsonb of PostgreSQL would have them by the length of their names."""
+    given = {"tolerated": 0, "changed": 1, "of": 2}
+    recorded(plan, replace(PASS, measured=given))
+
+    current = Answer.objects.get(stage__plan=plan, is_current=True)
+
+    assert list(current.numbers.items()) == list(given.items())
 
 
 def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):

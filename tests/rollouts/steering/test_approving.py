@@ -138,7 +138,7 @@ def test_other_targets_void_it(stage: Stage, approver):
 def test_new_numbers_with_the_same_answers_keep_it(stage: Stage, approver):
     approved(stage, approver)
 
-    answered(stage.plan.stages.get(index=0), measured={"changed": 99}, because="More of the same.")
+    answered(stage.plan.stages.get(index=0), measured=[("changed", 99)], because="More of the same.")
 
     assert not voided(stage)
 

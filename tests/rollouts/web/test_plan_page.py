@@ -16,7 +16,7 @@ def viewer():
 
 
 def an_answer(stage, gate="driver_version", answer="hold", because="0 of 1 nodes run 580.126.20.", **given):
-    row = {"measured": {"changed": 0, "of": 1}, "since": NOON, "at": NOON}
+    row = {"measured": [("of", 1), ("changed", 0)], "since": NOON, "at": NOON}
     return Answer.objects.create(stage=stage, gate=gate, answer=answer, because=because, **row | given)
 
 
@@ -38,15 +38,14 @@ def test_shows_a_gates_answer_sentence_and_numbers(viewer):
 
     assert "Driver version hold" in seen.text
     assert "0 of 1 nodes run 580.126.20." in seen.text
-    assert "changed 0" in seen.text  # PostgreSQL keeps the keys of a jsonb in an order of its own
-    assert "of 1" in seen.text
+    assert "of 1 changed 0" in seen.text
 
 
 @pytest.mark.parametrize(("state", "runs"), [("soaking", True), ("halted", False)])
 def test_a_soak_counts_down_while_it_runs(viewer, state, runs):
     stage = make.a_stage_to_approve()
     type(stage).objects.filter(pk=stage.pk).update(state=state)
-    an_answer(stage, "soak", because="20 min to go.", measured={"soaked_s": 600.0, "needed_s": 1800.0})
+    an_answer(stage, "soak", because="20 min to go.", measured=[("soaked_s", 600.0), ("needed_s", 1800.0)])
 
     response = viewer.get(f"/plans/{stage.plan_id}").content.decode()
     assert ('data-when="until">20 min' in response) is runs
@@ -149,7 +148,7 @@ def test_a_stranger_gets_404():
 
 def test_hostile_words_are_shown_and_not_run(viewer):
     stage = make.a_stage_to_approve(make.a_plan(title=HOSTILE))
-    an_answer(stage, because=HOSTILE, measured={HOSTILE: HOSTILE})
+    an_answer(stage, because=HOSTILE, measured=[(HOSTILE, HOSTILE)])
     Target.objects.filter(stage=stage).update(node_name=HOSTILE, because=HOSTILE)
 
     assert HOSTILE in page(viewer, f"/plans/{stage.plan_id}").text
