@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from fleet.api.shapes import FreshnessShape, TallyShape
 from fleet.compatibility import Answer
-from fleet.models import Cluster, Observer
+from fleet.models import Cluster, ExporterRound, Observer
 from fleet.queries import ClusterSeen, see_clusters
 from fleet.stack.combinations import Comparison, Surroundings, look
 from fleet.stack.driver_mode import Mode
@@ -93,15 +93,24 @@ class ObserverShape(serializers.ModelSerializer):
         fields = ("turn", "owner", "lease_until", "batch", "batch_at", "lag_ms", "behind_since", "clock_skew_s")
 
 
+class ExportersShape(serializers.ModelSerializer):
+    """How it goes with asking DCGM exporters who holds which GPU."""
+
+    class Meta:
+        model = ExporterRound
+        fields = ("state", "state_since", "message", "exporters", "answered", "read_at")
+
+
 class ClusterDetailShape(ClusterShape):
     observer = ObserverShape(allow_null=True, help_text="Null: no worker has ever watched it.")
+    exporters = ExportersShape(source="exporter_round", allow_null=True, help_text="Null: nobody has looked yet.")
     operator = OperatorShape(source="seen.around.operator")
     driver_mode = DriverModeShape(source="seen.around.mode")
     compatibility = CompatibilityShape(source="seen.compared")
 
     class Meta:
         model = Cluster
-        fields = (*ClusterShape.Meta.fields, "observer", "operator", "driver_mode", "compatibility")
+        fields = (*ClusterShape.Meta.fields, "observer", "exporters", "operator", "driver_mode", "compatibility")
 
 
 class ClusterList(Listing):
@@ -118,7 +127,8 @@ class ClusterDetail(Edge):
     @extend_schema(responses=ClusterDetailShape)
     def get(self, request, cluster_id: int) -> Response:
         now = timezone.now()
-        cluster = self.load(Cluster.objects.visible_to(self.user).select_related("observer"), cluster_id)
+        visible = Cluster.objects.visible_to(self.user).select_related("observer", "exporter_round")
+        cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
         around, compared = look(cluster, user=self.user, today=now.date())
         return Response(ClusterDetailShape(ClusterStory(**vars(seen), around=around, compared=compared)).data)

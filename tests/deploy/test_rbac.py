@@ -5,6 +5,7 @@ import yaml
 
 from fleet.freshness import NAMES, rule_for
 from fleet.observe.kinds import KINDS
+from fleet.web.cluster_exporters import RULE as EXPORTERS
 
 RBAC = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
 READS = {"get", "list", "watch"}
@@ -82,9 +83,10 @@ def wanted() -> dict[tuple[str, str, str], set[str]]:
 
 
 def test_who_only_observes_may_read_every_kind_we_watch_and_nothing_else():
-    asked_once = {("ClusterRole", "", "namespaces"): {"get"}, ("Role", "", "pods/log"): {"get"}}
+    asked = {("ClusterRole", "", "namespaces"): {"get"}, ("Role", "", "pods/log"): {"get"}}
+    asked |= {("Role", "", "pods/proxy"): {"get"}}
 
-    assert granted("observe-only.yaml") == wanted() | asked_once
+    assert granted("observe-only.yaml") == wanted() | asked
 
 
 def test_whoever_acts_may_watch_every_kind_too():
@@ -94,10 +96,18 @@ def test_whoever_acts_may_watch_every_kind_too():
 
 
 @pytest.mark.parametrize("manifest", ["quarterdeck.yaml", "observe-only.yaml"])
-def test_config_maps_and_logs_are_read_in_single_namespaces_only(manifest: str):
+def test_config_maps_logs_and_metrics_are_read_in_single_namespaces_only(manifest: str):
     everywhere = {resource for role, _, resource in granted(manifest) if role == "ClusterRole"}
 
-    assert not everywhere & {"configmaps", "pods/log"}
+    assert not everywhere & {"configmaps", "pods/log", "pods/proxy"}
+
+
+def test_what_the_cluster_page_tells_to_allow_for_exporters_is_what_the_manifests_grant():
+    (rule,) = yaml.safe_load(rule_for(EXPORTERS))
+
+    assert rule == {"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["get"]}
+    assert rule in rules("observe-only.yaml")
+    assert rule in rules("quarterdeck.yaml")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from tests.callers import calling
-from tests.make import NOON, a_bookmark, a_cluster, a_driver_object, a_node, a_pool, a_user
+from tests.make import NOON, a_bookmark, a_cluster, a_driver_object, a_node, a_pool, a_user, an_exporter_round
 
 
 def shown(client, cluster) -> dict:
@@ -162,3 +162,14 @@ def test_a_list_of_clusters_does_not_judge_each(bob):
     (row,) = bob.get("/api/v1/clusters").json()["results"]
 
     assert "compatibility" not in row
+
+
+def test_a_cluster_says_how_it_goes_with_its_exporters(bob):
+    cluster = a_cluster()
+    never = shown(bob, cluster)["exporters"]
+    an_exporter_round(cluster, state="too-many", exporters=5000, message="Too many.")
+
+    said = shown(bob, cluster)["exporters"]
+
+    assert never is None
+    assert (said["state"], said["exporters"], said["message"]) == ("too-many", 5000, "Too many.")

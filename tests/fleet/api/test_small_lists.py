@@ -1,8 +1,20 @@
 """GPUs, pods and driver objects: lists with nothing but their filters."""
 
+from datetime import timedelta
+
 import pytest
 
-from tests.make import a_bookmark, a_cluster, a_driver_object, a_fleet, a_node, a_pod
+from tests.make import (
+    NOON,
+    a_bookmark,
+    a_cluster,
+    a_device_told,
+    a_driver_object,
+    a_fleet,
+    a_node,
+    a_pod,
+    a_reading,
+)
 
 
 def found(client, place: str) -> list[dict]:
@@ -68,3 +80,15 @@ def test_a_list_costs_the_same_queries_whatever_its_length(bob, path, queries, n
 
     with django_assert_num_queries(queries):
         assert len(found(bob, path)) >= number
+
+
+def test_a_gpu_says_by_what_its_holder_is_known_and_since_when(bob):
+    node = a_node(a_cluster(), gpus=2)
+    a_reading(node, a_device_told(0, a_pod(node, "train")), a_device_told(1), read_at=NOON - timedelta(minutes=3))
+
+    taken, free = found(bob, f"gpus?node={node.name}")
+
+    (holder,) = taken["holders"]
+    assert (taken["uuid"], holder["pod"]["name"], holder["told_by"]) == ("GPU-0", "train", "metrics")
+    assert (holder["seen_at"], holder["is_current"]) == ("2026-11-21T11:57:00Z", False)
+    assert (free["holders"], free["may_have_more"]) == ([], False)

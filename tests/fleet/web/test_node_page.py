@@ -192,3 +192,37 @@ def test_a_node_that_never_named_a_gpu_says_what_that_means(viewer):
     node = make.a_node(make.a_cluster(), gpus=0, **nothing)
 
     assert "its device plugin has not registered with the kubelet" in page(viewer, f"/nodes/{node.pk}").text
+
+
+def test_the_holder_of_a_gpu_is_named_by_the_labels_of_its_exporter_with_their_age(viewer):
+    node = make.a_node(make.a_cluster(), gpus=2)
+    make.an_exporter_round(node.cluster)
+    told = make.a_device_told(0, make.a_pod(node, "train")), make.a_device_told(1)
+    make.a_reading(node, *told, read_at=NOON - timedelta(seconds=12))
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert "GPU-0 team-a/train says its DCGM exporter, 12 s ago" in text
+    assert "Which GPU these hold is not known" not in text
+
+
+def test_what_an_exporter_said_long_ago_was_last_seen_then(viewer):
+    node = make.a_node(make.a_cluster(), gpus=1)
+    make.an_exporter_round(node.cluster)
+    read_at = NOON - timedelta(minutes=10)
+    make.a_reading(node, make.a_device_told(0, make.a_pod(node, "train")), read_at=read_at, refused="It is gone.")
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert "team-a/train last seen by its DCGM exporter 10 min ago" in text
+    assert "was last read at 2026-11-21 11:50:00 UTC: what it said was seen then, not now. It is gone." in text
+
+
+def test_an_exporter_that_disagrees_with_an_allocation_is_shown(viewer):
+    node = make.a_node(make.a_cluster(), gpus=2)
+    pod = make.a_pod(node, "train", devices={"nvidia.com/gpu": ["GPU-0"]})
+    make.a_reading(node, make.a_device_told(0), make.a_device_told(1, pod))
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert "names team-a/train on GPU-1, and its kubelet names GPU-0: the exporter is not believed." in text

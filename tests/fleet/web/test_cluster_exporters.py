@@ -1,0 +1,70 @@
+"""What the page of a cluster says of its DCGM exporters."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests import make
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+NAME = "GPU holders by DCGM exporters"
+
+
+@pytest.fixture
+def viewer():
+    return visiting(make.a_user(role="viewer"))
+
+
+def said(viewer, cluster) -> str:
+    return page(viewer, f"/clusters/{cluster.pk}").text.partition(NAME)[2][:700]
+
+
+def test_an_exporter_that_may_not_be_asked_is_told_with_the_rule_that_would_allow_it(viewer):
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, state="forbidden", message="It may not be asked: the rule is missing.")
+
+    text = said(viewer, cluster)
+
+    assert text.startswith(" not permitted – 0 s ago It may not be asked: the rule is missing.")
+    assert "# of a Role in the namespace of the GPU operator" in text
+    assert "resources: [pods/proxy] verbs: [get]" in text
+
+
+def test_too_many_exporters_are_said_to_be_too_many(viewer):
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, state="too-many", exporters=5000, read_at=None, message="5000 are too many.")
+
+    assert said(viewer, cluster).startswith(" too many – never 5000 are too many.")
+
+
+def test_silent_exporters_are_counted_and_the_first_are_named(viewer):
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, exporters=8, answered=3)
+    for number in range(5):
+        node = make.a_node(cluster, f"gpu-{number}")
+        make.a_reading(node, refused="Its pod does not answer.", refused_since=NOON + timedelta(seconds=number))
+
+    text = said(viewer, cluster)
+
+    assert text.startswith(" 3 of 8 answer 3 0 s ago gpu-0: Its pod does not answer.; gpu-1:")
+    assert "and 2 more" in text
+
+
+def test_where_none_answers_any_more_they_are_silent(viewer):
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, exporters=1, read_at=NOON - timedelta(minutes=3))
+
+    assert said(viewer, cluster).startswith(" silent 0 3 min ago")
+
+
+def test_where_all_answer_nothing_more_is_said(viewer):
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, exporters=8, answered=8)
+
+    assert said(viewer, cluster).startswith(" fresh 8 0 s ago")
+
+
+def test_before_the_first_round_nobody_was_asked(viewer):
+    assert said(viewer, make.a_cluster()).startswith(" not asked for yet – never")
