@@ -43,10 +43,10 @@ class CpuMemory:
     silent: int | None = 0  # nodes that do not say what they have: none of theirs is in the allocatable
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], *, knows_pods: bool, **of: int) -> "CpuMemory":
+    def of(cls, row: Mapping[str, Any], *, knows_pods: bool, nodes: int = 1, silent: int = 0) -> "CpuMemory":
         """From the columns of a node, or from sums that are named as they are."""
-        amounts = (_amount(row, what, unit, knows_pods=knows_pods) for what, unit in UNITS)
-        return cls(*amounts, **of)
+        cpu, memory = (_amount(row, what, unit, knows_pods=knows_pods) for what, unit in UNITS)
+        return cls(cpu, memory, nodes, silent)
 
 
 UNKNOWN = CpuMemory(nodes=None, silent=None)

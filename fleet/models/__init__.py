@@ -13,6 +13,7 @@ from fleet.models.node_event import NodeEvent
 from fleet.models.observer import Bookmark, BookmarkState, LostTurn, Observer
 from fleet.models.operand import Operand, OperandRevision
 from fleet.models.operator_config import OperatorConfig
+from fleet.models.other_pod import OtherPod
 from fleet.models.pod import Pod
 from fleet.models.pool import Pool
 from fleet.models.workload import Workload
@@ -40,6 +41,7 @@ __all__ = [
     "Operand",
     "OperandRevision",
     "OperatorConfig",
+    "OtherPod",
     "Pod",
     "Pool",
     "PriorityClass",

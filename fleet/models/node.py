@@ -77,6 +77,15 @@ class Node(models.Model):
     shares_expected = models.PositiveIntegerField(default=0)
     shares_allocatable = models.PositiveIntegerField(default=0)
     shares_allocated = models.PositiveIntegerField(default=0)
+    # CPU in millicores and memory in bytes: what pods may have, and what those bound to it request of that.
+    cpu_allocatable_m = models.PositiveBigIntegerField(null=True)  # null: the node does not say
+    memory_allocatable_bytes = models.PositiveBigIntegerField(null=True)
+    cpu_tenants_m = models.PositiveBigIntegerField(default=0)  # by pods that hold or want GPUs
+    cpu_operands_m = models.PositiveBigIntegerField(default=0)
+    cpu_others_m = models.PositiveBigIntegerField(default=0)  # by every other pod
+    memory_tenants_bytes = models.PositiveBigIntegerField(default=0)
+    memory_operands_bytes = models.PositiveBigIntegerField(default=0)
+    memory_others_bytes = models.PositiveBigIntegerField(default=0)
 
     driver_version = models.CharField(max_length=64, blank=True)  # running, as the node says; kept while it is silent
     driver_unknown_since = models.DateTimeField(null=True)  # the label is gone, as it is during an upgrade

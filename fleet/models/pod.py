@@ -39,6 +39,8 @@ class Pod(models.Model):
     waiting_because = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
     stuck_container = models.CharField(max_length=253, blank=True)  # which of its containers waits or crashed
     last_words = models.CharField(max_length=500, blank=True)  # the last line of that one's termination message
+    cpu_m = models.PositiveBigIntegerField(default=0)  # requested, in millicores; 0 once it is done
+    memory_bytes = models.PositiveBigIntegerField(default=0)  # requested; 0 once it is done
 
     resources = models.JSONField(default=dict)  # extended resources requested, by name: {"nvidia.com/gpu": 8}
     gpus = models.PositiveIntegerField(default=0)  # whole GPUs requested

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 
 from fleet.models import Node, Pod
 from fleet.observe import dra
-from fleet.observe.rows.pod import DONE
+from fleet.observe.rows.cpu_memory import DONE
 from fleet.observe.upsert import Written
 from fleet.resources import Layout, count_taken
 

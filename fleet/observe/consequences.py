@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from fleet import wake
-from fleet.models import Node, NodeEvent, Pod, ResourceClaim, ResourceSlice
-from fleet.observe import allocation, dra, gpus, pools, story
+from fleet.models import Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
+from fleet.observe import allocation, cpu_memory, dra, gpus, pools, story
 from fleet.observe.diff import Row
 from fleet.observe.upsert import Written
 
@@ -21,8 +21,8 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
         wake.wake_crash_logs_of(cluster_id)
     if model is Node:
         _follow_nodes(cluster_id, written, now=now)
-    elif model is Pod and not is_listing:
-        allocation.count(cluster_id, allocation.touched_by(written))
+    elif model in (Pod, OtherPod) and not is_listing:
+        _follow_pods(cluster_id, written)
     elif model is ResourceClaim:
         allocation.count(cluster_id, dra.nodes_of_claims(cluster_id, written))
     elif model is ResourceSlice:
@@ -44,6 +44,12 @@ def _has_crashed(written: Written) -> bool:
     )
 
 
+def _follow_pods(cluster_id: int, written: Written) -> None:
+    if written.kind.model is Pod:
+        allocation.count(cluster_id, allocation.touched_by(written))
+    cpu_memory.count(cluster_id, cpu_memory.touched_by(written))
+
+
 def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     _tell(cluster_id, written, now=now)
     gpus.follow(cluster_id, written)
@@ -51,6 +57,7 @@ def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     allocation.count(cluster_id, allocation.recut(written))
     if written.new:
         allocation.adopt(cluster_id, {row["name"]: row["id"] for row in written.new})
+        cpu_memory.count(cluster_id, {row["name"] for row in written.new})
 
 
 def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:

@@ -13,7 +13,7 @@ from fleet.kube.decoding import Unread
 from fleet.lag import Lag
 from fleet.models import LostTurn, Node
 from fleet.node_state import node_state
-from fleet.observe import allocation
+from fleet.observe import allocation, cpu_memory
 from fleet.observe.diff import Row
 from fleet.observe.gathering import Gathering
 from fleet.observe.kinds import KINDS
@@ -78,6 +78,7 @@ class Flusher:
             written += self._write(gathering, batch)
         if any(standing.kind == "pods" for standing in whole):
             allocation.count_all(self.cluster_id)
+            cpu_memory.count_all(self.cluster_id)
         self._last_waited_ms = self._waited_ms()
         self._wrote_at = time.monotonic()
         self._tell(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
@@ -89,28 +90,31 @@ class Flusher:
                 continue
             if not standing.lists_all:
                 continue
-            there = KINDS[standing.kind].rows_of(self.cluster_id).values_list("uid", flat=True)
-            for uid in set(there) - standing.listed_uids:
-                gathering.pending[standing.kind][uid] = Pending(None, "", 0)
+            for part in KINDS[standing.kind].parts:
+                there = part.rows_of(self.cluster_id).values_list("uid", flat=True)
+                for uid in set(there) - standing.listed_uids:
+                    gathering.pending[part.name][uid] = Pending(None, "", 0)
 
     def _batches(self, gathering: Gathering, *, is_last: bool) -> Iterator[Batch]:
         """The kinds one after the other, in pieces; small ones share a transaction."""
         batch, room = Batch(), CHUNK
-        for name, waiting in gathering.pending.items():
-            items = list(waiting.items())
-            waiting.clear()
-            is_touched = bool(items)
-            while items:
-                fitting = room // KINDS[name].weight
-                if not fitting:
-                    yield batch
-                    batch, room = Batch(), CHUNK
-                    continue
-                piece, items = items[:fitting], items[fitting:]
-                batch.rows.append((KINDS[name], dict(piece)))
-                batch.listing |= {name} if gathering.standings[name].is_listing else set()
-                room -= len(piece) * KINDS[name].weight
-            self._add_standing(batch, gathering.standings[name], is_touched=is_touched, is_last=is_last)
+        for name, standing in gathering.standings.items():
+            is_touched = False
+            for part in KINDS[name].parts:
+                items = list(gathering.pending[part.name].items())
+                gathering.pending[part.name].clear()
+                is_touched = is_touched or bool(items)
+                while items:
+                    fitting = room // part.weight
+                    if not fitting:
+                        yield batch
+                        batch, room = Batch(), CHUNK
+                        continue
+                    piece, items = items[:fitting], items[fitting:]
+                    batch.rows.append((part, dict(piece)))
+                    batch.listing |= {part.name} if standing.is_listing else set()
+                    room -= len(piece) * part.weight
+            self._add_standing(batch, standing, is_touched=is_touched, is_last=is_last)
         yield batch
 
     def _add_standing(self, batch: Batch, standing: Standing, *, is_touched: bool, is_last: bool) -> None:
@@ -144,11 +148,12 @@ class Flusher:
             return self._write(gathering, first) + self._write(gathering, second)
         (kind, rows) = batch.rows[0]
         ((uid, pending),) = rows.items()
-        gathering.standings[kind.name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
+        name = kind.resource.name
+        gathering.standings[name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
         # The same again is not tried again; what changes of it is.
         gathering.memory.of(kind.name)[uid] = pending.fingerprint
         standings = {standing.kind: standing for standing in batch.standings}
-        standings[kind.name] = gathering.standings[kind.name]
+        standings[name] = gathering.standings[name]
         return self._write(gathering, Batch([], list(standings.values()), batch.listing))
 
     def _waited_ms(self) -> int:

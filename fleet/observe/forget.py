@@ -23,7 +23,9 @@ def forget(cluster_id: int, *, turn: int, stop: Event, clock: Callable[[], datet
 
     :raises LostTurn: when the cluster is somebody else's by now
     """
-    models = dict.fromkeys([CrashLog, ClusterEvent, ExporterReading, *(kind.model for kind in KINDS.values())])
+    models = dict.fromkeys(
+        [CrashLog, ClusterEvent, ExporterReading, *(part.model for kind in KINDS.values() for part in kind.parts)]
+    )
     for model in sorted(models, key=lambda model: model is Node):  # what points at nodes first
         while _delete_some(model, cluster_id, turn=turn, now=clock()):
             if stop.wait(BREATH_S):

@@ -27,7 +27,9 @@ class Gathering:
         self.places = places
         places.is_mirrored = self._is_mirrored
         self.memory = memory
-        self.pending: dict[str, dict[str, Pending]] = {name: {} for name in standings}
+        self.pending: dict[str, dict[str, Pending]] = {
+            part.name: {} for name in standings for part in KINDS[name].parts
+        }
         self._early = Early()
         self.to_list_again: set[str] = set()  # next turn: what we keep of them is decided differently now
 
@@ -47,14 +49,14 @@ class Gathering:
             case ListPage():
                 self._take_page(told, standing)
             case ListBegun():
-                self.pending[told.kind].clear()  # the list says it all again, and newer
+                self._drop_pending(told.kind)  # the list says it all again, and newer
                 standing.begin_list(now=now)
             case Opened():
                 standing.hear(now=now)
             case Failed():
                 standing.fail(told.state, told.message, now=now)
                 if standing.is_list_whole:
-                    self.pending[told.kind].clear()
+                    self._drop_pending(told.kind)
             case Broke():
                 raise told.error
 
@@ -82,23 +84,26 @@ class Gathering:
             self._cannot_read(KINDS[told.kind], unread)
         elif unread.uid:
             standing.can_read(unread.uid)
-            self.pending[told.kind][unread.uid] = Pending(None, told.resource_version, 0)
+            for part in KINDS[told.kind].parts:
+                self.pending[part.name][unread.uid] = Pending(None, told.resource_version, 0)
 
     def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
-        """Whether it is an object we keep."""
+        """Whether there is, or will be, a row of it."""
         try:
             row = kind.row(seen, self.places)
+            has_rest = row is None and not is_gone and self._note_rest(kind, seen)
         except Exception as error:
             # Whatever it makes our rules stumble over, the others must not wait for it.
             because = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
             if self._cannot_read(kind, Unread(seen.uid, seen.name, because[:300])):
                 log.exception("an object has no row", kind=kind.name, object=seen.name)
             return True
-        known = self.memory.of(kind.name)
-        if row is None and seen.uid not in known:
+        if kind.rest and not has_rest:
+            self._forget(kind.rest, seen)
+        if row is None and not self._is_known(kind, seen.uid):
             if isinstance(seen, EventSeen) and not is_gone:
                 self._early.keep(seen)
-            return False
+            return has_rest
         if is_gone or row is None:
             self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
             self.standings[kind.name].can_read(seen.uid)
@@ -108,7 +113,25 @@ class Gathering:
         if kind.name in MIRRORED:
             for event in self._early.claim(seen.uid):
                 self._note(KINDS["events"], event, is_gone=False)
+        return row is not None or has_rest
+
+    def _note_rest(self, kind: Kind, seen: Seen) -> bool:
+        """Of what has no row of this kind: whether something is kept of it all the same."""
+        row = kind.rest.row(seen, self.places) if kind.rest else None
+        if kind.rest is not None and row is not None:
+            self._note_row(kind.rest, seen, row)
         return row is not None
+
+    def _forget(self, kind: Kind, seen: Seen) -> None:
+        if self._is_known(kind, seen.uid):
+            self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
+
+    def _is_known(self, kind: Kind, uid: str) -> bool:
+        return uid in self.memory.of(kind.name) or uid in self.pending[kind.name]
+
+    def _drop_pending(self, kind: str) -> None:
+        for part in KINDS[kind].parts:
+            self.pending[part.name].clear()
 
     def _cannot_read(self, kind: Kind, unread: Unread) -> bool:
         """Whether that is new."""
@@ -121,7 +144,7 @@ class Gathering:
         waiting = self.pending[kind.name]
         if seen.uid in waiting or self.memory.of(kind.name).get(seen.uid) != mark:
             waiting[seen.uid] = Pending(row, seen.resource_version, mark)
-            self.standings[kind.name].can_read(seen.uid)
+            self.standings[kind.resource.name].can_read(seen.uid)
 
     def _place(self, kind: Kind, seen: Seen, row: Row | None, *, is_gone: bool) -> None:
         """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""

@@ -1,5 +1,7 @@
 """The kinds that a window watches. Adding one is a line here, a resource in `fleet.kube` and a file in `rows`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -42,6 +44,7 @@ from fleet.models import (
     Operand,
     OperandRevision,
     OperatorConfig,
+    OtherPod,
     Pod,
     PriorityClass,
     ResourceClaim,
@@ -51,6 +54,7 @@ from fleet.models import (
 )
 from fleet.observe.places import MIG, SHARING, USUAL_NAMESPACE, Places
 from fleet.observe.rows.admission import limit_range_row, priority_class_row, quota_row
+from fleet.observe.rows.cpu_memory import other_pod_row
 from fleet.observe.rows.dra import claim_row, class_row, slice_row
 from fleet.observe.rows.driver_object import driver_object_row
 from fleet.observe.rows.event import event_row
@@ -75,10 +79,17 @@ class Kind:
     shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
     where: Callable[[Resource[Any], Places], Resource[Any]] | None = None  # None: wherever there are any
     weight: int = 1  # what one costs in a transaction, where others cost 1
+    rest: Kind | None = None  # of objects that have no row here: what is kept of them all the same
+    called: str = ""  # blank: as its resource
 
     @cached_property
     def name(self) -> str:
-        return self.resource.name
+        return self.called or self.resource.name
+
+    @cached_property
+    def parts(self) -> tuple[Kind, ...]:
+        """What one watch tells of. An object has a row in one of them at most."""
+        return (self.rest, self) if self.rest else (self,)
 
     def located(self, places: Places) -> Resource[Any]:
         """:raises NotServed: when nothing says that there is one"""
@@ -104,6 +115,7 @@ def _kept_pod(seen: Any, places: Places) -> Row | None:
     return pod_row(seen) if is_kept(seen, places) else None
 
 
+OTHER_PODS = Kind(PODS, OtherPod, lambda seen, _: other_pod_row(seen), moves_plans=False, called="other-pods")
 UNNAMED = {
     SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
     MIG: "No ClusterPolicy names a ConfigMap for its MIG manager: from 26.3 on that makes its own for each node.",
@@ -121,7 +133,7 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind(NODES, Node, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
-        Kind(PODS, Pod, _kept_pod, after=(NODES.name, DAEMON_SETS.name)),
+        Kind(PODS, Pod, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS),
         Kind(DAEMON_SETS, Operand, lambda seen, _: operand_row(seen)),
         Kind(REVISIONS, OperandRevision, lambda seen, _: revision_row(seen)),
         Kind(

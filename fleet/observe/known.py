@@ -9,13 +9,15 @@ from fleet.observe.kinds import KINDS, MIRRORED
 from fleet.observe.memory import UNREADABLE, Memory
 from fleet.observe.places import Places
 
+LEARNED = tuple(part for name in MIRRORED for part in KINDS[name].parts)
+
 
 def learn(cluster_id: int, memory: Memory) -> None:
     """Costs one query for each kind of which nothing is known: a quarter of a second for 50,000 pods."""
-    for name in MIRRORED:
-        known = memory.of(name)
+    for part in LEARNED:
+        known = memory.of(part.name)
         if not known:
-            uids = KINDS[name].rows_of(cluster_id).order_by().values_list("uid", flat=True)
+            uids = part.rows_of(cluster_id).order_by().values_list("uid", flat=True)
             known.update(dict.fromkeys(uids.iterator(), UNREADABLE))
 
 

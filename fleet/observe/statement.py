@@ -52,6 +52,15 @@ def keys_of(model: type[models.Model], cluster_id: int, column: str, values: Ite
         return dict(cursor.fetchall())
 
 
+def update(model: type[models.Model], columns: tuple[str, ...], values: Iterable[tuple[Any, ...]]) -> None:
+    """Write these columns of many rows, each its own values: those, and last its primary key."""
+    quote = connection.ops.quote_name
+    changes = ", ".join(f"{quote(_field(model, name).column)} = %s" for name in columns)
+    table = quote(model._meta.db_table)  # noqa: SLF001 - documented, in spite of its name
+    with connection.cursor() as cursor:
+        cursor.executemany(f"UPDATE {table} SET {changes} WHERE id = %s", list(values))  # noqa: S608
+
+
 @cache
 def _statement(
     model: type[models.Model],

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from fleet import announce, kube, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
-from fleet.observe import known, memory, pools, shutdown
+from fleet.observe import allocation, cpu_memory, known, memory, pools, shutdown
 from fleet.observe.connections import give_back
 from fleet.observe.flush import Flusher
 from fleet.observe.forget import forget
@@ -84,6 +84,10 @@ def _watch(turn: Turn) -> None:
 def _hold_window(turn: Turn, connection: kube.Connection) -> None:
     cluster_id = turn.cluster.pk
     remembered = memory.recall(cluster_id, turn=turn.number)
+    if not remembered.fingerprints:
+        # Who wrote the rows of a whole list may have died before they were counted.
+        allocation.count_all(cluster_id)
+        cpu_memory.count_all(cluster_id)
     known.learn(cluster_id, remembered)
     if (agreed := pools.agreed(cluster_id)) != remembered.pools:
         pools.sort_cluster(cluster_id)

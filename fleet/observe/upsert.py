@@ -7,6 +7,7 @@ from functools import cache
 
 from django.db import models
 
+from fleet.allocation.cpu_memory import REQUESTED
 from fleet.allocation.devices import offered_on
 from fleet.models import Node, Pod
 from fleet.observe.diff import Row, remember
@@ -19,6 +20,7 @@ ALLOCATION: Row = {
     "slices_allocated": 0,
     "shares_allocated": 0,
     "requested": {},
+    **dict.fromkeys(REQUESTED, 0),
 }  # its pods' to say
 NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION})
 BORN_WITH: dict[type[models.Model], Row] = {Node: ALLOCATION}

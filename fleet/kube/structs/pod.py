@@ -38,6 +38,8 @@ class PodSpec(Struct, frozen=True):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     volumes: list[Volume] | None = None
+    resources: Resources | None = None  # of the pod as a whole
+    overhead: dict[str, str | int | float] | None = None  # what its runtime class costs beside its containers
 
 
 class Waiting(Struct, frozen=True):

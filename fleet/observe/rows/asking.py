@@ -1,10 +1,9 @@
 """What a pod asks for of GPUs, and which very devices it got."""
 
-from collections.abc import Iterable
-
 from fleet.kube.structs import PodSeen
 from fleet.kube.structs.daemonset import Template
 from fleet.kube.structs.pod import Container
+from fleet.observe.rows.effective import effective
 from fleet.observe.rows.text import INTEGER_MOST, fitted
 from fleet.quantity import whole
 from fleet.resources import is_gpu_resource
@@ -14,26 +13,9 @@ CLAIMS_AT_MOST = 64
 
 
 def extended_resources(seen: PodSeen | Template) -> dict[str, int]:
-    """The GPU resources a pod occupies, as the scheduler counts them.
-
-    That is the sum over the containers and the sidecars, or what one init container needs where that is more
-    (kubernetes.io/docs/concepts/workloads/pods/init-containers, "Resource sharing within containers").
-    """
-    inits = seen.spec.init_containers or []
-    sidecars = [container for container in inits if container.restart_policy == "Always"]
-    running = _sum((*(seen.spec.containers or ()), *sidecars))
-    for container in inits:
-        for name, amount in _wants(container).items():
-            running[name] = max(running.get(name, 0), amount)
-    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(running.items())}
-
-
-def _sum(containers: Iterable[Container]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for container in containers:
-        for name, amount in _wants(container).items():
-            total[name] = total.get(name, 0) + amount
-    return total
+    """The GPU resources a pod occupies, as the scheduler counts them."""
+    wanted = effective(seen.spec.containers or (), seen.spec.init_containers or (), _wants)
+    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(wanted.items())}
 
 
 def _wants(container: Container) -> dict[str, int]:

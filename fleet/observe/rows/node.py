@@ -2,6 +2,7 @@ from typing import Any
 
 from fleet import labels as keys
 from fleet.kube.structs import NodeSeen
+from fleet.observe.rows.cpu_memory import for_pods
 from fleet.observe.rows.gpus import gpu_columns
 from fleet.observe.rows.text import ANNOTATION_AT_MOST, fitted, fitted_instant, fitted_labels, fitted_words
 
@@ -29,6 +30,7 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
         **_readiness(seen),
         **_system(seen),
         **gpu_columns(labels, seen.status.capacity or {}, seen.status.allocatable or {}),
+        **for_pods(seen),
         **_driver(labels, seen.annotations),
     }
 

@@ -4,12 +4,12 @@ from fleet.kube.structs import PodSeen
 from fleet.kube.structs.pod import Container, ContainerStatus
 from fleet.observe.places import Places
 from fleet.observe.rows.asking import claims_of, devices_of, extended_resources
+from fleet.observe.rows.cpu_memory import requested
 from fleet.observe.rows.stuck import stuck, waiting_because
 from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.operands import operand_of
 from fleet.resources import Layout, count
 
-DONE = frozenset({"Succeeded", "Failed"})  # holds no resource any more
 BY_NAME = Layout()  # where a pod will run, and how GPUs are shared there, it does not say
 
 
@@ -45,6 +45,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "stuck_container": trouble.container if trouble else "",
         "last_words": trouble.last_words if trouble else "",
         **_wants(seen),
+        **requested(seen),
         "owner_kind": fitted(owner.kind, 63) if owner else "",
         "owner_name": fitted(owner.name, 253) if owner else "",
         "owner_uid": fitted(owner.uid, 64) if owner else "",

@@ -77,7 +77,7 @@ def test_what_a_worker_that_takes_over_learns_makes_no_write(mirror):
 
 
 def test_learning_asks_nothing_where_everything_is_known(django_assert_num_queries, mirror):
-    memory = Memory(1, {name: {"uid": 1} for name in known.MIRRORED})
+    memory = Memory(1, {part.name: {"uid": 1} for part in known.LEARNED})
 
     with django_assert_num_queries(0):
         known.learn(mirror.cluster.pk, memory)

@@ -1,0 +1,44 @@
+"""What a pod requests as a whole, of any resource, from what its containers do.
+
+kubernetes.io/docs/concepts/resource-management/effective-pod-requests-limits: the containers and the sidecars run
+together; before that, each init container runs beside the sidecars that are listed before it. The higher of the two
+counts, as in AggregateContainerRequests of k8s.io/component-helpers/resource/helpers.go.
+"""
+
+from collections.abc import Callable, Iterable
+
+from fleet.kube.structs.pod import Container
+
+Amounts = dict[str, int]
+
+
+def effective(
+    containers: Iterable[Container],
+    inits: Iterable[Container],
+    requests: Callable[[Container], Amounts],
+) -> Amounts:
+    running: Amounts = {}
+    for container in containers:
+        _add(running, requests(container))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in inits:
+        asked = dict(requests(container))
+        if container.restart_policy == "Always":
+            _add(running, asked)
+            _add(sidecars, asked)
+        else:
+            _add(asked, sidecars)
+            _raise(peak, asked)
+    _raise(running, peak)
+    return running
+
+
+def _add(total: Amounts, amounts: Amounts) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise(total: Amounts, amounts: Amounts) -> None:
+    for name, amount in amounts.items():
+        total[name] = max(total.get(name, 0), amount)
