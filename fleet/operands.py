@@ -2,7 +2,9 @@
 
 Names from NVIDIA's gpu-operator, assets/*; the driver's pods are told by their component label, which both the
 ClusterPolicy and the NVIDIADriver way of running it set. Without the operator: k8s-device-plugin, deployments/*;
-node-feature-discovery, deployment/helm/*/templates/worker.yaml; the device plugin that Google's clusters come with.
+node-feature-discovery, deployment/helm/*/templates/worker.yaml; openshift/cluster-nfd-operator, assets/worker;
+dcgm-exporter, deployment; device plugin, driver installer and exporter of Google's clusters
+(GoogleCloudPlatform/container-engine-accelerators).
 """
 
 from collections.abc import Mapping
@@ -16,11 +18,14 @@ GFD = "gpu-feature-discovery"
 NFD = "node-feature-discovery"
 MIG_MANAGER = "mig-manager"
 DRA_DRIVER = "dra-driver"
+DRIVER_INSTALLER = "driver-installer"
+TESTS = frozenset({"cuda-test", "plugin-test"})  # the validator's own pods: each runs once and is done
 EXPORTERS = ("dcgm-exporter", "dcgm-exporter-dra")
 
 TITLES: Mapping[str, str] = MappingProxyType(
     {
         DRIVER: "Driver",
+        DRIVER_INSTALLER: "Driver installer",
         TOOLKIT: "Container toolkit",
         DEVICE_PLUGIN: "Device plugin",
         "mps-control-daemon": "MPS control daemon",
@@ -30,6 +35,8 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "dcgm-exporter": "DCGM exporter",
         MIG_MANAGER: "MIG manager",
         VALIDATOR: "Validator",
+        "cuda-test": "CUDA test",
+        "plugin-test": "Device plugin test",
         "node-status-exporter": "Node status exporter",
         "vgpu-manager": "vGPU manager",
         "vgpu-device-manager": "vGPU device manager",
@@ -55,6 +62,8 @@ BY_APP: Mapping[str, str] = MappingProxyType(
         "nvidia-dcgm-exporter": "dcgm-exporter",
         "nvidia-mig-manager": MIG_MANAGER,
         "nvidia-operator-validator": VALIDATOR,
+        "nvidia-cuda-validator": "cuda-test",
+        "nvidia-device-plugin-validator": "plugin-test",
         "nvidia-node-status-exporter": "node-status-exporter",
         "nvidia-vgpu-manager-daemonset": "vgpu-manager",
         "nvidia-vgpu-device-manager": "vgpu-device-manager",
@@ -66,6 +75,7 @@ BY_APP: Mapping[str, str] = MappingProxyType(
         "nvidia-dra-driver-kubelet-plugin": DRA_DRIVER,
         "nvidia-dcgm-dra": "dcgm-dra",
         "nvidia-dcgm-exporter-dra": "dcgm-exporter-dra",
+        "nfd-worker": NFD,
     },
 )
 
@@ -77,6 +87,9 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("app.kubernetes.io/name", "nvidia-device-plugin"): DEVICE_PLUGIN,
         ("name", "nvidia-device-plugin-ds"): DEVICE_PLUGIN,
         ("k8s-app", "nvidia-gpu-device-plugin"): DEVICE_PLUGIN,
+        ("k8s-app", "nvidia-driver-installer"): DRIVER_INSTALLER,
+        ("app.kubernetes.io/name", "gpu-feature-discovery"): GFD,
+        ("app.kubernetes.io/name", "gke-managed-dcgm-exporter"): "dcgm-exporter",
         ("app.kubernetes.io/name", "dcgm-exporter"): "dcgm-exporter",  # its own chart and manifest
         ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # its own chart, without the operator
     },

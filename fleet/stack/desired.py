@@ -44,7 +44,7 @@ def driver_object_of(
         return owner
     policy = next((each for each in driver_objects if each.kind == "ClusterPolicy" and each.state not in OFF), None)
     if policy is not None and not policy.uses_driver_crd:
-        return policy
+        return None if policy.is_driver_off else policy
     return _selecting(node, [each for each in driver_objects if each.kind == "NVIDIADriver"])
 
 

@@ -16,6 +16,10 @@ from fleet.versions import agree, tag_of
 SANDBOXED = (
     "Sandbox workloads are on, which turns the operator's upgrade controller off: drivers do not roll by themselves."
 )
+DRIVER_OFF = (
+    "The ClusterPolicy installs no driver (driver.enabled: false): the nodes bring theirs. It is observed, never "
+    "managed, and changes with the nodes' image; the ClusterPolicy runs all other operands."
+)
 OWN_POLICIES_FROM = "26.7.0"  # from here on an NVIDIADriver has an upgrade policy of its own
 
 
@@ -84,6 +88,11 @@ def _policy(policies: Sequence[DriverObject], drivers: Sequence[DriverObject], o
         return DriverMode(
             Mode.NVIDIA_DRIVER, "NVIDIADriver: a driver for each group of nodes",
             (_by_drivers(drivers), _policies_of(operator), *sandboxed), problem or _nobody(drivers),
+        )  # fmt: skip
+    if active.is_driver_off:
+        return DriverMode(
+            Mode.CLUSTER_POLICY, "ClusterPolicy: no driver of its own",
+            (DRIVER_OFF, *sandboxed), problem,
         )  # fmt: skip
     idle = f"{_count(drivers)} exist and do nothing: the ClusterPolicy does not turn them on."
     disabled = (idle,) if drivers else ()

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from fleet import operands
 from fleet.models import Node, Operand, Pod
-from fleet.operands import DRIVER, WAITS_FOR, title_of
+from fleet.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, title_of
 from fleet.stack import causes
 from fleet.stack.causes import Cause, Weight
 from fleet.stack.causes.placement import DEPLOY_DRIVER, is_selected
@@ -70,7 +70,8 @@ def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | 
         if pod is not None or daemon_set.operand != DRIVER or is_selected(signs_of(node, DRIVER, daemon_set)):
             yield daemon_set, pod
     for pod in here.values():
-        yield None, pod
+        if pod.operand not in TESTS or pod.phase != "Succeeded":
+            yield None, pod
 
 
 def _ready(node: Node, pairs: Iterable[tuple[Operand | None, Pod | None]]) -> dict[str, bool]:
@@ -103,8 +104,12 @@ def _on_node(
             unscheduled=lost.waiting_because if lost else "",
         )
     if pod is not None:
-        waits = [title_of(other) for other in WAITS_FOR.get(operand, ()) if not ready.get(other, True)]
-        signs = replace(signs, pod=pod_signs(pod, log, rows), not_ready=waits)
+        signs = replace(
+            signs,
+            pod=pod_signs(pod, log, rows),
+            not_ready=[title_of(other) for other in _awaited(operand, pod) if not ready.get(other, True)],
+            is_held_by_validator=_is_held(operand, pod) and not ready.get(VALIDATOR, True),
+        )
     cause = causes.why(signs)
     newest = rows.newest.get(daemon_set.uid, "") if daemon_set else ""
     return OperandOnNode(
@@ -127,6 +132,18 @@ def _on_node(
     )
 
 
+def _awaited(operand: str, pod: Pod) -> tuple[str, ...]:
+    """The validator starts before the device plugin, which waits for its step before: it waits for it only at last."""
+    awaited = WAITS_FOR.get(operand, ())
+    if operand == VALIDATOR and pod.stuck_container != "plugin-validation":
+        return tuple(other for other in awaited if other != DEVICE_PLUGIN)
+    return awaited
+
+
+def _is_held(operand: str, pod: Pod) -> bool:
+    return operand != VALIDATOR and pod.stuck_container == "toolkit-validation"
+
+
 def _driver_without_daemon_set(
     node: Node, rows: StackRows, pairs: Iterable[tuple[Operand | None, Pod | None]]
 ) -> list[OperandOnNode]:
@@ -140,6 +157,7 @@ def _driver_without_daemon_set(
             selector={DEPLOY_DRIVER: "true"},
             others_have_one=others or any(each.kind == "NVIDIADriver" for each in rows.driver_objects),
             runs_version=node.driver_version,
+            is_driver_off=any(each.is_driver_off and each.state != "ignored" for each in rows.driver_objects),
         )
     )
     if cause is None or (not rows.sees_daemon_sets and cause.key in ("no_driver_selects", "no_driver_managed")):

@@ -25,6 +25,7 @@ def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
         has_daemon_set=daemon_set is not None,
         daemon_set=daemon_set.name if daemon_set else "",
         is_node_ready=node.is_ready,
+        is_gpu_node=node.is_gpu_node and node.gpu_vendor in ("", "nvidia"),
         node_says=node.not_ready_because,
         kernel=node.kernel,
         os_image=node.os_image,

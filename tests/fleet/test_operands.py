@@ -1,4 +1,6 @@
-from fleet.operands import BY_APP, NFD, TITLES, WAITS_FOR, operand_of
+import pytest
+
+from fleet.operands import BY_APP, BY_LABEL, TITLES, WAITS_FOR, operand_of
 
 
 def test_driver_pods_are_told_by_their_component_however_they_are_named():
@@ -12,8 +14,23 @@ def test_the_others_are_told_by_their_app():
 
 
 def test_a_tenants_pod_is_no_operand():
-    assert operand_of({"app": "nvidia-cuda-validator"}) == ""
+    assert operand_of({"app": "cuda-vectoradd"}) == ""
     assert operand_of({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "operand"),
+    [
+        ({"app": "nvidia-cuda-validator"}, "cuda-test"),
+        ({"app": "nvidia-device-plugin-validator"}, "plugin-test"),
+        ({"app": "nfd-worker"}, "node-feature-discovery"),  # OpenShift's
+        ({"k8s-app": "nvidia-driver-installer", "name": "nvidia-driver-installer"}, "driver-installer"),  # GKE's
+        ({"app.kubernetes.io/name": "gke-managed-dcgm-exporter"}, "dcgm-exporter"),
+        ({"app.kubernetes.io/name": "gpu-feature-discovery"}, "gpu-feature-discovery"),
+    ],
+)
+def test_others_bring_operands_of_their_own(labels, operand):
+    assert operand_of(labels) == operand
 
 
 def test_of_node_feature_discovery_only_the_worker_runs_on_every_node():
@@ -31,7 +48,7 @@ def test_the_device_plugins_own_chart_gives_two_daemon_sets_the_same_labels():
 
 
 def test_every_operand_has_a_title():
-    assert set(BY_APP.values()) | {NFD} == set(TITLES)
+    assert {*BY_APP.values(), *BY_LABEL.values()} == set(TITLES)
 
 
 def test_nothing_waits_for_itself_or_for_what_does_not_exist():

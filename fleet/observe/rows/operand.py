@@ -4,6 +4,7 @@ from typing import Any
 
 from fleet.kube.structs import DaemonSetSeen, RevisionSeen
 from fleet.kube.structs.daemonset import Expression, Term, Toleration
+from fleet.observe.rows.image import image_of
 from fleet.observe.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted, fitted_count, fitted_labels
 from fleet.operands import operand_of
 
@@ -28,7 +29,7 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
         "node_selector": fitted_labels(template.node_selector or {}),
         "node_affinity": [_term(term) for term in template.terms[:TERMS_AT_MOST]],
         "tolerations": [_toleration(toleration) for toleration in (template.tolerations or [])[:TOLERATIONS_AT_MOST]],
-        "image": fitted(template.containers[0].image, 500) if template.containers else "",
+        "image": image_of(template),
         "generation": fitted_count(seen.metadata.generation),
         "observed_generation": fitted_count(status.observed_generation),
         "desired": fitted_count(status.desired_number_scheduled),

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fleet.kube.structs import PodSeen
-from fleet.kube.structs.pod import ContainerStatus, Terminated
+from fleet.kube.structs.pod import ContainerStatus, Terminated, Waiting
 from fleet.observe.rows.text import fitted, fitted_words
 
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
+ENDING = 100  # characters that are kept for how a container ended
 READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
 
 
@@ -59,15 +60,21 @@ def _at_work(seen: PodSeen) -> Trouble | None:
 
 def _because(status: ContainerStatus) -> str:
     waiting = status.state.waiting if status.state else None
-    if waiting is not None and waiting.reason not in ORDINARY:
-        return fitted_words(AT_MOST, waiting.reason, waiting.message)
-    if status.ready:
-        return ""
-    # A container that crashes runs again for a moment between two back-offs: how it ended last is still the reason.
     died = next((ended for ended in _endings(status) if ended.exit_code != 0), None)
-    if died is None:
+    if waiting is not None and waiting.reason not in ORDINARY:
+        return _waits(waiting, died)
+    # A container that crashes runs again for a moment between two back-offs: how it ended last is still the reason.
+    if status.ready or died is None:
         return ""
     return fitted_words(AT_MOST, died.reason, f"exit code {died.exit_code}, {status.restart_count} restarts")
+
+
+def _waits(waiting: Waiting, died: Terminated | None) -> str:
+    """A back-off only says that it waits: that the kernel killed it for its memory is in how it ended last."""
+    said = fitted_words(AT_MOST, waiting.reason, waiting.message)
+    if died is None or died.reason in ("", "Error", None):
+        return said
+    return f"{said[: AT_MOST - ENDING]} (it ended with {fitted(died.reason, ENDING - 45)}, exit code {died.exit_code})"
 
 
 def _endings(status: ContainerStatus) -> Iterator[Terminated]:

@@ -3,10 +3,22 @@
 Adding a cause = one rule in the file it belongs to and one line in that file's table.
 """
 
-from fleet.stack.causes import crash, device_plugin, driver, images, mig, placement, runtime, validator, waiting
+from fleet.stack.causes import (
+    crash,
+    cuda,
+    device_plugin,
+    driver,
+    images,
+    mig,
+    missing,
+    placement,
+    runtime,
+    validator,
+    waiting,
+)
 from fleet.stack.causes.base import Cause, Event, PodSigns, Rule, Signs, Weight
 
-WITHOUT_POD: tuple[Rule, ...] = placement.RULES
+WITHOUT_POD: tuple[Rule, ...] = (*placement.RULES, *missing.RULES)
 WHEN_READY: tuple[Rule, ...] = (*device_plugin.WHEN_READY, *mig.WHEN_READY)
 # An image that is missing is nobody else's fault. Else what is only the consequence of another operand's trouble comes
 # before what its own words may mean, and the general last.
@@ -17,6 +29,7 @@ NOT_READY: tuple[Rule, ...] = (
     *driver.RULES,
     *device_plugin.RULES,
     *runtime.RULES,
+    *cuda.RULES,
     *validator.RULES,
     *crash.RULES,
     *mig.WHEN_READY,

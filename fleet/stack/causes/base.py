@@ -54,6 +54,11 @@ class PodSigns:
         """Whether its init containers are still at work."""
         return self.phase == "Pending" or self.container.endswith("-validation")
 
+    @property
+    def is_coming_up(self) -> bool:
+        """Whether it has not crashed and may take longer still."""
+        return not self.reason and not self.is_overdue
+
 
 @dataclass(frozen=True)
 class Signs:
@@ -68,12 +73,15 @@ class Signs:
     has_daemon_set: bool = True
     others_have_one: bool = False  # without one: whether the cluster has DaemonSets of this operand for other nodes
     runs_version: str = ""  # of the driver, as the node says
+    is_driver_off: bool = False  # the ClusterPolicy is told to install none
     daemon_set: str = ""
     daemon_set_events: Sequence[Event] = ()
     unscheduled: str = ""  # why another pod of the DaemonSet was given no node; blank: none waits for one
     pod: PodSigns | None = None
     sees_pods: bool = True  # False: no pod of the cluster was ever seen
     not_ready: Sequence[str] = ()  # titles of the operands this one waits for that are not ready here
+    is_held_by_validator: bool = False  # its init container waits for a step of the validator's
+    is_gpu_node: bool = True  # somebody sees GPUs of NVIDIA here
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting
     node_says: str = ""  # why it is not ready
     kernel: str = ""
@@ -106,9 +114,12 @@ class Saying:
     action: str
     operands: frozenset[str] = frozenset()  # empty: any
     weight: Weight = Weight.WRONG
+    is_normal_at_first: bool = False  # while a pod is coming up, it is said where all goes well, too
 
     def __call__(self, signs: Signs) -> Cause | None:
         if self.operands and signs.operand not in self.operands:
+            return None
+        if self.is_normal_at_first and signs.pod is not None and signs.pod.is_coming_up:
             return None
         said = next((line for line in signs.everything_said() if self.pattern.search(line)), "")
         if not said:

@@ -36,13 +36,11 @@ def not_created(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None or pod.reason not in CONFIG:
         return None
-    return Cause(
-        "not_created",
-        Weight.WRONG,
-        f"{_container(signs)} cannot be made as its pod describes it.",
-        "Most often a ConfigMap, a Secret or a key in it is missing.",
-        pod.message,
-    )
+    if pod.reason == "CreateContainerError":
+        sentence, action = "cannot be made by the container runtime.", "What it says names the cause."
+    else:
+        sentence, action = "cannot be made as its pod describes it.", "A ConfigMap, a Secret or a key of it is missing."
+    return Cause("not_created", Weight.WRONG, f"{_container(signs)} {sentence}", action, pod.message)
 
 
 def crashed(signs: Signs) -> Cause | None:

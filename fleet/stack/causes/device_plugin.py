@@ -7,7 +7,7 @@ Kubelet, retrying."), #637 ("nvml error: insufficient permissions"), #1228 (Runn
 """
 
 from fleet.operands import DEVICE_PLUGIN, GFD
-from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from fleet.stack.causes.base import Cause, PodSigns, Rule, Saying, Signs, Weight, words
 
 PRIVILEGES = Saying(
     "plugin_privileges",
@@ -51,15 +51,29 @@ NONE_FOUND = Saying(
 
 def offers_nothing(signs: Signs) -> Cause | None:
     """It is ready, and the node offers no GPU of any kind, where it once did."""
-    if signs.operand != DEVICE_PLUGIN or not signs.pod or not signs.pod.is_ready:
+    if signs.operand != DEVICE_PLUGIN or not signs.pod or not signs.pod.is_ready or signs.gpus_allocatable:
         return None
-    if signs.gpus_allocatable or not signs.gpus_expected:
-        return None
+    if not signs.gpus_expected:
+        return _never_offered(signs, signs.pod)
     return Cause(
         "plugin_offers_nothing",
         Weight.WRONG,
         f"It is ready, but the node offers none of the {signs.gpus_expected} it once did.",
         "Delete this pod: after a kubelet restart, or when all GPUs were sick, it may not register again by itself.",
+    )
+
+
+def _never_offered(signs: Signs, pod: PodSigns) -> Cause | None:
+    """Without FAIL_ON_INIT_ERROR it stays ready where it finds no driver, and looks only once (#1080, #1220, #1552)."""
+    if not signs.is_gpu_node or not pod.is_overdue:
+        return None
+    namespace, _, name = pod.name.partition("/")
+    return Cause(
+        "plugin_offered_never",
+        Weight.WRONG,
+        "It is ready, but the node offers no GPU: it found none when it started, and does not look again.",
+        f"kubectl -n {namespace} logs {name}: where it says that NVML cannot be loaded, its container did not start "
+        "with the NVIDIA runtime (look at its runtimeClassName), or there is no driver. Then delete this pod.",
     )
 
 

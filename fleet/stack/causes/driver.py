@@ -7,16 +7,16 @@ The lines are those of NVIDIA's own scripts and programs:
 - k8s-driver-manager, cmd/driver-manager/{main,messages}.go: "failed to unload nouveau driver", "failed to uninstall
   nvidia driver components", "Cleanup could not automatically proceed on node …", "failed to unbind vfio-pci driver",
   "pod(s) still hold GPU resource claims", "driver is pre-installed on host";
-- apt and dnf, where packages or repositories are not there;
+- apt and dnf, where packages or repositories are not there; a precompiled driver's packages: siderolabs/talos #8402;
 - nvidia-installer, as people met it in gpu-operator's issues: kernel headers #85, #526, #583 ("/lib/modules/…/build: No
   such file or directory"), nouveau #15, not signed #266, #1142, #1726, compiling #15, #210, not loadable #1390, "No
   devices were found" #641, #649, #653.
 """
 
-from fleet.operands import DRIVER
+from fleet.operands import DRIVER, DRIVER_INSTALLER
 from fleet.stack.causes.base import Rule, Saying, words
 
-OF_DRIVER = frozenset({DRIVER, "vgpu-manager"})
+OF_DRIVER = frozenset({DRIVER, DRIVER_INSTALLER, "vgpu-manager"})
 
 PACKAGES_UNREACHABLE = Saying(
     "packages_unreachable",
@@ -24,6 +24,14 @@ PACKAGES_UNREACHABLE = Saying(
     "The node cannot reach the package repositories of {os}: kernel headers come from there.",
     "Look at the node's network and proxy; in a closed network, give the driver a mirror with repoConfig, or use "
     "precompiled drivers.",
+    OF_DRIVER,
+)
+NO_PRECOMPILED = Saying(
+    "no_precompiled",
+    words(r"(unable to locate|find any) package .*linux-(objects|signatures|modules)-nvidia"),
+    "There are no precompiled modules for kernel {kernel} where the driver's image looks for them.",
+    "Boot a kernel that the image was built for, or let the driver be compiled on the node (usePrecompiled: false). "
+    "Where NVIDIA builds nothing for {os}, the driver comes with the node's image (driver.enabled: false).",
     OF_DRIVER,
 )
 KERNEL_HEADERS = Saying(
@@ -134,6 +142,7 @@ CANNOT_TALK = Saying(
     "nvidia-smi cannot talk to the driver: its module is not loaded, or of another version.",
     "Delete the driver pod of this node, so that it installs again; if that does not help, reboot the node.",
     OF_DRIVER,
+    is_normal_at_first=True,  # what its startup probe answers until it is compiled and loaded
 )
 NOT_LOADABLE = Saying(
     "not_loadable",
@@ -174,6 +183,7 @@ RULES: tuple[Rule, ...] = (
     NO_VGPU_DRIVER,
     VGPU_LICENCE,
     PACKAGES_UNREACHABLE,
+    NO_PRECOMPILED,
     KERNEL_HEADERS,
     NOT_COMPILED,
     NO_DEVICES,

@@ -1,4 +1,4 @@
-"""Why there is no pod of an operand on a node. Pure.
+"""Why no pod of an operand is meant to be on a node. Pure.
 
 The operator writes `nvidia.com/gpu.deploy.<operand>=true` on every GPU node and its DaemonSets select by it; with
 `nvidia.com/gpu.deploy.operands=false` it removes them all (gpu-operator, controllers/state_manager.go). The driver
@@ -13,11 +13,11 @@ from fleet import labels as keys
 from fleet.operands import DRIVER, MIG_MANAGER
 from fleet.stack.causes.affinity import takes
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
-from fleet.stack.causes.tolerations import keeping_away, spell
 
 OPERANDS = f"{keys.DEPLOY_PREFIX}operands"
 DEPLOY_DRIVER = f"{keys.DEPLOY_PREFIX}driver"
 PRE_INSTALLED = "pre-installed"
+WORKLOAD = "nvidia.com/gpu.workload.config"  # container, vm-passthrough, vm-vgpu
 PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
 
 
@@ -97,15 +97,37 @@ def label_empty(signs: Signs) -> Cause | None:
 
 def not_labelled(signs: Signs) -> Cause | None:
     """A GPU node that the operator has given no deploy label at all."""
-    if not _is_gated(signs) or signs.labels.get(keys.GPU_PRESENT) != "true":
+    if not _is_gated(signs) or not signs.is_gpu_node or signs.labels.get(keys.GPU_PRESENT) not in ("true", "false"):
         return None
     if any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.labels):
         return None
+    if signs.labels[keys.GPU_PRESENT] == "false":
+        return Cause(
+            "taken_for_none",
+            Weight.WRONG,
+            f"The operator takes this node for one without GPUs: {keys.GPU_PRESENT}=false.",
+            "It goes by the PCI labels of node feature discovery: look at its worker on this node. Then: kubectl label "
+            f"node {signs.node} {keys.GPU_PRESENT}-",
+        )
     return Cause(
         "not_labelled",
         Weight.WRONG,
         f"The operator has not labelled this GPU node: it carries no {keys.DEPLOY_PREFIX}* label.",
         "Look at the log of the gpu-operator pod: it labels nodes only while it reconciles.",
+    )
+
+
+def for_machines(signs: Signs) -> Cause | None:
+    """gpu-operator, controllers/state_manager.go: such a node gets the operands of virtual machines instead."""
+    workload = signs.labels.get(WORKLOAD, "")
+    if signs.operand != DRIVER or not workload.startswith("vm-"):
+        return None
+    does = "the vGPU manager stands in for it" if workload == "vm-vgpu" else "the GPUs are bound to vfio-pci"
+    return Cause(
+        "for_machines",
+        Weight.CHOSEN,
+        f"No driver is meant to run here: the GPUs are for virtual machines ({WORKLOAD}={workload}), and {does}.",
+        f"To give them to containers: kubectl label node {signs.node} {WORKLOAD}=container --overwrite",
     )
 
 
@@ -125,77 +147,16 @@ def no_driver_selects(signs: Signs) -> Cause | None:
 
 
 def no_driver_managed(signs: Signs) -> Cause | None:
-    """The operator runs no driver anywhere (driver.enabled: false), and the node says that it has one."""
-    if signs.operand != DRIVER or signs.has_daemon_set or signs.others_have_one or not signs.runs_version:
+    """The operator runs no driver (driver.enabled: false), or nobody does and the node says that it has one."""
+    if signs.operand != DRIVER or signs.has_daemon_set or signs.others_have_one or not signs.is_gpu_node:
+        return None
+    if not signs.runs_version and not signs.is_driver_off:
         return None
     return Cause(
         "no_driver_managed",
         Weight.CHOSEN,
         "No operator runs a driver in this cluster: it is installed on the host, observed, never managed.",
         "It changes with the node's image, not with a plan.",
-    )
-
-
-def tainted(signs: Signs) -> Cause | None:
-    away = keeping_away(signs.taints, signs.tolerations) if is_selected(signs) else []
-    if not away:
-        return None
-    named = ", ".join(spell(taint) for taint in away)
-    noun = "a taint" if len(away) == 1 else "taints"
-    return Cause(
-        "tainted",
-        Weight.WRONG,
-        f"The node has {noun} that it does not tolerate: {named}.",
-        "Add a toleration to the ClusterPolicy's spec.daemonsets.tolerations (an NVIDIADriver has its own), or remove "
-        "the taint.",
-    )
-
-
-def cannot_be_made(signs: Signs) -> Cause | None:
-    """The DaemonSet's controller is refused: a quota, an admission policy, a RuntimeClass that is not there."""
-    refused = [event for event in signs.daemon_set_events if event.reason == "FailedCreate"]
-    if not refused or not is_selected(signs):
-        return None
-    return Cause(
-        "cannot_be_made",
-        Weight.WRONG,
-        "Its DaemonSet may not make pods: the API server refuses them.",
-        "Look at what refuses: a quota, Pod Security of the namespace, a webhook, or a RuntimeClass that is missing.",
-        refused[0].message,
-    )
-
-
-def unscheduled(signs: Signs) -> Cause | None:
-    if not signs.unscheduled or not is_selected(signs):
-        return None
-    return Cause(
-        "unscheduled",
-        Weight.WRONG,
-        "A pod of its DaemonSet was given no node: most likely the one for this node.",
-        "While one driver pod is unscheduled, the upgrade controller moves no node of the cluster.",
-        signs.unscheduled,
-    )
-
-
-def unseen(signs: Signs) -> Cause | None:
-    if signs.sees_pods or not is_selected(signs):
-        return None
-    return Cause(
-        "unseen",
-        Weight.UNKNOWN,
-        "Pods of this cluster were never seen: whether it runs is not known.",
-        "The cluster's page says why pods are not seen.",
-    )
-
-
-def missing(signs: Signs) -> Cause | None:
-    if not is_selected(signs):
-        return None
-    return Cause(
-        "missing",
-        Weight.WRONG,
-        "No pod on this node, although its DaemonSet selects it.",
-        "Look at the Events of the DaemonSet, and whether the cluster's controller-manager runs.",
     )
 
 
@@ -216,11 +177,7 @@ RULES: tuple[Rule, ...] = (
     paused,
     label_empty,
     not_labelled,
+    for_machines,
     no_driver_selects,
     no_driver_managed,
-    unseen,
-    tainted,
-    cannot_be_made,
-    unscheduled,
-    missing,
 )

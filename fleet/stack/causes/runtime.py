@@ -3,6 +3,8 @@
 - `no runtime for "nvidia" is configured` (containerd, in FailedCreatePodSandbox Events: gpu-operator #413, #549, #730,
   #759) and `failed to find runtime handler nvidia` (CRI-O): the runtime class exists, its handler does not.
 - `unresolvable CDI devices nvidia.com/gpu=…`: the device is asked for by a name that no CDI file on the node has.
+- libnvidia-container: "initialization error: nvml error: driver not loaded", "… driver/library version mismatch"
+  (gpu-operator #898), "driver rpc error: timed out", "requirement error: unsatisfied condition: cuda>=12.4, …".
 - nvidia-container-toolkit, cmd/nvidia-ctk-installer: "unable to setup runtime: unable to restart containerd: …".
 """
 
@@ -28,6 +30,40 @@ CDI = Saying(
     "A device was asked for by a CDI name that no file on this node has.",
     "The toolkit and the device plugin write those files to /var/run/cdi: look whether both are ready and agree on "
     "CDI (ClusterPolicy spec.cdi), and restart the one that changed last.",
+)
+LIBRARY_MISMATCH = Saying(
+    "library_mismatch",
+    words("driver/library version mismatch"),
+    "The driver's library on this node is of another version than its module in the kernel: the driver was updated "
+    "while the old one was loaded.",
+    "No new container gets a GPU until the module is loaded anew: drain the node and reboot it, or, where the operator "
+    "installs the driver, delete the driver pod. Keep unattended upgrades away from a host's driver.",
+)
+NO_MODULE = Saying(
+    "driver_module_missing",
+    words("nvml error: driver not loaded", "initialization error: driver error: failed to process request"),
+    "The driver's module is not loaded on this node: no container gets a GPU.",
+    "Look at the driver pod, or, where the driver is the host's, at dmesg and modprobe nvidia on the node.",
+)
+NO_ANSWER = Saying(
+    "driver_no_answer",
+    words("driver rpc error: timed out"),
+    "The driver on this node does not answer in time.",
+    "Look in the kernel's log for NVRM and Xid lines: a GPU that hangs. Without the persistence daemon, every start of "
+    "a container takes seconds per GPU.",
+)
+REQUIREMENT = Saying(
+    "cuda_requirement",
+    words("requirement error: unsatisfied condition"),
+    "The image asks for a newer driver than this node has: its container is not started.",
+    "What is said names the CUDA version that it asks for. Take a newer driver, or an older image.",
+)
+RUNTIME_GONE = Saying(
+    "runtime_gone",
+    words(r"nvidia-container-runtime\S* no such file"),
+    "{runtime} is to start containers with the NVIDIA runtime, whose program is not on this node.",
+    "The toolkit installs it to /usr/local/nvidia/toolkit: look whether the toolkit is ready here, or was removed and "
+    "left its entry in {runtime}'s configuration.",
 )
 RUNTIME_RESTART = Saying(
     "runtime_restart",
@@ -58,4 +94,17 @@ MOUNT = Saying(
     "What is said names the volume: most often a ConfigMap, Secret or host path that is not there.",
 )
 
-RULES: tuple[Rule, ...] = (NO_HANDLER, NO_RUNTIME_CLASS, CDI, RUNTIME_RESTART, RUNTIME_CONFIG, SANDBOX, MOUNT)
+RULES: tuple[Rule, ...] = (
+    NO_HANDLER,
+    NO_RUNTIME_CLASS,
+    CDI,
+    LIBRARY_MISMATCH,
+    NO_MODULE,
+    NO_ANSWER,
+    REQUIREMENT,
+    RUNTIME_GONE,
+    RUNTIME_RESTART,
+    RUNTIME_CONFIG,
+    SANDBOX,
+    MOUNT,
+)

@@ -60,4 +60,15 @@ def stuck_validation(signs: Signs) -> Cause | None:
     return Cause(key, Weight.WRONG, sentence, action, said)
 
 
-RULES: tuple[Rule, ...] = (stuck_validation,)
+def held_by_validator(signs: Signs) -> Cause | None:
+    """The other operands' toolkit-validation only waits for a file that the validator writes after that step."""
+    if not signs.is_held_by_validator:
+        return None
+    return Cause(
+        "waits_for_validator",
+        Weight.WAITING,
+        "It waits for the validator, which has not yet seen a container with the NVIDIA runtime work on this node.",
+    )
+
+
+RULES: tuple[Rule, ...] = (held_by_validator, stuck_validation)

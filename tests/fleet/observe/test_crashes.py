@@ -75,3 +75,21 @@ def test_the_two_daemon_sets_of_the_device_plugins_chart_are_told_apart(mirror):
     mirror.list("pods", [a_pod_seen(name, labels=labels, gpus=0) for name in names])
 
     assert set(Pod.objects.values_list("operand", flat=True)) == {"device-plugin", "gpu-feature-discovery"}
+
+
+@pytest.mark.parametrize(
+    ("ended", "because"),
+    [
+        ({"reason": "OOMKilled", "exitCode": 137}, " (it ended with OOMKilled, exit code 137)"),
+        ({"reason": "StartError", "exitCode": 128}, " (it ended with StartError, exit code 128)"),
+        ({"reason": "Error", "exitCode": 1}, ""),
+        ({"exitCode": 1}, ""),
+        ({"reason": "Completed", "exitCode": 0}, ""),
+    ],
+)
+def test_a_back_off_tells_how_the_container_ended_where_that_says_more(mirror, woken, ended, because):
+    seen = pod_document("exporter", labels=OPERAND, gpus=0, statuses=[])
+    seen["status"]["containerStatuses"] = [{"name": "ctr", "state": BACK_OFF, "lastState": {"terminated": ended}}]
+    mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
+
+    assert Pod.objects.get().waiting_because == f"CrashLoopBackOff: back-off 5m0s{because}"

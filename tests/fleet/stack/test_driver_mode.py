@@ -98,3 +98,12 @@ def test_places_that_disagree_on_the_operator_are_said():
 
     assert found.version == "26.7.0"
     assert found.disagreement == "The image of DaemonSet nvidia-operator-validator says 26.3.0."
+
+
+def test_a_policy_that_installs_no_driver_says_whose_it_is():
+    policy = DriverObject(kind="ClusterPolicy", name="cluster-policy", version="580.105.08", is_driver_off=True)
+    mode = mode_of([policy], operator="25.10.1", are_known=True)
+
+    assert mode.mode is Mode.CLUSTER_POLICY
+    assert "driver.enabled: false" in mode.sentences[0]
+    assert mode.problem == ""

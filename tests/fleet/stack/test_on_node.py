@@ -171,3 +171,46 @@ def test_the_version_that_is_asked_for_stands_beside_the_one_that_runs():
 )
 def test_a_reason_is_one_word(because, parts):
     assert split(because) == parts
+
+
+def a_validator(step: str, **given) -> Pod:
+    row = {"is_ready": False, "phase": "Pending", "stuck_container": step}
+    return a_pod("operator-validator", **row | given)
+
+
+def by_operand(node, *pods) -> dict:
+    return {row.operand: row for row in operands_on(node, rows([], pods))}
+
+
+def test_a_validator_that_fails_at_the_toolkit_does_not_wait_for_what_waits_for_it():
+    plugin = a_pod(is_ready=False, phase="Pending", stuck_container="toolkit-validation")
+    crash = {"waiting_because": "CrashLoopBackOff: back-off 5m0s", "last_words": "toolkit is not ready"}
+    found = by_operand(a_node(), a_pod("container-toolkit"), plugin, a_validator("toolkit-validation", **crash))
+
+    assert found["operator-validator"].cause.key == "toolkit_validation"
+    assert found["device-plugin"].cause.key == "waits_for_validator"
+
+
+def test_in_its_last_step_the_validator_waits_for_the_device_plugin():
+    plugin = a_pod(is_ready=False, waiting_because="CrashLoopBackOff: back-off 5m0s")
+    found = by_operand(a_node(), plugin, a_validator("plugin-validation"))
+
+    assert found["operator-validator"].cause.key == "waits"
+
+
+def test_a_test_of_the_validator_is_shown_until_it_is_done():
+    running = a_pod("cuda-test", is_ready=False, owner_uid="policy")
+    done = a_pod("plugin-test", is_ready=False, phase="Succeeded", owner_uid="policy", uid="done")
+
+    assert set(by_operand(a_node(), running, done)) >= {"cuda-test"}
+    assert "plugin-test" not in by_operand(a_node(), running, done)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_gpu_node", "key"), [(60, True, "plugin_offered_never"), (1, True, None), (60, False, None)]
+)
+def test_a_plugin_that_is_ready_and_never_offered_a_gpu_is_not_well(minutes, is_gpu_node, key):
+    pod = a_pod(started_at=NOON - timedelta(minutes=minutes))
+    found = by_operand(a_node(is_gpu_node=is_gpu_node), pod)["device-plugin"]
+
+    assert (found.cause.key if found.cause else None) == key

@@ -108,3 +108,22 @@ def test_a_taint_is_no_cause_where_the_affinity_takes_no_node():
     taint = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
 
     assert why(signs(selector={}, affinity=OF_GKE, taints=[taint])) is None
+
+
+def test_a_node_that_the_operator_takes_for_one_without_gpus_says_so():
+    cause = why(signs(labels={"nvidia.com/gpu.present": "false"}))  # gpu-operator #1551
+
+    assert (cause.key, cause.weight) == ("taken_for_none", Weight.WRONG)
+
+
+def test_a_node_without_gpus_misses_nothing():
+    assert why(signs(labels={"nvidia.com/gpu.present": "false"}, is_gpu_node=False)) is None
+
+
+@pytest.mark.parametrize(("workload", "words"), [("vm-passthrough", "vfio-pci"), ("vm-vgpu", "vGPU manager")])
+def test_a_node_for_virtual_machines_wants_no_driver(workload, words):
+    labels = PRESENT | {GATE: "true", "nvidia.com/gpu.workload.config": workload}
+    cause = why(signs("driver", has_daemon_set=False, others_have_one=True, labels=labels))
+
+    assert cause.weight is Weight.CHOSEN
+    assert words in cause.sentence

@@ -120,3 +120,70 @@ def test_every_saying_has_a_key_of_its_own_and_tells_what_to_do():
 
     assert len({saying.key for saying in sayings}) == len(sayings)
     assert all(saying.sentence and saying.action for saying in sayings)
+
+
+# libnvidia-container's words, as the runtime passes them on
+FROM_THE_RUNTIME = [
+    ("nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown",
+     "library_mismatch"),  # gpu-operator #898
+    ("nvidia-container-cli: initialization error: nvml error: driver not loaded", "driver_module_missing"),
+    ("stderr: nvidia-container-cli.real: initialization error: driver error: failed to process request: unknown",
+     "driver_module_missing"),  # gpu-operator #130
+    ("nvidia-container-cli: initialization error: driver rpc error: timed out: unknown", "driver_no_answer"),
+    ("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4, please update your driver",
+     "cuda_requirement"),
+    ("fork/exec /usr/local/nvidia/toolkit/nvidia-container-runtime: no such file or directory", "runtime_gone"),
+    ("nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object",
+     "no_nvml"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "key"), FROM_THE_RUNTIME)
+def test_a_container_that_the_runtime_cannot_start_says_why(words, key):
+    cause = why(signs("dcgm-exporter", crashing(last_words=words)))
+
+    assert (cause.key, cause.said) == (key, words)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("Failed to allocate device vector A (error code system not yet initialized)!", "cuda_no_fabric"),  # #1043
+        ("Failed to allocate device vector A (error code initialization error)!", "cuda_no_start"),  # #1848
+        ("Failed to allocate device vector A (error code no CUDA-capable device is detected)!", "cuda_no_device"),
+        ("(error code CUDA driver version is insufficient for CUDA runtime version)!", "cuda_too_new"),
+    ],
+)  # fmt: skip
+def test_a_test_of_the_validator_that_fails_names_what_cuda_lacks(line, key):
+    cause = why(signs("cuda-test", crashing(line, "[Vector addition of 50000 elements]", container="cuda-validation")))
+
+    assert (cause.key, cause.said) == (key, line)
+
+
+def test_a_driver_without_precompiled_modules_does_not_ask_for_headers():
+    line = "E: Unable to locate package linux-modules-nvidia-535-server-6.1.51-talos"  # siderolabs/talos #8402
+    cause = why(signs("driver", crashing(line, "Stopping NVIDIA persistence daemon...")))
+
+    assert cause.key == "no_precompiled"
+
+
+PROBE = "Startup probe failed: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+
+
+def test_the_probe_of_a_driver_that_is_still_compiled_is_no_cause():
+    cause = why(signs("driver", a_pod(events=[an_event(PROBE, "Unhealthy")])))
+
+    assert (cause.key, cause.said) == ("not_ready_yet", PROBE)
+
+
+def test_the_probe_of_a_driver_that_had_its_time_is_one():
+    assert (
+        why(signs("driver", a_pod(events=[an_event(PROBE, "Unhealthy")], is_overdue=True))).key == "driver_not_loaded"
+    )
+
+
+def test_a_container_that_the_runtime_cannot_make_is_not_blamed_on_a_config_map():
+    cause = why(signs("dcgm", a_pod(reason="CreateContainerError", message="context deadline exceeded")))
+
+    assert "ConfigMap" not in cause.action
+    assert cause.said == "context deadline exceeded"

@@ -1,0 +1,71 @@
+"""Why there is no pod of an operand on a node that its DaemonSet selects. Pure."""
+
+from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+from fleet.stack.causes.placement import is_selected
+from fleet.stack.causes.tolerations import keeping_away, spell
+
+
+def tainted(signs: Signs) -> Cause | None:
+    away = keeping_away(signs.taints, signs.tolerations) if is_selected(signs) else []
+    if not away:
+        return None
+    named = ", ".join(spell(taint) for taint in away)
+    noun = "a taint" if len(away) == 1 else "taints"
+    return Cause(
+        "tainted",
+        Weight.WRONG,
+        f"The node has {noun} that it does not tolerate: {named}.",
+        "Add a toleration to the ClusterPolicy's spec.daemonsets.tolerations (an NVIDIADriver has its own), or remove "
+        "the taint.",
+    )
+
+
+def cannot_be_made(signs: Signs) -> Cause | None:
+    """The DaemonSet's controller is refused: a quota, an admission policy, a RuntimeClass that is not there."""
+    refused = [event for event in signs.daemon_set_events if event.reason == "FailedCreate"]
+    if not refused or not is_selected(signs):
+        return None
+    return Cause(
+        "cannot_be_made",
+        Weight.WRONG,
+        "Its DaemonSet may not make pods: the API server refuses them.",
+        "Look at what refuses: a quota, Pod Security of the namespace, a webhook, or a RuntimeClass that is missing.",
+        refused[0].message,
+    )
+
+
+def unscheduled(signs: Signs) -> Cause | None:
+    if not signs.unscheduled or not is_selected(signs):
+        return None
+    return Cause(
+        "unscheduled",
+        Weight.WRONG,
+        "A pod of its DaemonSet was given no node: most likely the one for this node.",
+        "While one driver pod is unscheduled, the upgrade controller moves no node of the cluster.",
+        signs.unscheduled,
+    )
+
+
+def unseen(signs: Signs) -> Cause | None:
+    if signs.sees_pods or not is_selected(signs):
+        return None
+    return Cause(
+        "unseen",
+        Weight.UNKNOWN,
+        "Pods of this cluster were never seen: whether it runs is not known.",
+        "The cluster's page says why pods are not seen.",
+    )
+
+
+def missing(signs: Signs) -> Cause | None:
+    if not is_selected(signs):
+        return None
+    return Cause(
+        "missing",
+        Weight.WRONG,
+        "No pod on this node, although its DaemonSet selects it.",
+        "Look at the Events of the DaemonSet, and whether the cluster's controller-manager runs.",
+    )
+
+
+RULES: tuple[Rule, ...] = (unseen, tainted, cannot_be_made, unscheduled, missing)
