@@ -1,12 +1,16 @@
-"""dcgm-exporter's /metrics, one line a device and series; values follow who holds it, and drift with time."""
+"""dcgm-exporter's /metrics, one line a device and series; values follow who holds it, and drift with time.
+
+NVIDIA/dcgm-exporter, internal/pkg/transformation/kubernetes.go: DCGM_EXPORTER_KUBERNETES adds who holds the device, of
+a shared one whoever comes last; with KUBERNETES_VIRTUAL_GPUS there is a line for each of them, and none for nobody.
+"""
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from simulator.actors.gpu_operator.node.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA
-from simulator.actors.kubelet.devices import Holdings
+from simulator.actors.kubelet.devices import Device, Holdings
 from simulator.actors.kubelet.host import Host
 from simulator.actors.objects import Obj, labels, name, namespace, node_of
 from simulator.actors.skus import SKUS, Sku
@@ -35,6 +39,20 @@ class Line:
     place: int
     profile: str  # empty: the GPU is not cut
     holder: Obj | None
+    vgpu: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What the exporter's own settings make it add."""
+
+    names_pods: bool
+    names_all: bool  # of those that share a device
+
+    @classmethod
+    def of(cls, exporter: Obj) -> "Naming":
+        env = {each["name"]: each.get("value") for each in exporter["spec"]["containers"][0].get("env") or ()}
+        return cls(env.get("DCGM_EXPORTER_KUBERNETES") != "false", env.get("KUBERNETES_VIRTUAL_GPUS") == "true")
 
 
 class Exporters:
@@ -48,12 +66,13 @@ class Exporters:
         if labels(pod).get("app") not in EXPORTERS or host is None or path.strip("/") != "metrics":
             return Served(b"404 page not found\n", status=404)
         sku = SKUS.get(host.model)
-        text = self._metrics(host, sku) if sku and host.driver else ""
+        text = self._metrics(host, sku, Naming.of(pod)) if sku and host.driver else ""
         return Served(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
 
-    def _metrics(self, host: Host, sku: Sku) -> str:
+    def _metrics(self, host: Host, sku: Sku, naming: Naming) -> str:
         now_s = self._world.loop.clock.now().timestamp()
-        told = [(_tags(host, sku, line), _reading(host, sku, line, now_s)) for line in self._lines(host)]
+        lines_of = self._shared(host) if naming.names_pods and naming.names_all else self._lines(host)
+        told = [(_tags(host, sku, line, naming), _reading(host, sku, line, now_s)) for line in lines_of]
         lines: list[str] = []
         for series, words in SERIES.items():
             lines += [f"# HELP {series} {words}", f"# TYPE {series} gauge"]
@@ -70,17 +89,25 @@ class Exporters:
             for place, profile in enumerate(profiles):
                 yield Line(index, place, profile, holders.get((index, place)))
 
-    def _holders(self, host: Host) -> dict[Place, Obj]:
-        """Of a shared GPU one of those that hold it, as the exporter does without its own setting for shared ones."""
-        found: dict[Place, Obj] = {}
+    def _shared(self, host: Host) -> Iterator[Line]:
+        everybody = list(self._devices(host))
+        for line in self._lines(host):
+            for device, pod in everybody:
+                if (device.gpu, device.place if device.profile else -1) == (line.gpu, line.place):
+                    yield replace(line, holder=pod, vgpu=device.id.partition("::")[2])
+
+    def _devices(self, host: Host) -> Iterator[tuple[Device, Obj]]:
         for pod_uid, devices in self._holdings.on(host.name).items():
             pod = self._world[POD].of_uid(pod_uid)
             if pod is not None:
-                found |= {(device.gpu, device.place if device.profile else -1): pod for device in devices}
-        return found
+                yield from ((device, pod) for device in devices)
+
+    def _holders(self, host: Host) -> dict[Place, Obj]:
+        """Of a shared GPU one of those that hold it, as the exporter does without its own setting for shared ones."""
+        return {(device.gpu, device.place if device.profile else -1): pod for device, pod in self._devices(host)}
 
 
-def _tags(host: Host, sku: Sku, line: Line) -> str:
+def _tags(host: Host, sku: Sku, line: Line, naming: Naming) -> str:
     tags = {
         "gpu": str(line.gpu),
         "UUID": gpu_uuid(host.name, line.gpu),
@@ -92,9 +119,10 @@ def _tags(host: Host, sku: Sku, line: Line) -> str:
     }
     if line.profile:
         tags |= {"GPU_I_PROFILE": line.profile, "GPU_I_ID": str(line.place + 1)}
-    if line.holder:
+    if line.holder and naming.names_pods:
         container = line.holder["spec"]["containers"][0]["name"]
         tags |= {"container": container, "namespace": namespace(line.holder), "pod": name(line.holder)}
+        tags |= {"vgpu": line.vgpu} if line.vgpu else {}
     return ",".join(f'{key}="{value}"' for key, value in tags.items())
 
 

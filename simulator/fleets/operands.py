@@ -39,6 +39,10 @@ def _operand(app: str, operator_version: str) -> Obj:
     }
     if app == apps.DCGM_EXPORTER:
         container["ports"] = [{"name": "metrics", "containerPort": 9400}]
+        container["env"] += [
+            {"name": "DCGM_EXPORTER_LISTEN", "value": ":9400"},
+            {"name": "DCGM_EXPORTER_KUBERNETES", "value": "true"},
+        ]
     gate = {apps.GATES[app]: "true"} | ({"nvidia.com/mps.capable": "true"} if app == apps.MPS else {})
     return daemon_set(app, keys.NAMESPACE, [container], inits=inits, selector=gate)
 

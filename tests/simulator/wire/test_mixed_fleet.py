@@ -1,6 +1,7 @@
 """A mixed fleet as a stranger sees it: kubectl and bare HTTP against a simulator that plays."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from simulator.run import Simulation
 from tests.simulator.wire.kubectl import Kubectl
 
 WAIT_S = 40
+TAGS = re.compile(r'(\w+)="([^"]*)"')
 FLEET = ("--fleet", "mixed", "--nodes", "6", "--mix", "h100=1,mig-mixed=1,time-slicing=1,dra=1,amd=1,preinstalled=1")
 GROUP = "resource.k8s.io"
 CLAIM = """
@@ -139,6 +141,30 @@ def test_the_last_words_of_a_crash_are_in_the_previous_log(kubectl: Kubectl, fle
     httpx.delete(f"{fleet.url}/simulator/faults").raise_for_status()
 
     assert "Could not resolve Linux kernel version" in log.splitlines()
+
+
+def test_an_exporter_behind_the_pod_proxy_names_the_pods_that_hold_its_gpus(kubectl: Kubectl) -> None:
+    node = "gpu-h100-001"
+    where = (
+        "pods",
+        "-n",
+        "gpu-operator",
+        "--field-selector",
+        f"spec.nodeName={node}",
+        "-l",
+        "app=nvidia-dcgm-exporter",
+    )
+    (exporter,) = read(kubectl, *where)["items"]
+    tenants = read(kubectl, "pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]
+
+    path = f"/api/v1/namespaces/gpu-operator/pods/http:{exporter['metadata']['name']}:9400/proxy/metrics"
+    text = kubectl.says("get", "--raw", path)
+
+    lines = [line for line in text.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
+    named = {(found["namespace"], found["pod"]) for line in lines if "pod" in (found := dict(TAGS.findall(line)))}
+    assert len(lines) == 8
+    assert named
+    assert named <= {(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in tenants}
 
 
 def test_another_cut_is_asked_for_by_label(kubectl: Kubectl) -> None:

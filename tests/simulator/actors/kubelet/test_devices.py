@@ -1,5 +1,6 @@
 """Which pod holds which device, as kubelets and exporters say it."""
 
+import copy
 import re
 
 from simulator.actors.dcgm import Exporters
@@ -17,8 +18,11 @@ def told(pod):
     return status(pod)["containerStatuses"][0]["allocatedResourcesStatus"]
 
 
-def tags(stage, node):
+def tags(stage, node, **env):
     (pod,) = stage.pods(node, "app=nvidia-dcgm-exporter")
+    pod = copy.deepcopy(pod)
+    container = pod["spec"]["containers"][0]
+    container["env"] = [*container["env"], *({"name": key, "value": value} for key, value in env.items())]
     text = Exporters(stage.play.world, stage.play.kubelets.hosts).serve(pod, "metrics").body.decode()
     lines = [line for line in text.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
     return [dict(re.findall(r'(\w+)="([^"]*)"', line)) for line in lines]
@@ -85,3 +89,18 @@ def test_an_exporter_has_one_line_for_a_shared_gpu():
 
     assert len(found) == 8
     assert all("pod" in each for each in found)
+
+
+def test_with_virtual_gpus_an_exporter_has_a_line_for_each_user_of_a_shared_gpu():
+    found = tags(a_mix("time-slicing=1", 1), "gpu-time-slicing-001", KUBERNETES_VIRTUAL_GPUS="true")
+
+    assert len(found) == 28
+    assert {each["vgpu"] for each in found} == {"0", "1", "2", "3"}
+    assert len({each["UUID"] for each in found}) == 8
+
+
+def test_an_exporter_without_the_mapping_names_nobody():
+    found = tags(a_mix("a100=1", 1), "gpu-a100-001", DCGM_EXPORTER_KUBERNETES="false")
+
+    assert len(found) == 8
+    assert not any("pod" in each for each in found)
