@@ -1,10 +1,11 @@
 from typing import Any
 
 from fleet.kube.structs import PodSeen
-from fleet.kube.structs.pod import Container, ContainerStatus
+from fleet.kube.structs.pod import ContainerStatus
 from fleet.observe.places import Places
 from fleet.observe.rows.asking import claims_of, devices_of, extended_resources
 from fleet.observe.rows.cpu_memory import requested
+from fleet.observe.rows.image import image_of
 from fleet.observe.rows.stuck import stuck, waiting_because
 from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.operands import operand_of
@@ -26,7 +27,6 @@ def is_kept(seen: PodSeen, places: Places) -> bool:
 
 def pod_row(seen: PodSeen) -> dict[str, Any]:
     ready, owner = seen.ready, seen.metadata.owner
-    containers = seen.spec.containers or [Container()]
     is_ready = ready is not None and ready.status == "True"
     is_calm = is_ready and _are_ready(seen.status.container_statuses)
     trouble = None if is_calm else stuck(seen)
@@ -53,7 +53,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "priority_class": fitted(seen.spec.priority_class_name, 253),
         "has_empty_dir": any(volume.empty_dir is not None for volume in seen.spec.volumes or ()),
         "revision_hash": fitted(seen.labels.get("controller-revision-hash"), 63),
-        "image": fitted(containers[0].image, 500),
+        "image": image_of(seen.spec),
     }
 
 
