@@ -1,0 +1,55 @@
+"""Which pod holds which GPU where neither DRA nor a kubelet says it: as the exporter of the node does."""
+
+import re
+
+import pytest
+
+from demo.visitor import Visitor, wait_until
+from tests.flows.cluster import Cluster
+from tests.flows.proxy import Proxy
+
+pytestmark = pytest.mark.observe
+ROUND_S = 60.0  # beat looks every 10 s whether a cluster's exporters are due, and they are every 30 s
+LABELS = re.compile(r'(\w+)="([^"]*)"')
+
+
+def test_a_held_gpu_has_the_name_of_its_pod_from_the_labels_of_its_exporter(
+    viewer: Visitor, gpu_cluster: Cluster, proxy: Proxy
+):
+    name = gpu_cluster.nodes("h100")[0].metadata.name
+
+    wait_until(lambda: named(viewer, name), what="a holder that metrics name", timeout_s=ROUND_S)
+
+    gpus = {gpu["uuid"]: gpu for gpu in viewer.all("/api/v1/gpus", node=name)}
+    shown = {uuid: gpu["holders"][0]["pod"]["name"] for uuid, gpu in gpus.items() if gpu["holders"]}
+    assert shown == told(gpu_cluster, name)
+    assert {gpu["holders"][0]["is_current"] for gpu in gpus.values() if gpu["holders"]} == {True}
+    assert not [one for one in proxy.requests() if "/proxy/" in one.path and one.code != 200]
+
+
+def test_the_page_of_a_node_says_by_what_a_holder_is_known(viewer: Visitor, gpu_cluster: Cluster):
+    name = gpu_cluster.nodes("h100")[0].metadata.name
+    wait_until(lambda: named(viewer, name), what="a holder that metrics name", timeout_s=ROUND_S)
+    (node,) = viewer.all("/api/v1/nodes", search=name)
+
+    text = viewer.http.get(f"/nodes/{node['id']}").text
+
+    for uuid, pod in told(gpu_cluster, name).items():
+        assert uuid in text
+        assert pod in text
+    assert "says its DCGM exporter" in text
+
+
+def named(viewer: Visitor, node: str) -> list[dict]:
+    gpus = viewer.all("/api/v1/gpus", node=node)
+    return [one for gpu in gpus for one in gpu["holders"] or () if one["told_by"] == "metrics"]
+
+
+def told(cluster: Cluster, node: str) -> dict[str, str]:
+    """By UUID, the pod that the exporter names, asked for past Quarterdeck."""
+    where = {"label_selector": "app=nvidia-dcgm-exporter", "field_selector": f"spec.nodeName={node}"}
+    (pod,) = cluster.core.list_namespaced_pod("gpu-operator", **where).items
+    address = f"{pod.metadata.name}:9400"
+    text = cluster.core.connect_get_namespaced_pod_proxy_with_path(address, "gpu-operator", "metrics")
+    labels = [dict(LABELS.findall(line)) for line in text.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
+    return {each["UUID"]: each["pod"] for each in labels if "pod" in each}
