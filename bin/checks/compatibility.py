@@ -49,7 +49,20 @@ def title_of(entry: Entry) -> str:
     return f"{type(entry).__name__} {' '.join(named)}"
 
 
-NAMING = ("name", "of", "version", "series", "branch", "operator", "cuda", "os", "runtime", "kernel", "architecture")
+NAMING = (
+    "name",
+    "of",
+    "version",
+    "series",
+    "branch",
+    "operator",
+    "cuda",
+    "kubelet",
+    "os",
+    "runtime",
+    "kernel",
+    "architecture",
+)
 
 
 def _of_entry(entry: Entry, today: date) -> Iterator[str]:
@@ -88,7 +101,7 @@ def _several(entry: Entry, name: str) -> Sequence[Any]:
 
 
 def _ranges(entry: Entry) -> list[Range]:
-    return [value for name in ("operator", "cuda") if isinstance(value := getattr(entry, name, None), Range)]
+    return [value for name in ("operator", "cuda", "kubelet") if isinstance(value := getattr(entry, name, None), Range)]
 
 
 def _spans(entry: Entry) -> Iterator[Sequence[str]]:
@@ -188,6 +201,9 @@ def _contradictions(matrix: Matrix) -> Iterator[str]:
     yield from _clash(matrix.runtimes, lambda one, other: one.runtime == other.runtime)
     yield from _clash(matrix.precompiled, lambda one, other: (one.os, one.kernel) == (other.os, other.kernel))
     yield from _clash(matrix.listed, lambda *_: True)
+    for early, late in combinations(matrix.skew, 2):
+        if early.kubelet.overlaps(late.kubelet):
+            yield f"two skews for one kubelet: {early.kubelet} and {late.kubelet}"
     for one, other in combinations(matrix.cuda, 2):
         if one.cuda.overlaps(other.cuda):
             yield f"two floors for one CUDA: {one.cuda} and {other.cuda}"

@@ -68,6 +68,14 @@ class OpenShift(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Skew(Entry):
+    """By how many minors a kubelet may be older than the API server."""
+
+    kubelet: Range
+    older: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Life(Entry):
     """Until when those who make it fix a minor release."""
 

@@ -24,6 +24,7 @@ from fleet.compatibility.entries import (
     Release,
     Runtime,
     Series,
+    Skew,
 )
 from fleet.compatibility.ranges import Range, order
 
@@ -39,6 +40,7 @@ class Matrix:
     elsewhere: Sequence[Elsewhere] = ()
     openshift: Sequence[OpenShift] = ()
     lives: Sequence[Life] = ()
+    skew: Sequence[Skew] = ()
     runtimes: Sequence[Runtime] = ()
     branches: Sequence[Branch] = ()
     listed: Sequence[Listed] = ()
@@ -85,6 +87,7 @@ def the_matrix() -> Matrix:
         elsewhere=_read("elsewhere", "elsewhere", Elsewhere),
         openshift=_read("openshift", "openshift", OpenShift),
         lives=_read("lives", "life", Life),
+        skew=_read("skew", "skew", Skew),
         runtimes=_read("runtimes", "runtime", Runtime),
         branches=_read("branches", "branch", Branch),
         listed=_read("drivers", "listed", Listed),
@@ -105,7 +108,7 @@ def _read(file: str, table: str, kind: type[E]) -> tuple[E, ...]:
 def _with_ranges(row: Mapping[str, Any]) -> dict[str, Any]:
     """The operator's bounds as a range, for the entries that are of a span of releases."""
     made = dict(row)
-    for name in ("operator", "cuda"):
+    for name in ("operator", "cuda", "kubelet"):
         if isinstance(made.get(name), dict):
             made[name] = a_range(made[name])
     return made

@@ -29,6 +29,7 @@ SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), de
 ALIKE = (
     "os_image",
     "openshift",
+    "kubelet_version",
     "container_runtime",
     "said_driver",
     "gpu_product",
@@ -143,6 +144,7 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
     row = {
         "os_image": node.os_image,
         "openshift": node.labels.get(OPENSHIFT),
+        "kubelet_version": node.kubelet_version,
         "container_runtime": node.container_runtime,
         "said_driver": "" if node.driver_unknown_since else node.driver_version,
         "gpu_product": node.gpu_product,
@@ -177,6 +179,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
         os=group["os_image"],
         openshift=group["openshift"] or "",
         kernel=group.get("kernel", ""),
+        kubelet=group["kubelet_version"],
         runtime=group["container_runtime"],
         driver=group["said_driver"],
         product=group["gpu_product"],

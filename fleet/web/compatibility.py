@@ -17,6 +17,7 @@ WORDS: dict[Answer, tuple[str, str]] = {
     Answer.DEPRECATED: ("part", "ending"),
     Answer.SUPPORTED: ("ok", "supported"),
 }
+THREAD = re.compile(r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+)/(?:issues|pull)/(?P<number>\d+)")
 REPOSITORY = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+):(?P<path>[\w./-]+)@(?P<ref>[\w.-]+)")
 
 
@@ -87,4 +88,6 @@ def source_of(text: str) -> tuple[str, str]:
     if found := REPOSITORY.fullmatch(text):
         href = f"https://github.com/{found['repository']}/blob/{found['ref']}/{found['path']}"
         return href, found["path"].rpartition("/")[2]
+    if found := THREAD.fullmatch(text):
+        return text, f"{found['repository'].rpartition('/')[2]} #{found['number']}"
     return text, text.removeprefix("https://").partition("/")[0]

@@ -58,6 +58,7 @@ def test_the_matrix_we_ship_passes():
         ("lives", {"extended": date(2020, 1, 1)}, "ends later"),
         ("openshift", {"version": "4.18"}, "twice"),
         ("openshift", {"kubernetes": "1.31"}, "twice"),
+        ("skew", {"kubelet": Range("1.0", "1.26")}, "two skews"),
         ("elsewhere", {"os": "plan9"}, "no system"),
         ("floors", {"when": {"products": ["B2000"]}}, "no product we know"),
         ("floors", {"when": {}}, "no condition"),

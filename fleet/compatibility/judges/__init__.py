@@ -14,6 +14,7 @@ from fleet.compatibility.judges import (
     platform,
     precompiled,
     runtime,
+    skew,
 )
 from fleet.compatibility.verdicts import Verdict
 
@@ -23,6 +24,7 @@ JUDGES: dict[str, Callable[[Case], Iterable[Verdict]]] = {
     platform.RULE: platform.judge,
     runtime.RULE: runtime.judge,
     lives.RULE: lives.judge,
+    skew.RULE: skew.judge,
     driver.RULE: driver.judge,
     floors.RULE: floors.judge,
     precompiled.RULE: precompiled.judge,

@@ -10,6 +10,7 @@ GOOD = Facts(
     operator="26.7.0",
     mode="ClusterPolicy",
     kubernetes="v1.36.4",
+    kubelet="v1.36.4",
     os="Ubuntu 24.04.2 LTS",
     kernel="6.8.0-64-generic",
     runtime="containerd://2.3.1",

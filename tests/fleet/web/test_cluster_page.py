@@ -26,7 +26,7 @@ def a_stack(cluster, *, operator="26.7.0", **given):
 def a_good_node(cluster, **given):
     row = {
         "os_image": "Ubuntu 24.04.2 LTS",
-        "container_runtime": "containerd://2.1.4",
+        "container_runtime": "containerd://2.3.1",
         "driver_version": "595.91.07",
         "gpu_vendor": "nvidia",
     }
@@ -39,14 +39,14 @@ def watched(cluster, **given):
 
 
 def test_says_who_watches_it_and_how_far_behind_that_is(viewer):
-    cluster = make.a_cluster("east", server_version="v1.34.2")
+    cluster = make.a_cluster("east", server_version="v1.36.4")
     watched(cluster, lag_ms=140)
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
     assert "watched turn 7 by worker-1" in seen.text
     assert "140 ms" in seen.text
-    assert "v1.34.2" in seen.text
+    assert "v1.36.4" in seen.text
     assert "uid-of-east" in seen.text
 
 
@@ -192,7 +192,7 @@ def test_accepting_is_refused_with_the_reason(role, given, because):
 
 
 def test_what_is_known_to_fail_comes_first_with_the_nodes_it_is_about(viewer):
-    cluster = make.a_cluster(server_version="v1.34.2")
+    cluster = make.a_cluster(server_version="v1.36.4")
     a_stack(cluster)
     for number in range(3):
         a_good_node(cluster, driver_version="570.158.01" if number else "595.91.07", mig_strategy="mixed")
@@ -207,19 +207,19 @@ def test_what_is_known_to_fail_comes_first_with_the_nodes_it_is_about(viewer):
 
 
 def test_a_cluster_that_is_all_right_says_so(viewer):
-    cluster = make.a_cluster(server_version="v1.34.2")
+    cluster = make.a_cluster(server_version="v1.36.4")
     a_stack(cluster)
     a_good_node(cluster)
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
-    assert "All that was compared is within what NVIDIA validated." in seen.text
+    assert "All that was compared is within what NVIDIA validated, and still fixed by its makers." in seen.text
     assert "ClusterPolicy: one driver for all nodes" in seen.text
     assert "GPU Operator 26.7.0, read from labels of ClusterPolicy cluster-policy." in seen.text
 
 
 def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old(viewer):
-    cluster = make.a_cluster(server_version="v1.34.2")
+    cluster = make.a_cluster(server_version="v1.36.4")
     a_stack(cluster, operator="v27.1.0")
 
     assert "newer releases are not in it" in page(viewer, f"/clusters/{cluster.pk}").text

@@ -37,7 +37,10 @@ def test_a_node_says_what_is_known_to_fail_on_it(viewer):
 
 
 def test_a_node_that_is_all_right_says_so(viewer):
-    assert "All that was compared is within what NVIDIA validated." in page(viewer, f"/nodes/{a_node().pk}").text
+    assert (
+        "All that was compared is within what NVIDIA validated, and still fixed by its makers."
+        in page(viewer, f"/nodes/{a_node().pk}").text
+    )
 
 
 @pytest.mark.parametrize("given", [{"is_gpu_node": False}, {"gpu_vendor": "amd"}])
@@ -50,4 +53,5 @@ def test_a_source_in_a_repository_can_be_opened():
 
     assert href == "https://github.com/NVIDIA/gpu-operator/blob/v26.7.0/deployments/gpu-operator/values.yaml"
     assert short == "values.yaml"
+    assert source_of("https://github.com/NVIDIA/gpu-operator/issues/1361")[1] == "gpu-operator #1361"
     assert source_of("https://docs.nvidia.com/x/y.html") == ("https://docs.nvidia.com/x/y.html", "docs.nvidia.com")
