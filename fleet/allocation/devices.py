@@ -2,8 +2,9 @@
 
 gpu.nvidia.com (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go of k8s-dra-driver-gpu): a board is of the type `gpu`, a
 slice `mig`, a board for virtual machines `vfio`. Its drivers may also offer every slice that could be cut, beside the
-board; those have no UUID until they are. gpu.amd.com (docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver): `amdgpu`
-and `amdgpu-partition`; told apart by their PCI addresses, and what could be cut has no profile.
+board or (Ampere in MIG mode) in its place; those have no UUID until they are, and stand for their board. gpu.amd.com
+(docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver): `amdgpu` and `amdgpu-partition`; told apart by their PCI
+addresses, and what could be cut has no profile.
 """
 
 import re
@@ -24,6 +25,7 @@ UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taint
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
 ODD = re.compile(r"[^A-Za-z0-9-_. ]")
 Key = tuple[str, str, str]  # driver, pool, device: unique in a cluster
+Unit = tuple[str, str]  # the resource, and which of it
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Device:
 
     @property
     def board(self) -> str:
-        """The UUID of the GPU that it is, or is cut from. Blank: not said."""
-        return self.parent_uuid if self.is_cut else self.uuid
+        """The UUID of the GPU that it is, or is cut from; where a GPU has none, its name. Blank: not said."""
+        return self.parent_uuid if self.is_cut else self.uuid or self.name
 
     @property
     def is_cut(self) -> bool:
@@ -61,6 +63,13 @@ class Device:
     def index(self) -> int | None:
         found = NUMBERED.match(self.name)
         return int(found[1]) if found else None
+
+    @property
+    def unit(self) -> "Unit | None":
+        """What of a node is gone while it is allocated. None: not known."""
+        if self.is_cut and self.resource:
+            return self.resource, f"{self.pool}/{self.name}"
+        return (self.driver, self.board) if self.board else None
 
     @property
     def resource(self) -> str:
@@ -79,13 +88,23 @@ class Offered:
     devices: tuple[Device, ...]
 
     @cached_property
+    def units(self) -> dict[Unit, Device]:
+        """What is counted, each with the device that stands for it: slices, and boards that are whole or can be cut."""
+        return {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
+
+    @cached_property
     def capacity(self) -> dict[str, int]:
-        return _counted(self.devices)
+        return counted(self.units)
 
     @cached_property
     def allocatable(self) -> dict[str, int]:
-        usable = _counted(device for device in self.devices if not device.is_tainted)
+        usable = counted(unit for unit, device in self.units.items() if not device.is_tainted)
         return dict.fromkeys(self.capacity, 0) | usable
+
+    def taken(self, keys: Collection[Key]) -> dict[str, int]:
+        """By resource, what of its units these devices are, or are cut from. Two of one board are one unit."""
+        held = {device.unit for device in self.devices if device.key in keys}
+        return counted(unit for unit in held if unit in self.units)
 
     @property
     def boards(self) -> list[Device]:
@@ -143,9 +162,16 @@ def _taint(said: Mapping[str, str]) -> str:
     return f"{said.get('key', '')}={said['value']}" if said.get("value") else said.get("key", "")
 
 
-def _counted(devices: Iterable[Device]) -> dict[str, int]:
-    counted: dict[str, int] = {}
-    for device in devices:
-        if name := device.resource:
-            counted[name] = counted.get(name, 0) + 1
-    return dict(sorted(counted.items()))
+def _rank(device: Device) -> int:
+    """The last one stands for its unit: the board itself rather than a slice that could be cut. 0: none stands for it.
+
+    A board's second offer, for virtual machines, is no more of it.
+    """
+    return 2 if device.resource else int(device.is_cut)
+
+
+def counted(units: Iterable[Unit]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for resource, _ in units:
+        found[resource] = found.get(resource, 0) + 1
+    return dict(sorted(found.items()))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from fleet.allocation.devices import Device, Key, Offered, offered_on
+from fleet.allocation.devices import Key, Offered, offered_on
 from fleet.models import Node, Pod, ResourceClaim
 from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import KINDS
@@ -19,7 +19,7 @@ AT_ONCE = 200
 
 def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
     """Write the nodes on which slices changed, as their labels and the slices now tell of them."""
-    names = {row["node_name"] for row in _every(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
+    names = nodes_of_slices(slices)
     written = Written(KINDS["nodes"])
     if not names:
         return written
@@ -35,6 +35,11 @@ def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
     return written
 
 
+def nodes_of_slices(slices: Written) -> set[str]:
+    """The nodes on which the slices that changed offer GPUs, or offered them."""
+    return {row["node_name"] for row in _every(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
+
+
 def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:
     """The nodes on which the claims that changed hold devices, or held them."""
     pods = {uid for row in _every(claims) for uid in row["reserved_for"]}
@@ -45,7 +50,8 @@ def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:
 def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dict[str, dict[str, int]]:
     """By node and resource: the devices that the claims of these pods (node, namespace, claims) hold.
 
-    A device that several claims or pods share is one; access for administration takes nothing from anybody. Two
+    A device that several claims or pods share is one; access for administration takes nothing from anybody. A slice
+    that is cut when it is claimed takes its board, which nobody gets whole any more. Two
     queries for every 200 claims or nodes.
     """
     nodes: dict[tuple[str, str], str] = {}
@@ -53,24 +59,23 @@ def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dic
         nodes |= {(namespace, name): node for name in names}
     if not nodes:
         return {}
-    devices = _devices_on(cluster_id, set(nodes.values()))
+    offered = _offered_on(cluster_id, set(nodes.values()))
     held: dict[str, set[Key]] = defaultdict(set)
-    for (namespace, name), keys in _allocated(cluster_id, list(nodes)).items():
-        node = nodes[namespace, name]
-        held[node] |= {key for key in keys if key in devices}
-    return {node: _by_resource(keys, devices) for node, keys in held.items()}
+    for claim, keys in _allocated(cluster_id, list(nodes)).items():
+        held[nodes[claim]] |= keys
+    return {node: offered[node].taken(keys) for node, keys in held.items() if node in offered}
 
 
 def _every(written: Written) -> list[Row]:
     return [*written.alive, *written.gone, *(old for old, _ in written.changed)]
 
 
-def _devices_on(cluster_id: int, nodes: Collection[str]) -> dict[Key, Device]:
+def _offered_on(cluster_id: int, nodes: Collection[str]) -> dict[str, Offered]:
     found: dict[str, Offered] = {}
     names = sorted(nodes)
     for start in range(0, len(names), AT_ONCE):
         found |= offered_on(cluster_id, names[start : start + AT_ONCE])
-    return {device.key: device for offered in found.values() for device in offered.devices}
+    return found
 
 
 def _allocated(cluster_id: int, claims: list[tuple[str, str]]) -> dict[tuple[str, str], set[Key]]:
@@ -88,11 +93,3 @@ def _allocated(cluster_id: int, claims: list[tuple[str, str]]) -> dict[tuple[str
                 (one["driver"], one["pool"], one["device"]) for one in results if not one.get("admin")
             }
     return allocated
-
-
-def _by_resource(keys: Iterable[Key], devices: dict[Key, Device]) -> dict[str, int]:
-    counted: dict[str, int] = {}
-    for key in keys:
-        if name := devices[key].resource:
-            counted[name] = counted.get(name, 0) + 1
-    return counted

@@ -68,7 +68,8 @@ def _by_labels(nodes: Iterable[Row]) -> Iterator[Row]:
 def _by_slices(row: Row, offered: Offered) -> Iterator[Row]:
     for index, board in sorted(numbered(offered).items())[:BOARDS_AT_MOST]:
         memory = board.memory_mib if not board.is_cut else row["gpu_memory_mib"]
-        said = {"product": board.product or row["gpu_product"], "memory_mib": memory}
+        product = board.product or ("" if offered.first("product") else row["gpu_product"])
+        said = {"product": product, "memory_mib": memory}
         yield {"node": row["id"], "index": index, **said, "uuid": board.board}
 
 

@@ -19,6 +19,7 @@ class ResourceLine:
     capacity: int | None  # None: the node does not name it
     allocatable: int | None
     requested: int
+    twin: str = ""  # the resource under which another offers the same GPUs
 
     @property
     def kind(self) -> Kind:
@@ -35,7 +36,7 @@ class ResourceLine:
     @property
     def differences(self) -> list[str]:
         """What is not as it should be, with what that means. Empty: nothing is."""
-        found = (self._gone(), self._sick(), self._left_over(), self._overdrawn())
+        found = (self._gone(), self._sick(), self._left_over(), self._overdrawn(), self._offered_twice())
         return [sentence for sentence in found if sentence]
 
     def _gone(self) -> str:
@@ -68,6 +69,11 @@ class ResourceLine:
             return ""
         return f"{number} more requested than can be had: pods still run on what was lost, or on what it was before."
 
+    def _offered_twice(self) -> str:
+        if not self.twin:
+            return ""
+        return f"The same GPUs are offered as {self.twin}, too, and neither knows what the other has given out."
+
     @property
     def _offerer(self) -> str:
         return "DRA driver" if is_dra(self.name) else "device plugin"
@@ -83,6 +89,7 @@ def resource_lines(
     """Of each resource that is expected, there, or requested. The ones that hold GPUs now come first."""
     amounts = (expected, capacity, allocatable, requested)
     names = {name for one in amounts for name, amount in one.items() if amount}
+    twins = _twins(capacity, layout)
     lines = [
         ResourceLine(
             name=name,
@@ -92,7 +99,15 @@ def resource_lines(
             capacity=capacity.get(name),
             allocatable=allocatable.get(name),
             requested=requested.get(name, 0),
+            twin=twins.get(name, ""),
         )
         for name in names
     ]
     return sorted(lines, key=lambda line: (-(line.expected or 0), line.name))
+
+
+def _twins(capacity: Amounts, layout: Layout) -> dict[str, str]:
+    """Whole GPUs of one vendor that a device plugin and a DRA driver both offer, each by the other's name."""
+    whole = [name for name, amount in capacity.items() if amount and layout.way(name).kind is Kind.WHOLE]
+    pairs = ((one, other) for one in whole for other in whole if is_dra(one) != is_dra(other))
+    return {one: other for one, other in pairs if vendor_of(one) is vendor_of(other)}

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from fleet.allocation.holders import held_on
+from fleet.models import Node
 from fleet.queries import lines_of
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, units, unread
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
-CLUSTERS = (Recorded("gpus"),)
+CLUSTERS = (Recorded("gpus"), Recorded("gpus-v1beta1", flags=("--resource-api", "v1beta1")))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -21,6 +23,16 @@ def _observed(django_db_setup, django_db_blocker, tmp_path_factory: pytest.TempP
 
 def said_of(name: str) -> str:
     return page(visiting(make.a_user(role="viewer")), f"/nodes/{seen(name).pk}").text
+
+
+def who(node: Node) -> dict[str, list[str]]:
+    """By the board's UUID: the pods on it."""
+    boards = held_on([node])[node.pk].boards
+    return {board.uuid: [holder.pod.name for holder in board.holders] for board in boards}
+
+
+def differences(node: Node) -> list[str]:
+    return [sentence for line in lines_of(node) for sentence in line.differences]
 
 
 def test_what_is_only_called_like_a_gpu_is_none():
@@ -95,6 +107,67 @@ def test_gpus_beside_those_that_are_cut_are_whole():
     node = seen("half-cut")
 
     assert (units(node), node.mig_strategy) == ((6, 6, 0, 8), "mixed")
+
+
+def test_intels_gpus_are_told_apart_by_their_addresses():
+    node = seen("intel-dra")
+
+    assert (units(node), node.gpu_allocated, node.gpu_product) == ((2, 0, 0, 2), 1, "Arc-B60")
+    assert who(node) == {"0000:00:02.0": [], "0000:04:00.0": ["test-claim"]}
+    assert [gpu.product for gpu in node.gpus.all()] == ["", "Arc-B60"]
+
+
+def test_gpus_that_only_have_names_are_told_apart_by_those():
+    assert (units(seen("gaudi-dra")), seen("gaudi-dra").gpu_product) == ((2, 0, 0, 2), "Gaudi2")
+    assert who(seen("gaudi-dra-beta")) == {"0000-43-00-0-0x1020": [], "0000-44-00-0-0x1020": ["test-inline-claim"]}
+
+
+def test_who_only_looks_takes_no_gpu():
+    node = seen("arc-a770")
+
+    assert (node.gpu_allocated, node.gpu_product, node.gpu_memory_mib) == (0, "Arc-A770", 16_288)
+    assert who(node) == {"0000-03-00-0-0x56a0": ["monitor"]}
+
+
+def test_gpus_of_a_plugin_and_of_a_dra_driver_are_the_same_and_taken_by_both():
+    node = seen("eks-p5-both")
+
+    assert (units(node), node.gpu_allocated) == ((2, 0, 0, 2), 2)
+    assert [sentence.startswith("The same GPUs are offered as") for sentence in differences(node)] == [True, True]
+    assert seen("dra-extended").gpu_product == "NVIDIA-L40S"
+
+
+def test_a_virtual_gpu_is_a_gpu_in_its_machine():
+    node = seen("vks-a100-8c")
+
+    assert (units(node), node.gpu_product, node.gpu_memory_mib) == ((1, 0, 0, 1), "GRID-A100-8C", 8192)
+
+
+def test_a_slice_that_is_cut_when_it_is_claimed_takes_its_board():
+    node = seen("h100-dynamic-mig")
+
+    assert (units(node), node.gpu_allocated, differences(node)) == ((2, 0, 0, 2), 1, [])
+    assert [len(pods) for pods in who(node).values()] == [2, 0]
+
+
+def test_a_board_that_is_offered_in_slices_only_is_a_board():
+    node = seen("a30-dynamic-mig")
+
+    assert (units(node), node.gpu_product, node.driver_version) == ((1, 0, 0, 1), "NVIDIA-A30", "595.58.03")
+
+
+def test_an_extended_resource_that_dra_satisfies_is_the_claims_device():
+    node = seen("dra-extended")
+
+    assert (units(node), node.gpu_allocated, differences(node)) == ((2, 0, 0, 2), 1, [])
+    assert list(who(node).values()) == [[], ["vectoradd"]]
+
+
+def test_a_board_claimed_for_a_virtual_machine_is_taken():
+    node = seen("dra-vfio")
+
+    assert (units(node), node.gpu_capacity, node.gpu_allocated) == ((1, 0, 0, 2), 2, 1)
+    assert list(who(node).values()) == [["virt-launcher-windows-4c2sd"], []]
 
 
 def test_every_recording_is_read():

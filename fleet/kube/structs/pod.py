@@ -30,6 +30,19 @@ class ClaimReference(Struct, frozen=True):
     resource_claim_name: str | None = ""
 
 
+class ByClaim(Struct, frozen=True):
+    """A request for an extended resource that DRA satisfies (KEP-5004)."""
+
+    resource_name: str = ""
+
+
+class ExtendedResourceClaim(Struct, frozen=True):
+    """The claim that the scheduler made of them."""
+
+    request_mappings: list[ByClaim] | None = None
+    resource_claim_name: str | None = ""
+
+
 class PodSpec(Struct, frozen=True):
     node_name: str | None = ""
     runtime_class_name: str | None = ""
@@ -89,6 +102,7 @@ class PodStatus(Struct, frozen=True):
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[ClaimReference] | None = None
+    extended_resource_claim_status: ExtendedResourceClaim | None = None
 
 
 class PodSeen(Seen, frozen=True):

@@ -28,10 +28,18 @@ def _wants(container: Container) -> dict[str, int]:
     return {name.replace("\x00", ""): amount for name, amount in wanted.items() if amount}
 
 
+def satisfied_by_claim(seen: PodSeen) -> set[str]:
+    """The extended resources that no device plugin gives it: the scheduler made a claim of them, and that counts."""
+    claim = seen.status.extended_resource_claim_status
+    return {one.resource_name for one in claim.request_mappings or ()} if claim else set()
+
+
 def claims_of(seen: PodSeen) -> list[str]:
-    """The names of its ResourceClaims: as it names them, or as they were made for it from templates."""
-    named = (*(seen.spec.resource_claims or ()), *(seen.status.resource_claim_statuses or ()))
-    return sorted({fitted(one.resource_claim_name, 253) for one in named if one.resource_claim_name})[:CLAIMS_AT_MOST]
+    """The names of its ResourceClaims: as it names them, or as they were made for it."""
+    by_itself, by_templates = seen.spec.resource_claims or (), seen.status.resource_claim_statuses or ()
+    by_scheduler = filter(None, [seen.status.extended_resource_claim_status])
+    names = {one.resource_claim_name for one in (*by_itself, *by_templates, *by_scheduler)}
+    return sorted(fitted(name, 253) for name in names if name)[:CLAIMS_AT_MOST]
 
 
 def devices_of(seen: PodSeen) -> dict[str, list[str]]:

@@ -1,7 +1,8 @@
 """What DRA drivers offer, what pods claim and were given, and the classes between them.
 
 Attribute names of gpu.nvidia.com: dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/{deviceinfo,mig}.go; of gpu.amd.com:
-docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver. Other drivers are kept with what they name alike.
+docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver; of gpu.intel.com and gaudi.intel.com: doc/{gpu,gaudi}/USAGE.md of
+intel-resource-drivers-for-kubernetes. Other drivers are kept with what they name alike.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,8 +23,9 @@ from fleet.observe.rows.nested import BIGGEST
 from fleet.observe.rows.text import fitted, fitted_count
 from fleet.quantity import whole
 
-AMD = "gpu.amd.com"
-PCI = ("resource.kubernetes.io/pciBusID", "pciAddr")  # what tells its GPUs apart: they have no UUIDs
+AMD, INTEL = "gpu.amd.com", ("gpu.intel.com", "gaudi.intel.com")
+PCI = ("resource.kubernetes.io/pciBusID", "pciAddr", "pciAddress")  # what tells theirs apart: they have no UUIDs
+UNKNOWN = "Unknown"  # the model of a GPU that Intel's driver has no name for
 MOST = 512  # entries of any list: the API itself allows 128 devices a slice and 32 requests a claim
 WORDS = 2000  # of a CEL expression; the API takes 10 KiB
 
@@ -55,9 +57,9 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
     return {
         "name": fitted(device.name, 63),
         "type": _text(said, "type"),
-        "uuid": _text(said, "uuid", *(PCI if driver == AMD else ())),
+        "uuid": _text(said, "uuid", *(PCI if driver in (AMD, *INTEL) else ())),
         "parent_uuid": _text(said, "parentUUID", *(("parentPciAddr", *PCI) if driver == AMD else ())),
-        "product": _text(said, "productName"),
+        "product": _text(said, "productName") or (_model(said) if driver in INTEL else ""),
         "profile": _text(said, "profile", "partitionProfile"),
         "driver_version": _text(said, "driverVersion"),
         "memory_bytes": min(whole(memory.value) or 0, BIGGEST) if memory else None,
@@ -66,6 +68,12 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
             for taint in (properties.taints or [])[:MOST]
         ],
     }
+
+
+def _model(said: dict[str, Attribute]) -> str:
+    """Arc A770, Gaudi2."""
+    words = (_text(said, "family"), _text(said, "model"))
+    return " ".join(word for word in words if word not in ("", UNKNOWN))
 
 
 def _unqualified(name: str, driver: str) -> str:

@@ -3,7 +3,7 @@ from typing import Any
 from fleet.kube.structs import PodSeen
 from fleet.kube.structs.pod import ContainerStatus
 from fleet.observe.places import Places
-from fleet.observe.rows.asking import claims_of, devices_of, extended_resources
+from fleet.observe.rows.asking import claims_of, devices_of, extended_resources, satisfied_by_claim
 from fleet.observe.rows.cpu_memory import requested
 from fleet.observe.rows.image import image_of
 from fleet.observe.rows.stuck import stuck, waiting_because
@@ -64,7 +64,8 @@ def _are_ready(statuses: list[ContainerStatus] | None) -> bool:
 
 def _wants(seen: PodSeen) -> dict[str, Any]:
     """What of GPUs it asks for and holds. `gpus` goes by the resource's name: on a shared node it is a share of one."""
-    resources, claims, operand = extended_resources(seen), claims_of(seen), operand_of(seen.labels, seen.name)
+    claims, operand, claimed = claims_of(seen), operand_of(seen.labels, seen.name), satisfied_by_claim(seen)
+    resources = {name: amount for name, amount in extended_resources(seen).items() if name not in claimed}
     is_tenant = not operand and bool(resources or claims)
     return {
         "resources": resources,

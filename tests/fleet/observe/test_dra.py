@@ -173,3 +173,27 @@ def test_what_a_claim_gives_back_is_free(mirror):
     mirror.flush()
 
     assert (taken, node().gpu_allocated, node().requested) == (1, 0, {})
+
+
+def test_what_is_held_is_counted_when_the_slices_come_last(mirror):
+    mirror.list("nodes", [a_bare_node()])
+    mirror.list("pods", [a_claiming_pod("train-0", "gpus")])
+    mirror.list(CLAIMS, [a_claim("gpus", ["gpu-0"])])
+
+    mirror.list(SLICES, [a_slice([a_gpu(0), a_gpu(1)])])
+
+    assert node().gpu_allocated == 1
+
+
+def test_the_same_device_name_in_two_pools_is_two_devices(mirror):
+    mirror.list("nodes", [a_bare_node()])
+    one, other = ([a_mig_slice(0, parent, uuid=f"MIG-{parent}")] for parent in (0, 0))
+    other[0]["attributes"]["uuid"] = {"string": "MIG-1"}
+    second = a_slice(other, name="other")
+    pool = msgspec.structs.replace(second.spec.pool, name="other")
+
+    mirror.list(
+        SLICES, [a_slice(one), msgspec.structs.replace(second, spec=msgspec.structs.replace(second.spec, pool=pool))]
+    )
+
+    assert node().slices_allocatable == 2
