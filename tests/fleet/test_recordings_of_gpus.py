@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 
 from fleet.allocation.holders import held_on
 from fleet.models import Node
@@ -27,7 +28,7 @@ def said_of(name: str) -> str:
 
 def who(node: Node) -> dict[str, list[str]]:
     """By the board's UUID: the pods on it."""
-    boards = held_on([node])[node.pk].boards
+    boards = held_on([node], now=timezone.now())[node.pk].boards
     return {board.uuid: [holder.pod.name for holder in board.holders] for board in boards}
 
 
