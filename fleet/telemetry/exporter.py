@@ -8,12 +8,12 @@ there is a series for each, told apart by `vgpu`. A Prometheus that keeps its ow
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
 DEVICES_AT_MOST = 1024  # 16 boards of 7 slices are 112
-PODS_AT_MOST = 64  # on one device
+PODS_AT_MOST = 2048  # 112 slices with ten users each are 1,120
 
 
 class UnreadableMetrics(Exception):
@@ -56,7 +56,9 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
         found.setdefault(key, device)
         if pod := _pod(labels):
             pods.setdefault(key, {})[pod] = None
-    return tuple(_with(device, pods.get(key, ())) for key, device in found.items())
+    if sum(map(len, pods.values())) > PODS_AT_MOST:
+        raise UnreadableMetrics(f"More than {PODS_AT_MOST} holders are named: no node has so many.")
+    return tuple(replace(device, pods=tuple(pods.get(key, ()))) for key, device in found.items())
 
 
 def _label_sets(text: str) -> Iterable[Mapping[str, str]]:
@@ -99,8 +101,3 @@ def _pod(labels: Mapping[str, str]) -> PodTold | None:
 
 def _exported(labels: Mapping[str, str], name: str) -> str:
     return labels.get(f"exported_{name}") or labels.get(name, "")
-
-
-def _with(device: DeviceTold, pods: Iterable[PodTold]) -> DeviceTold:
-    named = tuple(pods)[:PODS_AT_MOST]
-    return DeviceTold(device.uuid, device.index, device.gi_id, device.profile, named)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.telemetry.exporter import DEVICES_AT_MOST, PodTold, UnreadableMetrics, read_devices
+from fleet.telemetry.exporter import DEVICES_AT_MOST, PODS_AT_MOST, PodTold, UnreadableMetrics, read_devices
 
 # As dcgm-exporter's README and render_metrics.go have it.
 HELD = 'container="main",namespace="team-a",pod="train-0"'
@@ -88,6 +88,13 @@ def test_more_devices_than_any_node_has_are_refused():
     lines = (a_line(uuid=f"GPU-{number}") for number in range(DEVICES_AT_MOST + 1))
 
     with pytest.raises(UnreadableMetrics, match="no node has so many"):
+        read_devices(text(*lines))
+
+
+def test_more_holders_than_any_node_has_are_refused():
+    lines = (a_line(f'namespace="team-a",pod="infer-{number}"') for number in range(PODS_AT_MOST + 1))
+
+    with pytest.raises(UnreadableMetrics, match="holders are named"):
         read_devices(text(*lines))
 
 
