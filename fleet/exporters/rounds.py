@@ -77,8 +77,8 @@ def _number(cluster: Cluster) -> int:
 def _too_many(number: int) -> str:
     return (
         f"{number} exporters are too many to ask one by one through the API server: at most {AT_MOST} are, and so none "
-        "is. Which pod holds which GPU is known only where DRA or kubelets name it; to read so many exporters "
-        "takes a Prometheus."
+        "is. Which pod holds which GPU is known only where DRA or kubelets name it. So many take a Prometheus, "
+        "which Quarterdeck does not read yet."
     )
 
 
