@@ -9,7 +9,7 @@ from fleet.models import Node, Operand, Pod
 from fleet.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, title_of
 from fleet.stack import causes
 from fleet.stack.causes import Cause, Weight
-from fleet.stack.causes.placement import DEPLOY_DRIVER, is_selected
+from fleet.stack.causes.placement import DEPLOY_DRIVER, is_selected, no_plugin_selects
 from fleet.stack.desired import Desired, desired_of
 from fleet.stack.rows import StackRows
 from fleet.stack.signs import pod_signs, signs_of
@@ -55,6 +55,7 @@ def operands_on(node: Node, rows: StackRows) -> list[OperandOnNode]:
     ready = _ready(node, pairs)
     found = [_on_node(node, rows, daemon_set, pod, ready) for daemon_set, pod in pairs]
     found += _driver_without_daemon_set(node, rows, pairs)
+    found += _plugin_without_daemon_set(node, rows, found)
     shown = [row for row in found if row.pod or row.cause]
     return sorted(shown, key=lambda row: (ORDER.index(row.operand) if row.operand in ORDER else 99, row.daemon_set))
 
@@ -162,22 +163,33 @@ def _driver_without_daemon_set(
     )
     if cause is None or (not rows.sees_daemon_sets and cause.key in ("no_driver_selects", "no_driver_managed")):
         return []
-    wanted, desired = cause.weight is not Weight.CHOSEN, desired_of(DRIVER, node, rows.driver_objects, None)
-    return [
-        OperandOnNode(
-            operand=DRIVER,
-            title=title_of(DRIVER),
-            daemon_set="",
-            is_wanted=wanted,
-            is_ready=False,
-            is_current=None,
-            ready_since=None,
-            not_ready_since=None,
-            restarts=None,
-            pod="",
-            image="",
-            version="",
-            desired=desired,
-            cause=cause,
-        )
-    ]
+    return [_without_pod(DRIVER, cause, node, rows)]
+
+
+def _plugin_without_daemon_set(node: Node, rows: StackRows, found: Iterable[OperandOnNode]) -> list[OperandOnNode]:
+    """No DaemonSet of the device plugin has anything to say of this node: nobody offers its GPUs."""
+    others = any(each.operand == DEVICE_PLUGIN for each in rows.operands)
+    if not others or any(row.operand == DEVICE_PLUGIN and (row.pod or row.cause) for row in found):
+        return []
+    cause = no_plugin_selects(replace(signs_of(node, DEVICE_PLUGIN, None), others_have_one=True))
+    return [_without_pod(DEVICE_PLUGIN, cause, node, rows)] if cause else []
+
+
+def _without_pod(operand: str, cause: Cause, node: Node, rows: StackRows) -> OperandOnNode:
+    """A row of an operand that has neither a pod here nor a DaemonSet for this node."""
+    return OperandOnNode(
+        operand=operand,
+        title=title_of(operand),
+        daemon_set="",
+        is_wanted=cause.weight is not Weight.CHOSEN,
+        is_ready=False,
+        is_current=None,
+        ready_since=None,
+        not_ready_since=None,
+        restarts=None,
+        pod="",
+        image="",
+        version="",
+        desired=desired_of(operand, node, rows.driver_objects, None),
+        cause=cause,
+    )

@@ -16,6 +16,7 @@ from fleet import acceptance, lag
 from fleet.acceptance import CannotAccept
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
 from fleet.stack.combinations import are_policies_known, compare, surroundings
+from fleet.stack.operator_pods import operator_trouble
 from fleet.web import compatibility, freshness
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
@@ -101,6 +102,7 @@ def _of_all(row: Cluster, objects: list[DriverObject], operands: list[Operand], 
     """What is of no pool: only for those who see the whole cluster."""
     return {
         "objects": objects,
+        "operator_trouble": operator_trouble(row),
         "operands": operand_lines(operands),
         "configs": config_cards(row.pk, objects, nodes.with_gpus()),
         "dra": dra_card(row.pk),

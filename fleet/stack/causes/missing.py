@@ -1,8 +1,24 @@
 """Why there is no pod of an operand on a node that its DaemonSet selects. Pure."""
 
-from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+from fleet.stack.causes.base import Cause, Rule, Signs, Weight, words
 from fleet.stack.causes.placement import is_selected
 from fleet.stack.causes.tolerations import keeping_away, spell
+
+# Who refuses a pod, in the words of Kubernetes' own admission plugins; OpenShift's constraints: gpu-operator #48.
+SCC = "OpenShift's security context constraints do: look at the SCC of the operand's service account."
+POD_SECURITY = "The namespace's Pod Security does: label it pod-security.kubernetes.io/enforce=privileged."
+QUOTA = (
+    "A quota does. Where a cluster limits the class system-node-critical, as GKE does outside kube-system, the "
+    "operator's namespace needs a ResourceQuota for that class."
+)
+RUNTIME_CLASS = "Its RuntimeClass is not there. The operator makes it: look at the ClusterPolicy's state."
+REFUSALS = (
+    (words("security context constraint"), SCC),
+    (words("violates podsecurity", "podsecuritypolicy"), POD_SECURITY),
+    (words("exceeded quota", "insufficient quota"), QUOTA),
+    (words("runtimeclass"), RUNTIME_CLASS),
+    (words("admission webhook"), "An admission webhook does: what it says names it."),
+)
 
 
 def tainted(signs: Signs) -> Cause | None:
@@ -22,15 +38,16 @@ def tainted(signs: Signs) -> Cause | None:
 
 def cannot_be_made(signs: Signs) -> Cause | None:
     """The DaemonSet's controller is refused: a quota, an admission policy, a RuntimeClass that is not there."""
-    refused = [event for event in signs.daemon_set_events if event.reason == "FailedCreate"]
+    refused = [event.message for event in signs.daemon_set_events if event.reason == "FailedCreate"]
     if not refused or not is_selected(signs):
         return None
+    action = next((action for pattern, action in REFUSALS if pattern.search(refused[0])), "What it says names who.")
     return Cause(
         "cannot_be_made",
         Weight.WRONG,
         "Its DaemonSet may not make pods: the API server refuses them.",
-        "Look at what refuses: a quota, Pod Security of the namespace, a webhook, or a RuntimeClass that is missing.",
-        refused[0].message,
+        action,
+        refused[0],
     )
 
 

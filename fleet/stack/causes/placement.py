@@ -10,7 +10,7 @@ paused-for-mig-change, and gpu.deploy.driver to pre-installed where it finds a d
 from collections.abc import Mapping
 
 from fleet import labels as keys
-from fleet.operands import DRIVER, MIG_MANAGER
+from fleet.operands import DEVICE_PLUGIN, DRIVER, MIG_MANAGER
 from fleet.stack.causes.affinity import takes
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
 
@@ -157,6 +157,24 @@ def no_driver_managed(signs: Signs) -> Cause | None:
         Weight.CHOSEN,
         "No operator runs a driver in this cluster: it is installed on the host, observed, never managed.",
         "It changes with the node's image, not with a plan.",
+    )
+
+
+def no_plugin_selects(signs: Signs) -> Cause | None:
+    """There are DaemonSets of the device plugin, each for other nodes, and nobody offers this one's GPUs.
+
+    Its own chart goes by labels of node feature discovery, which it does not install by itself (nvkind #20).
+    """
+    if signs.operand != DEVICE_PLUGIN or signs.has_daemon_set or not signs.others_have_one or not signs.is_gpu_node:
+        return None
+    if signs.gpus_allocatable or signs.labels.get(WORKLOAD, "").startswith("vm-"):
+        return None
+    return Cause(
+        "no_plugin_selects",
+        Weight.WRONG,
+        "No device plugin's DaemonSet selects this node, so that nothing offers its GPUs.",
+        "Compare nodeSelector and affinity of the DaemonSet with the node's labels. The plugin's own chart asks for "
+        "feature.node.kubernetes.io/pci-10de.present=true or nvidia.com/gpu.present=true.",
     )
 
 

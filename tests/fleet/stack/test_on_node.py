@@ -214,3 +214,23 @@ def test_a_plugin_that_is_ready_and_never_offered_a_gpu_is_not_well(minutes, is_
     found = by_operand(a_node(is_gpu_node=is_gpu_node), pod)["device-plugin"]
 
     assert (found.cause.key if found.cause else None) == key
+
+
+BY_NFD = [[{"key": "feature.node.kubernetes.io/pci-10de.present", "operator": "In", "values": ["true"]}]]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_said"),
+    [
+        ({}, True),
+        ({"allocatable": {"nvidia.com/gpu": 1}}, False),
+        ({"is_gpu_node": False}, False),
+        ({"gpu_vendor": "amd"}, False),
+        ({"labels": {"nvidia.com/gpu.workload.config": "vm-passthrough"}}, False),
+    ],
+)
+def test_gpus_that_no_plugin_is_for_are_told(given, is_said):
+    node = a_node(**{"is_gpu_node": True, "labels": {"karpenter.k8s.aws/instance-gpu-name": "t4"}} | given)
+    found = operands_on(node, rows([a_daemon_set(node_selector={}, node_affinity=BY_NFD)]))
+
+    assert [row.cause.key for row in found if row.operand == "device-plugin"] == ["no_plugin_selects"] * is_said

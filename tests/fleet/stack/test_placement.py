@@ -127,3 +127,24 @@ def test_a_node_for_virtual_machines_wants_no_driver(workload, words):
 
     assert cause.weight is Weight.CHOSEN
     assert words in cause.sentence
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        # gpu-operator #48, OpenShift
+        ("is forbidden: unable to validate against any security context constraint: [provider restricted: …]", "SCC"),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:latest": host namespaces', "enforce=privileged"),
+        ('is forbidden: PodSecurityPolicy: unable to admit pod: [spec.volumes[0]: Invalid value: "hostPath"]',
+         "Pod Security"),
+        ("insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]", "ResourceQuota"),
+        ('pods "x" is forbidden: pod rejected: RuntimeClass "nvidia" not found', "ClusterPolicy's state"),
+        ('admission webhook "validate.kyverno.svc-fail" denied the request', "webhook"),
+        ("something else", "What it says names who."),
+    ],
+)  # fmt: skip
+def test_who_refuses_a_pod_is_told_with_what_to_do(refusal, words):
+    cause = why(signs(daemon_set_events=[an_event(f"Error creating: {refusal}", "FailedCreate")]))
+
+    assert cause.key == "cannot_be_made"
+    assert words in cause.action

@@ -1,0 +1,22 @@
+"""Whether the GPU operator itself runs: without it nothing is rolled out, labelled or repaired."""
+
+from fleet.models import Cluster, Pod, Workload
+
+OPERATOR = "gpu-operator"  # the `app` label of its pods: gpu-operator, deployments/gpu-operator/templates/operator.yaml
+
+
+def operator_trouble(cluster: Cluster) -> str:
+    """One query, and one more where something is wrong. Blank: it runs, or is not seen."""
+    deployments = Workload.objects.filter(cluster=cluster, kind="Deployment", pod_labels__app=OPERATOR)
+    lame = next((each for each in deployments if each.ready < max(1, each.desired or 0)), None)
+    if lame is None:
+        return ""
+    named = f"Deployment {lame.namespace}/{lame.name}"
+    if lame.desired == 0:
+        return f"The GPU operator is switched off ({named} is scaled to 0): nothing is rolled out or repaired."
+    pods = Pod.objects.filter(cluster=cluster, namespace=lame.namespace, name__startswith=f"{lame.name}-", operand="")
+    said = next((pod.waiting_because for pod in pods.filter(is_ready=False) if pod.waiting_because), "")
+    return (
+        f"The GPU operator does not run ({named}, {lame.ready} of {lame.desired} pods ready): nothing is rolled out or "
+        f"repaired.{f' Its pod says {said}.' if said else ''}"
+    )

@@ -1,0 +1,51 @@
+import pytest
+
+from fleet.models import Pod, Workload
+from fleet.stack.operator_pods import operator_trouble
+from tests import make
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def a_deployment(cluster, **given) -> Workload:
+    row = {"kind": "Deployment", "namespace": "gpu-operator", "name": "gpu-operator", "uid": "uid-of-the-operator"}
+    row |= {"created_at": NOON, "changed_at": NOON, "desired": 1, "ready": 1, "pod_labels": {"app": "gpu-operator"}}
+    return Workload.objects.create(cluster=cluster, **row | given)
+
+
+def its_pod(cluster, because: str) -> Pod:
+    row = {"namespace": "gpu-operator", "name": "gpu-operator-6b7854bc77-r5p9f", "uid": "uid-of-its-pod"}
+    return Pod.objects.create(
+        cluster=cluster, created_at=NOON, changed_at=NOON, phase="Running", waiting_because=because, **row
+    )
+
+
+def test_an_operator_that_runs_is_no_trouble():
+    cluster = make.a_cluster()
+    a_deployment(cluster)
+    a_deployment(cluster, name="gpu-operator-node-feature-discovery-master", uid="nfd", ready=0, pod_labels={})
+
+    assert operator_trouble(cluster) == ""
+
+
+def test_an_operator_that_is_not_seen_is_no_trouble():
+    assert operator_trouble(make.a_cluster()) == ""
+
+
+def test_an_operator_that_crashes_says_why():
+    cluster = make.a_cluster()
+    a_deployment(cluster, ready=0)
+    its_pod(cluster, "CrashLoopBackOff: back-off 5m0s (it ended with OOMKilled, exit code 137)")  # gpu-operator #331
+
+    said = operator_trouble(cluster)
+
+    assert said.startswith("The GPU operator does not run (Deployment gpu-operator/gpu-operator, 0 of 1 pods ready)")
+    assert "OOMKilled" in said
+
+
+def test_an_operator_that_is_scaled_to_nothing_says_so():
+    cluster = make.a_cluster()
+    a_deployment(cluster, desired=0, ready=0)
+
+    assert "scaled to 0" in operator_trouble(cluster)
