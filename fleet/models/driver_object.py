@@ -37,6 +37,9 @@ class DriverObject(models.Model):
     uses_cdi = models.BooleanField(null=True)  # null: it does not say
     uses_nri = models.BooleanField(null=True)  # the toolkit's NRI plugin; null: it does not say
     uses_rdma = models.BooleanField(null=True)  # GPUDirect RDMA; null: it does not say
+    uses_gds = models.BooleanField(null=True)  # GPUDirect Storage; null: it does not say
+    uses_gdrcopy = models.BooleanField(null=True)  # null: it does not say
+    kernel_modules = models.CharField(max_length=16, blank=True)  # auto, open, proprietary; blank: it does not say
     operator_version = models.CharField(max_length=64, blank=True)  # from app.kubernetes.io/version or helm.sh/chart
     owned_by = models.JSONField(default=list)  # GitOps and Helm marks: ["Helm release gpu-operator/gpu-operator"]
     changed_at = models.DateTimeField()

@@ -32,6 +32,9 @@ class DriverSpec(Struct, frozen=True):
     upgrade_policy: dict[str, Any] | None = None
     enabled: bool | None = True  # ClusterPolicy only
     rdma: Switch | None = None
+    gds: Switch | None = None  # NVIDIADriver only, as the next: a ClusterPolicy says it beside its driver
+    gdrcopy: Switch | None = None
+    kernel_module_type: str | None = ""  # auto, open, proprietary; from 25.3.0 on
     use_nvidia_driver_crd: bool | None = msgspec.field(default=False, name="useNvidiaDriverCRD")  # ClusterPolicy only
 
 
@@ -56,6 +59,8 @@ class PolicySpec(Struct, frozen=True):
     sandbox_workloads: Switch | None = None
     mig: MigSpec | None = None
     cdi: CdiSpec | None = None
+    gds: Switch | None = None
+    gdrcopy: Switch | None = None
     toolkit: OperandSpec | None = None
     device_plugin: OperandSpec | None = None
     gfd: OperandSpec | None = None
@@ -137,6 +142,16 @@ class DriverObjectSeen(Seen, frozen=True):
         return self.driver.rdma.enabled if self.driver.rdma else None
 
     @property
+    def uses_gds(self) -> bool | None:
+        """GPUDirect Storage. None: it does not say."""
+        return self.driver.gds.enabled if self.driver.gds else None
+
+    @property
+    def uses_gdrcopy(self) -> bool | None:
+        """None: it does not say."""
+        return self.driver.gdrcopy.enabled if self.driver.gdrcopy else None
+
+    @property
     def namespace(self) -> str:
         """Where the operator runs. Blank: it has not said yet."""
         return (self.status.namespace if self.status else "") or ""
@@ -197,6 +212,14 @@ class ClusterPolicySeen(DriverObjectSeen, frozen=True):
     @property
     def uses_nri(self) -> bool | None:
         return self.policy.cdi.nri_plugin_enabled if self.policy.cdi else None
+
+    @property
+    def uses_gds(self) -> bool | None:
+        return self.policy.gds.enabled if self.policy.gds else None
+
+    @property
+    def uses_gdrcopy(self) -> bool | None:
+        return self.policy.gdrcopy.enabled if self.policy.gdrcopy else None
 
 
 class GpuClusterSeen(DriverObjectSeen, frozen=True):

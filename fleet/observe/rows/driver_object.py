@@ -66,6 +66,9 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
         "uses_cdi": seen.uses_cdi,
         "uses_nri": seen.uses_nri,
         "uses_rdma": seen.uses_rdma,
+        "uses_gds": seen.uses_gds,
+        "uses_gdrcopy": seen.uses_gdrcopy,
+        "kernel_modules": fitted(driver.kernel_module_type, 16),
         "operator_version": fitted(operator_version(seen.labels), 64),
         "owned_by": owners(seen),
     }

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fleet.kube.structs import ClusterPolicySeen, GpuClusterSeen
+from fleet.kube.structs import ClusterPolicySeen, GpuClusterSeen, NvidiaDriverSeen
 from fleet.observe.rows.driver_object import driver_object_row
 from fleet.operands import TITLES
 
@@ -113,3 +113,22 @@ def test_a_policy_says_whether_nri_and_rdma_are_on():
 
     assert (row["uses_cdi"], row["uses_nri"], row["uses_rdma"]) == (True, True, None)
     assert driver_object_row(a_policy({"driver": {"rdma": {"enabled": False}}}))["uses_rdma"] is False
+
+
+def test_a_policy_says_which_kernel_modules_and_what_is_loaded_beside_them():
+    row = driver_object_row(
+        a_policy({"driver": {"kernelModuleType": "open"}, "gds": {"enabled": True}, "gdrcopy": {"enabled": False}})
+    )
+
+    assert (row["kernel_modules"], row["uses_gds"], row["uses_gdrcopy"]) == ("open", True, False)
+
+
+def test_an_nvidia_driver_says_them_of_its_own_nodes():
+    document = {
+        "metadata": {"name": "h200", "uid": "uid-of-h200"},
+        "spec": {"kernelModuleType": "proprietary", "gds": {"enabled": True}},
+    }
+
+    row = driver_object_row(msgspec.convert(document, NvidiaDriverSeen))
+
+    assert (row["kernel_modules"], row["uses_gds"], row["uses_gdrcopy"]) == ("proprietary", True, None)
