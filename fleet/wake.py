@@ -64,27 +64,24 @@ def wake_plans_of(cluster_id: int) -> None:
             _plans_owed.add(cluster_id)
     if wait_s > 0:
         # The last change of a burst counts, too.
-        later = threading.Timer(wait_s, _wake_plans_of, [cluster_id])
+        later = threading.Timer(wait_s, _nudge_plans_of, [cluster_id])
         later.daemon = True
         later.start()
     else:
-        _wake_plans_of(cluster_id)
+        transaction.on_commit(lambda: _nudge_plans_of(cluster_id), robust=True)
 
 
-def _wake_plans_of(cluster_id: int) -> None:
+def _nudge_plans_of(cluster_id: int) -> None:
+    """Without a look at the database: the thread of a timer would take a connection and never give it back."""
     with _lock:
         _plans_owed.discard(cluster_id)
         _plans_woken[cluster_id] = time.monotonic()
-    queue("rollouts.tasks.wake_plans_of", queue="rollouts", kwargs={"cluster_id": cluster_id}, expires=10.0)
+    _sender().send(_Nudge("rollouts.tasks.wake_plans_of", "rollouts", {"cluster_id": cluster_id}, 10.0))
 
 
 def queue(task_name: str, *, queue: str, kwargs: dict[str, Any], expires: float) -> None:
     """Queue a task by name once the transaction is committed; at once where there is none."""
-
-    def hand_over() -> None:
-        _sender().send(_Nudge(task_name, queue, kwargs, expires))
-
-    transaction.on_commit(hand_over, robust=True)
+    transaction.on_commit(lambda: _sender().send(_Nudge(task_name, queue, kwargs, expires)), robust=True)
 
 
 class _Nudge:

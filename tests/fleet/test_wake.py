@@ -2,10 +2,12 @@
 
 import socket
 import time
+from threading import current_thread
 
 import pytest
 from celery import current_app
 from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from fleet import wake
 
@@ -99,6 +101,19 @@ def test_a_burst_wakes_the_plans_once_and_its_end_once_more(sent):
     assert len(sent) == 2
     assert sent[0] == ("rollouts.tasks.wake_plans_of", sent[0][1])
     assert sent[0][1]["kwargs"] == {"cluster_id": 3}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_burst_takes_no_connection_that_nobody_gives_back(sent, monkeypatch: pytest.MonkeyPatch):
+    """PostgreSQL's pool has twelve of them for a whole worker."""
+    wake.wake_plans_of(3)
+    taken_by: list[str] = []
+    monkeypatch.setattr(BaseDatabaseWrapper, "ensure_connection", lambda _: taken_by.append(current_thread().name))
+
+    wake.wake_plans_of(3)
+    wait_for(lambda: len(sent) == 2)
+
+    assert taken_by == []
 
 
 @pytest.mark.django_db(transaction=True)
