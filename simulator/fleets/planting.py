@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from simulator.actors.cluster import Cluster
 from simulator.actors.daemonset import belongs, pod_of
+from simulator.actors.deployment import replica_set_of
 from simulator.actors.dra.api import Api
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, GPU_CLUSTER, NVIDIA_DRIVER
@@ -18,7 +19,7 @@ from simulator.actors.objects import Obj, name, namespace, owned_by
 from simulator.actors.replicaset import pod_from
 from simulator.actors.revisions import hash_of, revision_of
 from simulator.clock import stamp
-from simulator.fleets import limits, machines, operator, owners
+from simulator.fleets import limits, machines, operator, owners, system
 from simulator.fleets.claiming import Claiming, is_claiming
 from simulator.fleets.config_maps import config_maps
 from simulator.fleets.definitions import definitions
@@ -82,6 +83,11 @@ class Planting:
             self._plant_devices()
         self._plant_operator()
         self._plant_tenants()
+        for program in system.PROGRAMS:
+            self._namespace(program.namespace)
+            self._account("default", program.namespace)
+            made = self._put(DEPLOYMENT, _aged(system.deployment(program), self._since))
+            self._plant_replicas(made, replica_set_of(made, replicas=program.replicas))
 
     def _plant_nodes(self) -> None:
         for machine in self._plan.machines:
@@ -207,12 +213,19 @@ class Planting:
 
     def _plant_operator_pod(self) -> None:
         deployment = self._put(DEPLOYMENT, _aged(operator.deployment(self._plan.release.version), self._since))
-        made = self._put(REPLICA_SET, _aged(operator.replica_set(deployment), self._since))
-        cpu = next(node for node in self._nodes if keys.PRESENT not in node["metadata"]["labels"])
-        self._plant_pod(pod_from(made, api_version="apps/v1", kind="ReplicaSet"), name(cpu))
-        counts = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1}
-        self._count(REPLICA_SET, made, counts | {"fullyLabeledReplicas": 1})
-        self._count(DEPLOYMENT, deployment, counts | {"updatedReplicas": 1})
+        self._plant_replicas(deployment, operator.replica_set(deployment))
+
+    def _plant_replicas(self, deployment: Obj, under: Obj) -> None:
+        """On the nodes without GPUs, in turn."""
+        made = self._put(REPLICA_SET, _aged(under, self._since))
+        homes = [name(node) for node in self._nodes if keys.PRESENT not in node["metadata"]["labels"]]
+        number: int = deployment["spec"]["replicas"]
+        for ordinal in range(number):
+            pod = pod_from(made, api_version="apps/v1", kind="ReplicaSet")
+            self._plant_pod(pod, homes[ordinal % len(homes)])
+        counted = dict.fromkeys(("replicas", "readyReplicas", "availableReplicas"), number) | {"observedGeneration": 1}
+        self._count(REPLICA_SET, made, counted | {"fullyLabeledReplicas": number})
+        self._count(DEPLOYMENT, deployment, counted | {"updatedReplicas": number})
 
     def _count(self, kind: Kind, obj: Obj, counts: Obj) -> None:
         self._cluster.patch(kind, name(obj), {"status": counts}, namespace(obj), subresource="status")

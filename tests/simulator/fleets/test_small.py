@@ -55,3 +55,13 @@ def test_a_cpu_node_has_no_gpu_label():
     cpu = stage.store.get(NODE, "cpu-001")
 
     assert not [key for key in labels(cpu) if key.startswith("nvidia.com/")]
+
+
+def test_pods_that_have_nothing_to_do_with_gpus_are_on_nodes_without():
+    stage = a_fleet(2)
+
+    pods = [pod for space in ("kube-system", "web") for pod in stage.pods(namespace=space)]
+
+    assert len(pods) == 6
+    assert all(node_of(pod).startswith("cpu-") and is_true(pod, "Ready") for pod in pods)
+    assert all(pod["spec"]["containers"][0]["resources"]["requests"] for pod in pods)
