@@ -8,7 +8,7 @@ from rollouts.gates import GATES
 from rollouts.gates.base import Answer as Answered
 from rollouts.lifecycle import TargetState
 from rollouts.models import Answer, Approval, Stage, StageKind, Target, Wave
-from rollouts.models.target import LET_OFF
+from rollouts.models.target import Shown
 from rollouts.steering.drafting import PATIENCE_LEAST_S, PATIENCE_MOST_S
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
@@ -101,9 +101,9 @@ class TargetShape(serializers.ModelSerializer):
     node = serializers.CharField(source="node_name")
     wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
     state = serializers.ChoiceField(
-        choices=[(state, state) for state in (*TargetState, LET_OFF)],
+        choices=[(state, state) for state in sorted({*TargetState, *Shown})],
         source="shown_state",
-        help_text="not-begun: the plan ended, or is ending, without it; it is as it was, and held no more.",
+        help_text="not-begun: the plan left it as it was, and holds it no more. back: it changed, and went back.",
     )
     facts = serializers.DictField(help_text="When the plan was sealed.")
     driver_version_before = serializers.SerializerMethodField(help_text="Null: not released yet.")

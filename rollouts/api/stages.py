@@ -65,7 +65,7 @@ class StageList(Listing):
 class StageDetail(PlanEdge):
     @extend_schema(responses=StageShape)
     def get(self, request, stage_id: int) -> Response:
-        visible = Stage.objects.visible_to(self.user).select_related("pool")
+        visible = Stage.objects.visible_to(self.user).select_related("pool", "plan")
         return Response(StageShape(self.load(visible.prefetch_related(*STORY), stage_id)).data)
 
 

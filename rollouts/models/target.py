@@ -1,14 +1,22 @@
+from enum import StrEnum
+
 from django.db import models
 from django.db.models import Exists, OuterRef
 
 from people.rights import Deed, reach
-from rollouts.lifecycle import TARGET_MOVES, TargetState
+from rollouts.lifecycle import BEGUN, IN_FLIGHT, TARGET_MOVES, TargetState
 from rollouts.models.hold import Hold
 from rollouts.models.moving import Moving
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.wave import Wave
 
-LET_OFF = "not-begun"  # shown of a target that the plan left as it was: its hold is off, and it was never changed
+
+class Shown(StrEnum):
+    """What is shown of targets beside their own states, once the plan has put the old version back."""
+
+    NOT_BEGUN = "not-begun"  # left as it was: its hold is off, and it was never changed
+    BACK = "back"  # it had begun, and runs the old version again
+    STILL_HELD = "held"  # it had begun, and the plan ended without it
 
 
 class TargetQuerySet(models.QuerySet["Target"]):
@@ -51,8 +59,19 @@ class Target(Moving):
 
     @property
     def shown_state(self) -> str:
-        """Its state, but for a target whose hold is off without a release: the plan ends, and never came to it."""
-        return LET_OFF if self.state == TargetState.HELD and not self.is_kept else self.state
+        """Its state, but where the plan has gone back since: then the hold tells what became of the node."""
+        if self.state == TargetState.HELD and not self.is_kept:
+            return Shown.NOT_BEGUN
+        if self.state in (TargetState.EXCLUDED, TargetState.HELD) or not self._has_gone_back:
+            return self.state
+        if self.is_kept:
+            return Shown.STILL_HELD if self.state in IN_FLIGHT else self.state
+        return Shown.BACK if self.state in BEGUN else Shown.NOT_BEGUN
+
+    @property
+    def _has_gone_back(self) -> bool:
+        plan = self.stage.plan
+        return plan.is_final and plan.put_back_at is not None and not self.stage.is_the_way_back
 
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self.stage.plan, "stage": self.stage, "target": self}

@@ -10,7 +10,7 @@ from rollouts.gates.base import Gate
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Answer, StageKind, Target, Wave
-from rollouts.models.target import LET_OFF
+from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
 
 MOST_TARGETS = 60  # a stage; the rest are counted
@@ -41,7 +41,7 @@ class WaveGroup:
     @property
     def is_over(self) -> bool:
         """None of it will go any more: the plan left these nodes as they were."""
-        return any(target.shown_state == LET_OFF for target in self.targets)
+        return any(target.shown_state == Shown.NOT_BEGUN for target in self.targets)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Column:
     waves: list[WaveGroup]
     node_ids: dict[str, int]
     segments: list[tuple[str, float, float]]
-    changed: int
+    changed: int  # those that went back since included
+    back: int
     total: int
     is_shown: bool
 
@@ -76,7 +77,8 @@ def column_of(on_page: StageOnPage, node_ids: dict[str, int]) -> Column:
         waves=list(_waves(on_page.targets)),
         node_ids=node_ids,
         segments=_segments(counts, len(on_page.targets)),
-        changed=counts[TargetState.CHANGED],
+        changed=counts[TargetState.CHANGED] + counts[Shown.BACK],
+        back=counts[Shown.BACK],
         total=total,
         is_shown=stage.kind != StageKind.BACK or stage.state != StageState.WAITING,
     )
@@ -122,6 +124,7 @@ def _segments(counts, total: int) -> list[tuple[str, float, float]]:
     start, found = 0.0, []
     for state in (
         TargetState.CHANGED,
+        Shown.BACK,
         TargetState.FAILED,
         TargetState.CHANGING,
         TargetState.RELEASED,

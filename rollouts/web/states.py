@@ -1,7 +1,7 @@
 """The shape and the word that a page gives each state of a plan, a stage, a target and an answer."""
 
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models.target import LET_OFF
+from rollouts.models.target import Shown
 
 PLAN_GLYPHS: dict[str, str] = {
     PlanState.DRAFT: "waiting",
@@ -32,7 +32,8 @@ TARGET_GLYPHS: dict[str, str] = {
     TargetState.CHANGED: "ok",
     TargetState.FAILED: "bad",
     TargetState.EXCLUDED: "unseen",
-    LET_OFF: "waiting",
+    Shown.NOT_BEGUN: "waiting",
+    Shown.BACK: "part",
 }
 ANSWER_GLYPHS: dict[str, str] = {"pass": "ok", "hold": "waiting", "fail": "stopped"}
 GLYPHS: dict[str, dict[str, str]] = {

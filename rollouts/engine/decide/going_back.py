@@ -41,22 +41,6 @@ def roll_back(picture: Picture, *, now: datetime) -> Decision:
     return replace(_bring_back(picture, verdicts, now=now), verdicts=verdicts)
 
 
-def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
-    """Give the plan up: what never changed is as before, what changed stays as it is, and held."""
-    if picture.write_intended and not (picture.has_old_version or picture.has_new_version):
-        because = f"Given up. The version is {picture.object_version} by somebody else's hand; every node stays held."
-        return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
-    if picture.write_intended and (restoring := restore(picture)):
-        return restoring
-    if not picture.write_intended and (held := _ours(picture)):
-        return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
-    if waiting := _in_the_operators_hands(picture):
-        return waiting
-    left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_as_before(node))
-    because = f"Given up. {names(left)} changed or failed, and stay held." if left else "Given up. No node had changed."
-    return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
-
-
 def restore(picture: Picture) -> Decision | None:
     """Steps 1 to 4. None: they are done."""
     if unheld := _not_held(picture):
@@ -82,9 +66,20 @@ def _not_held(picture: Picture) -> dict[str, str]:
 
 
 def _has_to_wait(picture: Picture, node: NodePicture) -> bool:
-    """It changed, and goes back in a wave or not at all. What the operator works on no label stops any more."""
-    at_work = node.has_begun and node.upgrade_state != UPGRADE_FAILED
-    return node.hold_wanted is not None and not at_work and not picture.is_as_before(node)
+    """It changed, and goes back in a wave or not at all. What the operator works on no label stops any more.
+
+    A plan that is given up holds that as well: it must not be queued again the moment the operator is through.
+    """
+    goes_on = is_at_work(node) and picture.state is not PlanState.ABORTING
+    return node.hold_wanted is not None and not goes_on and not picture.is_as_before(node)
+
+
+def is_at_work(node: NodePicture) -> bool:
+    return node.has_begun and node.upgrade_state != UPGRADE_FAILED
+
+
+def is_ours(node: NodePicture) -> bool:
+    return node.hold_wanted is not None and not node.hold_is_foreign
 
 
 def _let_go(picture: Picture) -> frozenset[str]:
@@ -102,22 +97,22 @@ def _template_is_back(picture: Picture) -> bool:
 
 
 def _let_unchanged_go(picture: Picture) -> Decision | None:
-    if queued := _ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_REQUIRED):
+    if queued := ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_REQUIRED):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
-    if free := _ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_DONE):
+    if free := ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_DONE):
         sentence = f"Letting {count(len(free), 'node')} go that never changed."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
-    if waiting := _ours(picture, lambda node: picture.is_as_before(node) and not node.upgrade_state):
+    if waiting := ours(picture, lambda node: picture.is_as_before(node) and not node.upgrade_state):
         return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
     return None
 
 
-def _in_the_operators_hands(picture: Picture) -> Decision | None:
+def in_the_operators_hands(picture: Picture) -> Decision | None:
     """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
     stage = picture.way_back
     left_out = {stage.node_uids[target.name] for target in stage.in_state(TargetState.EXCLUDED)}
-    busy = _ours(picture, lambda one: picture.is_as_before(one) and one.has_begun and one.uid not in left_out)
+    busy = ours(picture, lambda one: picture.is_as_before(one) and one.has_begun and one.uid not in left_out)
     if not busy:
         return None
     sentence = f"Waiting until the operator is through with {names(tuple(busy.values()))}, which did not change."
@@ -131,7 +126,7 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]],
         return Decision(sentence, acts=(OpenWayBack(missing),), look_again_in=timedelta(0))
     if stage.state is StageState.WAITING:
         if not stage.targets:
-            if waiting := _in_the_operators_hands(picture):
+            if waiting := in_the_operators_hands(picture):
                 return waiting
             because = "No node had changed: the old version is back and every hold is gone."
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
@@ -154,7 +149,7 @@ def _not_as_before(picture: Picture) -> dict[str, str]:
     """Nodes that changed, are changing or failed, and are not targets of the way back yet."""
     known = set(picture.way_back.node_uids.values())
     astray = (node for node in picture.nodes if node.uid not in known and not picture.is_as_before(node))
-    return {node.uid: node.name for node in astray if node.hold_wanted is not None and not node.hold_is_foreign}
+    return {node.uid: node.name for node in astray if is_ours(node)}
 
 
 def _failed(picture: Picture) -> dict[str, str]:
@@ -206,7 +201,7 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
         return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
-    if waiting := _in_the_operators_hands(picture):
+    if waiting := in_the_operators_hands(picture):
         return waiting
     if all_pass(stage, answers) or not stage.evidence.counted:
         because = _how_it_ended(picture)
@@ -230,7 +225,7 @@ def _how_it_ended(picture: Picture) -> str:
     return f"{picture.from_version} is back, but not on {names(left_out)}: taken out of the way back, and still held."
 
 
-def _ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: True) -> dict[str, str]:
+def ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: True) -> dict[str, str]:
     """Nodes whose label is ours to take off, and that pass a test.
 
     Rows are late: a node that we want held, or know to have held, may carry our label before they show it.

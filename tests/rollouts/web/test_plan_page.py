@@ -77,6 +77,27 @@ def test_a_target_that_an_ended_plan_never_came_to_is_not_called_held(viewer):
     assert "gpu-1 not begun" in seen.text
 
 
+@pytest.mark.parametrize(
+    ("state", "is_kept", "shown"),
+    [
+        ("changed", True, "changed"),
+        ("changed", False, "back"),
+        ("failed", True, "failed"),
+        ("changing", False, "back"),
+        ("changing", True, "held"),
+        ("released", False, "not begun"),
+        ("excluded", True, "excluded"),
+    ],
+)
+def test_what_became_of_a_target_when_the_old_version_was_put_back(viewer, state, is_kept, shown):
+    plan = make.a_plan()
+    Target.objects.filter(node_name="gpu-0").update(state=state)
+    Hold.objects.filter(node_name="gpu-0").update(is_wanted=is_kept)
+    Plan.objects.filter(pk=plan.pk).update(state="rolled-back", put_back_at=NOON)
+
+    assert f"gpu-0 {shown}" in page(viewer, f"/plans/{plan.pk}").text
+
+
 def test_what_is_not_listed_is_counted_by_what_is_true_of_it(viewer):
     plan = make.a_plan(make.a_fleet(nodes=70))
     let_go(plan, *(f"gpu-{number}" for number in range(1, 68)))

@@ -387,6 +387,17 @@ def test_a_plan_given_up_names_what_changed_and_keeps_it_held():
     assert not decision.acts
 
 
+def test_a_plan_given_up_waits_for_what_the_operator_has_in_its_hands_and_holds_it():
+    """It may come out with the new driver, or be queued again at once: neither was true of it when it was let go."""
+    on_its_way = free(moved("b", upgrade_state="pod-restart-required"))
+
+    first = decided(restored(on_its_way, state=ABORTING))
+    then = decided(restored(replace(on_its_way, has_label=True, label_is_ours=True), state=ABORTING))
+
+    assert first.acts == (PlaceHolds({"uid-of-b": "b"}),)
+    assert (then.moves, then.waiting_for) == ((), "Waiting until the operator is through with b.")
+
+
 def test_giving_up_the_way_back_holds_again_what_was_let_go():
     """Z3: abort re-holds what has not begun, on the way back as well."""
     back = (held_target("b", state=TargetState.RELEASED),)

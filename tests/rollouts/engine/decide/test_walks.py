@@ -115,7 +115,7 @@ def check_the_end(worker: Worker) -> None:
         assert worker.world.version == OLD
         for node in nodes.values():  # one that joined while the version went back is the operator's, as any new node is
             seen = worker.seen.get(node.name, node)  # a driver pod may crash or come up after the last look
-            is_astray = worker.is_write_intended and seen.loaded != OLD and not seen.is_at_work
+            is_astray = worker.is_write_intended and seen.loaded != OLD
             assert node.has_label == is_astray, f"{node} after the end"
 
 
