@@ -9,8 +9,8 @@ from fleet.compatibility.ranges import is_of, order
 from fleet.compatibility.systems import System
 
 VERSIONS = ("operator", "kubernetes", "driver", "toolkit", "mig_manager", "cuda")
-SWITCHES = ("cdi", "nri", "rdma", "is_preinstalled")
-WORDS = ("mig", "distribution", "mode")
+SWITCHES = ("cdi", "nri", "rdma", "gds", "gdrcopy", "is_preinstalled", "is_precompiled")
+WORDS = ("mig", "distribution", "mode", "modules")
 KEYS = frozenset({*VERSIONS, *SWITCHES, *WORDS, "runtime", "os", "products", "is_grace"})
 
 

@@ -24,11 +24,14 @@ class Facts:
     mig: str = ""  # single, mixed; blank: no MIG
     cuda: str = ""  # that a workload was built with
     is_precompiled: bool = False
+    modules: str = ""  # that the driver is asked for: auto, open, proprietary; blank: nothing is said
     toolkit: str = ""
     mig_manager: str = ""
     cdi: bool | None = None
     nri: bool | None = None
     rdma: bool | None = None
+    gds: bool | None = None
+    gdrcopy: bool | None = None
     is_preinstalled: bool | None = None
     asked: Mapping[str, str] = field(default_factory=dict)  # image tags by operand, as somebody set them
 

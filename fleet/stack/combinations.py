@@ -1,7 +1,7 @@
 """What really runs together in a cluster, compared with the matrix: one combination a group of equal nodes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -47,6 +47,7 @@ class Surroundings:
     mode: DriverMode
     facts: Facts
     precompiled: frozenset[str]  # names of NVIDIADrivers; blank: the ClusterPolicy
+    modules: Mapping[str, str]  # by the same names, which kernel modules each asks for
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,20 @@ def surroundings(
         mig_manager=_image_of("mig-manager", operands),
         cdi=lead.uses_cdi if lead else None,
         nri=bool(lead.uses_nri) if lead else None,  # off where it is not said: cdi.nriPluginEnabled is for opting in
-        rdma=_rdma(objects),
+        rdma=_of_any(each.uses_rdma for each in objects),
+        gds=_of_any(each.uses_gds for each in objects),
+        gdrcopy=_of_any(each.uses_gdrcopy for each in objects),
         asked=_asked(lead, operands),
     )
-    precompiled = frozenset(
-        each.name if each.kind == "NVIDIADriver" else "" for each in objects if each.use_precompiled
-    )
-    return Surroundings(operator, mode, facts, precompiled)
+    installing = [each for each in objects if each.kind != "GPUCluster" and not each.is_driver_off]
+    precompiled = frozenset(_driver(each) for each in installing if each.use_precompiled)
+    modules = {_driver(each): each.kernel_modules for each in installing}
+    return Surroundings(operator, mode, facts, precompiled, modules)
+
+
+def _driver(each: DriverObject) -> str:
+    """As nodes name their driver's owner. Blank: the ClusterPolicy."""
+    return each.name if each.kind == "NVIDIADriver" else ""
 
 
 def are_policies_known(bookmarks: Iterable[Bookmark]) -> bool:
@@ -185,6 +193,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
         product=group["gpu_product"],
         mig=group["mig_strategy"],
         is_precompiled=owner in around.precompiled,
+        modules="" if group["is_pre"] else around.modules.get(owner, ""),
         is_preinstalled=None if group["is_pre"] is None else bool(group["is_pre"]),
     )
 
@@ -208,7 +217,7 @@ def _image_of(operand: str, operands: Sequence[Operand]) -> str:
     return next((tag_of(each.image) for each in operands if each.operand == operand), "")
 
 
-def _rdma(objects: Sequence[DriverObject]) -> bool | None:
-    """Of any driver: the module is loaded beside it."""
-    said = {each.uses_rdma for each in objects}
+def _of_any(switches: Iterable[bool | None]) -> bool | None:
+    """Of any driver: such a module is loaded beside it."""
+    said = set(switches)
     return True if True in said else (False if said == {False} else None)

@@ -80,6 +80,15 @@ def test_a_combination_that_is_all_right_has_no_hole():
         ({"product": "Tesla-P40", "driver": "590.48.01"}, {"product": "Tesla-T4"}, "Volta and Pascal after R580"),
         ({"product": "Tesla-P4", "driver": "580.173.02", "cuda": "13.0"},
          {"product": "Tesla-P4", "driver": "580.173.02", "cuda": "12.9"}, "CUDA 13 on Volta and Pascal"),
+        ({"product": "NVIDIA-B200", "modules": "proprietary"}, {"product": "NVIDIA-B200", "modules": "auto"},
+         "Proprietary kernel modules on Grace and Blackwell"),
+        ({"product": "Tesla-V100-SXM2-16GB", "driver": "580.173.02", "modules": "open"},
+         {"product": "NVIDIA-A100-SXM4-80GB", "modules": "open"}, "Open kernel modules on Volta and Pascal"),
+        ({"gds": True, "modules": "proprietary"}, {"gds": True, "modules": "open"},
+         "GPUDirect Storage with proprietary kernel modules"),
+        ({"gds": True, "is_precompiled": True}, {"gds": False, "is_precompiled": True},
+         "GPUDirect Storage with a precompiled driver"),
+        ({"gdrcopy": True, "is_precompiled": True}, {"gdrcopy": True}, "GDRCopy with a precompiled driver"),
         ({"runtime": "containerd://1.6.39", "cdi": True}, {"runtime": "containerd://1.7.1", "cdi": True},
          "CDI on containerd before 1.7"),
         ({"operator": "24.9.2", "distribution": "k0s"}, {"operator": "24.9.2"}, "Operator 24.9 on k0s"),
@@ -112,6 +121,7 @@ def test_which_kernel_modules_are_loaded_cannot_be_seen_and_is_said_where_it_dec
 
     assert [each.answer for each in said] == [Answer.UNKNOWN]
     assert "cannot be seen" in said[0].sentence
+    assert known_bad(product="NVIDIA-GH200-480GB", driver="550.90.07", modules="open") == []
 
 
 def test_each_hole_says_what_to_do_and_where_it_is_from():

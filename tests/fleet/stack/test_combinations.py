@@ -146,3 +146,21 @@ def test_images_of_ubuntu_26_04_are_asked_for_only_where_the_operator_installs_t
     make.a_node(cluster, **ubuntu, labels={"nvidia.com/gpu.deploy.driver": "true"})
 
     assert nodes_of(compared(cluster), "Ubuntu 26.04, driver 580.173.02") == [1]
+
+
+def test_kernel_modules_are_those_of_the_driver_that_owns_the_node(cluster):
+    cluster.driver_objects.update(uses_driver_crd=True, kernel_modules="proprietary")
+    make.a_driver_object(cluster, "b200", kernel_modules="open")
+    make.a_driver_object(cluster, "old", kernel_modules="proprietary")
+    blackwell = AS_LISTED | {"gpu_product": "NVIDIA-B200"}
+    make.a_node(cluster, **blackwell, driver_owner="b200")
+    make.a_node(cluster, **blackwell, driver_owner="old")
+
+    assert nodes_of(compared(cluster), "Proprietary kernel modules on Grace and Blackwell") == [1]
+
+
+def test_a_policy_that_leaves_drivers_to_the_nodes_asks_for_no_modules(cluster):
+    cluster.driver_objects.update(is_driver_off=True, kernel_modules="proprietary")
+    make.a_node(cluster, **AS_LISTED | {"gpu_product": "NVIDIA-B200"})
+
+    assert not nodes_of(compared(cluster), "Proprietary")
