@@ -58,9 +58,18 @@ ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 CANARY = "quarterdeck.io/canary"  # put on by people, for a driver object that only selects these nodes
+# Annotations. Of nodes: by HAMi's device plugin, and the one for Volcano; their others change with every heartbeat.
+GPUS_REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
+# Of pods: what their scheduler put them on. The last is KAI's (Run:ai's), on the pod that holds a GPU for parts of it;
+# despite its name it is a UUID (KAI-Scheduler, pkg/resourcereservation/patcher).
+GPUS_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "run.ai/reserve_for_gpu_index")
+
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
-KEPT_ANNOTATIONS = ("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine")
+KEPT_ANNOTATIONS = (
+    *("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine"),
+    *GPUS_REGISTERED,
+)
 
 GPU = "nvidia.com/gpu"
 GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/")

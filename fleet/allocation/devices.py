@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from fleet.models import ResourceSlice
-from fleet.resources import is_gpu_resource
+from fleet.resources import is_gpu_resource, product_in
 from fleet.versions import driver_as_written
 
 MIB = 2**20
@@ -23,7 +23,6 @@ WHOLE = frozenset({"gpu", "amdgpu", ""})
 CUT = frozenset({"mig", "amdgpu-partition"})
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
-ODD = re.compile(r"[^A-Za-z0-9-_. ]")
 Key = tuple[str, str, str]  # driver, pool, device: unique in a cluster
 Unit = tuple[str, str]  # the resource, and which of it
 
@@ -134,11 +133,6 @@ def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
             devices = (_device(row, device) for device in row["devices"])
             found[row["node_name"]].update((device.key, device) for device in devices)
     return {node: Offered(tuple(devices.values())) for node, devices in found.items()}
-
-
-def product_in(name: str) -> str:
-    """As gpu-feature-discovery would label it: NVIDIA-H100-80GB-HBM3 (its `sanitise`, internal/lm/resource.go)."""
-    return "-".join(ODD.sub("", name).split())[:128]
 
 
 def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:

@@ -1,7 +1,8 @@
 """Which pod holds which GPU, where something says so; else how many it holds of what.
 
-Two objects of the API say it: the kubelet, per container and device (KEP-4680), and DRA, whose claims name the very
-devices. The device plugin's own choice is otherwise in none; a DCGM exporter's labels tell it.
+Three objects of the API say it: the kubelet, per container and device (KEP-4680), DRA, whose claims name the very
+devices, and annotations of schedulers that place pods on shares. The device plugin's own choice is otherwise in none;
+a DCGM exporter's labels tell it.
 """
 
 import re
@@ -18,6 +19,7 @@ from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Places, Told,
 from fleet.allocation.named import place_named, uuids_by_index
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from fleet.resources import Layout, Way
+from fleet.resources.layout import HAMI
 
 DONE = ("Succeeded", "Failed")
 OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 name a slice by its board
@@ -111,10 +113,15 @@ def _place_devices(places: Places, pod: Pod, layout: Layout) -> None:
         for device in pod.devices.get(resource, ()):
             board, profile = _board_of(device, places, layout.way(resource))
             if board:
-                places.holders[board].append(Holder(pod, resource, Told.KUBELET, profile, device))
+                places.holders[board].append(Holder(pod, resource, _teller(layout.way(resource)), profile, device))
                 placed += 1
         if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be of one board
             places.unplaced.append(Unplaced(pod, resource, number - placed))
+
+
+def _teller(way: Way) -> Told:
+    """What is HAMi's to share is placed by its scheduler; the kubelet only sees which share it was."""
+    return Told.SCHEDULER if way.sharing == HAMI else Told.KUBELET
 
 
 def _board_of(device: str, places: Places, way: Way) -> tuple[str, str]:

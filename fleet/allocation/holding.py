@@ -13,6 +13,7 @@ from fleet.models import ExporterReading, Gpu, Pod
 class Told(StrEnum):
     KUBELET = "kubelet"  # in the status of the pod
     CLAIM = "claim"  # DRA's
+    SCHEDULER = "scheduler"  # an annotation of the pod: HAMi's, Volcano's
     METRICS = "metrics"  # the labels of the node's DCGM exporter
 
 

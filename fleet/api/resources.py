@@ -63,7 +63,8 @@ class HolderShape(serializers.Serializer):
     told_by = serializers.ChoiceField(
         source="told",
         choices=[(told.value, told.value) for told in Told],
-        help_text="claim: DRA. kubelet: the status of the pod. metrics: the labels of the node's DCGM exporter.",
+        help_text="claim: DRA. kubelet: the status of the pod. scheduler: an annotation of the pod. metrics: the "
+        "labels of the node's DCGM exporter.",
     )
     seen_at = serializers.DateTimeField(
         allow_null=True, help_text="When its exporter was read. Null: told by a claim or a kubelet."

@@ -13,7 +13,7 @@ from fleet.observe.diff import Row
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
 from fleet.quantity import whole
-from fleet.resources import Layout, boards_in_labels
+from fleet.resources import Layout, Registered, boards_in_labels, registered_in
 from fleet.resources.names import is_dra
 
 BOARDS_AT_MOST = 128  # of a node; more is a label that lies
@@ -28,17 +28,23 @@ def follow(cluster_id: int, written: Written) -> None:
 
 def fit(nodes: Iterable[Row], offered: Mapping[str, Offered]) -> None:
     """Make rows for GPUs that have none, and give all of a node what is said of them."""
-    nodes = list(nodes)
-    labelled = [row for row in nodes if row["name"] not in offered]
-    upsert(Gpu, _by_labels(labelled), unique=("node", "index"), only_new={"uuid": ""})
-    named = (board for row in nodes if row["name"] in offered for board in _by_slices(row, offered[row["name"]]))
+    counted: list[Row] = []
+    named: list[Row] = []
+    for row in nodes:
+        if row["name"] in offered:
+            named.extend(_by_slices(row, offered[row["name"]]))
+        elif boards := registered_in(row["annotations"]):
+            named.extend(_by_plugin(row, boards))
+        else:
+            counted.append(row)
+    upsert(Gpu, _by_labels(counted), unique=("node", "index"), only_new={"uuid": ""})
     upsert(Gpu, named, unique=("node", "index"), only_new={})
 
 
 def _board(row: Row) -> tuple[object, ...]:
     """What the rows are made from. A count that a driver offers stands for the UUIDs behind it."""
     by_slices = sorted((name, amount) for name, amount in row["capacity"].items() if is_dra(name))
-    return row["gpu_product"], row["gpu_memory_mib"], _number(row), by_slices
+    return row["gpu_product"], row["gpu_memory_mib"], _number(row), by_slices, registered_in(row["annotations"])
 
 
 def _number(row: Row) -> int:
@@ -63,6 +69,13 @@ def _by_labels(nodes: Iterable[Row]) -> Iterator[Row]:
     for row in nodes:
         said = {"product": row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
         yield from ({"node": row["id"], "index": index, **said} for index in range(_number(row)))
+
+
+def _by_plugin(row: Row, boards: Iterable[Registered]) -> Iterator[Row]:
+    """In the order of their registration, which is that of their numbers."""
+    for index, board in enumerate(boards):
+        said = {"product": board.product or row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
+        yield {"node": row["id"], "index": index, **said, "uuid": board.uuid}
 
 
 def _by_slices(row: Row, offered: Offered) -> Iterator[Row]:

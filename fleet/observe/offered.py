@@ -29,7 +29,11 @@ def unfolded(old: Row) -> Row:
     """A node's row as its own object alone would make it again: from the labels and amounts that were kept of it."""
     labels = old["labels"]
     capacity, allocatable = (_of_plugins(old[name]) for name in ("capacity", "allocatable"))
-    return {**old, **gpu_columns(labels, capacity, allocatable), "driver_version": driver_version_in(labels)}
+    return {
+        **old,
+        **gpu_columns(labels, old["annotations"], capacity, allocatable),
+        "driver_version": driver_version_in(labels),
+    }
 
 
 def _of_plugins(amounts: dict[str, int]) -> dict[str, int]:

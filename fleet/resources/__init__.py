@@ -6,8 +6,9 @@ The three are never added up: two pods on one time-sliced GPU hold one GPU, in t
 from fleet.resources.clouds import boards_in_labels, product_in_labels, vendor_in_labels
 from fleet.resources.layout import Layout, Way, amd_partition, layout_of, product_of
 from fleet.resources.lines import ResourceLine, resource_lines
-from fleet.resources.names import Kind, Vendor, is_gpu_resource, vendor_of
+from fleet.resources.names import Kind, Vendor, is_gpu_resource, product_in, vendor_of
 from fleet.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of
+from fleet.resources.registered import Registered, assigned_in, registered_in
 from fleet.resources.remembering import expect
 from fleet.resources.sharing import Explanation, explain
 from fleet.resources.words import in_words, layout_in_words, missing_in_words, units_missing
@@ -17,10 +18,12 @@ __all__ = [
     "Explanation",
     "Kind",
     "Layout",
+    "Registered",
     "ResourceLine",
     "Vendor",
     "Way",
     "amd_partition",
+    "assigned_in",
     "boards_in_labels",
     "count",
     "count_taken",
@@ -32,8 +35,10 @@ __all__ = [
     "layout_of",
     "missing_in_words",
     "most_by_labels",
+    "product_in",
     "product_in_labels",
     "product_of",
+    "registered_in",
     "resource_lines",
     "units_missing",
     "vendor_in_labels",

@@ -9,7 +9,7 @@ Under the strategy `single` the labels of nvidia.com/gpu are those of the slices
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fleet import labels as keys
@@ -27,6 +27,7 @@ from fleet.resources.names import (
     Kind,
     profile_in,
 )
+from fleet.resources.registered import Registered, users_of
 
 MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
 TIME_SLICING, MPS, HAMI, BY_MEMORY, HOW_NOT_SAID = HOW = "time-slicing", "mps", "hami", "memory", "shared"
@@ -147,9 +148,21 @@ class Layout:
         return cls(ways, config, boards)
 
 
-def layout_of(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Layout:
-    """Blank while nothing says it: no labeller runs here, or its labels are away as they are during an upgrade."""
-    ways = {**_nvidia(labels, capacity), **_amd(labels, capacity), **_intel(labels, capacity)}
+def layout_of(
+    labels: Mapping[str, str],
+    capacity: Mapping[str, int],
+    boards: Sequence[Registered] = (),
+) -> Layout:
+    """Blank while nothing says it: no labeller runs here, or its labels are away as they are during an upgrade.
+
+    `boards`: those that a device plugin registered.
+    """
+    ways = {
+        **_nvidia(labels, capacity),
+        **_amd(labels, capacity),
+        **_intel(labels, capacity),
+        **_hami(capacity, boards),
+    }
     has_slices = any(way.profile for way in ways.values())
     if not has_slices:
         return Layout(ways)
@@ -202,6 +215,12 @@ def _told_to_plugin(labels: Mapping[str, str], capacity: Mapping[str, int]) -> W
     """
     way = _oversold(whole(labels.get(keys.GPU_COUNT)), capacity.get(GPU, 0))
     return way if way and way.replicas else None
+
+
+def _hami(capacity: Mapping[str, int], boards: Sequence[Registered]) -> dict[str, Way]:
+    """Where more is offered than there are boards. The registration outlives the plugin that made it."""
+    shared = [name for name in (GPU, VOLCANO) if boards and capacity.get(name, 0) > len(boards)]
+    return dict.fromkeys(shared, Way("", HAMI, users_of(boards)))
 
 
 def _oversold(boards: int | None, amount: int) -> Way | None:

@@ -27,6 +27,7 @@ LONGEST = 317  # characters of a qualified name: 253 of the domain, a slash, 63
 AMD_PARTITION = re.compile(r"^(?:gpu\.)?amd\.com/([a-z]px_nps\d+)$")
 WHOLE_PARTITION = "spx"  # one partition: the whole GPU
 VIRTUAL = re.compile(r"^nvidia\.com/(pgpu|vgpu|gpu_.+|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)$")
+ODD = re.compile(r"[^A-Za-z0-9-_. ]")
 DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")
 
 
@@ -87,6 +88,11 @@ def profile_in(name: str) -> str:
     if partition is None or partition[1].startswith(WHOLE_PARTITION):
         return ""
     return partition[1]
+
+
+def product_in(name: str) -> str:
+    """As gpu-feature-discovery would label it: NVIDIA-H100-80GB-HBM3 (its `sanitise`, internal/lm/resource.go)."""
+    return "-".join(ODD.sub("", name).split())[:128]
 
 
 def is_dra(name: str) -> bool:

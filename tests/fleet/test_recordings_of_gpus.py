@@ -171,5 +171,34 @@ def test_a_board_claimed_for_a_virtual_machine_is_taken():
     assert list(who(node).values()) == [["virt-launcher-windows-4c2sd"], []]
 
 
+@pytest.mark.parametrize(
+    ("name", "resources", "product"),
+    [
+        ("hami-416a100", ((None, 0, 20, 2), 10), "NVIDIA-A100-PCIE-40GB"),
+        ("hami-v100", ((None, 0, 20, 2), 10), "Tesla-V100-PCIE-32GB"),
+        ("hami-h20", ((None, 0, 30, 3), 10), "NVIDIA-H20-3e"),
+        ("volcano-1080ti", ((None, 0, 8, 2), 4), "NVIDIA-GeForce-GTX-1080-Ti"),
+    ],
+)
+def test_vgpus_of_hami_are_shares_of_the_boards_that_it_registers(name, resources, product):
+    node = seen(name)
+
+    assert ((units(node), node.sharing_replicas), node.gpu_product) == (resources, product)
+    assert node.sharing == "hami"
+    assert all(uuid.startswith("GPU-") for uuid in who(node))
+
+
+def test_a_pod_is_on_the_gpu_that_hamis_scheduler_wrote_down():
+    node = seen("hami-v100")
+
+    assert node.shares_allocated == 1
+    assert who(node)["GPU-0fc3eda5-e98b-a25b-5b0d-cf5c855d1448"] == ["hami-task"]
+    assert "says its scheduler" in said_of("hami-v100")
+
+
+def test_memory_that_hami_scales_is_not_the_boards():
+    assert seen("hami-h20").gpu_memory_mib == 143_771
+
+
 def test_every_recording_is_read():
     assert unread(CLUSTERS) == set()

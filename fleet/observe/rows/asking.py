@@ -6,9 +6,11 @@ from fleet.kube.structs.pod import Container
 from fleet.observe.rows.effective import effective
 from fleet.observe.rows.text import INTEGER_MOST, fitted
 from fleet.quantity import whole
-from fleet.resources import is_gpu_resource
+from fleet.resources import assigned_in, is_gpu_resource
+from fleet.resources.names import GPU, VOLCANO
 
 DEVICES_AT_MOST = 256
+ASSIGNABLE = (GPU, VOLCANO)  # what schedulers of their own place, beside slices
 CLAIMS_AT_MOST = 64
 
 
@@ -43,8 +45,9 @@ def claims_of(seen: PodSeen) -> list[str]:
 
 
 def devices_of(seen: PodSeen) -> dict[str, list[str]]:
-    """The devices that its kubelet says it holds, by resource. Of a shared GPU: the GPU, without the share's number.
+    """The devices that it holds, by resource: as its scheduler wrote down, whom the plugin follows, or its kubelet.
 
+    Of a shared GPU: the GPU, without the share's number.
     A replica's ID is the device's and `::` and a number (internal/rm/devices.go of k8s-device-plugin).
     """
     found: dict[str, set[str]] = {}
@@ -53,4 +56,6 @@ def devices_of(seen: PodSeen) -> dict[str, list[str]]:
             if is_gpu_resource(allocated.name):
                 ids = (fitted(each.resource_id, 128).partition("::")[0] for each in allocated.resources or ())
                 found.setdefault(allocated.name, set()).update(each for each in ids if each)
+    if assigned := assigned_in(seen.annotations):
+        found |= {name: set(assigned) for name in extended_resources(seen) if name in ASSIGNABLE}
     return {name: sorted(ids)[:DEVICES_AT_MOST] for name, ids in sorted(found.items()) if ids}

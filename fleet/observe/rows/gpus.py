@@ -17,6 +17,7 @@ from fleet.resources import (
     layout_of,
     product_in_labels,
     product_of,
+    registered_in,
     vendor_in_labels,
     vendor_of,
 )
@@ -30,13 +31,18 @@ RESOURCES_AT_MOST = 100
 Amounts = Mapping[str, str | int | float]
 
 
-def gpu_columns(labels: dict[str, str], capacity: Amounts, allocatable: Amounts) -> dict[str, Any]:
-    there, to_be_had = _amounts(capacity), _amounts(allocatable)
-    layout = layout_of(labels, there)
+def gpu_columns(
+    labels: dict[str, str],
+    annotations: dict[str, str],
+    capacity: Amounts,
+    allocatable: Amounts,
+) -> dict[str, Any]:
+    there, to_be_had, boards = _amounts(capacity), _amounts(allocatable), registered_in(annotations)
+    layout = layout_of(labels, there, boards)
     vendor = _vendor(labels, there)
     return {
         "is_gpu_node": vendor is not None,
-        "gpu_product": _product(labels),
+        "gpu_product": _product(labels) or next((board.product for board in boards), ""),
         "gpu_memory_mib": _memory_mib(labels),
         "gpu_vendor": vendor.value if vendor else "",
         "plugin_config": labels.get(keys.PLUGIN_CONFIG, "")[:128],

@@ -14,11 +14,11 @@ ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
 
 def node_row(seen: NodeSeen) -> dict[str, Any]:
     """The columns that one look at a node gives. What is remembered from earlier looks is `diff.remember`'s."""
-    labels = fitted_labels(seen.labels)
+    labels, annotations = fitted_labels(seen.labels), _annotations(seen)
     return {
         "name": fitted(seen.name, 253),
         "labels": labels,
-        "annotations": _annotations(seen),
+        "annotations": annotations,
         "taints": _taints(seen),
         "created_at": fitted_instant(seen.metadata.creation_timestamp),
         "is_unschedulable": seen.is_unschedulable,
@@ -29,7 +29,7 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
         "nvlink_domain": labels.get(keys.GPU_CLIQUE, "")[:128],
         **_readiness(seen),
         **_system(seen),
-        **gpu_columns(labels, seen.status.capacity or {}, seen.status.allocatable or {}),
+        **gpu_columns(labels, annotations, seen.status.capacity or {}, seen.status.allocatable or {}),
         **for_pods(seen),
         **_driver(labels, seen.annotations),
     }

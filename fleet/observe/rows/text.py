@@ -5,7 +5,7 @@ from datetime import datetime
 
 VALUE_AT_MOST = 253  # Kubernetes allows 63 in a label's value; a longer one is no label of its
 KEY_AT_MOST = 317
-ANNOTATION_AT_MOST = 4096
+ANNOTATION_AT_MOST = 16_384  # eight GPUs and how near each is to each other are 6 KB, as HAMi registers them
 INTEGER_MOST = 2**31 - 1  # of PostgreSQL's integer
 YEARS = (1970, 9000)
 
