@@ -10,12 +10,15 @@ from fleet.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, t
 from fleet.stack import causes
 from fleet.stack.causes import Cause, Weight
 from fleet.stack.causes.placement import DEPLOY_DRIVER, is_selected, no_plugin_selects
-from fleet.stack.desired import Desired, desired_of
+from fleet.stack.desired import Desired, desired_of, driver_object_of
 from fleet.stack.rows import StackRows
 from fleet.stack.signs import pod_signs, signs_of
 from fleet.versions import agree, version_of
 
 ORDER = list(operands.TITLES)
+WITHOUT_DAEMON_SETS = frozenset(
+    {"no_driver_selects", "no_driver_made", "no_driver_managed"}
+)  # said of what is not seen
 
 
 @dataclass(frozen=True)
@@ -152,16 +155,18 @@ def _driver_without_daemon_set(
     if any((pod.operand if pod else each.operand if each else "") == DRIVER for each, pod in pairs):
         return []
     others = any(each.operand == DRIVER for each in rows.operands)
+    asks = driver_object_of(node, rows.driver_objects)
     cause = causes.why(
         replace(
             signs_of(node, DRIVER, None),
             selector={DEPLOY_DRIVER: "true"},
             others_have_one=others or any(each.kind == "NVIDIADriver" for each in rows.driver_objects),
             runs_version=node.driver_version,
+            driver_asked_by=str(asks) if asks else "",
             is_driver_off=any(each.is_driver_off and each.state != "ignored" for each in rows.driver_objects),
         )
     )
-    if cause is None or (not rows.sees_daemon_sets and cause.key in ("no_driver_selects", "no_driver_managed")):
+    if cause is None or (not rows.sees_daemon_sets and cause.key in WITHOUT_DAEMON_SETS):
         return []
     return [_without_pod(DRIVER, cause, node, rows)]
 

@@ -22,12 +22,13 @@ PLACES = {
     "Pod": "/api/v1/namespaces/{}/pods",
     "Event": "/api/v1/namespaces/{}/events",
     "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
     "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
     "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
     "NVIDIADriver": "/apis/nvidia.com/v1alpha1/nvidiadrivers",
 }
-VERSIONS = {"Node": "v1", "Pod": "v1", "Event": "v1", "DaemonSet": "apps/v1"}
+VERSIONS = {"Node": "v1", "Pod": "v1", "Event": "v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1"}
 DEFINED = {"ClusterPolicy": ("clusterpolicies", "v1"), "NVIDIADriver": ("nvidiadrivers", "v1alpha1")}
 READY = [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
 

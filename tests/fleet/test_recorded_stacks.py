@@ -13,7 +13,8 @@ from tests.fleet.recorded import Recorded, observed, seen, unread
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
-CLUSTERS = (Recorded("stacks"), Recorded("driver-off", ("ClusterPolicy", "NVIDIADriver")))
+OPERATED = ("ClusterPolicy", "NVIDIADriver")
+CLUSTERS = (Recorded("stacks"), Recorded("driver-off", OPERATED), Recorded("operator-down", OPERATED))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,6 +49,15 @@ def of(node: Node, operand: str) -> OperandOnNode:
         ("present-false", "device-plugin", "taken_for_none", Weight.WRONG),
         ("passthrough", "driver", "for_machines", Weight.CHOSEN),
         ("poc01", "operator-validator", "cuda_validation", Weight.WRONG),
+        ("peermem", "driver", "crashed", Weight.WRONG),
+        ("mito26", "driver", "mofed_validation", Weight.WRONG),
+        ("mito26", "container-toolkit", "waits", Weight.WAITING),
+        ("ocp-refuses", "dcgm-exporter", "cannot_be_made", Weight.WRONG),
+        ("no-plugin-here", "device-plugin", "no_plugin_selects", Weight.WRONG),
+        ("gke-ubuntu", "driver-installer", "crashed", Weight.WRONG),
+        ("mig-fails", "mig-manager", "mig_failed", Weight.WRONG),
+        ("operator-down", "driver", "no_driver_made", Weight.WRONG),
+        ("hostile", "driver", "stuck", Weight.WRONG),
     ],
 )
 def test_what_does_not_run_says_why(name, operand, key, weight):
@@ -72,6 +82,10 @@ def test_what_does_not_run_says_why(name, operand, key, weight):
          ["Unloading NVIDIA driver kernel modules...",
           "Could not unload NVIDIA driver kernel modules, driver is in use",
           "Auto drain of the node in-use is disabled by the upgrade policy"], "driver_in_use"),
+        ("rke2-toolkit", "container-toolkit", "nvidia-container-toolkit-ctr",
+         ['level=fatal msg="Error: unable to restart containerd: unable to signal containerd: unable to dial"',
+          'level=info msg="Shutting Down"',
+          'level=error msg="error running nvidia-toolkit: unable to setup runtime: exit status 1"'], "runtime_restart"),
     ],
 )  # fmt: skip
 def test_what_crashes_says_why_in_its_log(name, operand, container, lines, key):
@@ -121,6 +135,36 @@ def test_the_cluster_page_says_that_the_policy_installs_no_driver():
     assert "The ClusterPolicy installs no driver" in said
     assert "one driver for all nodes" not in said
     assert "left to the nodes" in said
+
+
+def test_what_crashes_beside_the_driver_is_named():
+    row = of(seen("peermem"), "driver")
+
+    assert "Its container nvidia-peermem-ctr keeps crashing" in row.because
+    assert row.cause.said.endswith("RHEL_VERSION: unbound variable")
+
+
+def test_a_driver_installer_is_of_its_own_version_and_no_driver():
+    node = seen("gke-ubuntu")
+
+    assert of(node, "driver-installer").version == "fixed"
+    assert stack(node).driver.pod_image == ""
+
+
+def test_an_operator_that_does_not_run_is_said_first():
+    said = page(visiting(make.a_user(role="viewer")), f"/clusters/{seen('operator-down').cluster_id}").text
+
+    assert "The GPU operator does not run (Deployment gpu-operator-oom/gpu-operator, 0 of 1 pods ready)" in said
+    assert "it ended with OOMKilled, exit code 137" in said
+
+
+def test_what_nobody_means_is_shown_as_it_is():
+    node = seen("hostile")
+    said = page(visiting(make.a_user(role="viewer")), f"/nodes/{node.pk}").text
+
+    assert node.upgrade_state == "upgrade-of-tomorrow"
+    assert "upgrade-of-tomorrow" in said
+    assert "hostile-stack/odd-affinity" not in {row.daemon_set for row in stack(node).operands}
 
 
 def test_every_recording_is_read():

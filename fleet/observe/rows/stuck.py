@@ -61,7 +61,7 @@ def _at_work(seen: PodSeen) -> Trouble | None:
 def _because(status: ContainerStatus) -> str:
     waiting = status.state.waiting if status.state else None
     died = next((ended for ended in _endings(status) if ended.exit_code != 0), None)
-    if waiting is not None and waiting.reason not in ORDINARY:
+    if waiting is not None and waiting.reason and waiting.reason not in ORDINARY:
         return _waits(waiting, died)
     # A container that crashes runs again for a moment between two back-offs: how it ended last is still the reason.
     if status.ready or died is None:

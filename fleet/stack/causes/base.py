@@ -74,6 +74,7 @@ class Signs:
     others_have_one: bool = False  # without one: whether the cluster has DaemonSets of this operand for other nodes
     runs_version: str = ""  # of the driver, as the node says
     is_driver_off: bool = False  # the ClusterPolicy is told to install none
+    driver_asked_by: str = ""  # "ClusterPolicy cluster-policy": what asks for a driver on this node
     daemon_set: str = ""
     daemon_set_events: Sequence[Event] = ()
     unscheduled: str = ""  # why another pod of the DaemonSet was given no node; blank: none waits for one

@@ -146,6 +146,20 @@ def no_driver_selects(signs: Signs) -> Cause | None:
     )
 
 
+def no_driver_made(signs: Signs) -> Cause | None:
+    """A driver is asked for here, and the operator has made no DaemonSet for it."""
+    if signs.operand != DRIVER or signs.has_daemon_set or signs.others_have_one or not signs.driver_asked_by:
+        return None
+    if not signs.is_gpu_node or signs.labels.get(DEPLOY_DRIVER) != "true":
+        return None
+    return Cause(
+        "no_driver_made",
+        Weight.WRONG,
+        f"{signs.driver_asked_by} asks for a driver here, and the operator has made no DaemonSet of it.",
+        "Look whether the gpu-operator pod runs, and at its log: it makes the DaemonSet when it reconciles.",
+    )
+
+
 def no_driver_managed(signs: Signs) -> Cause | None:
     """The operator runs no driver (driver.enabled: false), or nobody does and the node says that it has one."""
     if signs.operand != DRIVER or signs.has_daemon_set or signs.others_have_one or not signs.is_gpu_node:
@@ -197,5 +211,6 @@ RULES: tuple[Rule, ...] = (
     not_labelled,
     for_machines,
     no_driver_selects,
+    no_driver_made,
     no_driver_managed,
 )

@@ -93,3 +93,12 @@ def test_a_back_off_tells_how_the_container_ended_where_that_says_more(mirror, w
     mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
 
     assert Pod.objects.get().waiting_because == f"CrashLoopBackOff: back-off 5m0s{because}"
+
+
+def test_a_container_that_waits_for_no_reason_is_told_by_how_it_ended(mirror, woken):
+    seen = pod_document("exporter", labels=OPERAND, gpus=0, statuses=[])
+    state = {"waiting": {"reason": ""}, "terminated": {"reason": "Melted", "exitCode": -1}}
+    seen["status"]["containerStatuses"] = [{"name": "ctr", "state": state}]
+    mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
+
+    assert Pod.objects.get().waiting_because == "Melted: exit code -1, 0 restarts"

@@ -234,3 +234,13 @@ def test_gpus_that_no_plugin_is_for_are_told(given, is_said):
     found = operands_on(node, rows([a_daemon_set(node_selector={}, node_affinity=BY_NFD)]))
 
     assert [row.cause.key for row in found if row.operand == "device-plugin"] == ["no_plugin_selects"] * is_said
+
+
+def test_a_driver_that_is_asked_for_and_has_no_daemon_set_is_missed():
+    policy = DriverObject(kind="ClusterPolicy", name="cluster-policy", version="580.95.05")
+    node = a_node(is_gpu_node=True)
+    (row,) = operands_on(node, rows([], driver_objects=[policy]))
+
+    assert row.cause.key == "no_driver_made"
+    assert (row.desired.version, row.desired.by) == ("580.95.05", "ClusterPolicy cluster-policy")
+    assert operands_on(node, rows([], driver_objects=[policy], sees_daemon_sets=False)) == []
