@@ -129,3 +129,13 @@ def test_each_hole_says_what_to_do_and_where_it_is_from():
         assert each.source
         assert each.read_on
         assert each.action or each.answer is Answer.SUPPORTED
+
+
+def test_what_has_no_image_for_arm_is_said_of_grace_alone():
+    rhel = {"os": "Red Hat Enterprise Linux 9.4 (Plow)", "operator": "26.3.3", "driver": "580.126.20"}
+
+    def said(product):
+        return [each.answer for each in verdicts(**rhel, product=product) if each.subject == "RHEL 9 on Grace"]
+
+    assert said("NVIDIA-GB200") == [Answer.UNKNOWN]
+    assert said("NVIDIA-H100-80GB-HBM3") == []
