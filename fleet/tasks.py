@@ -4,6 +4,7 @@ from django.utils import timezone
 from fleet import crash_logs, findings, housekeeping, wake
 from fleet.exporters import rounds
 from fleet.models import Cluster
+from fleet.observe import shutdown
 from fleet.observe.sweep import sweep
 from fleet.observe.turn import take_turn
 
@@ -60,4 +61,4 @@ def sweep_exporters(**_: object) -> None:
 def ask_exporters(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
-        rounds.ask(cluster, clock=timezone.now)
+        rounds.ask(cluster, clock=timezone.now, stop=shutdown.asked)

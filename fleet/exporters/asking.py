@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from threading import Event
 
 from fleet import kube
 from fleet.kube.proxying import metrics_of
@@ -25,14 +26,18 @@ class Answer:
     is_forbidden: bool = False
 
 
-def answers(connection: kube.Connection, pods: Sequence[Pod]) -> Iterator[Answer]:
-    """As they come in. What is forbidden in a namespace is asked for a few times a round, not for each pod of it."""
+def answers(connection: kube.Connection, pods: Sequence[Pod], *, stop: Event) -> Iterator[Answer]:
+    """As they come in, until told to stop.
+
+    What is forbidden in a namespace is asked for a few times a round, not for each pod of it.
+    """
     until, forbidden = time.monotonic() + SECONDS, dict[str, str]()
 
     def ask(pod: Pod) -> Answer | None:
         if pod.namespace in forbidden:
             return Answer(pod.node_name, refused=forbidden[pod.namespace], is_forbidden=True)
-        return _ask(connection, pod, forbidden) if time.monotonic() < until else None
+        is_over = stop.is_set() or time.monotonic() > until
+        return None if is_over else _ask(connection, pod, forbidden)
 
     threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="exporters")
     try:

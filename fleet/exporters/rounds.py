@@ -7,6 +7,7 @@ whole one.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from threading import Event
 from typing import Any
 
 import structlog
@@ -24,6 +25,7 @@ from fleet.operands import EXPORTERS
 AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
 A_BATCH = 25  # readings a transaction
 UNSEEN_AGAIN = timedelta(minutes=2)
+NEVER = Event()  # nobody tells it to stop
 
 log = structlog.get_logger(__name__)
 
@@ -37,13 +39,16 @@ class Outcome:
     has_changed: bool = False
 
 
-def ask(cluster: Cluster, *, clock: Callable[[], datetime]) -> Outcome | None:
-    """None: it was not due, or somebody else is at it."""
+def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER) -> Outcome | None:
+    """None: it was not due, somebody else is at it, or it was told to stop."""
     turn = ExporterRound.take(cluster.pk, now=clock())
     if turn is None:
         return None
     try:
-        outcome = _round(cluster, turn, clock=clock)
+        outcome = _round(cluster, turn, clock=clock, stop=stop)
+        if stop.is_set():
+            ExporterRound.keep(cluster.pk, turn=turn, lease_until=clock(), next_look_at=clock())
+            return None
         _end(cluster, turn, outcome, now=clock())
     except LostTurn as lost:
         log.warning("somebody else asks these exporters by now", cluster=cluster.name, because=str(lost))
@@ -51,7 +56,7 @@ def ask(cluster: Cluster, *, clock: Callable[[], datetime]) -> Outcome | None:
     return outcome
 
 
-def _round(cluster: Cluster, turn: int, *, clock: Callable[[], datetime]) -> Outcome:
+def _round(cluster: Cluster, turn: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
     nodes = Bookmark.objects.filter(cluster=cluster, kind=NODES).first()
     if nodes is None or not nodes.is_fresh(now=clock()):
         return Outcome(State.UNSEEN, "The cluster is not seen, so that its exporters are not asked.")
@@ -63,7 +68,7 @@ def _round(cluster: Cluster, turn: int, *, clock: Callable[[], datetime]) -> Out
     if not pods:
         return Outcome(State.NONE, "No pod of a DCGM exporter is seen in this cluster.")
     try:
-        return _ask_all(cluster, turn, pods, clock=clock)
+        return _ask_all(cluster, turn, pods, clock=clock, stop=stop)
     except kube.ClusterError as error:
         return Outcome(State.UNSEEN, str(error), exporters=len(pods))
 
@@ -92,14 +97,16 @@ def _pods(cluster: Cluster) -> list[Pod]:
     return never + sorted((pods[name] for name in tried.keys() & pods.keys()), key=lambda pod: tried[pod.node_name])
 
 
-def _ask_all(cluster: Cluster, turn: int, pods: Sequence[Pod], *, clock: Callable[[], datetime]) -> Outcome:
+def _ask_all(
+    cluster: Cluster, turn: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
+) -> Outcome:
     """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
     connection = kube.connect(cluster.kubeconfig, cluster.context)
     try:
         if kube.kube_system_uid(connection) != cluster.uid:
             raise kube.Refused("Another cluster answers at its address.")
         keeper, batch, forbidden = Keeper.of(cluster, turn), list[Answer](), ""
-        for answer in answers(connection, pods):
+        for answer in answers(connection, pods, stop=stop):
             batch.append(answer)
             forbidden = answer.refused if answer.is_forbidden else forbidden
             if len(batch) == A_BATCH:

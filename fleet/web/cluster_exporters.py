@@ -29,8 +29,9 @@ def exporter_line(cluster: Cluster, *, now: datetime) -> KindLine:
         return _line(asked, *WORDS[ExportersState(asked.state)], asked.message)
     if asked.read_at is None or now - asked.read_at > CURRENT_FOR:
         return _line(asked, "bad", "silent", _silence(silent))
-    if silent:
-        return _line(asked, "warn", f"{asked.answered} of {asked.exporters} answer", _silence(silent))
+    if silent or asked.answered < asked.exporters:
+        message = _silence(silent) or "There was no time for the others: they are asked first in the next round."
+        return _line(asked, "warn", f"{asked.answered} of {asked.exporters} answered", message)
     return _line(asked, "ok", "fresh")
 
 

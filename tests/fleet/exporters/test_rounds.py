@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from threading import Event
 
 import pytest
 from django.utils import timezone
@@ -105,6 +106,16 @@ def test_a_turn_that_is_lost_writes_nothing(cluster, monkeypatch):
 
     assert ask(cluster) is None
     assert not ExporterReading.objects.exists()
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_turn_on(cluster):
+    stop = Event()
+    stop.set()
+
+    stopped = rounds.ask(cluster, clock=timezone.now, stop=stop)
+
+    assert stopped is None
+    assert ask(cluster).answered == 4
 
 
 def test_a_lease_is_held_while_its_turn_lasts(cluster):

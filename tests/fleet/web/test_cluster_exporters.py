@@ -48,7 +48,7 @@ def test_silent_exporters_are_counted_and_the_first_are_named(viewer):
 
     text = said(viewer, cluster)
 
-    assert text.startswith(" 3 of 8 answer 3 0 s ago gpu-0: Its pod does not answer.; gpu-1:")
+    assert text.startswith(" 3 of 8 answered 3 0 s ago gpu-0: Its pod does not answer.; gpu-1:")
     assert "and 2 more" in text
 
 
@@ -68,3 +68,10 @@ def test_where_all_answer_nothing_more_is_said(viewer):
 
 def test_before_the_first_round_nobody_was_asked(viewer):
     assert said(viewer, make.a_cluster()).startswith(" not asked for yet – never")
+
+
+def test_those_there_was_no_time_for_are_said_to_be_next(viewer):
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, exporters=8, answered=7)
+
+    assert "7 of 8 answered 7 0 s ago There was no time for the others" in said(viewer, cluster)
