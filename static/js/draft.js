@@ -14,6 +14,14 @@ function moveStage(button) {
   if (button.dataset.moveStage === "up") stage.previousElementSibling?.before(stage);
   else stage.nextElementSibling?.after(stage);
   button.focus();
+  tellPlace(stage);
+}
+
+// For who does not see it move.
+function tellPlace(stage) {
+  const stages = [...stage.parentElement.children];
+  const name = stage.querySelector("input[name$='-name']").value || "The stage";
+  document.getElementById("announcer").textContent = `${name} is stage ${stages.indexOf(stage) + 1} of ${stages.length}.`;
 }
 
 function addStage() {
