@@ -27,5 +27,8 @@ class Approval:
         people = sorted({approval.by for approval in valid})
         measured = {"approved_by": people, "needed": self.needed}
         if len(people) < self.needed:
-            return hold(f"{len(people)} of {self.needed} approvals given.", measured=measured)
+            return hold(
+                f"Waits for a person who did not write the plan: {len(people)} of {self.needed} approvals given.",
+                measured=measured,
+            )
         return passed(f"Approved by {' and '.join(people)}.", measured=measured)

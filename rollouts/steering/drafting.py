@@ -166,7 +166,8 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
 def _check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
     problems = []
     if not VERSION.match(to_version.strip()):
-        problems.append(("to_version", f"“{to_version}” is no full driver version. Write it as 580.126.20."))
+        wrong = f"“{to_version}” is no full driver version. Write it" if to_version else "Write the version in full,"
+        problems.append(("to_version", f"{wrong} as 580.126.20."))
     if not stages:
         problems.append(("stages", "A plan needs at least one stage."))
     elif stages[0].kind != StageKind.CANARY:

@@ -82,7 +82,7 @@ def _why(row: Plan, picture: PlanPicture) -> str:
     if row.state == PlanState.HALTED:
         return row.because or "It was halted."
     if row.state == PlanState.DRAFT:
-        return "It is a draft: nothing in the cluster has been touched."
+        return "A draft: nothing in the cluster has been touched. Read what it would do, then start it."
     if row.is_final:
         return row.because or f"It is {row.state}."
     return row.waiting_for or "A worker has not looked at it yet."

@@ -1,8 +1,10 @@
-// Copy buttons, and keys for what is also a control that can be clicked.
+// Copy buttons, why a locked button is locked (fingers do not hover), and keys for what can also be clicked.
 export function startComforts() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy]");
     if (button) copy(button);
+    const locked = event.target.closest("[aria-disabled='true'][aria-describedby]");
+    if (locked) document.getElementById(locked.getAttribute("aria-describedby"))?.classList.toggle("visually-hidden");
     for (const menu of document.querySelectorAll("details.menu[open]")) {
       if (!menu.contains(event.target)) menu.removeAttribute("open");
     }
