@@ -4,6 +4,7 @@ They are boards. Where neither a label nor a ResourceSlice counts those, and no 
 none: how many boards thirty slices were cut from, nobody says.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from fleet.allocation.devices import Device, Offered, offered_on
@@ -20,10 +21,22 @@ BOARDS_AT_MOST = 128  # of a node; more is a label that lies
 
 
 def follow(cluster_id: int, written: Written) -> None:
-    """Costs a query more where a DRA driver offers GPUs."""
+    """Costs a query more where a DRA driver offers GPUs, and where GPUs were taken for whole that turn out shared."""
+    _drop_shares(written)
     nodes = [*written.new, *(row for old, row in written.changed if _board(old) != _board(row))]
     by_slices = [row["name"] for row in nodes if any(map(is_dra, row["capacity"]))]
     fit(nodes, offered_on(cluster_id, by_slices) if by_slices else {})
+
+
+def _drop_shares(written: Written) -> None:
+    """Delete the rows that were made of shares, before anything told that they are."""
+    numbers: dict[int, list[int]] = defaultdict(list)
+    for old, row in written.changed:
+        if row["sharing"] and not old["sharing"]:
+            numbers[_number(row)].append(row["id"])
+    for number, nodes in numbers.items():
+        if number:
+            Gpu.objects.filter(node__in=nodes, index__gte=number, uuid="").delete()
 
 
 def fit(nodes: Iterable[Row], offered: Mapping[str, Offered]) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fleet.resources.layout import Layout, Way
-from fleet.resources.names import Kind, Vendor, is_dra, vendor_of
+from fleet.resources.names import GPU, Kind, Vendor, is_dra, vendor_of
+from fleet.resources.offer import only_named
 from fleet.resources.words import in_words
 
 Amounts = Mapping[str, int]
@@ -19,6 +20,7 @@ class ResourceLine:
     capacity: int | None  # None: the node does not name it
     allocatable: int | None
     requested: int
+    only_named: int = 0  # whole GPUs that are cut: its device plugin still names them
     twin: str = ""  # the resource under which another offers the same GPUs
 
     @property
@@ -31,12 +33,19 @@ class ResourceLine:
 
     @property
     def free(self) -> int:
-        return max(0, (self.allocatable or 0) - self.requested)
+        return max(0, (self.allocatable or 0) - self.only_named - self.requested)
 
     @property
     def differences(self) -> list[str]:
         """What is not as it should be, with what that means. Empty: nothing is."""
-        found = (self._gone(), self._sick(), self._left_over(), self._overdrawn(), self._offered_twice())
+        found = (
+            self._gone(),
+            self._sick(),
+            self._left_over(),
+            self._overdrawn(),
+            self._cut_away(),
+            self._offered_twice(),
+        )
         return [sentence for sentence in found if sentence]
 
     def _gone(self) -> str:
@@ -69,6 +78,15 @@ class ResourceLine:
             return ""
         return f"{number} more requested than can be had: pods still run on what was lost, or on what it was before."
 
+    def _cut_away(self) -> str:
+        if not self.only_named:
+            return ""
+        named = in_words(self.only_named, self.way)
+        return (
+            f"{named} named and cut into slices: a pod that asks for a whole one is placed here and gets none. "
+            "Restart the node's device plugin."
+        )
+
     def _offered_twice(self) -> str:
         if not self.twin:
             return ""
@@ -99,6 +117,7 @@ def resource_lines(
             capacity=capacity.get(name),
             allocatable=allocatable.get(name),
             requested=requested.get(name, 0),
+            only_named=only_named(allocatable, layout) if name == GPU else 0,
             twin=twins.get(name, ""),
         )
         for name in names

@@ -1,11 +1,19 @@
-"""How much a node offers, by kind."""
+"""How much a node offers, by kind.
 
+A board has at most seven compute slices (NVIDIA's MIG user guide), so that the slices tell how many boards are cut at
+least. A device plugin that was not restarted after that goes on naming those as whole (gpu-operator #637).
+"""
+
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fleet.quantity import whole
 from fleet.resources.layout import Layout
-from fleet.resources.names import SHARED, Kind, Vendor, is_dra, vendor_of
+from fleet.resources.names import GPU, SHARED, Kind, Vendor, is_dra, vendor_of
+
+COMPUTE_SLICES = 7
+MIG_PROFILE = re.compile(r"^(\d)[gc]\.")
 
 
 @dataclass(frozen=True)
@@ -21,11 +29,28 @@ def count(amounts: Mapping[str, int], layout: Layout) -> Counts:
     for name, amount in amounts.items():
         of = layout.way(name).kind, is_dra(name)
         totals[of] = totals.get(of, 0) + amount
+    if (Kind.WHOLE, False) in totals:
+        totals[Kind.WHOLE, False] -= only_named(amounts, layout)
     return Counts(
         whole=max((totals[Kind.WHOLE, dra] for dra in (False, True) if (Kind.WHOLE, dra) in totals), default=None),
         slices=max(totals.get((Kind.SLICE, False), 0), totals.get((Kind.SLICE, True), 0)),
         shares=totals.get((Kind.SHARE, False), 0),
     )
+
+
+def only_named(amounts: Mapping[str, int], layout: Layout) -> int:
+    """How many of the GPUs that are named as whole are cut."""
+    if layout.boards is None or layout.way(GPU).kind is not Kind.WHOLE:
+        return 0
+    slices = sum(amount * compute_slices(layout.way(name).profile) for name, amount in amounts.items())
+    cut = -(-slices // COMPUTE_SLICES)
+    return max(0, amounts.get(GPU, 0) - max(0, layout.boards - cut))
+
+
+def compute_slices(profile: str) -> int:
+    """Of which it is one: 3 of 3g.40gb, 1 of 1c.3g.40gb. 0: no MIG profile."""
+    found = MIG_PROFILE.match(profile)
+    return int(found[1]) if found else 0
 
 
 def count_taken(amounts: Mapping[str, int], layout: Layout) -> Counts:

@@ -200,5 +200,13 @@ def test_memory_that_hami_scales_is_not_the_boards():
     assert seen("hami-h20").gpu_memory_mib == 143_771
 
 
+def test_gpus_that_are_cut_and_still_named_as_whole_are_not_counted():
+    node = seen("cerit-a100")
+
+    assert units(node) == (0, 10, 0, 2)
+    assert "2 GPUs named and cut into slices" in " ".join(differences(node))
+    assert [line.free for line in lines_of(node) if line.name == "nvidia.com/gpu"] == [0]
+
+
 def test_every_recording_is_read():
     assert unread(CLUSTERS) == set()

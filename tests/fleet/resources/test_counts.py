@@ -16,6 +16,7 @@ from fleet.resources import (
 GPU, SLICE = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 SHARED = Layout.read("gpu=whole/time-slicing*4")
 SINGLE = Layout.read("gpu=1g.10gb")
+MIXED = Layout.read("gpu=whole mig-1g.10gb=1g.10gb boards:2")
 BLANK = Layout()
 
 
@@ -31,6 +32,10 @@ BLANK = Layout()
         ({GPU: 4, "amd.com/gpu": 2}, BLANK, Counts(6)),
         ({GPU: 8, "gpu.nvidia.com": 8}, BLANK, Counts(8)),  # both offer the same boards
         ({"nvidia.com/GA102GL_A10": 2}, BLANK, Counts(None)),
+        ({GPU: 2, SLICE: 7}, MIXED, Counts(1, 7)),  # its plugin was not restarted since one of two was cut
+        ({GPU: 2, SLICE: 8}, MIXED, Counts(0, 8)),
+        ({GPU: 1, "nvidia.com/mig-3g.40gb": 2}, MIXED, Counts(1, 2)),
+        ({GPU: 2, "nvidia.com/mig-1c.3g.40gb": 6}, MIXED, Counts(1, 6)),
     ],
 )
 def test_the_three_kinds_are_never_added_up(amounts, layout, counts):
