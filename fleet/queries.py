@@ -4,10 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.db.models import Count, QuerySet
 
 from fleet import selectors
+from fleet.allocation.cpu_memory import NOTHING as NO_NODES
+from fleet.allocation.cpu_memory import CpuMemory, OfCluster, by_cluster
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import NOTHING, Tally, tallies
@@ -19,6 +22,7 @@ from fleet.segments.labelled import labelled
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
 from people.rights import Deed, reach
 
+Counted = TypeVar("Counted", Tally, OfCluster)
 Freshnesses = Mapping[str, KindFreshness]
 
 
@@ -27,6 +31,7 @@ class ClusterSeen:
     cluster: Cluster
     freshness: Freshnesses  # by kind; nodes and pods are always in it
     tally: Tally
+    cpu_memory: OfCluster
     kubeconfig: str | None  # a path on the workers, and
     context: str | None  # only for those who administer the cluster
 
@@ -53,6 +58,10 @@ class NodeSeen:
         """None: pods were never seen, so that nobody knows what they took."""
         return self.node.gpu_allocated if self.pods_freshness.is_known else None
 
+    @property
+    def cpu_memory(self) -> CpuMemory:
+        return CpuMemory.of(vars(self.node), knows_pods=self.pods_freshness.is_known)
+
 
 @dataclass(frozen=True)
 class DriverObjectSeen:
@@ -76,13 +85,16 @@ class NodeStory(NodeSeen):
 
 
 def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterSeen]:
-    """Five queries. Counts only the nodes that the user may see."""
+    """Six queries. Counts only the nodes that the user may see."""
     administers = reach(user, Deed.ADMINISTER)
     freshness = freshness_by_cluster([cluster.pk for cluster in clusters], now=now)
-    counted = tallies(Node.objects.visible_to(user).filter(cluster__in=clusters), by="cluster")
+    nodes = Node.objects.visible_to(user).filter(cluster__in=clusters)
+    counted = tallies(nodes, by="cluster")
+    amounts = by_cluster(nodes)
     return [
         ClusterSeen(
             cluster=cluster,
+            cpu_memory=known(amounts.get(cluster.pk, NO_NODES), freshness[cluster.pk]),
             freshness=freshness[cluster.pk],
             tally=known(counted.get(cluster.pk, NOTHING), freshness[cluster.pk]),
             kubeconfig=cluster.kubeconfig if administers.covers_cluster(cluster.pk) else None,
@@ -179,5 +191,5 @@ def freshness_by_cluster(cluster_ids: Iterable[int], *, now: datetime) -> dict[i
     return {cluster_id: by_kind(found[cluster_id], now=now) for cluster_id in cluster_ids}
 
 
-def known(tally: Tally, kinds: Freshnesses) -> Tally:
-    return tally.as_known(nodes=kinds[NODES].is_known, pods=kinds[PODS].is_known)
+def known(counted: Counted, kinds: Freshnesses) -> Counted:
+    return counted.as_known(nodes=kinds[NODES].is_known, pods=kinds[PODS].is_known)

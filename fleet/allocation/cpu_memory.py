@@ -1,7 +1,7 @@
 """How much of nodes' CPU and memory is requested: by GPU pods, by operands, and by all other pods."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
@@ -37,19 +37,21 @@ class Amount:
 
 @dataclass(frozen=True)
 class CpuMemory:
-    cpu: Amount = Amount()
-    memory: Amount = Amount()
+    cpu: Amount
+    memory: Amount
     nodes: int | None = 1
     silent: int | None = 0  # nodes that do not say what they have: none of theirs is in the allocatable
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], *, knows_pods: bool, nodes: int = 1, silent: int = 0) -> "CpuMemory":
+    def of(cls, row: Mapping[str, Any], *, knows_pods: bool = True, nodes: int = 1, silent: int = 0) -> "CpuMemory":
         """From the columns of a node, or from sums that are named as they are."""
-        cpu, memory = (_amount(row, what, unit, knows_pods=knows_pods) for what, unit in UNITS)
-        return cls(cpu, memory, nodes, silent)
+        cpu, memory = (_amount(row, what, unit) for what, unit in UNITS)
+        found = cls(cpu, memory, nodes, silent)
+        return found if knows_pods else found.without_pods()
 
-
-UNKNOWN = CpuMemory(nodes=None, silent=None)
+    def without_pods(self) -> "CpuMemory":
+        cpu, memory = (Amount(each.allocatable) for each in (self.cpu, self.memory))
+        return replace(self, cpu=cpu, memory=memory)
 
 
 @dataclass(frozen=True)
@@ -57,27 +59,37 @@ class OfCluster:
     gpu_nodes: CpuMemory
     other_nodes: CpuMemory
 
+    def as_known(self, *, nodes: bool, pods: bool) -> "OfCluster":
+        """Without the numbers that rest on what was never seen."""
+        if not nodes:
+            return UNKNOWN
+        return self if pods else OfCluster(self.gpu_nodes.without_pods(), self.other_nodes.without_pods())
 
-def by_cluster(nodes: QuerySet, *, knows_pods: Mapping[int, bool]) -> dict[int, OfCluster]:
-    """By the key of each cluster whose pods are known or not. One query, whatever the size."""
+
+UNKNOWN = OfCluster(*[CpuMemory(Amount(), Amount(), nodes=None, silent=None)] * 2)
+NONE = CpuMemory(Amount(0, 0, 0, 0), Amount(0, 0, 0, 0), nodes=0)
+NOTHING = OfCluster(NONE, NONE)
+
+
+def by_cluster(nodes: QuerySet) -> dict[int, OfCluster]:
+    """By the key of each cluster that has any of them. One query, whatever the size."""
     sums = {SUM_OF + name: Sum(name) for name in (*ALLOCATABLE, *REQUESTED)}
     silent = Count("pk", filter=Q(cpu_allocatable_m=None) | Q(memory_allocatable_bytes=None))
     counted = nodes.order_by().values("cluster", "is_gpu_node").annotate(nodes=Count("pk"), silent=silent, **sums)
-    found = {(row["cluster"], row["is_gpu_node"]): row for row in counted}
-    return {
-        cluster_id: OfCluster(*(_sum(found.get((cluster_id, is_gpu)), knows_pods=knows) for is_gpu in (True, False)))
-        for cluster_id, knows in knows_pods.items()
-    }
+    found: dict[int, OfCluster] = {}
+    for row in counted:
+        group = "gpu_nodes" if row["is_gpu_node"] else "other_nodes"
+        found[row["cluster"]] = replace(found.get(row["cluster"], NOTHING), **{group: _sum(row)})
+    return found
 
 
-def _sum(row: Mapping[str, Any] | None, *, knows_pods: bool) -> CpuMemory:
-    if row is None:
-        return CpuMemory.of(dict.fromkeys((*ALLOCATABLE, *REQUESTED), 0), knows_pods=knows_pods, nodes=0)
+def _sum(row: Mapping[str, Any]) -> CpuMemory:
     sums = {name: row[SUM_OF + name] for name in (*ALLOCATABLE, *REQUESTED)}
-    return CpuMemory.of(sums, knows_pods=knows_pods, nodes=row["nodes"], silent=row["silent"])
+    return CpuMemory.of(sums, nodes=row["nodes"], silent=row["silent"])
 
 
-def _amount(row: Mapping[str, Any], what: str, unit: str, *, knows_pods: bool) -> Amount:
+def _amount(row: Mapping[str, Any], what: str, unit: str) -> Amount:
+    """PostgreSQL adds big integers up to a decimal."""
     allocatable = row[f"{what}_allocatable_{unit}"]
-    requested = [int(row[f"{what}_{whose}_{unit}"]) if knows_pods else None for whose in WHOSE]
+    requested = (int(row[f"{what}_{whose}_{unit}"]) for whose in WHOSE)
     return Amount(None if allocatable is None else int(allocatable), *requested)

@@ -5,6 +5,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from fleet.api.cpu_memory import ClusterCpuMemoryShape
 from fleet.api.shapes import FreshnessShape, TallyShape
 from fleet.compatibility import Answer
 from fleet.models import Cluster, ExporterRound, Observer
@@ -21,6 +22,7 @@ ADMINS = "How the workers reach it. Null: only admins see it."
 class ClusterShape(SeenSerializer):
     row = "cluster"
     counts = TallyShape(source="seen.tally")
+    cpu_memory = ClusterCpuMemoryShape(source="seen.cpu_memory", help_text="Of the nodes that the caller may see.")
     freshness = FreshnessShape(source="seen.kinds", many=True)
     kubeconfig = serializers.CharField(source="seen.kubeconfig", allow_null=True, help_text=ADMINS)
     context = serializers.CharField(source="seen.context", allow_null=True, help_text=ADMINS)  # type: ignore[assignment]
@@ -28,8 +30,8 @@ class ClusterShape(SeenSerializer):
     class Meta:
         model = Cluster
         fields = (
-            "id", "name", "uid", "stranger_uid", "mode", "server_version", "added_at", "counts", "freshness",
-            "kubeconfig", "context",
+            "id", "name", "uid", "stranger_uid", "mode", "server_version", "added_at", "counts", "cpu_memory",
+            "freshness", "kubeconfig", "context",
         )  # fmt: skip
 
 

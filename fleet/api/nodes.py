@@ -5,6 +5,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from fleet.api.cpu_memory import CpuMemoryShape
 from fleet.api.filters import NodeFilters
 from fleet.api.gpus import GpuShape
 from fleet.api.pods import PodShape
@@ -26,8 +27,8 @@ ROW = (
     "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "layout", "capacity",
     "allocatable", "expected", "requested", "gpu_capacity", "gpu_allocatable", "gpu_expected", "gpu_allocated",
     "slices_expected", "slices_allocatable", "slices_allocated", "shares_expected", "shares_allocatable",
-    "shares_allocated", "gpus_missing", "missing", "driver_version", "driver_unknown_since", "upgrade_state",
-    "is_held", "held_by", "driver_owner", "created_at", "changed_at", "seen_at", "freshness",
+    "shares_allocated", "cpu_memory", "gpus_missing", "missing", "driver_version", "driver_unknown_since",
+    "upgrade_state", "is_held", "held_by", "driver_owner", "created_at", "changed_at", "seen_at", "freshness",
 )  # fmt: skip
 
 
@@ -44,6 +45,7 @@ class NodeRow(SeenSerializer):
     gpu_allocated = serializers.IntegerField(source="seen.gpu_allocated", allow_null=True)
     slices_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     shares_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
+    cpu_memory = CpuMemoryShape(source="seen.cpu_memory")
     gpus_missing = serializers.SerializerMethodField(
         help_text="There once, and not allocatable now: GPUs, slices or shares, whichever the node offers. "
         "Null: a GPU node that never named any."

@@ -14,10 +14,13 @@ from django.views.decorators.http import require_POST
 
 from fleet import acceptance, lag
 from fleet.acceptance import CannotAccept
+from fleet.allocation.cpu_memory import NOTHING, by_cluster
+from fleet.freshness import by_kind
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
+from fleet.queries import known
 from fleet.stack.combinations import are_policies_known, compare, surroundings
 from fleet.stack.operator_pods import operator_trouble
-from fleet.web import compatibility, freshness
+from fleet.web import compatibility, cpu_memory, freshness
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
@@ -81,6 +84,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     operands = list(Operand.objects.filter(cluster=row))
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
+    amounts = by_cluster(nodes).get(row.pk, NOTHING)
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
@@ -91,6 +95,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "kinds": kinds,
         "rules": rules_of(kinds),
         "sums": sums_of(nodes.with_gpus()),
+        "cpu_memory": cpu_memory.of_cluster(known(amounts, by_kind(bookmarks, now=now))),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
         "pools": pool_lines(request.user, cluster=row),

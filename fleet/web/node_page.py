@@ -8,9 +8,11 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
+from fleet.allocation.cpu_memory import CpuMemory
+from fleet.freshness import PODS, by_kind
 from fleet.models import Bookmark, Finding, Node, Observer, Pod
 from fleet.stack import read_stack
-from fleet.web import compatibility, freshness, node_gpus, states
+from fleet.web import compatibility, cpu_memory, freshness, node_gpus, states
 from fleet.web.node_stack import lines_of
 from fleet.web.parts import part
 from people.web.requests import PersonRequest
@@ -36,16 +38,19 @@ def _visible(request: PersonRequest, node_id: int) -> Node:
 def _node(row: Node, *, now: datetime) -> dict[str, Any]:
     stack = read_stack(row, now=now)
     tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="")
+    bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
+    knows_pods = by_kind(bookmarks, now=now)[PODS].is_known
     context = f" --context {row.cluster.context}" if row.cluster.context else ""
     return {
         "node": row,
         "seen": states.state_of(row),
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
-        "freshness": freshness.of_cluster(list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now),
+        "freshness": freshness.of_cluster(bookmarks, now=now),
         "stack": lines_of(stack),
         "versions": stack.driver,
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
         **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), now=now),
+        "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=knows_pods)),
         **compatibility.of_node(row, today=now.date()),
         "labels": sorted(row.labels.items()),
         "commands": [

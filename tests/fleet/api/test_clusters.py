@@ -126,7 +126,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(bob, number, django_a
     for _ in range(number):
         a_node(a_cluster())
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(11):
         rows = bob.get("/api/v1/clusters").json()["results"]
 
     assert len(rows) == number
@@ -173,3 +173,23 @@ def test_a_cluster_says_how_it_goes_with_its_exporters(bob):
 
     assert never is None
     assert (said["state"], said["exporters"], said["message"]) == ("too-many", 5000, "Too many.")
+
+
+def test_a_cluster_sums_up_cpu_and_memory_of_nodes_with_gpus_and_others_apart(bob):
+    cluster = a_cluster()
+    a_node(cluster, cpu_allocatable_m=4000, cpu_tenants_m=3000, cpu_others_m=500)
+    a_node(cluster, is_gpu_node=False, gpus=0)
+
+    found = shown(bob, cluster)["cpu_memory"]
+
+    known = {"allocatable": 4000, "requested": 3500, "tenants": 3000, "operands": 0, "others": 500, "free": 500}
+    assert found["gpu_nodes"]["cpu"] == known
+    assert (found["gpu_nodes"]["nodes"], found["gpu_nodes"]["silent"]) == (1, 1)  # it does not name its memory
+    assert found["gpu_nodes"]["memory"]["allocatable"] is None
+    assert found["other_nodes"]["cpu"]["requested"] == 0
+
+
+def test_a_cluster_that_was_never_watched_has_unknown_sums_not_zero(bob):
+    found = shown(bob, a_cluster(seen_at=None))["cpu_memory"]["gpu_nodes"]
+
+    assert (found["nodes"], found["cpu"]["allocatable"], found["cpu"]["requested"]) == (None, None, None)

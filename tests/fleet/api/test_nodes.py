@@ -200,3 +200,22 @@ def test_a_stranger_finds_every_list_empty(path, nobody, eve, bob):
     assert nobody.get(f"/api/v1/{path}").status_code == 401
     assert eve.get(f"/api/v1/{path}").json()["count"] == 0
     assert bob.get(f"/api/v1/{path}").json()["count"] >= 1
+
+
+def test_a_node_says_who_requests_how_much_of_its_cpu_and_memory(bob):
+    node = a_node(a_cluster(), cpu_allocatable_m=4000, cpu_tenants_m=3000, cpu_operands_m=100, cpu_others_m=500)
+
+    cpu = bob.get(f"/api/v1/nodes/{node.pk}").json()["cpu_memory"]["cpu"]
+
+    known = {"allocatable": 4000, "requested": 3600, "tenants": 3000, "operands": 100, "others": 500, "free": 400}
+    assert cpu == known
+
+
+def test_what_pods_request_of_a_node_is_unknown_where_they_were_never_seen(bob):
+    cluster = a_cluster(seen_at=None)
+    a_bookmark(cluster, "nodes")
+    node = a_node(cluster, cpu_allocatable_m=4000)
+
+    cpu = bob.get(f"/api/v1/nodes/{node.pk}").json()["cpu_memory"]["cpu"]
+
+    assert (cpu["allocatable"], cpu["requested"], cpu["tenants"], cpu["free"]) == (4000, None, None, None)

@@ -1,0 +1,92 @@
+"""CPU and memory as pages show them: in cores and GiB, with what nobody knows left unknown."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fleet.allocation.cpu_memory import Amount, CpuMemory, OfCluster
+
+GIB = 2**30
+NEVER_READ = "What pods request is not known: they were never read here. The cluster's page says why."
+
+
+@dataclass(frozen=True)
+class Line:
+    title: str
+    allocatable: str  # blank: nobody knows
+    requested: str
+    share: str  # of the allocatable that is requested; blank: not known
+    tenants: str
+    operands: str
+    others: str
+    free: str
+    is_over: bool
+
+
+@dataclass(frozen=True)
+class Panel:
+    lines: list[Line]
+    sentences: list[str]  # what is missing in the numbers, and why
+
+
+def of_node(amounts: CpuMemory) -> Panel:
+    silent = [what for what, each in (("CPU", amounts.cpu), ("memory", amounts.memory)) if each.allocatable is None]
+    said = [f"The node does not say how much {' and '.join(silent)} it has for pods."] if silent else []
+    return Panel(_lines("", amounts), said + _unread([amounts]))
+
+
+def of_cluster(amounts: OfCluster) -> Panel:
+    groups = [("GPU nodes", amounts.gpu_nodes), ("other nodes", amounts.other_nodes)]
+    there = [(words, each) for words, each in groups if each.nodes]
+    said = [_silent(words, each) for words, each in there if each.silent]
+    return Panel(
+        [line for words, each in there for line in _lines(f", {words}", each)],
+        said + _unread([each for _, each in there]),
+    )
+
+
+def _silent(words: str, amounts: CpuMemory) -> str:
+    return (
+        f"{amounts.silent} of {amounts.nodes} {words} do not say what they have: of those nothing is allocatable here."
+    )
+
+
+def _unread(amounts: Iterable[CpuMemory]) -> list[str]:
+    return [NEVER_READ] if any(each.cpu.requested is None for each in amounts) else []
+
+
+def _lines(suffix: str, amounts: CpuMemory) -> list[Line]:
+    return [
+        _line(f"CPU{suffix}", amounts.cpu, 1000, "cores"),
+        _line(f"Memory{suffix}", amounts.memory, GIB, "GiB"),
+    ]
+
+
+def _line(title: str, amount: Amount, unit: int, unit_name: str) -> Line:
+    def words(number: int | None) -> str:
+        return "" if number is None else f"{spelled(number / unit)} {unit_name}"
+
+    return Line(
+        title=title,
+        allocatable=words(amount.allocatable),
+        requested=words(amount.requested),
+        share=_share(amount),
+        tenants=words(amount.tenants),
+        operands=words(amount.operands),
+        others=words(amount.others),
+        free=words(amount.free),
+        is_over=amount.free is not None and amount.free < 0,
+    )
+
+
+def spelled(number: float) -> str:
+    """`0`, `0.1`, `3.5`, `1,920`: what is asked for is never shown as nothing."""
+    if 0 < abs(number) < 0.1:
+        return "under 0.1"
+    return f"{number:,.1f}".removesuffix(".0")
+
+
+def _share(amount: Amount) -> str:
+    if not amount.allocatable or amount.requested is None:
+        return ""
+    percent = 100 * amount.requested / amount.allocatable
+    return "under 1 %" if 0 < percent < 1 else f"{percent:.0f} %"
