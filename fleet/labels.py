@@ -43,15 +43,33 @@ CAPACITY_TYPES = (
 GKE_SPOT = ("cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible")  # "true"
 
 # What clouds say of a machine's GPUs, where no vendor's labeller runs. GKE: kubernetes/autoscaler, cluster-autoscaler,
-# cloudprovider/gce; Karpenter: karpenter.sh/docs/reference/instance-types; EKS: cloudprovider/aws of the autoscaler.
+# cloudprovider/gce; Karpenter: karpenter.sh/docs/reference/instance-types, learn.microsoft.com/azure/aks (node
+# auto-provisioning); EKS: cloudprovider/aws of the autoscaler, docs.aws.amazon.com/eks (Auto Mode, create-node-pool).
 GKE_ACCELERATOR = "cloud.google.com/gke-accelerator"  # nvidia-l4
 GKE_PARTITION = "cloud.google.com/gke-gpu-partition-size"  # 1g.5gb
 GKE_SHARING = "cloud.google.com/gke-gpu-sharing-strategy"  # time-sharing, mps
 GKE_CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
-KARPENTER_VENDOR = "karpenter.k8s.aws/instance-gpu-manufacturer"  # nvidia, amd
-CLOUD_PRODUCT = (GKE_ACCELERATOR, "karpenter.k8s.aws/instance-gpu-name", "k8s.amazonaws.com/accelerator")
-CLOUD_COUNT = ("cloud.google.com/gke-accelerator-count", "karpenter.k8s.aws/instance-gpu-count")
-CLOUD_MEMORY = "karpenter.k8s.aws/instance-gpu-memory"  # MiB
+CLOUD_VENDOR = (  # nvidia, amd
+    "karpenter.k8s.aws/instance-gpu-manufacturer",
+    "eks.amazonaws.com/instance-gpu-manufacturer",
+    "karpenter.azure.com/sku-gpu-manufacturer",
+)
+COREWEAVE = ("gpu.nvidia.com/model", "gpu.nvidia.com/class")
+CLOUD_PRODUCT = (
+    GKE_ACCELERATOR,
+    "karpenter.k8s.aws/instance-gpu-name",
+    "eks.amazonaws.com/instance-gpu-name",
+    "karpenter.azure.com/sku-gpu-name",
+    "k8s.amazonaws.com/accelerator",
+    *COREWEAVE,
+)
+CLOUD_COUNT = (
+    "cloud.google.com/gke-accelerator-count",
+    "karpenter.k8s.aws/instance-gpu-count",
+    "eks.amazonaws.com/instance-gpu-count",
+    "karpenter.azure.com/sku-gpu-count",
+)
+CLOUD_MEMORY = ("karpenter.k8s.aws/instance-gpu-memory", "eks.amazonaws.com/instance-gpu-memory")  # MiB
 
 REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"

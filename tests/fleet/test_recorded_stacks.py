@@ -116,6 +116,19 @@ def test_the_validators_own_pods_are_no_tenants():
 
 def test_gpus_are_seen_by_their_pci_class():
     assert (seen("nfd-by-class").is_gpu_node, seen("nfd-by-class").gpu_vendor) == (True, "nvidia")
+    assert seen("nfd-of-old").gpu_vendor == "nvidia"
+    assert not seen("nfd-no-gpu").is_gpu_node  # a bridge of NVIDIA's, a card of Matrox's
+
+
+@pytest.mark.parametrize(
+    ("name", "product", "memory_mib"),
+    [("eks-auto", "t4", 16_384), ("aks-nap", "T4", None), ("coreweave", "A100_NVLINK_80GB", None)],
+)
+def test_what_a_cloud_says_of_its_machines_is_read(name, product, memory_mib):
+    node = seen(name)
+
+    assert (node.is_gpu_node, node.gpu_vendor, node.gpu_product) == (True, "nvidia", product)
+    assert node.gpu_memory_mib == memory_mib
 
 
 def test_a_driver_that_the_policy_leaves_to_the_nodes_is_asked_for_by_nobody():

@@ -22,11 +22,14 @@ from fleet.resources import (
     vendor_of,
 )
 
-# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana.
-PCI = re.compile(r"^feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?(10de|1da3)(?:_[0-9a-f]+)*\.present$")
+# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana. Of
+# NVIDIA's, those of class 03 are GPUs; others are bridges and sound. Before 0.4 its labels had a longer name.
+PCI = re.compile(
+    r"^(?:feature\.node\.kubernetes\.io/|node\.alpha\.kubernetes-incubator\.io/nfd-)"
+    r"pci-(?:(?:03[0-9a-f]{2}_)?(?P<nvidia>10de)|(?:12[0-9a-f]{2}_)?(?P<habana>1da3))(?:_[0-9a-f]+)*\.present$"
+)
 AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
-PCI_PREFIX = "feature.node.kubernetes.io/pci-"
-PCI_VENDORS = {"10de": Vendor.NVIDIA, "1da3": Vendor.HABANA}
+PCI_PREFIXES = ("feature.node.kubernetes.io/pci-", "node.alpha.kubernetes-incubator.io/nfd-pci-")
 RESOURCES_AT_MOST = 100
 Amounts = Mapping[str, str | int | float]
 
@@ -103,8 +106,9 @@ def _vendor(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Vendor | 
         return Vendor.AMD
     if labels.get(keys.INTEL_PRESENT) == "true":
         return Vendor.INTEL
-    found = (PCI.match(key) for key in labels if key.startswith(PCI_PREFIX) and labels[key] == "true")
-    return next((PCI_VENDORS[match[1]] for match in found if match), None) or vendor_in_labels(labels)
+    found = (PCI.match(key) for key in labels if key.startswith(PCI_PREFIXES) and labels[key] == "true")
+    seen = next((match.lastgroup for match in found if match), None)
+    return Vendor(seen) if seen else vendor_in_labels(labels)
 
 
 def _product(labels: Mapping[str, str]) -> str:
@@ -123,7 +127,7 @@ def _memory_mib(labels: Mapping[str, str]) -> int | None:
         return None
     if said := labels.get(keys.GPU_MEMORY):
         return fitted_count(whole(said))
-    if keys.CLOUD_MEMORY in labels:
-        return fitted_count(whole(labels[keys.CLOUD_MEMORY]))
+    if said := next((labels[key] for key in keys.CLOUD_MEMORY if labels.get(key)), ""):
+        return fitted_count(whole(said))
     gibs = next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G")
     return fitted_count(int(gibs) * 1024) if gibs.isdecimal() and len(gibs) < 8 else None
