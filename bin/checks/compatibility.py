@@ -132,6 +132,9 @@ def _of_systems(matrix: Matrix) -> Iterator[str]:
         for system in [entry.os] if isinstance(entry.os, str) else entry.os:
             if system.split()[0] not in SYSTEMS:
                 yield f"{title_of(entry)}: no system we can tell: {system}"
+    for elsewhere in matrix.elsewhere:
+        if elsewhere.answer not in {Answer.UNSUPPORTED.value, Answer.UNKNOWN.value}:
+            yield f"{title_of(elsewhere)}: what NVIDIA does not list cannot be {elsewhere.answer!r}"
     for platform in matrix.platforms:
         for name in platform.distributions:
             if name and name not in NAMED:

@@ -57,6 +57,7 @@ class Elsewhere(Entry):
     versions: Sequence[str] = ()  # empty: all of them
     sentence: str
     action: str
+    answer: str = "unsupported"
 
 
 @dataclass(frozen=True, kw_only=True)

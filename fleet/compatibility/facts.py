@@ -14,7 +14,7 @@ class Facts:
     mode: str = ""  # what says which driver runs: ClusterPolicy, NVIDIADriver, GPUCluster; blank: nothing does
     kubernetes: str = ""  # of the API server: v1.33.4
     kubelet: str = ""  # v1.32.9
-    distribution: str = ""  # rke2, k3s, k0s, gke, eks; blank: none that its version names
+    distribution: str = ""  # rke2, k3s, k0s, gke, eks, aks; blank: none that is told
     os: str = ""  # as the node says: Ubuntu 24.04.2 LTS
     openshift: str = ""  # as Node Feature Discovery labels it: 4.19
     kernel: str = ""

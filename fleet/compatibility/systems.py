@@ -13,16 +13,17 @@ NAMES = (  # the first that fits: RHCOS calls itself Red Hat Enterprise Linux to
     ("rocky", "Rocky Linux", "Rocky Linux"),
     ("amazon", "Amazon Linux", "Amazon Linux"),
     ("sles", "SUSE Linux Enterprise Server", "SLES"),
+    ("azure", "Microsoft Azure Linux", "Azure Linux"),
 )
 VERSION = re.compile(r"\d+(?:\.\d+)?(?: SP\d)?")
 OPENSHIFT = re.compile(r"CoreOS (4)(\d{2})\.")
 DISTRIBUTIONS = (("+rke2", "rke2"), ("+k3s", "k3s"), ("+k0s", "k0s"), ("-gke.", "gke"), ("-eks-", "eks"))
-NAMED = {"rke2": "RKE2", "k3s": "K3s", "k0s": "k0s", "gke": "GKE", "eks": "EKS"}  # as a person says it
+NAMED = {"rke2": "RKE2", "k3s": "K3s", "k0s": "k0s", "gke": "GKE", "eks": "EKS", "aks": "AKS"}  # as a person says it
 
 
 @dataclass(frozen=True)
 class System:
-    name: str = ""  # ubuntu, rhel, rhcos, rocky, amazon, sles; blank: none that the matrix knows
+    name: str = ""  # ubuntu, rhel, rhcos, rocky, amazon, sles, azure; blank: none that the matrix knows
     version: str = ""  # 24.04, 9.4, 15 SP7; blank: RHCOS, or it does not say
     title: str = ""  # as a person says it
 

@@ -24,11 +24,15 @@ PRE_INSTALLED = Case(When(Exact(LabelValue("nvidia.com/gpu.deploy.driver"), "pre
 # An os-release of Red Hat CoreOS, labelled by Node Feature Discovery; its osImage names OpenShift only before 4.19.
 OPENSHIFT = "feature.node.kubernetes.io/system-os_release.OPENSHIFT_VERSION"
 IS_OPENSHIFT = Q(os_image__startswith="Red Hat Enterprise Linux CoreOS")
+# AKS does not name itself in its version; it labels its nodes (learn.microsoft.com/azure/aks/use-labels).
+AKS = "kubernetes.azure.com/cluster"
+ON_AZURE = Q(kernel__endswith="-azure") | Q(os_image__startswith="Microsoft Azure Linux")
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 # What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
 ALIKE = (
     "os_image",
     "openshift",
+    "aks",
     "kubelet_version",
     "container_runtime",
     "said_driver",
@@ -152,6 +156,7 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
     row = {
         "os_image": node.os_image,
         "openshift": node.labels.get(OPENSHIFT),
+        "aks": node.labels.get(AKS),
         "kubelet_version": node.kubelet_version,
         "container_runtime": node.container_runtime,
         "said_driver": "" if node.driver_unknown_since else node.driver_version,
@@ -173,6 +178,7 @@ def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[s
             said_driver=SAID_DRIVER,
             is_pre=Case(When(PRE_MATTERS, then=PRE_INSTALLED), output_field=BooleanField(null=True)),
             openshift=Case(When(IS_OPENSHIFT, then=LabelValue(OPENSHIFT)), output_field=TextField(null=True)),
+            aks=Case(When(ON_AZURE, then=LabelValue(AKS)), output_field=TextField(null=True)),
         )
         .values(*alike)
         .annotate(number=Count("pk"))
@@ -186,6 +192,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
         around.facts,
         os=group["os_image"],
         openshift=group["openshift"] or "",
+        distribution="aks" if group["aks"] else around.facts.distribution,
         kernel=group.get("kernel", ""),
         kubelet=group["kubelet_version"],
         runtime=group["container_runtime"],

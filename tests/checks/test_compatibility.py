@@ -60,6 +60,7 @@ def test_the_matrix_we_ship_passes():
         ("openshift", {"kubernetes": "1.31"}, "twice"),
         ("skew", {"kubelet": Range("1.0", "1.26")}, "two skews"),
         ("elsewhere", {"os": "plan9"}, "no system"),
+        ("elsewhere", {"answer": "supported"}, "cannot be"),
         ("floors", {"when": {"products": ["B2000"]}}, "no product we know"),
         ("floors", {"when": {}}, "no condition"),
         ("known_bad", {"when": {"phase_of_the_moon": "full"}}, "is no condition"),

@@ -82,7 +82,7 @@ def _not_listed(subject: str, entries: Sequence[Platform], case: Case) -> Verdic
     facts, systems = case.facts, {entry.os for entry in entries}
     for entry in case.matrix.elsewhere:
         if _fits(entry, facts.system):
-            return entry.says(RULE, subject, Answer.UNSUPPORTED, entry.sentence, entry.action)
+            return entry.says(RULE, subject, Answer(entry.answer), entry.sentence, entry.action)
     if facts.system.name in systems:
         listed = ", ".join(_versions(facts.system.name, entries))
         sentence = (

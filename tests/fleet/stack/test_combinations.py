@@ -2,7 +2,7 @@ import pytest
 
 from fleet.compatibility import Answer
 from fleet.models import Node
-from fleet.stack.combinations import OPENSHIFT, compare, compare_node, look, surroundings
+from fleet.stack.combinations import AKS, OPENSHIFT, compare, compare_node, look, surroundings
 from tests import make
 from tests.make import NOON
 
@@ -164,3 +164,16 @@ def test_a_policy_that_leaves_drivers_to_the_nodes_asks_for_no_modules(cluster):
     make.a_node(cluster, **AS_LISTED | {"gpu_product": "NVIDIA-B200"})
 
     assert not nodes_of(compared(cluster), "Proprietary")
+
+
+def test_aks_is_told_by_its_label_as_its_version_does_not_name_it(cluster):
+    azure = AS_LISTED | {"kernel": "6.8.0-1034-azure"}
+    node = make.a_node(cluster, **azure, labels={AKS: "MC_ml_east"})
+    make.a_node(cluster, **azure)
+
+    found = compared(cluster)
+
+    assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, AKS") == [1]
+    assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.36") == [1]
+    around = surroundings(cluster, list(cluster.driver_objects.all()), [])
+    assert "Operator 26.7.0, Ubuntu 24.04, AKS" in [each.subject for each in compare_node(node, around, today=TODAY)]
