@@ -80,6 +80,7 @@ CANARY = "quarterdeck.io/canary"  # put on by people, for a driver object that o
 GPUS_REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
 # Of pods: what their scheduler put them on. The last is KAI's (Run:ai's), on the pod that holds a GPU for parts of it;
 # despite its name it is a UUID (KAI-Scheduler, pkg/resourcereservation/patcher).
+GPU_GROUP = "runai-gpu-group"  # label: the same on that pod and on those that have parts of its GPU
 GPUS_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "run.ai/reserve_for_gpu_index")
 
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"

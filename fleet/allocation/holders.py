@@ -17,6 +17,7 @@ from django.db.models import Q
 from fleet.allocation.devices import Offered, read_slices
 from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Places, Told, Unplaced
 from fleet.allocation.named import place_named, uuids_by_index
+from fleet.allocation.parts import place_parts
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from fleet.resources import Layout, Way
 from fleet.resources.layout import HAMI
@@ -33,7 +34,7 @@ def held_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, Held]:
     for gpu in Gpu.objects.filter(node__in=ids).order_by("index"):
         gpus[gpu.node_id].append(gpu)
     pods: dict[int, list[Pod]] = defaultdict(list)
-    asking = Pod.objects.filter(node__in=ids).exclude(phase__in=DONE).exclude(resources={}, claims=[])
+    asking = Pod.objects.filter(node__in=ids).exclude(phase__in=DONE).exclude(resources={}, claims=[], is_tenant=False)
     for pod in asking.order_by("namespace", "name"):
         pods[pod.node_id or 0].append(pod)
     offered = _offered(nodes)
@@ -78,6 +79,7 @@ def held(
         _place_devices(places, pod, layout)
     if reading is not None:
         place_named(places, reading, pods, layout, now=now)
+    place_parts(places, pods)
     taints = {device.board: device.taints for device in devices if device.taints}
     boards = (
         replace(board, taints=taints.get(board.uuid, ()))

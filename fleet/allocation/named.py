@@ -13,7 +13,7 @@ from fleet.allocation.holding import Holder, Places, Told, Unplaced
 from fleet.models import ExporterReading, Pod
 from fleet.resources import Layout, Way
 
-BELIEVED = {Told.CLAIM: "its claim", Told.KUBELET: "its kubelet"}
+BELIEVED = {Told.CLAIM: "its claim", Told.KUBELET: "its kubelet", Told.SCHEDULER: "its scheduler"}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fleet.resources.layout import Layout, Way, amd_partition, layout_of, produc
 from fleet.resources.lines import ResourceLine, resource_lines
 from fleet.resources.names import Kind, Vendor, is_gpu_resource, product_in, vendor_of
 from fleet.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of
-from fleet.resources.registered import Registered, assigned_in, registered_in
+from fleet.resources.registered import Registered, assigned_in, gpu_groups, registered_in
 from fleet.resources.remembering import expect
 from fleet.resources.sharing import Explanation, explain
 from fleet.resources.words import in_words, layout_in_words, missing_in_words, units_missing
@@ -29,6 +29,7 @@ __all__ = [
     "count_taken",
     "expect",
     "explain",
+    "gpu_groups",
     "in_words",
     "is_gpu_resource",
     "layout_in_words",

@@ -40,6 +40,12 @@ def assigned_in(annotations: Mapping[str, str]) -> list[str]:
     return sorted(set(UUID.findall(text[:16_384])))
 
 
+def gpu_groups(labels: Mapping[str, str]) -> list[str]:
+    """Under KAI (Run:ai), of a pod that holds a GPU for others, and of those that have parts of it. Empty: neither."""
+    parts = keys.GPU_GROUP, f"{keys.GPU_GROUP}/"
+    return sorted({value for key, value in labels.items() if key == parts[0] or key.startswith(parts[1])})
+
+
 def users_of(boards: Sequence[Registered]) -> int | None:
     """None: not each alike."""
     said = {board.users for board in boards}

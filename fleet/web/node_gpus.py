@@ -11,7 +11,7 @@ from fleet.allocation.holding import Board, Held, Unplaced
 from fleet.allocation.telling import said_of_exporter
 from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
-from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, in_words
+from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, gpu_groups, in_words
 
 
 @dataclass
@@ -84,6 +84,8 @@ def holds(pod: Pod, layout: Layout) -> str:
     parts = [in_words(number, layout.way(name)) for name, number in pod.resources.items()]
     if not parts and pod.gpus:
         parts = [in_words(pod.gpus, Way())]
+    if not parts and not pod.claims and gpu_groups(pod.labels):
+        return "a part of a GPU that another pod holds for it"
     return ", ".join([*parts, *(f"by claim {name}" for name in pod.claims)])
 
 

@@ -208,5 +208,15 @@ def test_gpus_that_are_cut_and_still_named_as_whole_are_not_counted():
     assert [line.free for line in lines_of(node) if line.name == "nvidia.com/gpu"] == [0]
 
 
+def test_pods_with_parts_of_a_gpu_are_on_the_one_that_is_held_for_them():
+    node = seen("kai-a100")
+    pods = ["gpu-reservation-kai-a100-55dst", "tinyllama-0", "tinyllama-1"]
+
+    assert (units(node), node.gpu_allocated) == ((2, 0, 0, 2), 1)
+    assert who(node)["GPU-6cf3e0bb-4a7c-2b63-0e3a-7b0c52a4d001"] == pods
+    assert [pod.name for pod in node.pods.tenants()] == pods
+    assert "a part of a GPU that another pod holds for it" in said_of("kai-a100")
+
+
 def test_every_recording_is_read():
     assert unread(CLUSTERS) == set()

@@ -9,7 +9,7 @@ from fleet.observe.rows.image import image_of
 from fleet.observe.rows.stuck import stuck, waiting_because
 from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.operands import operand_of
-from fleet.resources import Layout, count
+from fleet.resources import Layout, count, gpu_groups
 
 BY_NAME = Layout()  # where a pod will run, and how GPUs are shared there, it does not say
 
@@ -22,6 +22,7 @@ def is_kept(seen: PodSeen, places: Places) -> bool:
         or bool(operand_of(seen.labels))
         or bool(extended_resources(seen))
         or bool(seen.spec.resource_claims)
+        or bool(gpu_groups(seen.labels))
     )
 
 
@@ -66,7 +67,7 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
     """What of GPUs it asks for and holds. `gpus` goes by the resource's name: on a shared node it is a share of one."""
     claims, operand, claimed = claims_of(seen), operand_of(seen.labels, seen.name), satisfied_by_claim(seen)
     resources = {name: amount for name, amount in extended_resources(seen).items() if name not in claimed}
-    is_tenant = not operand and bool(resources or claims)
+    is_tenant = not operand and bool(resources or claims or gpu_groups(seen.labels))
     return {
         "resources": resources,
         "gpus": min(count(resources, BY_NAME).whole or 0, INTEGER_MOST),
