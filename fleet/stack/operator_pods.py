@@ -1,13 +1,16 @@
 """Whether the GPU operator itself runs: without it nothing is rolled out, labelled or repaired."""
 
+from django.db.models import Q
+
 from fleet.models import Cluster, Pod, Workload
 
-OPERATOR = "gpu-operator"  # the `app` label of its pods: gpu-operator, deployments/gpu-operator/templates/operator.yaml
+# gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
+ITS_PODS = Q(pod_labels__app="gpu-operator") | Q(**{"pod_labels__app.kubernetes.io/component": "gpu-operator"})
 
 
 def operator_trouble(cluster: Cluster) -> str:
     """One query, and one more where something is wrong. Blank: it runs, or is not seen."""
-    deployments = Workload.objects.filter(cluster=cluster, kind="Deployment", pod_labels__app=OPERATOR)
+    deployments = Workload.objects.filter(ITS_PODS, cluster=cluster, kind="Deployment")
     lame = next((each for each in deployments if each.ready < max(1, each.desired or 0)), None)
     if lame is None:
         return ""

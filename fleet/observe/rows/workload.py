@@ -8,7 +8,8 @@ from fleet.observe.places import Places
 from fleet.observe.rows.asking import CLAIMS_AT_MOST, extended_resources
 from fleet.observe.rows.text import fitted, fitted_count, fitted_labels
 
-OPERATOR = "gpu-operator"  # the `app` label of its pods: gpu-operator, deployments/gpu-operator/templates/operator.yaml
+# gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
+OPERATOR = (("app", "gpu-operator"), ("app.kubernetes.io/component", "gpu-operator"))
 
 
 def workload_row(seen: WorkloadSeen, places: Places) -> dict[str, Any] | None:
@@ -47,4 +48,5 @@ def claims_of(template: Template) -> list[str]:
 def _is_of_the_operator(seen: WorkloadSeen, places: Places) -> bool:
     if seen.kind != "Deployment":
         return False
-    return seen.metadata.namespace in places.operator_namespaces or seen.template.labels.get("app") == OPERATOR
+    labels = seen.template.labels
+    return seen.metadata.namespace in places.operator_namespaces or any(labels.get(key) == of for key, of in OPERATOR)

@@ -3,7 +3,8 @@
 k8s-device-plugin: internal/rm/factory.go ("Incompatible strategy detected", earlier "Incompatible platform detected";
 "could not load NVML library"), cmd/nvidia-device-plugin/main.go ("No devices found. Waiting indefinitely.", "unable to
 load config"); issues #10, #82 ("Could not register device plugin: context deadline exceeded", "Could not contact
-Kubelet, retrying."), #637 ("nvml error: insufficient permissions"), #1228 (Running, and allocatable is 0).
+Kubelet, retrying."), #231 ("nvml: GPU is lost"), #637 ("nvml error: insufficient permissions"), #1228 (Running, and
+allocatable is 0); kubernetes, pkg/kubelet/cm/devicemanager ("requested number of devices unavailable").
 """
 
 from fleet.operands import DEVICE_PLUGIN, GFD
@@ -48,6 +49,21 @@ NONE_FOUND = Saying(
     frozenset({DEVICE_PLUGIN}),
 )
 
+GPU_LOST = Saying(
+    "gpu_lost",
+    words("gpu is lost", "fallen off the bus"),
+    "A GPU of this node is lost: it no longer answers on the PCI bus.",
+    "Look in the kernel's log for Xid 79. Drain the node and reboot it; if it is lost again, the board, its power or "
+    "its slot is broken.",
+)
+NONE_FREE = Saying(
+    "no_gpu_free",
+    words("requested number of devices unavailable", "no healthy devices present"),
+    "The kubelet had no GPU to give to it: all are held, or none is healthy.",
+    "Look who holds the node's GPUs, and at the device plugin. After a restart of the kubelet pods are admitted before "
+    "the plugin has registered again: then delete this pod.",
+)
+
 
 def offers_nothing(signs: Signs) -> Cause | None:
     """It is ready, and the node offers no GPU of any kind, where it once did."""
@@ -77,5 +93,5 @@ def _never_offered(signs: Signs, pod: PodSigns) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (PRIVILEGES, SOCKET, SHARING_CONFIG, NO_LIBRARY, NONE_FOUND)
+RULES: tuple[Rule, ...] = (GPU_LOST, NONE_FREE, PRIVILEGES, SOCKET, SHARING_CONFIG, NO_LIBRARY, NONE_FOUND)
 WHEN_READY: tuple[Rule, ...] = (offers_nothing,)

@@ -3,7 +3,8 @@
 containerd: `rpc error: code = NotFound desc = failed to pull and unpack image "…": failed to resolve reference "…":
 …: not found`; a registry without that tag: `manifest unknown`; without credentials: `401 Unauthorized`, `pull access
 denied`, `authorization failed`; too many pulls: `429 Too Many Requests`, `toomanyrequests`. Name resolution and
-connections fail in Go's words: `no such host`, `i/o timeout`, `connection refused`, `x509: …`.
+connections fail in Go's words: `no such host`, `i/o timeout`, `connection refused`, `x509: …`. CRI-O: `reading manifest
+… in …: manifest unknown`, `error pinging docker registry …` (gpu-operator #199). Reasons: pkg/kubelet/images.
 A precompiled driver's image is missing where the kernel moved before NVIDIA built one (gpu-operator #910, #682, #1203).
 """
 
@@ -13,7 +14,8 @@ from fleet.operands import DRIVER
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight, words
 from fleet.versions import read, tag_of
 
-PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"})
+PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+                     "RegistryUnavailable", "SignatureValidationFailed"})  # fmt: skip
 QUOTED = re.compile(r'image \\?"([^"\\]+)\\?"')
 
 # In this order: a proxy that refuses a name answers in words of several of these.
@@ -55,6 +57,26 @@ REASONS: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
         words("no space left on device"),
         "The node's disk is full: the image does not fit.",
         "Make room where the container runtime keeps its images.",
+    ),
+    (
+        "image_broken",
+        words("unexpected commit digest", "unexpected content digest", "failed to validate layer"),
+        "What the node got of the image is not what the registry says it has: it broke on the way or on the node.",
+        "Look at proxies and mirrors between; then remove the image's content from the node's container runtime.",
+    ),
+    (
+        "image_signature",
+        words("signature validation failed", "source image rejected", "signature.*(required|not accepted)"),
+        "The node does not accept the image's signature.",
+        "Look at the node's policy for signatures: containers-policy.json, or OpenShift's ClusterImagePolicy.",
+    ),
+    (
+        "image_registry_failing",
+        words(r"unexpected status.*\b5\d\d\b", "bad gateway", "service unavailable", "gateway time-?out",
+              "internal server error", "registryunavailable", "error pinging docker registry",
+              "pinging container registry", r"\bEOF\b"),
+        "The registry, or a proxy before it, does not answer as it should.",
+        "It is tried again by itself. If it lasts, look at the proxy and the registry.",
     ),
     (
         "image_other_machine",

@@ -50,3 +50,34 @@ def test_a_precompiled_driver_is_missing_for_a_kernel():
     cause = pulling(f'Back-off pulling image "{image}": ErrImagePull: {image}: not found')
 
     assert "no precompiled driver for kernel 6.8.0-60-generic" in cause.action
+
+
+@pytest.mark.parametrize(
+    ("message", "key"),
+    [
+        ('error pinging docker registry nvcr.io: Get "https://nvcr.io/v2/": Method Not Allowed',
+         "image_registry_failing"),  # gpu-operator #199, CRI-O behind a proxy
+        ('pinging container registry nvcr.io: Get "https://nvcr.io/v2/": dial tcp: lookup nvcr.io: no such host',
+         "image_registry_unknown"),
+        ('pinging container registry r: Get "https://r/v2/": x509: certificate signed by unknown authority',
+         "image_registry_untrusted"),
+        ("unexpected status from HEAD request to https://nvcr.io/v2/x: 503 Service Unavailable",
+         "image_registry_failing"),
+        ("unexpected status from HEAD request to https://nvcr.io/v2/x: 403 Forbidden", "image_not_allowed"),  # #1020
+        ("failed to copy: httpReadSeeker: failed open: server message: insufficient_scope: authorization failed",
+         "image_not_allowed"),  # nim-deploy #42
+        ('failed commit on ref "layer-sha256:b4e7": unexpected commit digest sha256:d3fb, expected sha256:b4e7',
+         "image_broken"),  # public-image-mirror #1441
+        ("reading manifest 570.148.08-scos4.18 in nvcr.io/nvidia/driver: manifest unknown", "image_no_such_tag"),
+        ("Source image rejected: A signature was required, but no signature exists", "image_signature"),
+    ],
+)  # fmt: skip
+def test_more_of_what_runtimes_say_of_a_pull(message, key):
+    assert (
+        why(signs("driver", a_pod(reason="ErrImagePull", message=message, image="nvcr.io/nvidia/driver:1"))).key == key
+    )
+
+
+@pytest.mark.parametrize("reason", ["RegistryUnavailable", "SignatureValidationFailed"])
+def test_every_reason_of_the_kubelet_for_an_image_is_one(reason):
+    assert why(signs("driver", a_pod(reason=reason, message=""))).key.startswith("image_")

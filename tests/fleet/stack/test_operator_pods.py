@@ -49,3 +49,10 @@ def test_an_operator_that_is_scaled_to_nothing_says_so():
     a_deployment(cluster, desired=0, ready=0)
 
     assert "scaled to 0" in operator_trouble(cluster)
+
+
+def test_an_operator_of_operator_hub_is_known_by_its_component():
+    cluster = make.a_cluster()
+    a_deployment(cluster, ready=0, pod_labels={"app.kubernetes.io/component": "gpu-operator", "name": "gpu-operator"})
+
+    assert operator_trouble(cluster).startswith("The GPU operator does not run")

@@ -187,3 +187,18 @@ def test_a_container_that_the_runtime_cannot_make_is_not_blamed_on_a_config_map(
 
     assert "ConfigMap" not in cause.action
     assert cause.said == "context deadline exceeded"
+
+
+@pytest.mark.parametrize(
+    ("message", "key"),
+    [
+        ("Unable to retrieve list of available devices: error creating nvml.Device 3: nvml: GPU is lost", "gpu_lost"),
+        ("requested number of devices unavailable for nvidia.com/gpu. Requested: 1, Available: 0", "no_gpu_free"),
+    ],
+)  # fmt: skip
+def test_a_test_pod_that_the_kubelet_does_not_admit_says_which_gpu_is_wanting(message, key):
+    """k8s-device-plugin #231, gpu-operator #388."""
+    said = f"Pod was rejected: Allocate failed due to {message}, which is unexpected"
+    pod = a_pod(phase="Failed", reason="UnexpectedAdmissionError", message=said)
+
+    assert why(signs("plugin-test", pod)).key == key
