@@ -5,12 +5,11 @@ and later index,mode, each ended by a colon (HAMi issues/314, issues/1422); Volc
 id,count,devmem,type,health. The memory may be scaled (issues/1422), so that it is not the board's.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from fleet import labels as keys
 from fleet.resources.names import product_in
@@ -54,8 +53,8 @@ def users_of(boards: Sequence[Registered]) -> int | None:
 
 def _json(text: str) -> Iterator[Registered]:
     try:
-        boards: Any = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        boards: Any = json.loads(text)
+    except (ValueError, RecursionError):
         return  # the node is then read as if nothing were registered, as its page shows
     for board in boards:
         if isinstance(board, dict):

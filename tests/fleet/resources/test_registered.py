@@ -26,7 +26,16 @@ def test_every_way_of_registering_says_the_same(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["[", "[1, null]", '[{"id": 7, "count": "ten"}]', f"{ONE},-3,x:", f"{ONE}", f'[{{"id":"{ONE}","count":0}}]']
+    "text",
+    [
+        "[",
+        "[" * 9000,
+        "[1, null]",
+        '[{"id": 7, "count": "ten"}]',
+        f"{ONE},-3,x:",
+        f"{ONE}",
+        f'[{{"id":"{ONE}","count":0}}]',
+    ],
 )
 def test_what_cannot_be_read_registers_nothing(text):
     assert registered_in({KEY: text}) == ()
