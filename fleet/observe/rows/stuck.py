@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from fleet.kube.structs import PodSeen
 from fleet.kube.structs.pod import ContainerStatus, Terminated, Waiting
-from fleet.observe.rows.text import fitted, fitted_words
+from fleet.observe.rows.text import both_ends, fitted, fitted_words
 
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
-ENDING = 100  # characters that are kept for how a container ended
+MOST_OF_REASON = 63  # characters: one word of the cluster's
 READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
 
 
@@ -25,7 +25,7 @@ def waiting_because(seen: PodSeen, trouble: Trouble | None) -> str:
     if seen.status.phase == "Succeeded":
         return ""
     if seen.status.phase == "Failed":
-        return fitted_words(AT_MOST, seen.status.reason, seen.status.message)
+        return fitted_words(AT_MOST, seen.status.reason, both_ends(seen.status.message, AT_MOST - MOST_OF_REASON))
     if trouble is not None:
         return trouble.because
     scheduled = seen.scheduled
@@ -71,10 +71,11 @@ def _because(status: ContainerStatus) -> str:
 
 def _waits(waiting: Waiting, died: Terminated | None) -> str:
     """A back-off only says that it waits: that the kernel killed it for its memory is in how it ended last."""
-    said = fitted_words(AT_MOST, waiting.reason, waiting.message)
-    if died is None or died.reason in ("", "Error", None):
-        return said
-    return f"{said[: AT_MOST - ENDING]} (it ended with {fitted(died.reason, ENDING - 45)}, exit code {died.exit_code})"
+    reason, ended = fitted(waiting.reason, MOST_OF_REASON), ""
+    if died is not None and died.reason not in ("", "Error", None):
+        ended = f" (it ended with {fitted(died.reason, MOST_OF_REASON)}, exit code {died.exit_code})"
+    message = both_ends(waiting.message, AT_MOST - len(reason) - len(": ") - len(ended))
+    return fitted_words(AT_MOST, reason, f"{message}{ended}".strip())
 
 
 def _endings(status: ContainerStatus) -> Iterator[Terminated]:

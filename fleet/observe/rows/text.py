@@ -15,6 +15,14 @@ def fitted(text: str | None, most: int) -> str:
     return text[:most].replace("\x00", "") if text else ""
 
 
+def both_ends(text: str | None, most: int) -> str:
+    """Cut in its middle: a runtime says first what it wanted to do, and last what came in its way."""
+    if not text or len(text) <= most:
+        return fitted(text, most)
+    half = (most - 3) // 2
+    return f"{fitted(text[:half], half)} … {fitted(text[-half:], half)}"
+
+
 def fitted_words(most: int, *parts: str | None) -> str:
     return ": ".join(part for part in (fitted(part, most) for part in parts) if part)[:most]
 

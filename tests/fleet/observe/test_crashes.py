@@ -102,3 +102,18 @@ def test_a_container_that_waits_for_no_reason_is_told_by_how_it_ended(mirror, wo
     mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
 
     assert Pod.objects.get().waiting_because == "Melted: exit code -1, 0 restarts"
+
+
+def test_of_a_long_message_the_end_is_kept_where_the_cause_is(mirror, woken):
+    image = f"registry.example.com/{'mirror/' * 20}nvidia/driver:580.126.20-ubuntu24.04"
+    told = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {image}: not found'
+    seen = pod_document("driver", labels=OPERAND, gpus=0, statuses=[])
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{image}": {told}'}}
+    seen["status"]["containerStatuses"] = [{"name": "ctr", "state": state}]
+    mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
+
+    because = Pod.objects.get().waiting_because
+
+    assert because.startswith('ImagePullBackOff: Back-off pulling image "registry.example.com/')
+    assert because.endswith(": not found")
+    assert len(because) <= 500
