@@ -251,7 +251,9 @@ def test_hostile_names_stay_text(viewer):
     a_stack(cluster, message=HOSTILE, owned_by=[HOSTILE])
     make.an_operand(cluster, name=HOSTILE, image=HOSTILE, uid="hostile")
     a_good_node(cluster, os_image=HOSTILE[:100], container_runtime=HOSTILE[:100], driver_version=HOSTILE[:60])
-    make.a_bookmark(cluster, "events", state="failing", message=HOSTILE, unread={"u": {"name": HOSTILE}})
+    make.a_bookmark(
+        cluster, "events", state="failing", message=HOSTILE, unread={"u": {"name": HOSTILE, "because": HOSTILE}}
+    )
 
     page(viewer, f"/clusters/{cluster.pk}")
 
