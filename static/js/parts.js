@@ -1,7 +1,8 @@
 // Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place.
-import { now } from "./times.js";
+import { clock, now } from "./times.js";
 
 const AT_MOST_EVERY_MS = 2000;
+const AGAIN_AFTER_AN_ERROR_MS = 5000;
 const HEARD_TOO_LONG_MS = 90000; // the server calls a cluster stale after as much
 const due = new Map(); // id of a part -> its timer
 const fetchedAt = new Map();
@@ -81,8 +82,9 @@ export function startParts() {
   }, 1000);
   document.addEventListener("htmx:afterSwap", ({ detail }) => announce(document.getElementById(detail.target?.id)));
   document.addEventListener("htmx:beforeSwap", signInInstead);
-  document.addEventListener("htmx:responseError", showError);
-  document.addEventListener("htmx:afterOnLoad", ({ detail }) => detail.elt?.removeAttribute("data-error"));
+  document.addEventListener("htmx:responseError", ({ detail }) => showError(detail.elt, `answered ${detail.xhr.status}`));
+  document.addEventListener("htmx:sendError", ({ detail }) => showError(detail.elt, "did not answer"));
+  document.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful && detail.elt?.removeAttribute("data-error"));
 }
 
 const startedAt = Date.now();
@@ -96,7 +98,9 @@ function signInInstead(event) {
   location.reload();
 }
 
-function showError({ detail }) {
-  const part = detail.elt;
-  if (part?.dataset?.part) part.dataset.error = `The server answered ${detail.xhr.status}: this part is as it was.`;
+// Since the first of them: what is seen is from before that.
+function showError(part, what) {
+  if (!part?.dataset?.part) return;
+  part.dataset.error ??= `The server ${what} at ${clock(now())} UTC: this is how it was before. It is asked again.`;
+  setTimeout(() => schedule(part), AGAIN_AFTER_AN_ERROR_MS);
 }
