@@ -19,7 +19,7 @@ from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Places, Told,
 from fleet.allocation.named import place_named, uuids_by_index
 from fleet.allocation.parts import place_parts
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
-from fleet.resources import Layout, Way
+from fleet.resources import Layout, Way, gpu_groups
 from fleet.resources.layout import HAMI
 
 DONE = ("Succeeded", "Failed")
@@ -115,15 +115,15 @@ def _place_devices(places: Places, pod: Pod, layout: Layout) -> None:
         for device in pod.devices.get(resource, ()):
             board, profile = _board_of(device, places, layout.way(resource))
             if board:
-                places.holders[board].append(Holder(pod, resource, _teller(layout.way(resource)), profile, device))
+                places.holders[board].append(Holder(pod, resource, _teller(pod, layout.way(resource)), profile, device))
                 placed += 1
         if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be of one board
             places.unplaced.append(Unplaced(pod, resource, number - placed))
 
 
-def _teller(way: Way) -> Told:
-    """What is HAMi's to share is placed by its scheduler; the kubelet only sees which share it was."""
-    return Told.SCHEDULER if way.sharing == HAMI else Told.KUBELET
+def _teller(pod: Pod, way: Way) -> Told:
+    """What HAMi and KAI share is placed by their schedulers; the kubelet only sees which share it was."""
+    return Told.SCHEDULER if way.sharing == HAMI or gpu_groups(pod.labels) else Told.KUBELET
 
 
 def _board_of(device: str, places: Places, way: Way) -> tuple[str, str]:

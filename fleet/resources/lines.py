@@ -32,8 +32,17 @@ class ResourceLine:
         return max(0, (self.expected or 0) - (self.allocatable or 0))
 
     @property
+    def to_be_had(self) -> int:
+        return max(0, (self.allocatable or 0) - self.only_named)
+
+    @property
     def free(self) -> int:
-        return max(0, (self.allocatable or 0) - self.only_named - self.requested)
+        return max(0, self.to_be_had - self.requested)
+
+    @property
+    def is_second(self) -> bool:
+        """Whether it offers again what a device plugin does: in a sum it is left out."""
+        return bool(self.twin) and is_dra(self.name)
 
     @property
     def differences(self) -> list[str]:

@@ -52,13 +52,31 @@ PLACED_BY_MEMORY = Explanation(
 
 
 def _cut(way: Way) -> Explanation:
-    is_mig = not way.profile.endswith(("nps1", "nps2", "nps4"))
+    if "_nps" in way.profile:
+        return _partitioned(way)
     return Explanation(
-        "MIG slices" if is_mig else "Partitions",
+        "MIG slices",
         "Cut by hardware: each slice has compute and memory that no neighbour can touch.",
         "By hardware: an error in one slice leaves the others alone, and latency is the slice's own.",
         "Of its own, walled off, as large as the profile says.",
         "One pod a slice.",
+    )
+
+
+def _partitioned(way: Way) -> Explanation:
+    """AMD's: dpx_nps1 has two for computing, and one memory for both (ROCm/gpu-operator #555, ROCm/rccl #1555)."""
+    domains = way.profile.rpartition("nps")[2]
+    shared = (
+        "all of a GPU's partitions share its whole memory"
+        if domains == "1"
+        else (f"a GPU's memory has {domains} parts, and partitions on the same part share it")
+    )
+    return Explanation(
+        "Partitions",
+        f"Compute is cut by hardware; {shared}.",
+        "Of compute by hardware: no partition waits while another computes. Of memory only between its parts.",
+        f"Not its own: {shared}.",
+        "One pod a partition.",
     )
 
 

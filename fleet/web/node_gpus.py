@@ -26,7 +26,7 @@ class Mode:
 
     @property
     def allocatable(self) -> int:
-        return sum(part.allocatable or 0 for part in self.parts)
+        return sum(part.to_be_had for part in self.parts if not part.is_second)
 
     @property
     def requested(self) -> int:

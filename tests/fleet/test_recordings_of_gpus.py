@@ -92,6 +92,7 @@ def test_the_memory_of_a_partition_is_not_its_boards():
     assert units(node) == (None, 16, 0, 8)
     assert (node.gpu_memory_mib, node.gpu_product) == (None, "AMD_Instinct_MI355X_OAM")
     assert seen("mi300x-vf").gpu_memory_mib == 192 * 1024
+    assert "all of a GPU's partitions share its whole memory" in said_of("mi355x-dpx")
 
 
 def test_one_gpu_of_intels_for_two_pods_is_two_shares():
@@ -135,7 +136,7 @@ def test_gpus_of_a_plugin_and_of_a_dra_driver_are_the_same_and_taken_by_both():
 
     assert (units(node), node.gpu_allocated) == ((2, 0, 0, 2), 2)
     assert [sentence.startswith("The same GPUs are offered as") for sentence in differences(node)] == [True, True]
-    assert seen("dra-extended").gpu_product == "NVIDIA-L40S"
+    assert "2 of 2 taken" in said_of("eks-p5-both")
 
 
 def test_a_virtual_gpu_is_a_gpu_in_its_machine():
@@ -206,6 +207,7 @@ def test_gpus_that_are_cut_and_still_named_as_whole_are_not_counted():
     assert units(node) == (0, 10, 0, 2)
     assert "2 GPUs named and cut into slices" in " ".join(differences(node))
     assert [line.free for line in lines_of(node) if line.name == "nvidia.com/gpu"] == [0]
+    assert "0 of 0 taken" in said_of("cerit-a100")
 
 
 def test_pods_with_parts_of_a_gpu_are_on_the_one_that_is_held_for_them():
