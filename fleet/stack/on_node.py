@@ -64,7 +64,10 @@ def operands_on(node: Node, rows: StackRows) -> list[OperandOnNode]:
 
 
 def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | None]]:
-    """DaemonSets with their pod here. Of the driver there is one for each system or kernel: only those of this node."""
+    """DaemonSets with their pod here. Of the driver there is one for each system or kernel: only those of this node.
+
+    A test of the validator's that once failed is no news where the validator is content.
+    """
     here = {pod.uid: pod for pod in rows.pods if pod.node_name == node.name}
     by_owner = {pod.owner_uid: pod for pod in here.values()}
     for daemon_set in rows.operands:
@@ -73,8 +76,9 @@ def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | 
             here.pop(pod.uid, None)
         if pod is not None or daemon_set.operand != DRIVER or is_selected(signs_of(node, DRIVER, daemon_set)):
             yield daemon_set, pod
+    is_validated = any(pod.operand == VALIDATOR and pod.is_ready for pod in rows.pods if pod.node_name == node.name)
     for pod in here.values():
-        if pod.operand not in TESTS or pod.phase != "Succeeded":
+        if pod.operand not in TESTS or not (is_validated or pod.phase == "Succeeded"):
             yield None, pod
 
 

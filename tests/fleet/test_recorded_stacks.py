@@ -58,6 +58,9 @@ def of(node: Node, operand: str) -> OperandOnNode:
         ("mig-fails", "mig-manager", "mig_failed", Weight.WRONG),
         ("operator-down", "driver", "no_driver_made", Weight.WRONG),
         ("hostile", "driver", "stuck", Weight.WRONG),
+        ("all-held", "operator-validator", "plugin_validation", Weight.WRONG),
+        ("all-held", "plugin-test", "no_gpu_free", Weight.WRONG),
+        ("no-hotplug", "driver", "mount", Weight.WRONG),
     ],
 )
 def test_what_does_not_run_says_why(name, operand, key, weight):
@@ -111,6 +114,7 @@ def test_the_validators_own_pods_are_no_tenants():
     node = seen("poc01")
 
     assert node.cluster.pods.filter(node_name="poc01", is_tenant=True).count() == 0
+    assert [pod.name for pod in seen("all-held").pods.tenants()] == ["gpu-demo-64894cf985-ff8sj"]
     assert "plugin-test" not in {row.operand for row in stack(node).operands}
 
 

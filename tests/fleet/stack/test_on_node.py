@@ -206,6 +206,13 @@ def test_a_test_of_the_validator_is_shown_until_it_is_done():
     assert "plugin-test" not in by_operand(a_node(), running, done)
 
 
+def test_a_test_that_once_failed_is_not_shown_where_the_validator_is_content():
+    failed = a_pod("plugin-test", is_ready=False, phase="Failed", owner_uid="policy")
+
+    assert "plugin-test" in by_operand(a_node(), failed, a_validator("plugin-validation"))
+    assert "plugin-test" not in by_operand(a_node(), failed, a_pod("operator-validator"))
+
+
 @pytest.mark.parametrize(
     ("minutes", "is_gpu_node", "key"), [(60, True, "plugin_offered_never"), (1, True, None), (60, False, None)]
 )
