@@ -79,10 +79,10 @@ def _line(title: str, amount: Amount, unit: int, unit_name: str) -> Line:
 
 
 def spelled(number: float) -> str:
-    """`0`, `0.1`, `3.5`, `1,920`: what is asked for is never shown as nothing."""
+    """`0`, `0.1`, `3.5`, `1,920`: what is asked for is never shown as nothing, and of much no tenths are."""
     if 0 < abs(number) < 0.1:
         return "under 0.1"
-    return f"{number:,.1f}".removesuffix(".0")
+    return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:,.1f}".removesuffix(".0")
 
 
 def _share(amount: Amount) -> str:

@@ -81,7 +81,8 @@ def test_a_cluster_says_of_how_many_nodes_nothing_is_known(viewer):
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(0, "0"), (0.02, "under 0.1"), (0.5, "0.5"), (3.0, "3"), (1920.04, "1,920"), (-2.0, "-2")]
+    ("number", "words"),
+    [(0, "0"), (0.02, "under 0.1"), (0.5, "0.5"), (3.0, "3"), (1920.04, "1,920"), (20156.44, "20,156"), (-2.0, "-2")],
 )
 def test_a_little_is_never_shown_as_nothing(number, words):
     assert spelled(number) == words
