@@ -49,6 +49,7 @@ def of(node: Node, operand: str) -> OperandOnNode:
         ("present-false", "device-plugin", "taken_for_none", Weight.WRONG),
         ("passthrough", "driver", "for_machines", Weight.CHOSEN),
         ("poc01", "operator-validator", "cuda_validation", Weight.WRONG),
+        ("poc01", "cuda-test", "crashed", Weight.WRONG),
         ("peermem", "driver", "crashed", Weight.WRONG),
         ("mito26", "driver", "mofed_validation", Weight.WRONG),
         ("mito26", "container-toolkit", "waits", Weight.WAITING),

@@ -6,6 +6,7 @@ start a pod each (nvidia-cuda-validator, nvidia-device-plugin-validator), the la
 They try again for ever (gpu-operator #2909), so that a pod that is only Init:2/4 may be stuck.
 """
 
+from fleet.operands import TESTS
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
 
 MEANINGS: dict[str, tuple[str, str]] = {
@@ -49,8 +50,9 @@ MEANINGS: dict[str, tuple[str, str]] = {
 
 
 def stuck_validation(signs: Signs) -> Cause | None:
+    """Not of a test itself, whose container has the name of the step that waits for it."""
     pod = signs.pod
-    if pod is None or pod.container not in MEANINGS:
+    if pod is None or pod.container not in MEANINGS or signs.operand in TESTS:
         return None
     meaning, action = MEANINGS[pod.container]
     key, said = pod.container.replace("-", "_"), pod.log[-1] if pod.log else pod.last_words
