@@ -220,5 +220,31 @@ def test_pods_with_parts_of_a_gpu_are_on_the_one_that_is_held_for_them():
     assert "a part of a GPU that another pod holds for it" in said_of("kai-a100")
 
 
+def test_renamed_shares_that_the_labeller_was_not_told_of_are_shares():
+    node = seen("renamed-not-told")
+
+    assert (units(node), node.sharing) == ((0, 0, 50, 1), "shared")
+
+
+def test_gpus_of_amd_that_are_cut_unequally_are_counted_by_their_names():
+    node = seen("mi300x-mixed")
+
+    assert (units(node)[:3], node.gpu_vendor) == ((5, 24, 0), "amd")
+
+
+def test_odd_spellings_cost_what_they_spell():
+    node = seen("odd-spellings")
+
+    assert (units(node), node.gpu_allocated, node.gpu_memory_mib) == ((8, 0, 0, 8), 2, None)
+    assert (node.sharing, node.mig_strategy, node.gpu_product) == ("", "", "NVIDIA-H100-80GB-HBM3")
+
+
+def test_devices_that_say_next_to_nothing_are_gpus_and_unknown_ones_are_none():
+    node = seen("odd-devices")
+
+    assert units(node) == (2, 0, 0, 2)
+    assert list(who(node)) == ["gpu-0", "gpu-2"]
+
+
 def test_every_recording_is_read():
     assert unread(CLUSTERS) == set()

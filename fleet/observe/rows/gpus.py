@@ -125,9 +125,12 @@ def _memory_mib(labels: Mapping[str, str]) -> int | None:
     """
     if "-MIG-" in labels.get(keys.GPU_PRODUCT, "") or amd_partition(labels):
         return None
-    if said := labels.get(keys.GPU_MEMORY):
-        return fitted_count(whole(said))
-    if said := next((labels[key] for key in keys.CLOUD_MEMORY if labels.get(key)), ""):
-        return fitted_count(whole(said))
-    gibs = next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G")
-    return fitted_count(int(gibs) * 1024) if gibs.isdecimal() and len(gibs) < 8 else None
+    if said := next((labels[key] for key in (keys.GPU_MEMORY, *keys.CLOUD_MEMORY) if labels.get(key)), ""):
+        return _number(said)
+    gibs = _number(next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G"))
+    return None if gibs is None else fitted_count(gibs * 1024)
+
+
+def _number(said: str) -> int | None:
+    """None for what is none: with a unit of its own it counts something else."""
+    return int(said) if said.isdecimal() and len(said) < 8 else None

@@ -1,6 +1,7 @@
 import pytest
 
 from fleet.models import Node
+from fleet.resources.layout import HOW
 from fleet.segments.counting import cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, narrow
 from tests import make
@@ -116,3 +117,11 @@ def test_every_facet_says_how_a_pool_can_pick_by_it_or_why_not():
     of_the_cluster = {"cluster", "operator_version"}
 
     assert all(facet.labels or facet.why_no_label or facet.key in of_the_cluster for facet in FACETS)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_every_way_of_sharing_is_a_value(how):
+    make.a_node(make.a_cluster("east"), "a", sharing=how)
+
+    assert counted("sharing") == {how: (1, 8)}
+    assert [node.name for node in narrow(Node.objects.all(), {"sharing": (how,)})] == ["a"]
