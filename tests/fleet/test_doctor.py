@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from fleet import kube
@@ -48,3 +48,14 @@ def test_says_that_another_cluster_answers(api, capsys):
         call_command("doctor")
 
     assert "What answers is another cluster" in capsys.readouterr().out
+
+
+def test_looks_at_the_clusters_that_are_named(api, capsys):
+    a_cluster("south", seen_at=NOON, kubeconfig="/no/such/file")
+    a_bookmark(reached_by(api), "nodes", heard_at=timezone.now())
+
+    call_command("doctor", "north")
+
+    assert "south" not in capsys.readouterr().out
+    with pytest.raises(CommandError, match="There is no cluster nowhere"):
+        call_command("doctor", "nowhere")

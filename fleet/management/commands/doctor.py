@@ -2,7 +2,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Bookmark, BookmarkState, Cluster
@@ -14,8 +14,14 @@ class Command(BaseCommand):
         "Say of every cluster whether it can be reached and what we last heard of it. Fails where something is wrong."
     )
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("clusters", nargs="*", metavar="NAME", help="only these; without one, every cluster")
+
     def handle(self, *args: Any, **given: Any) -> None:
-        clusters = list(Cluster.objects.all())
+        names = given["clusters"]
+        clusters = list(Cluster.objects.filter(name__in=names) if names else Cluster.objects.all())
+        if unknown := sorted(set(names) - {cluster.name for cluster in clusters}):
+            raise CommandError(f"There is no cluster {', '.join(unknown)}.")
         if not clusters:
             self.stdout.write("There is no cluster yet. Add one: bin/manage add_cluster NAME --context C")
         wrong = sum(self._look_at(cluster) for cluster in clusters)
