@@ -61,6 +61,7 @@ def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     picture = plan_picture(row)
     node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))
+    preview = preview_of(row) if row.state == PlanState.DRAFT else None
     columns = [column_of(stage, node_ids) for stage in picture.stages]
     return {
         "plan": row,
@@ -68,21 +69,22 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user),
         "may_exclude": reach(request.user, Deed.RUN).covers_cluster(row.cluster_id),
-        "why": _why(row, picture),
-        "preview": preview_of(row) if row.state == PlanState.DRAFT else None,
+        "why": _why(row, picture, has_blockers=bool(preview and preview.blockers)),
+        "preview": preview,
         "way_back": row.sealed.get("way_back", ""),
         "driver_object": DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first(),
     }
 
 
-def _why(row: Plan, picture: PlanPicture) -> str:
+def _why(row: Plan, picture: PlanPicture, *, has_blockers: bool) -> str:
     """Why it is not moving, in one sentence. Never blank: silence at this place would look like health."""
     if picture.pause:
         return f"{picture.pause.actor} paused it: {picture.pause.because}"
     if row.state == PlanState.HALTED:
         return row.because or "It was halted."
     if row.state == PlanState.DRAFT:
-        return "A draft: nothing in the cluster has been touched. Read what it would do, then start it."
+        then = "See what stands against starting it" if has_blockers else "Read what it would do, then start it"
+        return f"A draft: nothing in the cluster has been touched. {then}."
     if row.is_final:
         return row.because or f"It is {row.state}."
     return row.waiting_for or "A worker has not looked at it yet."

@@ -148,6 +148,7 @@ def test_a_draft_shows_what_it_would_do_and_what_stands_against_it(viewer):
     seen = page(viewer, f"/plans/{plan.pk}")
 
     assert "its mode is observe-only" in seen.text
+    assert "See what stands against starting it." in seen.text
     assert "1 node in 1 wave of at most 1" in seen.text
     assert "What it disrupts" in seen.text
 
