@@ -62,13 +62,17 @@ def _of_container(container: Container) -> Amounts:
     resources: Resources | None = container.resources
     if resources is None:
         return NOTHING
-    return _amounts(resources.limits or {}) | _amounts(resources.requests or {})
+    requests = _amounts(resources.requests or {})
+    return _amounts(resources.limits) | requests if resources.limits else requests
 
 
 def _amounts(quantities: Mapping[str, str | int | float]) -> Amounts:
     """What cannot be read is left out."""
-    found = ((name, rounded_up(quantities[name], scale)) for name, scale in SCALES.items() if name in quantities)
-    return {name: amount for name, amount in found if amount is not None}
+    found: Amounts = {}
+    for name, scale in SCALES.items():
+        if name in quantities and (amount := rounded_up(quantities[name], scale)) is not None:
+            found[name] = amount
+    return found
 
 
 def _capped(amounts: Mapping[str, int], name: str) -> int:
