@@ -337,3 +337,24 @@ def test_a_rollback_puts_the_version_back_and_frees_whom_nobody_changed(ground: 
     assert ground.plan.state == PlanState.ROLLED_BACK
     assert ground.held() == set()
     assert ground.version() == OLD
+
+
+def test_a_rollback_does_not_end_with_a_node_that_failed_on_its_way_and_says_what_helps(ground: Ground):
+    """Z5: the driver pod was made anew and crashes; once it is Ready the operator goes on by itself."""
+    ground.armed()
+    ground.round()
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(3)
+    commands.roll_back(ground.plan, actor=ground.ada, because="It is slow.", now=ground.clock())
+    ground.rounds(3)
+    for name in NODES:
+        ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")
+    ground.rounds(6)
+    went_back = CANARY in ground.releases()
+    ground.set_state(CANARY, "upgrade-failed")
+    ground.rounds(3)
+
+    assert went_back, ground.plan.waiting_for
+    assert ground.plan.state == PlanState.ROLLING_BACK
+    assert f"{CANARY}: the driver pod for {OLD} is there and does not come up" in ground.plan.waiting_for
