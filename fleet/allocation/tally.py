@@ -49,7 +49,7 @@ class Tally:
     slices_allocatable: int | None = 0
     slices_allocated: int | None = 0
     slices_missing: int | None = 0
-    shares_expected: int | None = 0  # by time-slicing or MPS
+    shares_expected: int | None = 0  # by any way of sharing
     shares_allocatable: int | None = 0
     shares_allocated: int | None = 0
     shares_missing: int | None = 0

@@ -47,7 +47,9 @@ class TallyShape(serializers.Serializer):
     slices_allocatable = serializers.IntegerField(allow_null=True)
     slices_allocated = serializers.IntegerField(allow_null=True)
     slices_missing = serializers.IntegerField(allow_null=True)
-    shares_expected = serializers.IntegerField(allow_null=True, help_text="Of GPUs or slices, by time-slicing or MPS.")
+    shares_expected = serializers.IntegerField(
+        allow_null=True, help_text="Of GPUs or slices with several users (time-slicing, MPS, HAMi, …)."
+    )
     shares_allocatable = serializers.IntegerField(allow_null=True)
     shares_allocated = serializers.IntegerField(allow_null=True)
     shares_missing = serializers.IntegerField(allow_null=True)

@@ -41,7 +41,7 @@ class Vendor(StrEnum):
 class Kind(StrEnum):
     WHOLE = "whole"  # one GPU for one user
     SLICE = "slice"  # cut by hardware: memory and compute of its own
-    SHARE = "share"  # one of the users of a GPU or of a slice, by time-slicing or MPS
+    SHARE = "share"  # one of the users of a GPU or of a slice
     VIRTUAL = "virtual"  # handed to a virtual machine: whole or a part, its name does not say
 
 
