@@ -16,6 +16,7 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from config.garbage import collect_rarely  # noqa: E402
 from config.routing import sockets  # noqa: E402
 
 application = ProtocolTypeRouter(
@@ -24,3 +25,5 @@ application = ProtocolTypeRouter(
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(sockets))),
     },
 )
+
+collect_rarely()

@@ -1,11 +1,12 @@
 """The workers' engine. The schedule is code: fixed ticks that find what is due; the rows say what that is."""
 
-import gc
 import os
 from typing import Any
 
 from celery import Celery
 from celery.signals import worker_init
+
+from config.garbage import collect_rarely
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
@@ -13,15 +14,10 @@ app = Celery("quarterdeck")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
-# A list is read into hundreds of thousands of small objects, hardly one of them in a cycle: to look through them at
-# every 700th new one, as Python does by itself, took 13 % of the CPU time of the first list of 5,000 nodes.
-NEW_OBJECTS, YOUNG, OLD = 50_000, 20, 50
-
 
 @worker_init.connect
-def collect_rarely(**_: Any) -> None:
-    gc.freeze()
-    gc.set_threshold(NEW_OBJECTS, YOUNG, OLD)
+def spare_the_collector(**_: Any) -> None:
+    collect_rarely()
 
 
 # `expires`: a tick nobody took in time is worth nothing, and a worker that comes back must not find a heap of them.

@@ -1,0 +1,33 @@
+import gc
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from celery.signals import worker_init
+
+import config.celery  # noqa: F401 - its worker is the one that begins
+from config.garbage import NEW_OBJECTS
+
+WEB = "import gc, config.asgi; print(gc.get_threshold()[0], gc.get_freeze_count() > 0)"
+
+
+@pytest.fixture
+def thresholds() -> Iterator[None]:
+    was = gc.get_threshold()
+    yield
+    gc.set_threshold(*was)
+    gc.unfreeze()
+
+
+def test_a_worker_collects_rarely(thresholds: None):
+    worker_init.send(sender=None)
+
+    assert gc.get_threshold()[0] == NEW_OBJECTS
+    assert gc.isenabled()
+
+
+def test_so_does_who_makes_pages():
+    said = subprocess.run([sys.executable, "-c", WEB], capture_output=True, text=True, check=True).stdout
+
+    assert said.split()[-2:] == [str(NEW_OBJECTS), "True"]
