@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from django.db.models import BooleanField, Case, Count, F, Q, QuerySet, TextField, Value, When
+from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.lookups import Exact
 
 from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
@@ -20,13 +20,13 @@ POLICIES = "clusterpolicies.nvidia.com"
 AT_MOST = 200  # groups; a fleet with more is told of the largest
 # The only systems where it matters: for the others no labels need to be read.
 PRE_MATTERS = Q(os_image__startswith="Red Hat Enterprise Linux 8") | Q(os_image__startswith="Ubuntu 26.04")
-PRE_INSTALLED = Case(When(Exact(LabelValue("nvidia.com/gpu.deploy.driver"), "pre-installed"), then=True), default=False)
 # An os-release of Red Hat CoreOS, labelled by Node Feature Discovery; its osImage names OpenShift only before 4.19.
 OPENSHIFT = "feature.node.kubernetes.io/system-os_release.OPENSHIFT_VERSION"
 IS_OPENSHIFT = Q(os_image__startswith="Red Hat Enterprise Linux CoreOS")
 # AKS does not name itself in its version; it labels its nodes (learn.microsoft.com/azure/aks/use-labels).
 AKS = "kubernetes.azure.com/cluster"
 ON_AZURE = Q(kernel__endswith="-azure") | Q(os_image__startswith="Microsoft Azure Linux")
+DEPLOY_DRIVER = "nvidia.com/gpu.deploy.driver"
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 # What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
 ALIKE = (
@@ -163,22 +163,28 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
         "gpu_product": node.gpu_product,
         "mig_strategy": node.mig_strategy,
         "driver_owner": node.driver_owner,
-        "is_pre": node.labels.get("nvidia.com/gpu.deploy.driver") == "pre-installed",
+        "is_pre": node.labels.get(DEPLOY_DRIVER) == "pre-installed",
         "kernel": node.kernel,
     }
     return judge(_facts(row, around), today=today)
 
 
+def _label(key: str) -> Subquery:
+    """Of a few nodes. Named without a query of its own, SQLite carries all labels of all nodes through its sorting."""
+    return Subquery(Node.objects.filter(pk=OuterRef("pk")).order_by().values(said=LabelValue(key)))
+
+
 def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[str, Any]]:
     ours = nodes.with_gpus().filter(gpu_vendor__in=["", "nvidia"])  # type: ignore[attr-defined]
     alike = (*ALIKE, "kernel") if with_kernel else ALIKE
+    pre_installed = Case(When(Exact(_label(DEPLOY_DRIVER), "pre-installed"), then=True), default=False)
     return (
         ours.order_by()
         .annotate(
             said_driver=SAID_DRIVER,
-            is_pre=Case(When(PRE_MATTERS, then=PRE_INSTALLED), output_field=BooleanField(null=True)),
-            openshift=Case(When(IS_OPENSHIFT, then=LabelValue(OPENSHIFT)), output_field=TextField(null=True)),
-            aks=Case(When(ON_AZURE, then=LabelValue(AKS)), output_field=TextField(null=True)),
+            is_pre=Case(When(PRE_MATTERS, then=pre_installed), output_field=BooleanField(null=True)),
+            openshift=Case(When(IS_OPENSHIFT, then=_label(OPENSHIFT)), output_field=TextField(null=True)),
+            aks=Case(When(ON_AZURE, then=_label(AKS)), output_field=TextField(null=True)),
         )
         .values(*alike)
         .annotate(number=Count("pk"))
