@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from fleet import labels as keys
+from fleet.kube.structs import Seen
 from fleet.observe.rows.gpus import amount_columns, layout_columns
 from fleet.resources import Layout, expect, most_by_labels
 from fleet.resources.layout import HOW_NOT_SAID
@@ -20,6 +21,12 @@ BEING_CUT = frozenset({"pending", "rebooting"})  # of the MIG manager's state
 def fingerprint(row: Row) -> int:
     """Equal for equal rows. A heartbeat that changes nothing we keep does not change it."""
     return hash(msgspec.json.encode(row))
+
+
+def likeness(seen: Seen) -> int:
+    """Equal for objects of which all that is read is equal, whatever their resource versions."""
+    unversioned = msgspec.structs.replace(seen.metadata, resource_version="")
+    return hash(msgspec.json.encode(msgspec.structs.replace(seen, metadata=unversioned)))
 
 
 def remember(old: Row | None, new: Row, *, now: datetime) -> Row:

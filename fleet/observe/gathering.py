@@ -5,9 +5,9 @@ from datetime import datetime
 import structlog
 
 from fleet.kube.decoding import Unread
-from fleet.kube.structs import ClusterPolicySeen, Seen
+from fleet.kube.structs import ClusterPolicySeen, NodeSeen, Seen
 from fleet.kube.structs.events import EventSeen
-from fleet.observe.diff import Row, fingerprint
+from fleet.observe.diff import Row, fingerprint, likeness
 from fleet.observe.early import Early
 from fleet.observe.kinds import KINDS, MIRRORED, Kind
 from fleet.observe.memory import UNREADABLE, Memory
@@ -61,12 +61,26 @@ class Gathering:
                 raise told.error
 
     def _hear(self, told: Heard, standing: Standing, *, now: datetime) -> None:
-        if told.object is not None:
+        if isinstance(told.object, NodeSeen) and not told.is_gone:
+            self._hear_node(told.object)
+        elif told.object is not None:
             self._note(KINDS[told.kind], told.object, is_gone=told.is_gone)
         if told.unread is not None:
             self._note_unread(told, told.unread, standing)
         standing.resource_version = told.resource_version
         standing.hear(now=now)
+
+    def _hear_node(self, seen: NodeSeen) -> None:
+        """Nearly all that is heard of a quiet cluster: a node that lives, and nothing else. No row is made of it."""
+        kind, looks_like = KINDS["nodes"], likeness(seen)
+        written, waiting = self.memory.of(kind.name), self.pending[kind.name]
+        is_same = self.memory.likenesses.get(seen.uid) == (looks_like, written.get(seen.uid))
+        if is_same and seen.uid not in waiting:
+            return
+        self._note(kind, seen, is_gone=False)
+        row = waiting[seen.uid].fingerprint if seen.uid in waiting else written.get(seen.uid, UNREADABLE)
+        if row != UNREADABLE:
+            self.memory.likenesses[seen.uid] = (looks_like, row)
 
     def _take_page(self, told: ListPage, standing: Standing) -> None:
         kind = KINDS[told.kind]

@@ -13,6 +13,7 @@ UNREADABLE = -1  # in the place of a fingerprint: whatever can be read of it nex
 class Memory:
     turn: int
     fingerprints: dict[str, dict[str, int]] = field(default_factory=dict)  # by kind, by uid
+    likenesses: dict[str, tuple[int, int]] = field(default_factory=dict)  # of nodes, with the fingerprint of their rows
     pools: int = 0  # of the selectors that the nodes were sorted by
 
     def of(self, kind: str) -> dict[str, int]:
@@ -34,5 +35,7 @@ def recall(cluster_id: int, *, turn: int) -> Memory:
 
 
 def keep(cluster_id: int, memory: Memory) -> None:
+    there = memory.of("nodes")
+    memory.likenesses = {uid: known for uid, known in memory.likenesses.items() if uid in there}
     with _lock:
         _memories[cluster_id] = memory
