@@ -58,8 +58,11 @@ def count_all(cluster_id: int) -> None:
                 _write({taken: ids[start : start + AT_ONCE]})
 
 
-def adopt(cluster_id: int, nodes: Mapping[str, int]) -> None:
-    """Give new nodes the pods that were heard of before them, or that outlived a row of the same name."""
+def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
+    """Give new nodes the pods that were heard of before them, or that outlived a row of the same name.
+
+    Returns the names of those that got some.
+    """
     orphans: dict[str, list[int]] = defaultdict(list)
     found = Pod.objects.filter(cluster_id=cluster_id, node__isnull=True, node_name__in=list(nodes))
     for pod_id, name in found.values_list("id", "node_name"):
@@ -67,6 +70,7 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> None:
     for name, ids in orphans.items():
         Pod.objects.filter(pk__in=ids).update(node_id=nodes[name])
     count(cluster_id, list(orphans))
+    return set(orphans)
 
 
 def _differing(cluster_id: int, names: Collection[str] | None) -> Differing:

@@ -31,6 +31,12 @@ def touched_by(written: Written) -> set[str]:
     return {row["node_name"] for row in rows if row["node_name"] and (row["cpu_m"] or row["memory_bytes"])}
 
 
+def bound_to(cluster_id: int, names: Collection[str]) -> set[str]:
+    """Those of the nodes that pods are bound to which are not kept."""
+    others = OtherPod.objects.filter(cluster_id=cluster_id, node_name__in=names)
+    return set(others.order_by().values_list("node_name", flat=True))
+
+
 def count(cluster_id: int, names: Collection[str]) -> None:
     """Count again for these nodes. Inside the transaction that wrote the pods."""
     if names:
