@@ -6,6 +6,7 @@ from fleet import wake
 from fleet.models import Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observe import allocation, cpu_memory, dra, gpus, pools, story
 from fleet.observe.diff import Row
+from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
 
 TROUBLE = ("stuck_container", "restarts", "waiting_because")
@@ -57,24 +58,26 @@ def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     pools.sort_nodes(cluster_id, written.alive)
     allocation.count(cluster_id, allocation.recut(written))
     if written.new:
-        allocation.adopt(cluster_id, {row["name"]: row["id"] for row in written.new})
-        cpu_memory.count(cluster_id, {row["name"] for row in written.new})
+        ids = {row["name"]: row["id"] for row in written.new}
+        adopting = allocation.adopt(cluster_id, ids)
+        cpu_memory.count(cluster_id, adopting | cpu_memory.bound_to(cluster_id, ids))
 
 
 def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:
     lines = [(row, story.tell(None, row)) for row in written.new]
     lines += [(row, story.tell(old, row)) for old, row in written.changed]
     lines += [(row, [story.told_gone(row)]) for row in written.gone]
-    NodeEvent.objects.bulk_create(
-        NodeEvent(
-            cluster_id=cluster_id,
-            node_uid=row["uid"],
-            node_name=row["name"],
-            at=now,
-            kind=line.kind,
-            sentence=line.sentence[:500],
-            detail=line.detail,
-        )
+    events = (
+        {
+            "cluster": cluster_id,
+            "node_uid": row["uid"],
+            "node_name": row["name"],
+            "at": now,
+            "kind": line.kind,
+            "sentence": line.sentence[:500],
+            "detail": line.detail,
+        }
         for row, told in lines
         for line in told
     )
+    upsert(NodeEvent, events, unique=())

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 from django.db import connection, models
@@ -18,9 +19,12 @@ def upsert(
     rows: Iterable[Mapping[str, Any]],
     *,
     unique: tuple[str, ...] = ("cluster", "uid"),
-    only_new: Mapping[str, Any],
+    only_new: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Write rows that all have the same columns; `only_new` is what a row is born with and keeps."""
+    """Write rows that all have the same columns; `only_new` is what a row is born with and keeps.
+
+    Without `unique` every row is a new one.
+    """
     values: list[list[Any]] = []
     born_with = [_adapter(model, name)(value) for name, value in only_new.items()]
     names: tuple[str, ...] = ()
@@ -72,10 +76,10 @@ def _statement(
     kept = {*unique, *only_new}
     updates = ", ".join(f"{columns[name]} = EXCLUDED.{columns[name]}" for name in names if name not in kept)
     table = connection.ops.quote_name(model._meta.db_table)  # noqa: SLF001 - documented, in spite of its name
-    return (
-        f"INSERT INTO {table} ({', '.join(columns.values())}) VALUES ({', '.join(['%s'] * len(columns))}) "  # noqa: S608
-        f"ON CONFLICT ({', '.join(columns[name] for name in unique)}) DO UPDATE SET {updates}"
-    )
+    insert = f"INSERT INTO {table} ({', '.join(columns.values())}) VALUES ({', '.join(['%s'] * len(columns))})"  # noqa: S608
+    if not unique:
+        return insert
+    return f"{insert} ON CONFLICT ({', '.join(columns[name] for name in unique)}) DO UPDATE SET {updates}"
 
 
 def _adapters(model: type[models.Model], names: tuple[str, ...]) -> list[tuple[int, Adapter]]:
