@@ -154,11 +154,13 @@ def test_an_exporter_behind_the_pod_proxy_names_the_pods_that_hold_its_gpus(kube
         "-l",
         "app=nvidia-dcgm-exporter",
     )
-    (exporter,) = read(kubectl, *where)["items"]
-    tenants = read(kubectl, "pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]
+    (exporter,) = until(lambda: read(kubectl, *where)["items"])
 
     path = f"/api/v1/namespaces/gpu-operator/pods/http:{exporter['metadata']['name']}:9400/proxy/metrics"
+    # An exporter serves once it runs, and names pods once they do.
+    until(lambda: 'pod="' in kubectl.run("get", "--raw", path).stdout)
     text = kubectl.says("get", "--raw", path)
+    tenants = read(kubectl, "pods", "-A", "--field-selector", f"spec.nodeName={node}")["items"]
 
     lines = [line for line in text.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
     named = {(found["namespace"], found["pod"]) for line in lines if "pod" in (found := dict(TAGS.findall(line)))}
