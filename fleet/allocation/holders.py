@@ -22,7 +22,6 @@ from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, Resourc
 from fleet.resources import Layout, Way, gpu_groups
 from fleet.resources.layout import HAMI
 
-DONE = ("Succeeded", "Failed")
 OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 name a slice by its board
 CLAIMS_AT_ONCE = 200
 
@@ -34,7 +33,7 @@ def held_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, Held]:
     for gpu in Gpu.objects.filter(node__in=ids).order_by("index"):
         gpus[gpu.node_id].append(gpu)
     pods: dict[int, list[Pod]] = defaultdict(list)
-    asking = Pod.objects.filter(node__in=ids).exclude(phase__in=DONE).exclude(resources={}, claims=[], is_tenant=False)
+    asking = Pod.objects.filter(node__in=ids).not_done().exclude(resources={}, claims=[], is_tenant=False)
     for pod in asking.order_by("namespace", "name"):
         pods[pod.node_id or 0].append(pod)
     offered = _offered(nodes)

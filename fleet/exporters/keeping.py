@@ -14,7 +14,6 @@ from fleet.telemetry.exporter import DeviceTold, PodTold
 
 SAID = ("devices", "read_at", "tried_at", "refused", "refused_since")
 REFUSED = ("tried_at", "refused", "refused_since")
-DONE = ("Succeeded", "Failed")
 Uids = Mapping[tuple[str, str, str], list[str]]  # by node, namespace and name of the pod; the newest first
 
 
@@ -93,8 +92,7 @@ def _uids(cluster: Cluster, answers: Sequence[Answer]) -> Uids:
         return {}
     rows = Pod.objects.filter(cluster=cluster, node_name__in=[answer.node_name for answer in answers], name__in=names)
     found: dict[tuple[str, str, str], list[str]] = {}
-    for place in (
-        rows.exclude(phase__in=DONE).order_by("-created_at").values_list("node_name", "namespace", "name", "uid")
-    ):
+    newest_first = rows.not_done().order_by("-created_at")
+    for place in newest_first.values_list("node_name", "namespace", "name", "uid"):
         found.setdefault(place[:3], []).append(place[3])
     return found

@@ -16,7 +16,7 @@ from django.db.models import Sum
 
 from fleet import announce, kube
 from fleet.exporters.asking import Answer, answers
-from fleet.exporters.keeping import DONE, Keeper
+from fleet.exporters.keeping import Keeper
 from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostTurn, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
@@ -90,7 +90,7 @@ def _too_many(number: int) -> str:
 def _pods(cluster: Cluster) -> list[Pod]:
     """One of each node. Whose turn is the longest ago comes first."""
     rows = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
-    rows = rows.exclude(phase__in=DONE).only("namespace", "name", "node_name", "phase")
+    rows = rows.not_done().only("namespace", "name", "node_name", "phase")
     pods = {pod.node_name: pod for pod in rows.order_by("is_ready", "created_at")[: 2 * AT_MOST + 2]}
     tried = dict(ExporterReading.objects.filter(cluster=cluster).values_list("node_name", "tried_at"))
     never = [pod for node_name, pod in pods.items() if node_name not in tried]

@@ -4,6 +4,8 @@ from django.db.models import Q
 from fleet.models.node import members_of
 from people.rights import Deed, reach
 
+DONE = frozenset({"Succeeded", "Failed"})  # phases of a pod that has ended: it holds no resource any more
+
 
 class PodQuerySet(models.QuerySet["Pod"]):
     def visible_to(self, user) -> "PodQuerySet":
@@ -12,6 +14,9 @@ class PodQuerySet(models.QuerySet["Pod"]):
         if seen.everywhere:
             return self
         return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
+
+    def not_done(self) -> "PodQuerySet":
+        return self.exclude(phase__in=DONE)
 
     def tenants(self) -> "PodQuerySet":
         """Pods that hold or want GPUs, whole, cut or shared, and belong to no operand."""

@@ -9,7 +9,6 @@ from django.db.models import Count, QuerySet
 
 from fleet.models import Node, Pod
 from fleet.observe import dra
-from fleet.observe.rows.cpu_memory import DONE
 from fleet.observe.upsert import Written
 from fleet.resources import Layout, count_taken
 
@@ -75,7 +74,7 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
 
 def _differing(cluster_id: int, names: Collection[str] | None) -> Differing:
     """The nodes whose sum is not what is written, by what it should be. Three queries, and two where DRA is used."""
-    pods = Pod.objects.filter(cluster_id=cluster_id).exclude(phase__in=DONE).exclude(node_name="").order_by()
+    pods = Pod.objects.filter(cluster_id=cluster_id).not_done().exclude(node_name="").order_by()
     nodes = Node.objects.filter(cluster_id=cluster_id).order_by()
     if names is not None:
         pods, nodes = pods.filter(node_name__in=names), nodes.filter(name__in=names)

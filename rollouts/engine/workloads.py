@@ -14,7 +14,6 @@ from rollouts.gates.base import OperandEvidence, PodEvidence
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Target
 
-DONE = ("Succeeded", "Failed")
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 
@@ -26,7 +25,7 @@ class DriverPod:
 
 def driver_pods(plan: Plan) -> dict[str, DriverPod]:
     """Node name → its driver pod, whichever object it is of. One query."""
-    pods = Pod.objects.filter(cluster=plan.cluster_id, operand=DRIVER).exclude(phase__in=DONE).order_by("pk")
+    pods = Pod.objects.filter(cluster=plan.cluster_id, operand=DRIVER).not_done().order_by("pk")
     return {name: DriverPod(*pod) for name, *pod in pods.values_list("node_name", "owner_uid", "revision_hash")}
 
 
@@ -34,7 +33,7 @@ def pods_on(plan: Plan, names: Collection[str]) -> dict[str, list[Pod]]:
     """Node name → the pods on it that matter. One query."""
     matters = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[Pod]] = defaultdict(list)
-    for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).exclude(phase__in=DONE):
+    for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).not_done():
         found[pod.node_name].append(pod)
     return found
 
@@ -44,7 +43,7 @@ def owner_of(pod: Pod) -> str:
 
 
 def _tenants(plan: Plan) -> PodQuerySet:
-    return Pod.objects.filter(cluster=plan.cluster_id).tenants().exclude(phase__in=DONE)
+    return Pod.objects.filter(cluster=plan.cluster_id).tenants().not_done()
 
 
 def ready_by_owner(plan: Plan) -> Counter[str]:

@@ -5,11 +5,11 @@ from typing import Any
 
 from fleet.kube.structs import NodeSeen, PodSeen
 from fleet.kube.structs.pod import Container, Resources
+from fleet.models.pod import DONE
 from fleet.observe.rows.effective import Amounts, effective
 from fleet.observe.rows.text import fitted
 from fleet.quantity import rounded_up
 
-DONE = frozenset({"Succeeded", "Failed"})  # holds no resource any more
 SCALES = {"cpu": 1000, "memory": 1}
 # No machine has more; and the sum over a hundred thousand pods that say so still fits into a database's integer.
 MOST = {"cpu": 10**9, "memory": 2**46}
