@@ -61,7 +61,7 @@ def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
         log.info("no crash log is read", cluster=cluster.name, because=str(error))
         return 0
     if number:
-        seq = Observer.objects.filter(cluster=cluster).values_list("batch", flat=True).first() or 0
+        seq = Observer.batch_of(cluster.pk)
         nodes = {one.pod.node_id for one in due if one.pod.node_id}
         log.info("crash logs are read", cluster=cluster.name, logs=number, nodes=len(nodes))
         announce.cluster_changed(cluster.pk, seq=seq, nodes=(), kinds=("crash-logs",), at=clock())

@@ -145,5 +145,4 @@ def _useless(cluster: Cluster, state: State):
 
 
 def _tell(cluster: Cluster, *, at: datetime) -> None:
-    seq = Observer.objects.filter(cluster=cluster).values_list("batch", flat=True).first() or 0
-    announce.cluster_changed(cluster.pk, seq=seq, nodes=(), kinds=("exporters",), at=at)
+    announce.cluster_changed(cluster.pk, seq=Observer.batch_of(cluster.pk), nodes=(), kinds=("exporters",), at=at)

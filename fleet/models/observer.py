@@ -48,6 +48,11 @@ class Observer(models.Model):
             raise LostTurn(f"turn {turn} of cluster {cluster_id} is over")
 
     @classmethod
+    def batch_of(cls, cluster_id: int) -> int:
+        """The number of the newest flush. 0: nobody has watched it yet."""
+        return cls.objects.filter(cluster_id=cluster_id).values_list("batch", flat=True).first() or 0
+
+    @classmethod
     def give_up(cls, cluster_id: int, *, turn: int, now: datetime) -> None:
         """End the turn early, so that the next one need not wait for the lease."""
         with transaction.atomic():

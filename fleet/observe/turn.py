@@ -153,7 +153,7 @@ def _note_failure(turn: Turn, error: kube.ClusterError) -> None:
         Observer.keep(turn.cluster.pk, turn=turn.number, now=now, flushed=bool(changed))
     if changed:
         log.warning("a cluster cannot be watched", cluster=turn.cluster.name, because=message)
-        seq = Observer.objects.values_list("batch", flat=True).get(cluster=turn.cluster)
+        seq = Observer.batch_of(turn.cluster.pk)
         announce.cluster_changed(turn.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
 
 

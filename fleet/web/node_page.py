@@ -20,7 +20,7 @@ from people.web.requests import PersonRequest
 
 def node(request: PersonRequest, node_id: int) -> HttpResponse:
     row = _visible(request, node_id)
-    seq = Observer.objects.filter(cluster=row.cluster_id).values_list("batch", flat=True).first() or 0
+    seq = Observer.batch_of(row.cluster_id)
     seen = {"place": "fleet", "seq": json.dumps({f"cluster-{row.cluster_id}": seq})}
     return render(request, "fleet/node.html", {**seen, **_node(row, now=timezone.now())})
 
