@@ -101,10 +101,7 @@ def _ask_all(
     cluster: Cluster, turn: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
 ) -> Outcome:
     """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
-    connection = kube.connect(cluster.kubeconfig, cluster.context)
-    try:
-        if kube.kube_system_uid(connection) != cluster.uid:
-            raise kube.Refused("Another cluster answers at its address.")
+    with kube.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
         keeper, batch, forbidden = Keeper.of(cluster, turn), list[Answer](), ""
         for answer in answers(connection, pods, stop=stop):
             batch.append(answer)
@@ -112,8 +109,6 @@ def _ask_all(
             if len(batch) == A_BATCH:
                 keeper.keep(batch, now=clock())
                 batch = []
-    finally:
-        connection.close()
     gone = sorted(set(keeper.known) - {pod.node_name for pod in pods})
     keeper.keep([*batch, *(Answer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED

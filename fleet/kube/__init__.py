@@ -21,6 +21,7 @@ from fleet.kube.errors import (
 )
 from fleet.kube.listing import list_pages
 from fleet.kube.patches import Patch, field_patch, node_patch, pointer, same_object, unchanged_since
+from fleet.kube.reaching import reach
 from fleet.kube.reading import (
     get_config_map,
     get_driver_object,
@@ -85,6 +86,7 @@ __all__ = [
     "patch_driver_object",
     "patch_node",
     "pointer",
+    "reach",
     "replace_lease",
     "same_object",
     "server_version",
