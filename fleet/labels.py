@@ -15,6 +15,8 @@ UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
 UPGRADE_SKIP = "nvidia.com/gpu-driver-upgrade.skip"
 DEPLOY_PREFIX = "nvidia.com/gpu.deploy."
 PAUSED = "paused-for-driver-upgrade"
+DEPLOY_DRIVER = f"{DEPLOY_PREFIX}driver"
+PRE_INSTALLED = "pre-installed"  # its value where the node brings its own driver
 
 GPU_CLIQUE = "nvidia.com/gpu.clique"  # cluster UUID and clique of an NVLink domain
 MIG_RESOURCES = "nvidia.com/mig-"

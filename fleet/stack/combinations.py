@@ -11,6 +11,7 @@ from django.db.models.lookups import Exact
 
 from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
 from fleet.compatibility.systems import distribution_of
+from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand
 from fleet.segments.labelled import LabelValue
 from fleet.stack.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
@@ -26,7 +27,6 @@ IS_OPENSHIFT = Q(os_image__startswith="Red Hat Enterprise Linux CoreOS")
 # AKS does not name itself in its version; it labels its nodes (learn.microsoft.com/azure/aks/use-labels).
 AKS = "kubernetes.azure.com/cluster"
 ON_AZURE = Q(kernel__endswith="-azure") | Q(os_image__startswith="Microsoft Azure Linux")
-DEPLOY_DRIVER = "nvidia.com/gpu.deploy.driver"
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 # What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
 ALIKE = (
@@ -163,7 +163,7 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
         "gpu_product": node.gpu_product,
         "mig_strategy": node.mig_strategy,
         "driver_owner": node.driver_owner,
-        "is_pre": node.labels.get(DEPLOY_DRIVER) == "pre-installed",
+        "is_pre": node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED,
         "kernel": node.kernel,
     }
     return judge(_facts(row, around), today=today)
@@ -177,7 +177,7 @@ def _label(key: str) -> Subquery:
 def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[str, Any]]:
     ours = nodes.with_gpus().filter(gpu_vendor__in=["", "nvidia"])  # type: ignore[attr-defined]
     alike = (*ALIKE, "kernel") if with_kernel else ALIKE
-    pre_installed = Case(When(Exact(_label(DEPLOY_DRIVER), "pre-installed"), then=True), default=False)
+    pre_installed = Case(When(Exact(_label(DEPLOY_DRIVER), PRE_INSTALLED), then=True), default=False)
     return (
         ours.order_by()
         .annotate(

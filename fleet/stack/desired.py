@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fleet import labels as keys
 from fleet.models import DriverObject, Node, Operand
 from fleet.operands import DRIVER
-from fleet.stack.causes.placement import DEPLOY_DRIVER, PRE_INSTALLED, selects
+from fleet.stack.causes.placement import selects
 
 OFF = frozenset({"ignored", "disabled"})  # states of an object that does not count
 
@@ -35,7 +35,7 @@ def driver_object_of(
     node: Node, driver_objects: Sequence[DriverObject], daemon_set: Operand | None = None
 ) -> DriverObject | None:
     """The object that says which driver this node should run. None: nothing does, or the driver is the host's own."""
-    if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED:
+    if node.labels.get(keys.DEPLOY_DRIVER) == keys.PRE_INSTALLED:
         return None
     by_name = {(each.kind, each.name): each for each in driver_objects}
     if node.driver_owner:
@@ -60,7 +60,7 @@ def _selecting(node: Node, drivers: Sequence[DriverObject]) -> DriverObject | No
 
 def _conflict(node: Node, driver_objects: Sequence[DriverObject], daemon_set: Operand | None) -> str:
     """Named only where nothing else tells whose the node is."""
-    if node.driver_owner or node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED or daemon_set is not None:
+    if node.driver_owner or node.labels.get(keys.DEPLOY_DRIVER) == keys.PRE_INSTALLED or daemon_set is not None:
         return ""
     taking = [str(each) for each in driver_objects if each.kind == "NVIDIADriver" and _takes(each, node)]
     return " and ".join(taking) if len(taking) > 1 else ""

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fleet import operands
+from fleet.labels import DEPLOY_DRIVER
 from fleet.models import Node, Operand, Pod
 from fleet.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, title_of
 from fleet.stack import causes
 from fleet.stack.causes import Cause, Weight
-from fleet.stack.causes.placement import DEPLOY_DRIVER, is_selected, no_plugin_selects
+from fleet.stack.causes.placement import is_selected, no_plugin_selects
 from fleet.stack.desired import Desired, desired_of, driver_object_of
 from fleet.stack.rows import StackRows
 from fleet.stack.signs import pod_signs, signs_of

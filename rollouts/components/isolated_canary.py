@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SINCE = "26.7.0"
-LABEL = "quarterdeck.io/canary"
+from fleet.labels import CANARY, DRIVER_VERSION
+
 LONGEST_LABEL = 63
 
 
@@ -32,13 +32,19 @@ class IsolatedCanary:
 
 
 def isolated_canary(
-    driver_object: str, *, is_fallback: bool, has_own_policies: bool | None, to_version: str, nodes: Sequence[str]
+    driver_object: str,
+    *,
+    is_fallback: bool,
+    has_own_policies: bool | None,
+    since: str,
+    to_version: str,
+    nodes: Sequence[str],
 ) -> IsolatedCanary:
-    """`has_own_policies`: whether the operator is new enough; None: nobody knows its version."""
+    """`has_own_policies`: whether the operator is as new as `since`; None: nobody knows its version."""
     if has_own_policies is None:
-        return IsolatedCanary(f"It takes operator {SINCE} or newer, and nothing here says which one runs.")
+        return IsolatedCanary(f"It takes operator {since} or newer, and nothing here says which one runs.")
     if not has_own_policies:
-        return IsolatedCanary(f"It takes operator {SINCE} or newer.")
+        return IsolatedCanary(f"It takes operator {since} or newer.")
     if not is_fallback:
         return IsolatedCanary(
             f"{driver_object} is not the default NVIDIADriver (spec.default): a second object that selects one of its "
@@ -53,7 +59,7 @@ def isolated_canary(
 def _steps(driver_object: str, name: str, to_version: str, nodes: Sequence[str]) -> tuple[Step, ...]:
     return (
         Step(
-            f"Make an object that selects only nodes with the label {LABEL}={name}. No node has it yet.",
+            f"Make an object that selects only nodes with the label {CANARY}={name}. No node has it yet.",
             f"{_copy(driver_object, name, to_version)} | kubectl create -f -",
         ),
         Step(
@@ -61,12 +67,12 @@ def _steps(driver_object: str, name: str, to_version: str, nodes: Sequence[str])
         ),
         Step(
             "Give them the label: the operator takes their driver away and brings the new one.",
-            f"kubectl label nodes {shlex.join(nodes)} {LABEL}={name}",
+            f"kubectl label nodes {shlex.join(nodes)} {CANARY}={name}",
         ),
         Step(
             "Wait until the object is ready, then look at what the nodes say.",
             f"kubectl wait nvidiadriver/{name} --for=jsonpath='{{.status.state}}'=ready --timeout=45m "
-            f"&& kubectl get nodes -l {LABEL}={name} -L nvidia.com/cuda.driver-version.full",
+            f"&& kubectl get nodes -l {CANARY}={name} -L {DRIVER_VERSION}",
         ),
         Step("Let pods come back, and judge by them.", f"kubectl uncordon {shlex.join(nodes)}"),
     )
@@ -77,7 +83,7 @@ def _way_back(name: str, nodes: Sequence[str]) -> tuple[Step, ...]:
         Step("Drain them again.", _drain(nodes)),
         Step(
             "Take the label off: the fleet's own driver comes back.",
-            f"kubectl label nodes {shlex.join(nodes)} {LABEL}-",
+            f"kubectl label nodes {shlex.join(nodes)} {CANARY}-",
         ),
         Step("Once no node has it, delete the object.", f"kubectl delete nvidiadriver {name}"),
         Step("Let pods come back.", f"kubectl uncordon {shlex.join(nodes)}"),
@@ -90,7 +96,7 @@ def _copy(driver_object: str, name: str, to_version: str) -> str:
         {"op": "replace", "path": "/metadata", "value": {"name": name}},
         {"op": "replace", "path": "/spec/version", "value": to_version},
         {"op": "remove", "path": "/spec/default"},
-        {"op": "add", "path": "/spec/nodeSelector", "value": {LABEL: name}},
+        {"op": "add", "path": "/spec/nodeSelector", "value": {CANARY: name}},
     ]
     patch = shlex.quote(json.dumps(changes))
     return f"kubectl patch nvidiadriver {shlex.quote(driver_object)} --dry-run=client -o json --type=json -p {patch}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fleet import selectors
+from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from fleet.models import DriverObject, Mode, Node, Operand, Pod
 from fleet.operands import VALIDATOR
-from fleet.stack.driver_mode import has_own_policies, operator_of
+from fleet.stack.driver_mode import OWN_POLICIES_FROM, has_own_policies, operator_of
 from rollouts.components.driver_crd import DriverFacts, preflight, warnings
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.gates.base import count, names
@@ -28,8 +29,6 @@ from rollouts.queries import (
     upgrade_policy,
 )
 from rollouts.steering.refusals import ObjectGone
-
-PRE_INSTALLED = ("nvidia.com/gpu.deploy.driver", "pre-installed")
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,7 @@ def _why_excluded(node: Node) -> str:
         return "cordoned by somebody else"
     if is_held_by_others(node):
         return "held by somebody else"
-    key, value = PRE_INSTALLED
-    return "brings its own driver" if node.labels.get(key) == value else ""
+    return "brings its own driver" if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED else ""
 
 
 def _takes(stage: Stage, node: Node) -> bool:
@@ -134,7 +132,6 @@ def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
         gone = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
         raise ObjectGone(f"{gone} Draft a plan for what is there now.")
     policy = cluster_policy(plan.cluster_id)
-    key, value = PRE_INSTALLED
     return DriverFacts(
         kind=driver_object.kind,
         object_version=driver_object.version,
@@ -148,7 +145,7 @@ def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
         upgrade_policy=upgrade_policy(driver_object),
         owned_by=tuple(driver_object.owned_by),
         nodes=len(nodes),
-        pre_installed=tuple(node.name for node in nodes if node.labels.get(key) == value),
+        pre_installed=tuple(node.name for node in nodes if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED),
         unsettled=tuple(d.name for d in driver_daemonsets(plan) if d.observed_generation < d.generation),
         under_way=tuple(n.name for n in nodes if n.upgrade_state not in {"", "upgrade-done", "upgrade-required"}),
     )
@@ -234,6 +231,7 @@ def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
         plan.object_name,
         is_fallback=any(each.is_fallback and each.name == plan.object_name for each in objects),
         has_own_policies=has_own_policies(operator_of(objects, list(validators)).version),
+        since=OWN_POLICIES_FROM,
         to_version=plan.to_version,
         nodes=[node.name for node in canary],
     )

@@ -15,8 +15,6 @@ from fleet.stack.causes.affinity import takes
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
 
 OPERANDS = f"{keys.DEPLOY_PREFIX}operands"
-DEPLOY_DRIVER = f"{keys.DEPLOY_PREFIX}driver"
-PRE_INSTALLED = "pre-installed"
 WORKLOAD = "nvidia.com/gpu.workload.config"  # container, vm-passthrough, vm-vgpu
 PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
 
@@ -43,7 +41,7 @@ def opted_out(signs: Signs) -> Cause | None:
 
 
 def pre_installed(signs: Signs) -> Cause | None:
-    if signs.operand != DRIVER or signs.labels.get(DEPLOY_DRIVER) != PRE_INSTALLED:
+    if signs.operand != DRIVER or signs.labels.get(keys.DEPLOY_DRIVER) != keys.PRE_INSTALLED:
         return None
     return Cause(
         "pre_installed",
@@ -135,7 +133,7 @@ def no_driver_selects(signs: Signs) -> Cause | None:
     """A driver is wanted, and there are DaemonSets of it, but each for other nodes."""
     if signs.operand != DRIVER or signs.has_daemon_set or not signs.others_have_one:
         return None
-    if signs.labels.get(DEPLOY_DRIVER) != "true":
+    if signs.labels.get(keys.DEPLOY_DRIVER) != "true":
         return None
     return Cause(
         "no_driver_selects",
@@ -150,7 +148,7 @@ def no_driver_made(signs: Signs) -> Cause | None:
     """A driver is asked for here, and the operator has made no DaemonSet for it."""
     if signs.operand != DRIVER or signs.has_daemon_set or signs.others_have_one or not signs.driver_asked_by:
         return None
-    if not signs.is_gpu_node or signs.labels.get(DEPLOY_DRIVER) != "true":
+    if not signs.is_gpu_node or signs.labels.get(keys.DEPLOY_DRIVER) != "true":
         return None
     return Cause(
         "no_driver_made",

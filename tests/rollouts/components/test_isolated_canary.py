@@ -8,7 +8,13 @@ from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 
 def offered(name: str = "default", **given) -> IsolatedCanary:
     """Where it can be done."""
-    usual = {"is_fallback": True, "has_own_policies": True, "to_version": "580.126.20", "nodes": ["a", "b"]}
+    usual = {
+        "is_fallback": True,
+        "has_own_policies": True,
+        "since": "26.7.0",
+        "to_version": "580.126.20",
+        "nodes": ["a", "b"],
+    }
     return isolated_canary(name, **usual | given)
 
 

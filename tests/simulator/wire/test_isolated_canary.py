@@ -49,7 +49,9 @@ def test_only_the_canary_changes_and_the_way_back_brings_it_back(kubectl: Kubect
     before = versions(kubectl)
     name = kubectl.says("get", "nvidiadrivers", "-o", "jsonpath={.items[0].metadata.name}")
     canary = sorted(before)[:2]
-    offered = isolated_canary(name, is_fallback=True, has_own_policies=True, to_version=NEW, nodes=canary)
+    offered = isolated_canary(
+        name, is_fallback=True, has_own_policies=True, since="26.7.0", to_version=NEW, nodes=canary
+    )
 
     carry_out(kubectl, offered.steps)
     during = versions(kubectl)
