@@ -6,11 +6,12 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 
+from fleet.allocation.tally import SUM_OF
+
 WHOSE = ("tenants", "operands", "others")
 UNITS = (("cpu", "m"), ("memory", "bytes"))
 REQUESTED = tuple(f"{what}_{whose}_{unit}" for what, unit in UNITS for whose in WHOSE)  # columns of nodes
 ALLOCATABLE = ("cpu_allocatable_m", "memory_allocatable_bytes")
-SUM_OF = "sum_of_"  # an aggregate may not be named as its column
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ PARTS = tuple(f"{kind}_{what}" for kind in ("slices", "shares") for what in ("ex
 SUM_OF = "sum_of_"  # an aggregate may not be named as its column
 
 
+# What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
+SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
+
+
 @dataclass(frozen=True)
 class VersionCount:
     version: str  # blank: no node has said
@@ -103,10 +107,13 @@ def _tally(row: Mapping[str, Any], by: str, versions: Mapping[int, list[VersionC
 
 
 def _versions(nodes: QuerySet, *, by: str) -> dict[int, list[VersionCount]]:
-    """The most common first. A version whose label is gone counts as unknown, however well it is remembered."""
-    said = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
+    """The most common first."""
     rows = (
-        nodes.order_by().annotate(said=said).values(by, "said").annotate(number=Count("pk")).order_by("-number", "said")
+        nodes.order_by()
+        .annotate(said=SAID_DRIVER)
+        .values(by, "said")
+        .annotate(number=Count("pk"))
+        .order_by("-number", "said")
     )
     found: dict[int, list[VersionCount]] = {}
     for row in rows:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
+from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, Subquery, TextField, When
 from django.db.models.lookups import Exact
 
+from fleet.allocation.tally import SAID_DRIVER
 from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
 from fleet.compatibility.systems import distribution_of
 from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
@@ -27,7 +28,6 @@ IS_OPENSHIFT = Q(os_image__startswith="Red Hat Enterprise Linux CoreOS")
 # AKS does not name itself in its version; it labels its nodes (learn.microsoft.com/azure/aks/use-labels).
 AKS = "kubernetes.azure.com/cluster"
 ON_AZURE = Q(kernel__endswith="-azure") | Q(os_image__startswith="Microsoft Azure Linux")
-SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 # What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
 ALIKE = (
     "os_image",
