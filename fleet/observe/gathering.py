@@ -54,8 +54,7 @@ class Gathering:
             case Opened():
                 standing.hear(now=now)
             case Failed():
-                standing.fail(told.state, told.message, now=now)
-                if standing.is_list_whole:
+                if standing.fail(told.state, told.message, now=now):
                     self._drop_pending(told.kind)
             case Broke():
                 raise told.error

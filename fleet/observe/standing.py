@@ -75,14 +75,18 @@ class Standing:
             self.state, self.message = state, message[:1000]
             self.is_urgent = True
 
-    def fail(self, state: BookmarkState, message: str, *, now: datetime) -> None:
-        """A kind that is not served has no objects, so its rows go; one that we may no longer see keeps them."""
+    def fail(self, state: BookmarkState, message: str, *, now: datetime) -> bool:
+        """Whether nothing is left of it: a kind that is not served has no objects, so its rows go.
+
+        One that we may no longer see keeps them, and one that fails what was heard before it failed.
+        """
         is_void = state is BookmarkState.ABSENT or (state is BookmarkState.FORBIDDEN and self.listed_at is None)
         is_new = self.state is not state or self.listed_at is not None
         self.turn(state, message, now=now)
         if is_void and is_new:
             self.is_list_whole, self.listed_uids, self.unread = True, set(), {}
             self.resource_version, self.listed_at, self.list_begun_at = "", None, None
+        return is_void
 
     def cannot_read(self, unread: Unread) -> bool:
         """It costs itself and one line in the log; its row stays as it was. False: that was known."""
@@ -118,7 +122,8 @@ class Standing:
             return
         self.listed_at, self.unread_before = now, {}
         self.list_begun_at, self.listed_uids, self.is_list_whole = None, set(), False
-        self.turn(BookmarkState.WATCHING, "", now=now)
+        if self.state is BookmarkState.LISTING:
+            self.turn(BookmarkState.WATCHING, "", now=now)
         self.is_urgent = True
 
     def hear(self, *, now: datetime) -> None:

@@ -291,6 +291,17 @@ def test_an_outage_leaves_the_nodes_as_they_were(mirror):
     assert (bookmark.state, bookmark.is_fresh(now=mirror.now)) == ("failing", False)
 
 
+def test_a_list_that_was_read_is_kept_when_its_watch_fails_before_it_is_written(mirror):
+    page = ListPage("nodes", (a_node_seen(),), "55", is_last=True)
+
+    mirror.hear(ListBegun("nodes"), page, Failed("nodes", "failing", "refused the connection"))
+    mirror.flush()
+
+    bookmark = mirror.bookmark("nodes")
+    assert Node.objects.get().name == "gpu-001"
+    assert (bookmark.resource_version, bookmark.state) == ("55", "failing")
+
+
 def test_pods_begin_when_it_is_known_which_are_kept(mirror):
     def ready() -> bool:
         return all(mirror.gathering.standings[name].may_be_built_on for name in KINDS["pods"].after)
