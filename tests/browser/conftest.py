@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from demo.parts import Fleet
 from demo.stack import PASSWORD, Stack
+from demo.visitor import Visitor
 
 FOLDER = Path(__file__).parent
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -30,6 +31,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(tmp_path_factory.mktemp("browser"), Fleet(nodes=NODES)) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def draft_id(stack: Stack) -> int:
+    with Visitor(stack.url, "operator") as ada:
+        ada.sign_in(PASSWORD)
+        driver = ada.all("/api/v1/driver-objects")[0]
+        stages = [{"name": "Canary", "kind": "canary", "count": 1}]
+        asked = {"driver_object": driver["id"], "to_version": "580.126.20", "stages": stages}
+        return int(ada.post("/api/v1/plans", asked)["id"])
 
 
 @pytest.fixture(scope="module")

@@ -18,14 +18,14 @@ def violations(page) -> list[str]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_page_breaks_a_rule(window, theme: str):
+def test_no_page_breaks_a_rule(window, draft_id: int, theme: str):
     watched = window("operator", viewport=WIDE, color_scheme=theme)
     watched.is_live()
     a_node = watched.page.locator("#nodes tbody tr .name a").first.get_attribute("href")
     a_cluster = watched.page.locator("#fleet-clusters a[href^='/clusters/']").first.get_attribute("href")
 
     broken = {}
-    for path in (*PAGES, a_node, a_cluster):
+    for path in (*PAGES, a_node, a_cluster, f"/plans/{draft_id}", f"/plans/{draft_id}/edit"):
         watched.page.goto(path)
         watched.page.wait_for_load_state("networkidle")
         if found := violations(watched.page):

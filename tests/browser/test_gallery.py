@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
-from demo.stack import PASSWORD
-from demo.visitor import Visitor
 from tests.browser.conftest import Watched
 
 SILENCE_MS = 20_000  # two heartbeats missed, and some
@@ -27,22 +25,11 @@ class Place:
     shows: str  # what stays to be seen, whatever becomes of the link
 
 
-@pytest.fixture(scope="module")
-def plan_id(stack) -> int:
-    """A draft."""
-    with Visitor(stack.url, "operator") as ada:
-        ada.sign_in(PASSWORD)
-        driver = ada.all("/api/v1/driver-objects")[0]
-        stages = [{"name": "Canary", "kind": "canary", "count": 1}]
-        asked = {"driver_object": driver["id"], "to_version": "580.126.20", "stages": stages}
-        return int(ada.post("/api/v1/plans", asked)["id"])
-
-
 @pytest.fixture(params=["fleet", "plan"])
-def place(request: pytest.FixtureRequest, plan_id: int) -> Place:
+def place(request: pytest.FixtureRequest, draft_id: int) -> Place:
     if request.param == "fleet":
         return Place("/", "**/parts/fleet/summary*", "#fleet-summary", "GPU node")
-    return Place(f"/plans/{plan_id}", f"**/parts/plans/{plan_id}", "#plan", "What it disrupts")
+    return Place(f"/plans/{draft_id}", f"**/parts/plans/{draft_id}", "#plan", "What it disrupts")
 
 
 def hears_nothing(_socket: WebSocketRoute) -> None:
@@ -177,8 +164,8 @@ def test_an_empty_fleet_page_says_what_keeps_it_empty_and_how_to_fill_it(window)
     expect(page.locator("#nodes")).to_contain_text("Clear the filter")
 
 
-def test_an_empty_plan_page_says_that_nothing_was_touched(window, plan_id: int):
+def test_an_empty_plan_page_says_that_nothing_was_touched(window, draft_id: int):
     page = window("viewer").page
-    page.goto(f"/plans/{plan_id}")
+    page.goto(f"/plans/{draft_id}")
 
     expect(page.locator(".why-box")).to_contain_text("nothing in the cluster has been touched")
