@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import build_bearer_security_scheme_object
 from rest_framework import serializers
@@ -64,6 +64,17 @@ class Schema(AutoSchema):
                 ("429", "Too many tries; see `Retry-After`."),
             ]
         return [*found, ("default", "Anything else that can go wrong.")]
+
+
+class Asked(OpenApiSerializerExtension):
+    """A body's own fields are all there are."""
+
+    target_class = "people.api.edges.Asked"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        shape = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)  # noqa: SLF001 - as its documentation does
+        return {**shape, "additionalProperties": False}
 
 
 class TokenScheme(OpenApiAuthenticationExtension):

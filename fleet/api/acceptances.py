@@ -7,11 +7,11 @@ from rest_framework.response import Response
 
 from fleet.acceptance import accept
 from fleet.models import Cluster
-from people.api.edges import Edge
+from people.api.edges import Asked, Edge
 from people.rights import Deed, require
 
 
-class AcceptanceRequest(serializers.Serializer):
+class AcceptanceRequest(Asked):
     uid = serializers.CharField(max_length=64, help_text="The `stranger_uid` of the cluster, as you saw it.")
     because = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
 

@@ -11,10 +11,10 @@ from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
 from fleet.pools.files.comparing import What
 from fleet.pools.files.reading import LARGEST_BYTES
-from people.api.edges import Edge
+from people.api.edges import Asked, Edge
 
 
-class PoolFileRequest(serializers.Serializer):
+class PoolFileRequest(Asked):
     cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
     text = serializers.CharField(max_length=LARGEST_BYTES, trim_whitespace=False, help_text="The YAML.")
     dry_run = serializers.BooleanField(default=True, help_text="Say what would change, and change nothing.")

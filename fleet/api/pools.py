@@ -12,7 +12,7 @@ from fleet.pools.making import change_pool, create_pool, delete_pool
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
 from fleet.queries import PoolSeen, see_pools
-from people.api.edges import Edge, Listing, SeenSerializer
+from people.api.edges import Asked, Edge, Listing, SeenSerializer
 from people.rights import Deed, require
 
 
@@ -30,7 +30,7 @@ class PoolShape(SeenSerializer):
         )  # fmt: skip
 
 
-class PoolChange(serializers.ModelSerializer):
+class PoolChange(Asked, serializers.ModelSerializer):
     selector = serializers.CharField(max_length=1000, help_text="As kubectl's --selector.")
     price_per_gpu_hour = serializers.DecimalField(
         max_digits=10, decimal_places=4, min_value=0, allow_null=True, required=False, help_text="Null: not known."
@@ -64,7 +64,7 @@ class NodeName(serializers.Serializer):
     name = serializers.CharField()
 
 
-class PreviewRequest(serializers.Serializer):
+class PreviewRequest(Asked):
     cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
     selector = PoolChange().fields["selector"]
     pool = serializers.IntegerField(

@@ -1,6 +1,6 @@
 """What every REST view is made of: read what was asked, load what may be seen, answer with a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
@@ -12,6 +12,25 @@ from rest_framework.views import APIView
 from people.models import User
 
 Row = TypeVar("Row", bound=Model)
+MOST_UNKNOWN = 20  # named in one answer
+
+
+class Asked(serializers.Serializer):
+    """The shape of a body. A field it does not have is refused: a misspelt one must not quietly become the usual."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = self._unknown(data) if isinstance(data, Mapping) else {}
+        try:
+            value = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({**cast("dict", error.detail), **unknown}) from error
+        if unknown:
+            raise serializers.ValidationError(unknown)
+        return value
+
+    def _unknown(self, data: Mapping[str, Any]) -> dict[str, str]:
+        names = [name for name in data if name not in self.fields][:MOST_UNKNOWN]
+        return {name[:100]: f"There is no such field. There are: {', '.join(self.fields)}." for name in names}
 
 
 class Edge(APIView):
@@ -21,7 +40,7 @@ class Edge(APIView):
     def user(self) -> User:
         return cast("User", self.request.user)
 
-    def read(self, shape: type[serializers.Serializer], **given: Any) -> dict[str, Any]:
+    def read(self, shape: type[Asked], **given: Any) -> dict[str, Any]:
         """The body, checked."""
         asked = shape(data=self.request.data, **given)
         asked.is_valid(raise_exception=True)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
 
-from people.api.edges import Edge
+from people.api.edges import Asked, Edge
 from people.api.me import MeShape, introduced
 
 
@@ -32,7 +32,7 @@ class SignInThrottle(SimpleRateThrottle):
         return self.cache_format % {"scope": self.scope, "ident": f"{self.get_ident(request)}:{hash(str(name))}"}
 
 
-class SessionRequest(serializers.Serializer):
+class SessionRequest(Asked):
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=4096, trim_whitespace=False)
 

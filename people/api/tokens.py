@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from people import tokens
-from people.api.edges import Edge, Listing
+from people.api.edges import Asked, Edge, Listing
 from people.models import ApiToken, User
 from people.rights import Deed, NotAllowed
 
@@ -31,7 +31,7 @@ class NewTokenShape(TokenShape):
         fields = (*TokenShape.Meta.fields, "secret")
 
 
-class TokenRequest(serializers.Serializer):
+class TokenRequest(Asked):
     name = serializers.CharField(max_length=100, help_text="What it is for.")
     deeds = serializers.MultipleChoiceField(
         choices=[(deed.value, deed.value) for deed in Deed],

@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from people.api.edges import Listing, SeenSerializer
+from people.api.edges import Asked, Listing, SeenSerializer
 from people.rights import Deed
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_shapes import PlanRow
@@ -16,7 +16,7 @@ from rollouts.steering.approving import approve, reject
 DECISIONS = {"approve": approve, "reject": reject}
 
 
-class DecisionRequest(serializers.Serializer):
+class DecisionRequest(Asked):
     decision = serializers.ChoiceField(choices=list(DECISIONS))
     bundle_hash = serializers.CharField(max_length=64, help_text="Of the bundle that was read.")
     because = serializers.CharField(

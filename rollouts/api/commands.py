@@ -8,6 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from people.api.edges import Asked
 from people.rights import Deed
 from rollouts.api.base import KEY_AT_MOST, KEY_HEADER, PlanEdge
 from rollouts.lifecycle import PlanState
@@ -28,7 +29,7 @@ KEY = OpenApiParameter(
 )
 
 
-class Because(serializers.Serializer):
+class Because(Asked):
     because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
@@ -38,7 +39,7 @@ class CommandRequest(Because):
     )
 
 
-class StartRequest(serializers.Serializer):
+class StartRequest(Asked):
     because = serializers.CharField(max_length=1000, allow_blank=True, required=False, default="")
     expected_revision = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, help_text="The `revision` whose preview was seen."

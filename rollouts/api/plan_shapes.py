@@ -5,7 +5,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from fleet.api.shapes import Ref
-from people.api.edges import SeenSerializer
+from people.api.edges import Asked, SeenSerializer
 from rollouts.api.commands import RESOURCES
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow
 from rollouts.models import Command, Plan, PlanEvent, Stage
@@ -99,14 +99,14 @@ class PlanShape(SeenSerializer, PlanRow):
         fields = (*PlanRow.Meta.fields, "stages", "current_stage", "pause", "holds", "buttons", "seq")
 
 
-class PlanRequest(serializers.Serializer):
+class PlanRequest(Asked):
     driver_object = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Of /driver-objects.")
     title = serializers.CharField(max_length=200, allow_blank=True, required=False, default="")
     to_version = serializers.CharField(max_length=64, help_text="As 580.126.20.")
     stages = StageDraftShape(many=True, help_text="The first must be a canary.", **AT_MOST)
 
 
-class PlanChange(serializers.Serializer):
+class PlanChange(Asked):
     """What is left out stays as it is. `stages` replaces all of them."""
 
     expected_revision = serializers.IntegerField(

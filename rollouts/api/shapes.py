@@ -4,6 +4,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from fleet.api.shapes import Ref
+from people.api.edges import Asked
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer as Answered
 from rollouts.lifecycle import TargetState
@@ -37,7 +38,7 @@ class GateOptions(serializers.DictField):
         super().__init__(child=serializers.DictField(child=Number()), help_text=f"Gates: {gates}.", **kwargs)
 
 
-class StageDraftShape(serializers.Serializer):
+class StageDraftShape(Asked):
     """A stage as it is written. Leave `gate_options` out for the usual ones."""
 
     name = serializers.CharField(max_length=100)

@@ -81,6 +81,14 @@ def test_every_field_that_is_wrong_is_named(ada):
     ]  # fmt: skip
 
 
+def test_of_many_fields_that_there_are_not_some_are_named(ada):
+    said = problem(post(ada, "tokens", json.dumps({f"f{number}" + "x" * 200: 1 for number in range(500)})), 400)
+
+    unknown = [error["field"] for error in said["errors"] if error["field"].startswith("f")]
+    assert len(unknown) == 20
+    assert {len(field) for field in unknown} == {100}
+
+
 def test_a_bug_shows_no_stack_and_can_be_found_in_the_log(bob, monkeypatch, caplog):
     def broken(*_, **__):
         raise RuntimeError("the password is swordfish")

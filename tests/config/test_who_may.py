@@ -4,13 +4,20 @@ from drf_spectacular.generators import SchemaGenerator
 
 OPEN = {("post", "/api/v1/session")}  # where one signs in
 OWN = {("post", "/api/v1/tokens"), ("delete", "/api/v1/tokens/{token_id}"), ("delete", "/api/v1/session")}
-# A body that would be read where the right is asked for only once it is known on what.
-BODIES = {
-    "/api/v1/pools": {"name": "x", "selector": "a=b"},
-    "/api/v1/pool-files": {"text": "pools: []"},
-    "/api/v1/pool-previews": {"selector": "a=b"},
-    "/api/v1/plans": {"to_version": "580.126.20", "stages": [{"name": "Canary", "kind": "canary", "count": 1}]},
-}
+CANARY = {"name": "Canary", "kind": "canary", "count": 1}
+
+
+def bodies(there: dict[str, int]) -> dict[str, dict]:
+    """Bodies that can be read, where the right is asked for only once it is known on what."""
+    cluster = {"cluster": there["cluster_id"]}
+    return {
+        "/api/v1/pools": {**cluster, "name": "x", "selector": "a=b"},
+        "/api/v1/pool-files": {**cluster, "text": "pools: []"},
+        "/api/v1/pool-previews": {**cluster, "selector": "a=b"},
+        "/api/v1/plans": {
+            "driver_object": there["driver_object_id"], "to_version": "580.126.20", "stages": [CANARY],
+        },
+    }  # fmt: skip
 
 
 def every_endpoint() -> list[tuple[str, str]]:
@@ -29,8 +36,7 @@ def ask(caller, endpoint: tuple[str, str], there: dict[str, int]) -> int:
     place = path.format(**there, token_id=1)
     if method == "get":
         return caller.get(place).status_code
-    body = {"cluster": there["cluster_id"], "driver_object": there["driver_object_id"], **BODIES.get(path, {})}
-    return getattr(caller, method)(place, body, format="json").status_code
+    return getattr(caller, method)(place, bodies(there).get(path, {}), format="json").status_code
 
 
 def answers(caller, endpoints, there: dict[str, int]) -> dict[tuple[str, str], int]:

@@ -71,6 +71,19 @@ def test_what_cannot_be_read_is_a_bad_request(ada, field, value):
     assert reply.json()["errors"][0]["field"].startswith(field)
 
 
+def test_a_misspelt_field_is_refused_and_named_whatever_else_is_wrong(ada):
+    stages = [{"name": "Canary", "kind": "canary", "count": 1, "gates": {"soak": {}}}]
+
+    reply = post(ada, "plans", **a_request(a_fleet(), title="x" * 201, owner="ada", stages=stages))
+
+    sentences = {error["field"]: error["sentence"] for error in reply.json()["errors"]}
+    assert reply.status_code == 400
+    assert set(sentences) == {"title", "owner", "stages.0.gates"}
+    assert sentences["stages.0.gates"].startswith("There is no such field. There are: name, kind, pool, ")
+    assert "gate_options" in sentences["stages.0.gates"]
+    assert not Plan.objects.exists()
+
+
 def test_a_gate_that_is_half_a_character_does_not_break_the_answer_about_it(ada):
     body = json.dumps(a_request(a_fleet())).replace('"soak"', '"\\ud800"')
 
