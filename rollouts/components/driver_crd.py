@@ -83,7 +83,7 @@ def _mode(facts: DriverFacts) -> Iterator[Note]:
     if not facts.has_policy:
         yield Note("no-policy", "No ClusterPolicy is seen: without one there is no upgrade controller.")
     elif not facts.policy_uses_crd:
-        fix = "Set spec.driver.useNvidiaDriverCRD, or promote through the ClusterPolicy."
+        fix = "Set spec.driver.useNvidiaDriverCRD in the ClusterPolicy."
         yield Note("crd-off", "The ClusterPolicy does not use NVIDIADriver objects.", fix)
     if facts.sandbox_workloads:
         yield Note("sandbox", "sandboxWorkloads is on, which switches the upgrade controller off.")
