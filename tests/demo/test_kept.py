@@ -1,6 +1,5 @@
-"""A second demo on the same folder shows the same fleet and the same database; --reset forgets both."""
+"""What a start finds in its folder, and what it goes on with; --reset forgets all of it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,7 @@ import pytest
 
 from demo import kept
 from demo.parts import STATE, Fleet
-from demo.stack import PASSWORD
 from demo.supervisor import prepare
-from demo.visitor import Visitor, wait_until
-from tests.demo.test_supervisor import Terminal, demo  # noqa: F401
 
 FLEET = Fleet(nodes=4, is_kept=True)
 
@@ -57,32 +53,3 @@ def test_a_reset_forgets_all_but_what_is_not_ours(tmp_path: Path):
     prepare(tmp_path, FLEET, reset=True)
 
     assert {file.name for file in tmp_path.iterdir()} == {kept.FILE, "notes"}
-
-
-def seen(terminal: Terminal) -> tuple[str, dict[str, int]]:
-    """The cluster's UID, and the key of each node's row."""
-    with Visitor(terminal.url(), "viewer") as viewer:
-        viewer.sign_in(PASSWORD)
-        nodes = wait_until(lambda: viewer.all("/api/v1/nodes"), what="nodes", timeout_s=60)
-        return viewer.all("/api/v1/clusters")[0]["uid"], {node["uid"]: node["id"] for node in nodes}
-
-
-def ended(terminal: Terminal) -> None:
-    terminal.wait_for("Ctrl-C ends it all")
-    terminal.process.terminate()
-    assert terminal.process.wait(timeout=20) == 0
-
-
-@pytest.mark.flow
-def test_a_second_start_shows_the_same_cluster_and_rows(demo: Callable[..., Terminal]):  # noqa: F811
-    first = demo()
-    before = seen(first)
-    ended(first)
-
-    second = demo()
-    after = seen(second)
-    ended(second)
-    third = demo("--reset")
-
-    assert after == before
-    assert seen(third)[0] != before[0]

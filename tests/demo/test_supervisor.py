@@ -15,9 +15,12 @@ import httpx
 import pytest
 
 from demo.ports import LOOPBACK
+from demo.stack import PASSWORD
+from demo.visitor import Visitor, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 90.0
+ADDRESS = "Quarterdeck is at"
 
 
 class Terminal:
@@ -55,7 +58,8 @@ class Terminal:
         raise AssertionError(f"{words!r} never came. It printed:\n{''.join(self.printed)}")
 
     def url(self) -> str:
-        return self.wait_for("Quarterdeck is at").split()[-1]
+        said = next((line for line in self.printed if ADDRESS in line), None)
+        return (said or self.wait_for(ADDRESS)).split()[-1]
 
 
 def running(folder: Path) -> dict[int, str]:
@@ -93,11 +97,53 @@ def demo(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
         terminal.process.wait()
 
 
-def test_ctrl_c_ends_everything_in_under_five_seconds(demo: Callable[..., Terminal]):
-    terminal = demo()
-    assert httpx.get(f"{terminal.url()}/healthz").status_code == 200
-    terminal.wait_for("Ctrl-C ends it all")
+def test_a_demo_from_its_first_start_to_a_reset(demo: Callable[..., Terminal]):
+    """Each start is the whole stack, so one life of a demo shows what it must do at every end."""
+    first = on_a_taken_port(demo)
+    has_its_folder_to_itself(demo)
+    before = seen(first)
+    ends_in_time_on_ctrl_c(first)
 
+    second = demo()
+    assert seen(second) == before
+    leaves_nothing_behind_when_killed(second)
+
+    third = demo("--reset")
+    assert seen(third)[0] != before[0]
+    ends_with_the_last_words_of_a_part(third)
+
+
+def on_a_taken_port(demo: Callable[..., Terminal]) -> Terminal:
+    with socket.create_server((LOOPBACK, 0)) as other:
+        taken = other.getsockname()[1]
+        terminal = demo("--port", str(taken))
+        said = terminal.wait_for("is taken")
+        address = terminal.url()
+
+    assert f"Port {taken} is taken" in said
+    assert not address.endswith(f":{taken}")
+    assert httpx.get(f"{address}/healthz").status_code == 200
+    terminal.wait_for("Ctrl-C ends it all")
+    return terminal
+
+
+def has_its_folder_to_itself(demo: Callable[..., Terminal]) -> None:
+    other = demo()
+    said = other.wait_for("already runs")
+
+    assert "--data-dir" in said
+    assert other.process.wait(timeout=5) == 1
+
+
+def seen(terminal: Terminal) -> tuple[str, dict[str, int]]:
+    """The cluster's UID, and the key of each node's row."""
+    with Visitor(terminal.url(), "viewer") as viewer:
+        viewer.sign_in(PASSWORD)
+        nodes = wait_until(lambda: viewer.all("/api/v1/nodes"), what="nodes", timeout_s=60)
+        return viewer.all("/api/v1/clusters")[0]["uid"], {node["uid"]: node["id"] for node in nodes}
+
+
+def ends_in_time_on_ctrl_c(terminal: Terminal) -> None:
     began = time.monotonic()
     terminal.process.send_signal(signal.SIGINT)
     status = terminal.process.wait(timeout=10)
@@ -107,9 +153,7 @@ def test_ctrl_c_ends_everything_in_under_five_seconds(demo: Callable[..., Termin
     assert running(terminal.folder) == {}
 
 
-def test_a_killed_supervisor_leaves_no_process_behind(demo: Callable[..., Terminal]):
-    terminal = demo()
-    terminal.wait_for("Ctrl-C ends it all")
+def leaves_nothing_behind_when_killed(terminal: Terminal) -> None:
     assert len(running(terminal.folder)) >= 7
 
     os.kill(terminal.process.pid, signal.SIGKILL)
@@ -117,30 +161,7 @@ def test_a_killed_supervisor_leaves_no_process_behind(demo: Callable[..., Termin
     assert wait_until_nothing_runs(terminal.folder) == {}
 
 
-def test_a_taken_port_is_named_and_another_one_chosen(demo: Callable[..., Terminal]):
-    with socket.create_server((LOOPBACK, 0)) as other:
-        taken = other.getsockname()[1]
-        terminal = demo("--port", str(taken))
-        said = terminal.wait_for("is taken")
-
-    assert f"Port {taken} is taken" in said
-    assert not terminal.url().endswith(f":{taken}")
-
-
-def test_a_second_demo_on_the_same_folder_is_refused(demo: Callable[..., Terminal]):
-    first = demo()
-    first.wait_for("starting")
-
-    second = demo()
-    said = second.wait_for("already runs")
-
-    assert "--data-dir" in said
-    assert second.process.wait(timeout=5) == 1
-
-
-def test_a_part_that_ends_ends_the_demo_with_its_last_words(demo: Callable[..., Terminal]):
-    terminal = demo()
-    terminal.wait_for("Ctrl-C ends it all")
+def ends_with_the_last_words_of_a_part(terminal: Terminal) -> None:
     worker = next(pid for pid, words in running(terminal.folder).items() if "worker -Q rollouts" in words)
 
     os.kill(worker, signal.SIGKILL)
