@@ -124,6 +124,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_keepalive": True,
     "retry_policy": {"max_retries": 0},
+    # A nudge may be lost, since rows say what is due; a worker that had to give one back to a Redis that is away dies.
+    "ack_emulation": False,
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
