@@ -27,14 +27,13 @@ class Mirror:
         self.now = NOON
         self.version = 100
         Observer.objects.create(cluster=cluster, turn=1, lease_until=NOON)
-        for kind in KINDS:
-            Bookmark.objects.create(cluster=cluster, kind=kind, state_since=NOON)
+        Bookmark.objects.bulk_create(Bookmark(cluster=cluster, kind=kind, state_since=NOON) for kind in KINDS)
         self.begin()
 
     def begin(self, *, turn: int = 1) -> None:
         """What a worker that starts does: from the rows alone."""
-        standings = {kind: Standing.of(self.bookmark(kind)) for kind in KINDS}
-        self.gathering = Gathering(standings, Places(), Memory(turn))
+        standings = {mark.kind: Standing.of(mark) for mark in Bookmark.objects.filter(cluster=self.cluster)}
+        self.gathering = Gathering({kind: standings[kind] for kind in KINDS}, Places(), Memory(turn))
         self.flusher = Flusher(self.cluster.pk, turn=turn, batch=0, clock=lambda: self.now)
 
     def hear(self, *told: Told) -> None:
