@@ -1,10 +1,12 @@
 """A cluster's mirror without a cluster: what its readers would say is fed by hand."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from fleet import announce, wake
 from fleet.kube.structs import Seen
@@ -60,6 +62,16 @@ class Mirror:
 
     def bookmark(self, kind: str) -> Bookmark:
         return Bookmark.objects.get(cluster=self.cluster, kind=kind)
+
+
+@contextmanager
+def walked() -> Iterator[Mirror]:
+    """A mirror for one of the many walks of a property test: nothing of it is left for the next one."""
+    with pytest.MonkeyPatch.context() as patched, transaction.atomic():
+        patched.setattr(announce, "send", lambda *_: None)
+        patched.setattr(wake, "wake_plans_of", lambda _: None)
+        yield Mirror(a_cluster("walks", seen_at=None))
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -3,18 +3,15 @@
 from dataclasses import dataclass, field
 
 import pytest
-from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet import announce, wake
 from fleet.kube.structs import PodSeen
 from fleet.models import Node, OtherPod, Pod
 from fleet.observe import cpu_memory, known
 from fleet.observe.rows.cpu_memory import DONE
 from tests.fleet.documents import a_node_seen, a_pod_seen
-from tests.fleet.observe.conftest import Mirror
-from tests.make import a_cluster
+from tests.fleet.observe.conftest import Mirror, walked
 
 NODES = ("a", "b")
 OPERAND = {"app.kubernetes.io/component": "nvidia-driver"}
@@ -108,10 +105,8 @@ def take_over(truth: Truth) -> None:
 @settings(max_examples=30, deadline=None)
 @given(steps=st.lists(STEP, max_size=14))
 def test_the_sums_are_those_of_a_recount(steps):
-    with pytest.MonkeyPatch.context() as patched, transaction.atomic():
-        patched.setattr(announce, "send", lambda *_: None)
-        patched.setattr(wake, "wake_plans_of", lambda _: None)
-        truth = Truth(Mirror(a_cluster("walks", seen_at=None)))
+    with walked() as mirror:
+        truth = Truth(mirror)
         truth.mirror.list("nodes", [truth.node(name) for name in NODES])
         list_pods(truth)
 
@@ -124,4 +119,3 @@ def test_the_sums_are_those_of_a_recount(steps):
             assert {column: getattr(row, column) for column in cpu_memory.REQUESTED} == truth.sums(name)
         both = {*Pod.objects.values_list("uid", flat=True)} & {*OtherPod.objects.values_list("uid", flat=True)}
         assert not both
-        transaction.set_rollback(True)

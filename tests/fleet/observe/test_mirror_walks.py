@@ -3,18 +3,15 @@
 from dataclasses import dataclass, field
 
 import pytest
-from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet import announce, wake
 from fleet.kube.structs import NodeSeen
 from fleet.models import BookmarkState, Node
 from fleet.observe import known
 from fleet.observe.told import Failed, Heard, ListBegun, ListPage, Opened
 from tests.fleet.documents import GPU_LABELS, a_node_seen
-from tests.fleet.observe.conftest import Mirror
-from tests.make import a_cluster
+from tests.fleet.observe.conftest import Mirror, walked
 
 KIND = "nodes"
 
@@ -99,10 +96,8 @@ STEP = st.one_of(
 @settings(max_examples=120, deadline=None)
 @given(steps=st.lists(STEP, max_size=16))
 def test_the_rows_are_the_cluster_as_of_the_bookmark(steps):
-    with pytest.MonkeyPatch.context() as patched, transaction.atomic():
-        patched.setattr(announce, "send", lambda *_: None)
-        patched.setattr(wake, "wake_plans_of", lambda _: None)
-        walk = Walk(Mirror(a_cluster("walks", seen_at=None)), [("gpu-001", "a"), ("gpu-002", "a")])
+    with walked() as mirror:
+        walk = Walk(mirror, [("gpu-001", "a"), ("gpu-002", "a")])
 
         for step in steps:
             walk.play(step)
@@ -114,4 +109,3 @@ def test_the_rows_are_the_cluster_as_of_the_bookmark(steps):
 
         assert walk.mirror.bookmark(KIND).resource_version == str(len(walk.log))
         walk.make_sure()
-        transaction.set_rollback(True)
