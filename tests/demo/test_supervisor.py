@@ -113,6 +113,16 @@ def test_a_demo_from_its_first_start_to_a_reset(demo: Callable[..., Terminal]):
     ends_with_the_last_words_of_a_part(third)
 
 
+def test_a_demo_that_is_told_to_end_while_it_starts_leaves_nothing_behind(demo: Callable[..., Terminal]):
+    terminal = demo()
+    terminal.wait_for("starting")
+
+    terminal.process.terminate()
+
+    assert terminal.process.wait(timeout=20) == 0
+    assert running(terminal.folder) == {}
+
+
 def on_a_taken_port(demo: Callable[..., Terminal]) -> Terminal:
     with socket.create_server((LOOPBACK, 0)) as other:
         taken = other.getsockname()[1]
