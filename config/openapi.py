@@ -66,7 +66,7 @@ class Schema(AutoSchema):
         return [*found, ("default", "Anything else that can go wrong.")]
 
 
-class Asked(OpenApiSerializerExtension):
+class ClosedBody(OpenApiSerializerExtension):
     """A body's own fields are all there are."""
 
     target_class = "people.api.edges.Asked"

@@ -22,8 +22,6 @@ LACKS_UNITS = (
 )
 PARTS = tuple(f"{kind}_{what}" for kind in ("slices", "shares") for what in ("expected", "allocatable", "allocated"))
 SUM_OF = "sum_of_"  # an aggregate may not be named as its column
-
-
 # What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 
