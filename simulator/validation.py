@@ -1,5 +1,6 @@
 """What may not be stored: the few checks of the API server that a client of a GPU fleet can run into."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,16 @@ def _binding_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
                 yield Cause(f"subjects[{index}].{member}", "Required value", "FieldValueRequired")
 
 
+def _revision_causes(new: Obj, old: Obj | None) -> Iterator[Cause]:
+    """ValidateControllerRevisionCreate and -Update of k8s.io/kubernetes, pkg/apis/apps/validation."""
+    data = new.get("data")
+    if not isinstance(data, dict):
+        because = "data is mandatory" if data is None else "data must be a valid JSON object"
+        yield Cause("data", f"Required value: {because}", "FieldValueRequired")
+    if old is not None and old.get("data") != data:
+        yield Cause("data", f"Invalid value: {json.dumps(data, separators=(',', ':'))}: field is immutable")
+
+
 def _definition_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
     spec = new.get("spec") or {}
     names = spec.get("names") or {}
@@ -155,6 +166,7 @@ def _definition_causes(new: Obj, _old: Obj | None) -> Iterator[Cause]:
 CHECKS: Mapping[tuple[str, str], Callable[[Obj, Obj | None], Iterator[Cause]]] = {
     ("", "nodes"): _node_causes,
     ("", "pods"): _pod_causes,
+    ("apps", "controllerrevisions"): _revision_causes,
     ("apps", "daemonsets"): _selecting_causes,
     ("apps", "deployments"): _selecting_causes,
     ("apps", "replicasets"): _selecting_causes,

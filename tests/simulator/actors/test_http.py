@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.actors.http_cluster import HttpCluster
 from simulator.actors.objects import is_true, labels
-from simulator.kinds import NODE, POD
+from simulator.kinds import CONTROLLER_REVISION, NODE, POD
+from simulator.kubeconfig import write
 from simulator.refusals import Refused
 from tests.simulator.actors.stage import NEW
 
@@ -67,6 +70,31 @@ def test_a_refusal_comes_in_the_servers_words(cluster):
 
     assert refusal.value.status == 404
     assert refusal.value.message == 'nodes "nowhere" not found'
+
+
+def test_what_is_sent_is_spelled_as_gos_encoder_does(tmp_path):
+    """kube-apiserver 1.34 refused a revision's new number, `data: field is immutable`, for the && of a probe."""
+    bodies: list[bytes] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(201)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_args: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Server) as server, ThreadPoolExecutor() as pool:
+        answering = pool.submit(server.handle_request)
+        kubeconfig = tmp_path / "kubeconfig"
+        write(kubeconfig, f"http://127.0.0.1:{server.server_port}", {"a": "token"}, None)
+        probe = {"data": {"command": "a && b > c < d", "word": "é"}}
+        HttpCluster.of_kubeconfig(str(kubeconfig)).create(CONTROLLER_REVISION, probe, "default")
+        answering.result()
+
+    assert rb"a \u0026\u0026 b \u003e c \u003c d" in bodies[0]
+    assert json.loads(bodies[0])["data"] == probe["data"]
 
 
 def test_a_driver_upgrade_completes(cluster):

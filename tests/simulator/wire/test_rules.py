@@ -4,6 +4,7 @@ import pytest
 
 from simulator.kinds import (
     CONFIG_MAP,
+    CONTROLLER_REVISION,
     DAEMON_SET,
     DEFINITION,
     DISRUPTION_BUDGET,
@@ -131,6 +132,22 @@ def test_a_selector_must_fit_its_template_and_never_changes(store: Store) -> Non
 
     assert "`selector` does not match template `labels`" in mismatch.value.message
     assert "field is immutable" in change.value.message
+
+
+def test_what_a_revision_holds_never_changes_and_its_number_does(store: Store) -> None:
+    made = {"metadata": {"name": "a-1"}, "data": {"spec": {"template": TEMPLATE}}, "revision": 1}
+    store.create(CONTROLLER_REVISION, made, "default")
+
+    with pytest.raises(Refused) as change:
+        store.patch(CONTROLLER_REVISION, "a-1", {"data": {"spec": None}}, "default", how="merge")
+    with pytest.raises(Refused) as nothing:
+        store.create(CONTROLLER_REVISION, {"metadata": {"name": "a-2"}, "revision": 2}, "default")
+    renumbered = store.patch(CONTROLLER_REVISION, "a-1", {"revision": 3}, "default", how="merge")
+
+    assert "data: Invalid value" in change.value.message
+    assert "field is immutable" in change.value.message
+    assert "data is mandatory" in nothing.value.message
+    assert renumbered["revision"] == 3
 
 
 def test_a_job_selects_its_own_pods(store: Store) -> None:
