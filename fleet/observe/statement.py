@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 from django.db import connection, models
 
 Adapter = Callable[[Any], Any]
@@ -25,17 +26,28 @@ def upsert(
 
     Without `unique` every row is a new one.
     """
-    values: list[list[Any]] = []
+    listed = list(rows)
+    if listed:
+        names = tuple(listed[0])
+        upsert_lists(model, names, map(list, map(itemgetter(*names), listed)), unique=unique, only_new=only_new)
+
+
+def upsert_lists(
+    model: type[models.Model],
+    names: tuple[str, ...],
+    lists: Iterable[list[Any]],
+    *,
+    unique: tuple[str, ...] = ("cluster", "uid"),
+    only_new: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """The same for rows that are lists of values, in the order of the names. The lists are ours from then on."""
+    adapters = _adapters(model, names)
     born_with = [_adapter(model, name)(value) for name, value in only_new.items()]
-    names: tuple[str, ...] = ()
-    for row in rows:
-        if not names:
-            names = tuple(row)
-            pick, adapters = itemgetter(*names), _adapters(model, names)
-        given = [*pick(row), *born_with]
+    values = list(lists)
+    for given in values:
         for index, adapt in adapters:
             given[index] = adapt(given[index])
-        values.append(given)
+        given += born_with
     if values:
         with connection.cursor() as cursor:
             cursor.executemany(_statement(model, names, unique, tuple(only_new)), values)
@@ -98,15 +110,21 @@ def _adapter(model: type[models.Model], name: str) -> Adapter:
 
 
 def _json_adapter() -> Adapter:
+    """SQLite has JSON as text: Django's way to it is a good part of a first list, and the text means the same."""
     adapt = connection.ops.adapt_json_value
     no_object, no_array = adapt({}, None), adapt([], None)
+    written: Adapter = _json_text if connection.vendor == "sqlite" else partial(adapt, encoder=None)
 
     def adapted(value: Any) -> Any:
         if value:
-            return adapt(value, None)
-        return no_object if isinstance(value, dict) else no_array if isinstance(value, list) else adapt(value, None)
+            return written(value)
+        return no_object if isinstance(value, dict) else no_array if isinstance(value, list) else written(value)
 
     return adapted
+
+
+def _json_text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _as_it_is(value: Any) -> Any:

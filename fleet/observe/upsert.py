@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from operator import itemgetter
+from typing import Any
 
 from django.db import models
 
@@ -13,7 +15,7 @@ from fleet.models import Node, Pod
 from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import Kind
 from fleet.observe.offered import fold
-from fleet.observe.statement import keys_of, upsert
+from fleet.observe.statement import keys_of, upsert_lists
 
 ALLOCATION: Row = {
     "gpu_allocated": 0,
@@ -23,6 +25,8 @@ ALLOCATION: Row = {
     **dict.fromkeys(REQUESTED, 0),
 }  # its pods' to say
 NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION})
+COMMON = ("cluster", "uid", "changed_at")
+OWN: dict[type[models.Model], tuple[str, ...]] = {Node: ("resource_version",), Pod: ("node",)}
 BORN_WITH: dict[type[models.Model], Row] = {Node: ALLOCATION}
 
 
@@ -59,9 +63,12 @@ def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now:
         if row is None:
             written.gone += [old] if old else []
             continue
-        seen = {**_as_seen(kind, old, row, now=now), "uid": uid}
+        seen = _as_seen(kind, old, row, now=now)
+        seen["uid"] = uid
         if old is None:
-            written.new.append({**seen, "created_at": row.get("created_at") or now} if "created_at" in row else seen)
+            if "created_at" in row:
+                seen.setdefault("created_at", now)
+            written.new.append(seen)
         elif any(old[column] != value for column, value in seen.items()):
             written.changed.append((old, {**old, **seen}))
     return written
@@ -82,6 +89,7 @@ def _with_devices(cluster_id: int, rows: Mapping[str, Row | None]) -> dict[str, 
 
 
 def _as_seen(kind: Kind, old: Row | None, row: Row, *, now: datetime) -> Row:
+    """A row of its own: what was gathered stays as it is, for another try."""
     seen = remember(old, row, now=now) if kind.model is Node else dict(row)
     if "created_at" in seen and seen["created_at"] is None:
         del seen["created_at"]  # an object that does not say when it was made keeps what we noted
@@ -93,7 +101,9 @@ def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now:
     model = written.kind.model
     if written.gone:
         model.objects.filter(pk__in=[row["id"] for row in written.gone]).delete()
-    upsert(model, _values(cluster_id, written, versions, now=now), only_new=BORN_WITH.get(model, {}))
+    columns = columns_of(model)
+    values = _values(cluster_id, written, columns, versions, now=now)
+    upsert_lists(model, (*COMMON, *OWN.get(model, ()), *columns), values, only_new=BORN_WITH.get(model, {}))
     if model is Node and written.new:
         ids = keys_of(Node, cluster_id, "uid", [row["uid"] for row in written.new])
         for row in written.new:
@@ -103,19 +113,15 @@ def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now:
 def _values(
     cluster_id: int,
     written: Written,
+    columns: tuple[str, ...],
     versions: Mapping[str, str],
     *,
     now: datetime,
-) -> Iterator[Row]:
-    model = written.kind.model
-    columns = columns_of(model)
+) -> Iterator[list[Any]]:
+    model, pick = written.kind.model, itemgetter(*columns)
     names = {row["node_name"] for row in written.alive if row["node_name"]} if model is Pod else ()
     node_ids = keys_of(Node, cluster_id, "name", names)
     for row in written.alive:
-        given = {"cluster": cluster_id, "uid": row["uid"], "changed_at": now}
-        given |= {column: row[column] for column in columns}
-        if model is Node:
-            given["resource_version"] = versions[row["uid"]]
-        if model is Pod:
-            given["node"] = node_ids.get(row["node_name"])
-        yield given
+        uid = row["uid"]
+        own = [versions[uid]] if model is Node else [node_ids.get(row["node_name"])] if model is Pod else []
+        yield [cluster_id, uid, now, *own, *pick(row)]

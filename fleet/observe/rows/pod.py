@@ -70,7 +70,7 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
     is_tenant = not operand and bool(resources or claims or gpu_groups(seen.labels))
     return {
         "resources": resources,
-        "gpus": min(count(resources, BY_NAME).whole or 0, INTEGER_MOST),
+        "gpus": min(count(resources, BY_NAME).whole or 0, INTEGER_MOST) if resources else 0,
         "claims": claims,
         "devices": devices_of(seen),
         "labels": fitted_labels(seen.labels) if is_tenant else {},
