@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from simulator.actors import fits
@@ -9,6 +10,7 @@ from simulator.actors.making_pods import PodMaker
 from simulator.actors.objects import (
     Key,
     Obj,
+    by_age,
     controller,
     generation,
     is_active,
@@ -93,6 +95,15 @@ def pod_of(daemon_set: Obj, hash_: str, node_name: str) -> Obj:
     }
 
 
+def _too_many(pods: Iterable[Obj]) -> list[Obj]:
+    """All but the oldest that runs: podsShouldBeOnNode of pkg/controller/daemon, without surge.
+
+    Two controllers that overlap for a moment, an old one and the one that follows it, both make one.
+    """
+    running = by_age(filter(is_active, pods))
+    return sorted(running, key=lambda pod: not node_of(pod))[1:]
+
+
 class DaemonSets:
     def __init__(self, world: World) -> None:
         self._world = world
@@ -129,6 +140,8 @@ class DaemonSets:
         for pod in pods:
             if not is_terminating(pod) and (is_finished(pod) or not may_stay(daemon_set, node)):
                 self._world.delete(POD, pod)
+        for pod in _too_many(pods):
+            self._world.delete(POD, pod)
         self._count_later(at)
 
     def count(self, at: Key) -> None:
@@ -215,7 +228,11 @@ class DaemonSets:
         if seen is None or owner is None or owner["kind"] != "DaemonSet":
             return
         at = (namespace(seen), owner["name"])
-        if pod is None or is_finished(pod):
+        if (
+            pod is None
+            or is_finished(pod)
+            or (was is None and len(self._world[POD].by("pinned", _pinned_owner(pod))) > 1)
+        ):
             self._world.loop.soon(self.sync_node, at, fits.pinned_node(seen) or node_of(seen))
         if was is None or pod is None or is_true(was, "Ready") != is_true(pod, "Ready") or is_terminating(pod):
             self._count_later(at)

@@ -8,6 +8,7 @@ from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 from tests.simulator.actors.stage import NEW, Stage, a_fleet
 
 FIRST = "gpu-h100-001"
+LATE = "2099-01-01T00:00:00Z"
 PLUGIN = "nvidia-device-plugin-daemonset"
 
 
@@ -63,6 +64,18 @@ def test_a_label_that_no_longer_matches_takes_the_pod_away_and_brings_it_back():
 
     assert paused == []
     assert len(stage.pods(FIRST, "app=nvidia-dcgm-exporter")) == 1
+
+
+def test_of_two_pods_on_a_node_the_older_stays():
+    stage = a_fleet()
+    (oldest,) = stage.pods(FIRST, "app=nvidia-dcgm-exporter")
+
+    twin = {**oldest, "metadata": {**oldest["metadata"], "name": "twin"}}
+    stage.store.seed(POD, {**twin, "metadata": {**twin["metadata"], "creationTimestamp": LATE}}, keys.NAMESPACE)
+    stage.run(60)
+
+    (left,) = stage.pods(FIRST, "app=nvidia-dcgm-exporter")
+    assert left["metadata"]["uid"] == oldest["metadata"]["uid"]
 
 
 def test_pods_run_on_cordoned_nodes():
