@@ -11,8 +11,8 @@ import yaml
 
 from demo.parts import Fleet
 from demo.stack import PASSWORD
-from demo.visitor import Visitor
-from tests.flows.cluster import Cluster
+from demo.visitor import Visitor, wait_until
+from tests.flows.cluster import PATIENCE_S, Cluster
 from tests.flows.plans import BAD, Plan
 from tests.flows.proxy import Proxy
 from tests.flows.recorded import RecordedStack
@@ -103,7 +103,14 @@ def plan_for(
     for one in made:
         one.end()
     gpu_cluster.settle()
+    # What is still seen as cordoned would be left out of the next plan.
+    wait_until(lambda: not cordoned(operator), what="a fleet that is seen uncordoned", timeout_s=PATIENCE_S)
     assert stack.bugs() == known
+
+
+def cordoned(viewer: Visitor) -> list[str]:
+    """The nodes that Quarterdeck sees cordoned."""
+    return [node["name"] for node in viewer.all("/api/v1/nodes", is_unschedulable="true")]
 
 
 @pytest.fixture
