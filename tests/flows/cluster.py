@@ -19,6 +19,7 @@ NAMESPACE = "quarterdeck"
 STOP = "quarterdeck-stop"
 DRIVERS = {"group": "nvidia.com", "version": "v1alpha1", "plural": "nvidiadrivers"}
 IS_THERE = 409
+IS_NOT_THERE = 404
 PATIENCE_S = 180.0  # machines are busy, and a flow that waits for something real may wait long
 
 
@@ -102,7 +103,12 @@ class Cluster:
         self.leases.patch_namespaced_lease(NAMESPACE, NAMESPACE, {"spec": spec})
 
     def drop_lease(self) -> None:
-        self.leases.delete_namespaced_lease(NAMESPACE, NAMESPACE)
+        """Where there is one."""
+        try:
+            self.leases.delete_namespaced_lease(NAMESPACE, NAMESPACE)
+        except client.ApiException as refusal:
+            if refusal.status != IS_NOT_THERE:
+                raise
 
     @contextmanager
     def joined(self, like: str, name: str) -> Iterator[None]:

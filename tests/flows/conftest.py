@@ -80,8 +80,9 @@ def proxy(stack: RecordedStack) -> Proxy:
 
 @pytest.fixture(scope="session")
 def gpu_cluster(stack: RecordedStack) -> Iterator[Cluster]:
-    """The cluster, past Quarterdeck."""
+    """The cluster, past Quarterdeck. The one of an earlier run here drives it no more, whatever its Lease says."""
     cluster = Cluster(stack.kubeconfig, stack.fleet.context)
+    cluster.drop_lease()
     cluster.settle()
     yield cluster
     cluster.close()

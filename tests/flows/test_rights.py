@@ -75,7 +75,7 @@ def test_an_observer_sees_everything_and_holds_nothing(
 
 
 def asks_a_pod(asked: Asked) -> bool:
-    """What comes through a pod's proxy may be the refusal of something on the way there; test_observe_holders asks it."""
+    """What comes through a pod's proxy may be the refusal of something on the way; test_observe_holders asks there."""
     return POD_PROXY in asked.path
 
 
