@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import psycopg
 
 from demo import tied
 from demo.ports import LOOPBACK, free_port
@@ -38,9 +39,10 @@ def running() -> Iterator[str]:
             shutil.chown(folder, user)
         initialise(folder, password, user)
         server = start(folder, port, user)
+        url = f"postgres://{OWNER}:{password}@{LOOPBACK}:{port}/postgres"
         try:
-            wait_until_it_listens(server, port)
-            yield f"postgres://{OWNER}:{password}@{LOOPBACK}:{port}/postgres"
+            wait_until_it_answers(server, url)
+            yield url
         finally:
             # SIGINT is its fast shutdown: SIGTERM would wait for every client to leave.
             server.process.send_signal(signal.SIGINT)
@@ -95,13 +97,13 @@ def start(folder: Path, port: int, user: str | None) -> tied.Child:
     return tied.start("postgres", command, log=log, env=os.environ, user=user, last_signal=signal.SIGQUIT)
 
 
-def wait_until_it_listens(server: tied.Child, port: int, timeout_s: float = 20.0) -> None:
-    """Return once it takes connections; it opens its port when it is ready for them."""
+def wait_until_it_answers(server: tied.Child, url: str, timeout_s: float = 20.0) -> None:
+    """Return once it lets one in: its port is open before that, while it is still starting up."""
     until = time.monotonic() + timeout_s
     while time.monotonic() < until and not server.has_ended:
         try:
-            socket.create_connection((LOOPBACK, port), timeout=1).close()
-        except OSError:
+            psycopg.connect(url, connect_timeout=2).close()
+        except psycopg.OperationalError:
             time.sleep(0.05)
         else:
             return
