@@ -32,6 +32,7 @@ class Standing:
     listed_uids: set[str] = field(default_factory=set)
     is_list_whole: bool = False  # every page is here, but what the list lacks is not deleted yet
     written_heard_at: datetime | None = None
+    written_version: str = ""
     is_urgent: bool = False  # a page should not wait for the next tick to see this
     unread: dict[str, dict[str, str]] = field(default_factory=dict)  # by uid; by “?” and its name where it has none
     unread_before: dict[str, dict[str, str]] = field(default_factory=dict)  # by the list before the one being read
@@ -47,6 +48,7 @@ class Standing:
             heard_at=bookmark.heard_at,
             listed_at=bookmark.listed_at,
             written_heard_at=bookmark.heard_at,
+            written_version=bookmark.resource_version,
             unread=dict(bookmark.unread),
         )
 
@@ -134,7 +136,8 @@ class Standing:
         """Whether the row should be written although nothing else is. The last flush of a turn leaves nothing."""
         if self.is_urgent:
             return True
-        if self.heard_at is None or self.heard_at == self.written_heard_at:
+        is_written = (self.heard_at, self.resource_version) == (self.written_heard_at, self.written_version)
+        if self.heard_at is None or is_written:
             return False
         return is_last or self.written_heard_at is None or now - self.written_heard_at >= HEARD_EVERY
 
@@ -150,4 +153,4 @@ class Standing:
         }
 
     def note_written(self) -> None:
-        self.written_heard_at, self.is_urgent = self.heard_at, False
+        self.written_heard_at, self.written_version, self.is_urgent = self.heard_at, self.resource_version, False

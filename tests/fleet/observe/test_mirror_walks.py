@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fleet.kube.structs import NodeSeen
@@ -95,6 +95,7 @@ STEP = st.one_of(
 @pytest.mark.django_db(transaction=False)
 @settings(max_examples=120, deadline=None)
 @given(steps=st.lists(STEP, max_size=16))
+@example(steps=[("list", 2, False), ("change", "gpu-001", "a"), ("flush",)])
 def test_the_rows_are_the_cluster_as_of_the_bookmark(steps):
     with walked() as mirror:
         walk = Walk(mirror, [("gpu-001", "a"), ("gpu-002", "a")])
