@@ -95,6 +95,10 @@ def problem_of(response: httpx.Response) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
+# Who waits long looks less often: a look costs the web process what others wait for.
+LONGEST_PAUSE_S = 0.4
+
+
 def wait_until(look: Callable[[], T], *, what: str | Callable[[], str], timeout_s: float, every_s: float = 0.1) -> T:
     """Return the first true answer of a look; raise with what was waited for, worked out at the end where it can be."""
     until = time.monotonic() + timeout_s
@@ -104,3 +108,4 @@ def wait_until(look: Callable[[], T], *, what: str | Callable[[], str], timeout_
         if time.monotonic() > until:
             raise TooSlowError(f"Waited {timeout_s:.0f} s for {what if isinstance(what, str) else what()}.")
         time.sleep(every_s)
+        every_s = max(every_s, min(LONGEST_PAUSE_S, every_s * 1.2))

@@ -1,16 +1,17 @@
-"""What a machine may lack: skipped with the reason, but under CI=true a failure."""
+"""What a machine may lack is skipped with the reason, but under CI=true a failure; and which tests share a process."""
 
 import os
 import shutil
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 PROGRAMS = {
     "needs_kubectl": ("kubectl",),
     "browser": ("chromium", "chromium-browser", "google-chrome"),
 }
-
-
+BROWSER = "tests/browser/"
 # Fixtures that start an API server: what asks for one is no unit test.
 SERVERS = {"api", "ground", "guarded", "sick", "_observed"}
 
@@ -19,6 +20,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("rounds")
+
+
+class OneBrowser(LoadFileScheduling):
+    """A file to a process, and all that need a browser to one: each process that has some starts a stack for them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return OneBrowser(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
