@@ -11,6 +11,7 @@ from websockets import Origin
 from websockets.sync.client import ClientConnection, connect
 
 TIMEOUT_S = 15.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 0.4
 T = TypeVar("T")
 
 
@@ -95,17 +96,19 @@ def problem_of(response: httpx.Response) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-# Who waits long looks less often: a look costs the web process what others wait for.
-LONGEST_PAUSE_S = 0.4
+def wait_until(
+    look: Callable[[], T], *, what: str | Callable[[], str], timeout_s: float, every_s: float | None = None
+) -> T:
+    """Return the first true answer of a look; raise with what was waited for, worked out at the end where it can be.
 
-
-def wait_until(look: Callable[[], T], *, what: str | Callable[[], str], timeout_s: float, every_s: float = 0.1) -> T:
-    """Return the first true answer of a look; raise with what was waited for, worked out at the end where it can be."""
+    Who does not say how often looks less and less often: a look costs the web process what others wait for.
+    """
     until = time.monotonic() + timeout_s
+    pause_s = every_s or FIRST_PAUSE_S
     while True:
         if seen := look():
             return seen
         if time.monotonic() > until:
             raise TooSlowError(f"Waited {timeout_s:.0f} s for {what if isinstance(what, str) else what()}.")
-        time.sleep(every_s)
-        every_s = max(every_s, min(LONGEST_PAUSE_S, every_s * 1.2))
+        time.sleep(pause_s)
+        pause_s = every_s or min(LONGEST_PAUSE_S, pause_s * 1.2)
