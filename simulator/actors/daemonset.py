@@ -137,11 +137,10 @@ class DaemonSets:
         (wanted.add if is_wanted else wanted.discard)(node_name)
         if not pods and is_wanted:
             self._maker.make(daemon_set, pod_of(daemon_set, self._hash(daemon_set), node_name))
+        too_many = _too_many(pods)
         for pod in pods:
-            if not is_terminating(pod) and (is_finished(pod) or not may_stay(daemon_set, node)):
+            if not is_terminating(pod) and (is_finished(pod) or pod in too_many or not may_stay(daemon_set, node)):
                 self._world.delete(POD, pod)
-        for pod in _too_many(pods):
-            self._world.delete(POD, pod)
         self._count_later(at)
 
     def count(self, at: Key) -> None:
@@ -228,11 +227,8 @@ class DaemonSets:
         if seen is None or owner is None or owner["kind"] != "DaemonSet":
             return
         at = (namespace(seen), owner["name"])
-        if (
-            pod is None
-            or is_finished(pod)
-            or (was is None and len(self._world[POD].by("pinned", _pinned_owner(pod))) > 1)
-        ):
+        is_second = was is None and len(self._world[POD].by("pinned", _pinned_owner(seen))) > 1
+        if pod is None or is_finished(pod) or is_second:
             self._world.loop.soon(self.sync_node, at, fits.pinned_node(seen) or node_of(seen))
         if was is None or pod is None or is_true(was, "Ready") != is_true(pod, "Ready") or is_terminating(pod):
             self._count_later(at)
