@@ -1,11 +1,10 @@
 """The rows of one kind: compared with what is there, and written by uid where they differ."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from operator import itemgetter
-from typing import Any
 
 from django.db import models
 
@@ -26,7 +25,6 @@ ALLOCATION: Row = {
 }  # its pods' to say
 NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION})
 COMMON = ("cluster", "uid", "changed_at")
-OWN: dict[type[models.Model], tuple[str, ...]] = {Node: ("resource_version",), Pod: ("node",)}
 BORN_WITH: dict[type[models.Model], Row] = {Node: ALLOCATION}
 
 
@@ -101,27 +99,27 @@ def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now:
     model = written.kind.model
     if written.gone:
         model.objects.filter(pk__in=[row["id"] for row in written.gone]).delete()
-    columns = columns_of(model)
-    values = _values(cluster_id, written, columns, versions, now=now)
-    upsert_lists(model, (*COMMON, *OWN.get(model, ()), *columns), values, only_new=BORN_WITH.get(model, {}))
+    own, columns = _own_columns(cluster_id, written, versions), columns_of(model)
+    pick = itemgetter(*columns)
+    values = (
+        [cluster_id, row["uid"], now, *(value_of(row) for value_of in own.values()), *pick(row)]
+        for row in written.alive
+    )
+    upsert_lists(model, (*COMMON, *own, *columns), values, only_new=BORN_WITH.get(model, {}))
     if model is Node and written.new:
         ids = keys_of(Node, cluster_id, "uid", [row["uid"] for row in written.new])
         for row in written.new:
             row["id"] = ids[row["uid"]]
 
 
-def _values(
-    cluster_id: int,
-    written: Written,
-    columns: tuple[str, ...],
-    versions: Mapping[str, str],
-    *,
-    now: datetime,
-) -> Iterator[list[Any]]:
-    model, pick = written.kind.model, itemgetter(*columns)
-    names = {row["node_name"] for row in written.alive if row["node_name"]} if model is Pod else ()
-    node_ids = keys_of(Node, cluster_id, "name", names)
-    for row in written.alive:
-        uid = row["uid"]
-        own = [versions[uid]] if model is Node else [node_ids.get(row["node_name"])] if model is Pod else []
-        yield [cluster_id, uid, now, *own, *pick(row)]
+def _own_columns(
+    cluster_id: int, written: Written, versions: Mapping[str, str]
+) -> dict[str, Callable[[Row], str | int | None]]:
+    """What a row of one model alone is written with, and is not compared by."""
+    if written.kind.model is Node:
+        return {"resource_version": lambda row: versions[row["uid"]]}
+    if written.kind.model is Pod:
+        names = {row["node_name"] for row in written.alive if row["node_name"]}
+        node_ids = keys_of(Node, cluster_id, "name", names)
+        return {"node": lambda row: node_ids.get(row["node_name"])}
+    return {}
