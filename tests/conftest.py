@@ -1,17 +1,17 @@
-"""What a machine may lack is skipped with the reason, but under CI=true a failure; and which tests share a process."""
+"""What a machine may lack is skipped with the reason, but under CI=true a failure."""
 
 import os
 import shutil
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
+
+from tests.processes import OneBrowser
 
 PROGRAMS = {
     "needs_kubectl": ("kubectl",),
     "browser": ("chromium", "chromium-browser", "google-chrome"),
 }
-BROWSER = "tests/browser/"
 # Fixtures that start an API server: what asks for one is no unit test.
 SERVERS = {"api", "ground", "guarded", "sick", "_observed"}
 
@@ -22,15 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("rounds")
 
 
-class OneBrowser(LoadFileScheduling):
-    """A file to a process, and all that need a browser to one: each process that has some starts a stack for them."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
-
-
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneBrowser | None:
     return OneBrowser(config, log) if config.getoption("dist") == "loadfile" else None
 
 
