@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from demo.visitor import wait_until
 from tests.flows.asked import Asked
 from tests.flows.cluster import Cluster
 from tests.flows.plans import APPROVED, Plan, canary, is_hold, is_release, is_version_write, node_of, the_others
@@ -47,14 +48,13 @@ def test_a_pause_holds_again_what_was_let_go_and_has_not_begun(plan_for: Planner
     plan.until(lambda _: plan.targets(0) == {freed: "released"}, "a node that was let go")
     plan.tell("pauses", "Not now.")
     plan.until(lambda _: plan.targets(0) == {freed: "held"}, "a node that is held again")
-    held = gpu_cluster.held(plan.driver)
+    wait_until(lambda: freed in gpu_cluster.held(plan.driver), what="the label that was meant", timeout_s=5)
     gpu_cluster.cordon(other, on=False)
     time.sleep(QUIET_S)
     while_paused = plan.released()
     plan.tell("resumptions", "Now.")
     plan.until_state("promoted")
 
-    assert freed in held
     assert while_paused == [freed]
     assert plan.released().count(freed) == 2
     assert set(gpu_cluster.loaded(plan.driver).values()) == {plan.to_version}
