@@ -18,7 +18,7 @@ FLUSH_EVERY_S = 0.15  # the first change goes at once; of 50 a second, eight sha
 TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
-FULL = 2000  # rows that are written without waiting for more: gathering them leaves others a gap to write in
+FULL = 4000  # rows that are written without waiting for more: gathering so many leaves others a gap to write in
 LIST_S = 900.0  # how much longer than its turn a window stays open for a list: what is thrown away never ends
 
 
