@@ -14,7 +14,8 @@ from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, Finding, Node, NodeEvent, Observer, Pool
 from fleet.node_state import AT_REST
 from fleet.rules import CLUSTER_RULES, NODE_RULES
-from fleet.rules.base import ClusterFacts, NodeFacts, Wrong
+from fleet.rules.base import ClusterFacts, ClusterRule, NodeFacts, Wrong
+from fleet.stack.operator_pods import operator_trouble
 
 MIG_AT_REST = frozenset({"", "success", "failed"})
 COLUMNS = (
@@ -47,12 +48,13 @@ class Signal:
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. Seven queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. Eight queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
-    signals = list(_of_cluster(cluster, observer))
-    judged = {rule.key for rule in CLUSTER_RULES}
-    bookmark = Bookmark.objects.filter(cluster=cluster, kind=NODES).first()
-    if bookmark is not None and bookmark.is_fresh(now=now):
+    live = {row.kind for row in Bookmark.objects.filter(cluster=cluster) if row.is_fresh(now=now)}
+    rules = [rule for rule in CLUSTER_RULES if not rule.reads or rule.reads in live]
+    signals = list(_of_cluster(cluster, observer, rules))
+    judged = {rule.key for rule in rules}
+    if NODES in live:
         signals += _of_nodes(cluster)
         judged |= {rule.key for rule in NODE_RULES}
     with transaction.atomic():
@@ -63,11 +65,11 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     return told
 
 
-def _of_cluster(cluster: Cluster, observer: Observer) -> Iterator[Signal]:
-    facts = ClusterFacts(cluster.name, observer.lag_ms, observer.behind_since)
-    for rule in CLUSTER_RULES:
+def _of_cluster(cluster: Cluster, observer: Observer, rules: Iterable[ClusterRule]) -> Iterator[Signal]:
+    facts = ClusterFacts(cluster.name, observer.lag_ms, observer.behind_since, operator_trouble(cluster))
+    for rule in rules:
         if wrong := rule.judge(facts):
-            yield Signal(Subject("quarterdeck"), rule.key, rule.title, rule.after, wrong)
+            yield Signal(Subject(rule.subject), rule.key, rule.title, rule.after, wrong)
 
 
 def _of_nodes(cluster: Cluster) -> Iterator[Signal]:

@@ -54,6 +54,15 @@ def a_bookmark(cluster, kind: str, *, state: str = "watching", heard_at: datetim
     return Bookmark.objects.create(cluster=cluster, kind=kind, **row | given)
 
 
+def an_operator(cluster, **given: Any):
+    """The Deployment of the GPU operator, well."""
+    from fleet.models import Workload
+
+    row = {"kind": "Deployment", "namespace": "gpu-operator", "name": "gpu-operator", "uid": "uid-of-the-operator"}
+    row |= {"created_at": NOON, "changed_at": NOON, "desired": 1, "ready": 1, "pod_labels": {"app": "gpu-operator"}}
+    return Workload.objects.create(cluster=cluster, **row | given)
+
+
 def a_pool(cluster, name: str = "", *, selector: str = "nvidia.com/gpu.product=NVIDIA-H200", **given: Any):
     from fleet.models import Pool
 

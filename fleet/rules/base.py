@@ -42,6 +42,7 @@ class ClusterFacts:
     name: str
     lag_ms: int = 0  # how long the oldest change of the last flush had waited
     behind_since: datetime | None = None
+    operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 
 class NodeRule(Protocol):
@@ -57,5 +58,7 @@ class ClusterRule(Protocol):
     key: ClassVar[str]
     title: ClassVar[str]
     after: ClassVar[timedelta]
+    subject: ClassVar[str]  # what it is about: quarterdeck, GPU operator
+    reads: ClassVar[str]  # the kind that must be live for it to be judged; blank: none
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None: ...

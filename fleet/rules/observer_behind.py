@@ -13,6 +13,8 @@ class ObserverBehind:
     key: ClassVar[str] = "observer-behind"
     title: ClassVar[str] = "Quarterdeck lags behind"
     after: ClassVar[timedelta] = timedelta(0)  # `behind_since` waited already
+    subject: ClassVar[str] = "quarterdeck"
+    reads: ClassVar[str] = ""
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None:
         if cluster.behind_since is None:

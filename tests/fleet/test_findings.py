@@ -3,8 +3,8 @@ from datetime import timedelta
 import pytest
 
 from fleet import findings
-from fleet.models import Bookmark, Finding, Node, NodeEvent, Observer
-from tests.make import NOON, a_cluster, a_node, a_pool
+from fleet.models import Bookmark, Finding, Node, NodeEvent, Observer, Workload
+from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pool, an_operator
 
 GPU = "nvidia.com/gpu"
 MISSING = "allocatable-below-expected"
@@ -112,9 +112,27 @@ def test_a_lag_is_found_at_once_even_where_nodes_are_stale(cluster):
     assert Finding.objects.open().get().subject == "quarterdeck"
 
 
+def test_an_operator_that_stays_down_is_a_finding_and_one_that_is_not_seen_any_more_stays_one(cluster):
+    a_bookmark(cluster, "deployments.apps")
+    an_operator(cluster, ready=0)
+    findings.look(cluster, now=NOON)
+    heard(cluster, NOON + timedelta(minutes=2))
+    findings.look(cluster, now=NOON + timedelta(minutes=2))
+
+    finding = Finding.objects.open().get()
+    assert (finding.rule, finding.subject, finding.node) == ("operator-down", "GPU operator", None)
+
+    Workload.objects.update(ready=1)
+    findings.look(cluster, now=NOON + timedelta(hours=1))
+    assert Finding.objects.open().exists()
+    heard(cluster, NOON + timedelta(hours=1))
+    findings.look(cluster, now=NOON + timedelta(hours=1))
+    assert not Finding.objects.open().exists()
+
+
 def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert_num_queries):
     for number in range(50):
         a_node(cluster, f"gpu-{number:03}", allocatable={GPU: 8}, expected={GPU: 8})
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         findings.look(cluster, now=NOON)

@@ -8,6 +8,7 @@ from fleet.rules.allocatable_below_expected import AllocatableBelowExpected
 from fleet.rules.base import ClusterFacts, NodeFacts, Severity
 from fleet.rules.inference_on_time_slices import InferenceOnTimeSlices
 from fleet.rules.observer_behind import ObserverBehind
+from fleet.rules.operator_down import OperatorDown
 
 GPU = "nvidia.com/gpu"
 WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
@@ -68,6 +69,15 @@ def test_a_lag_is_about_quarterdeck_itself():
 
     assert "cannot keep up with prod: changes are shown 7.2 s late" in ObserverBehind().judge(behind).sentence
     assert ObserverBehind().judge(replace(behind, behind_since=None)) is None
+
+
+def test_an_operator_that_does_not_run_is_a_warning_in_its_own_words():
+    down = ClusterFacts("prod", operator_trouble="The GPU operator does not run (0 of 1 pods ready).")
+
+    wrong = OperatorDown().judge(down)
+
+    assert (wrong.severity, wrong.sentence) == (Severity.WARNING, down.operator_trouble)
+    assert OperatorDown().judge(replace(down, operator_trouble="")) is None
 
 
 def test_every_rule_has_a_key_of_its_own():

@@ -1,17 +1,11 @@
 import pytest
 
-from fleet.models import Pod, Workload
+from fleet.models import Pod
 from fleet.stack.operator_pods import operator_trouble
 from tests import make
-from tests.make import NOON
+from tests.make import NOON, an_operator
 
 pytestmark = pytest.mark.django_db
-
-
-def a_deployment(cluster, **given) -> Workload:
-    row = {"kind": "Deployment", "namespace": "gpu-operator", "name": "gpu-operator", "uid": "uid-of-the-operator"}
-    row |= {"created_at": NOON, "changed_at": NOON, "desired": 1, "ready": 1, "pod_labels": {"app": "gpu-operator"}}
-    return Workload.objects.create(cluster=cluster, **row | given)
 
 
 def its_pod(cluster, because: str) -> Pod:
@@ -23,8 +17,8 @@ def its_pod(cluster, because: str) -> Pod:
 
 def test_an_operator_that_runs_is_no_trouble():
     cluster = make.a_cluster()
-    a_deployment(cluster)
-    a_deployment(cluster, name="gpu-operator-node-feature-discovery-master", uid="nfd", ready=0, pod_labels={})
+    an_operator(cluster)
+    an_operator(cluster, name="gpu-operator-node-feature-discovery-master", uid="nfd", ready=0, pod_labels={})
 
     assert operator_trouble(cluster) == ""
 
@@ -35,7 +29,7 @@ def test_an_operator_that_is_not_seen_is_no_trouble():
 
 def test_an_operator_that_crashes_says_why():
     cluster = make.a_cluster()
-    a_deployment(cluster, ready=0)
+    an_operator(cluster, ready=0)
     its_pod(cluster, "CrashLoopBackOff: back-off 5m0s (it ended with OOMKilled, exit code 137)")  # gpu-operator #331
 
     said = operator_trouble(cluster)
@@ -46,13 +40,13 @@ def test_an_operator_that_crashes_says_why():
 
 def test_an_operator_that_is_scaled_to_nothing_says_so():
     cluster = make.a_cluster()
-    a_deployment(cluster, desired=0, ready=0)
+    an_operator(cluster, desired=0, ready=0)
 
     assert "scaled to 0" in operator_trouble(cluster)
 
 
 def test_an_operator_of_operator_hub_is_known_by_its_component():
     cluster = make.a_cluster()
-    a_deployment(cluster, ready=0, pod_labels={"app.kubernetes.io/component": "gpu-operator", "name": "gpu-operator"})
+    an_operator(cluster, ready=0, pod_labels={"app.kubernetes.io/component": "gpu-operator", "name": "gpu-operator"})
 
     assert operator_trouble(cluster).startswith("The GPU operator does not run")
