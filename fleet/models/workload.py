@@ -29,6 +29,7 @@ class Workload(models.Model):
     resources = models.JSONField(default=dict)  # extended resources that one pod of it requests
     claims = models.JSONField(default=list)  # names of the ResourceClaims and templates that one pod of it refers to
     image = models.CharField(max_length=500, blank=True)  # of its first container
+    operator_version = models.CharField(max_length=64, blank=True)  # of the GPU operator; blank: not its Deployment
     pod_labels = models.JSONField(default=dict)  # of its template: what budgets and services select by
 
     objects = WorkloadQuerySet.as_manager()

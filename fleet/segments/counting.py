@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
 
-from fleet.models import Cluster, DriverObject, Node, Pool
+from fleet.models import Cluster, Node, Pool
 from fleet.segments.facets import (
-    CLUSTER_WIDE,
     FACETS,
     NO_POOL,
     NUMA,
@@ -25,6 +24,7 @@ from fleet.segments.facets import (
     narrow,
 )
 from fleet.segments.labelled import LabelValue
+from fleet.segments.operators import operator_versions
 
 IN_SEVERAL = -1
 ANNOTATED = {
@@ -106,7 +106,7 @@ class Segments:
 
 
 def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
-    """Five queries. The counts of a facet heed the choice of all others, and not its own: what else one could choose.
+    """Six queries. The counts of a facet heed the choice of all others, and not its own: what else one could choose.
 
     Facets that stand apart are crossed with the others only where they are chosen, or are one of `axes`; those that are
     dear are not even counted.
@@ -131,7 +131,7 @@ def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] 
 
 
 def kinds_of(nodes: QuerySet[Node], facets: Sequence[Facet]) -> list[Kind]:
-    """Four queries: the nodes, and what of each kind is its cluster's and its pool's to say."""
+    """Five queries: the nodes, and what of each kind is its cluster's and its pool's to say."""
     columns = tuple(dict.fromkeys(facet.column for facet in facets))
     said_by = _said_by()
     readers = [(facet.key, columns.index(facet.column), said_by.get(facet.key)) for facet in facets]
@@ -160,12 +160,11 @@ def _said_by() -> dict[str, dict[int | None, str]]:
     """What a cluster's key and a pool's key stand for, by facet."""
     pools = list(Pool.objects.values_list("pk", "environment", "workload_class"))
     nowhere: dict[int | None, str] = {None: NO_POOL, IN_SEVERAL: SEVERAL}
-    versions = DriverObject.objects.filter(kind__in=CLUSTER_WIDE).exclude(operator_version="")
     return {
         "cluster": dict(Cluster.objects.values_list("pk", "name")),
         "environment": nowhere | {pk: environment for pk, environment, _ in pools},
         "workload_class": nowhere | {pk: workload_class for pk, _, workload_class in pools},
-        "operator_version": dict(versions.order_by("-kind").values_list("cluster", "operator_version")),
+        "operator_version": dict(operator_versions().items()),
     }
 
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 
 from fleet import labels
-from fleet.models import DriverObject, Node, Pool
+from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.resources.layout import HOW
 from fleet.segments.labelled import labelled
+from fleet.segments.operators import operator_versions
 from fleet.selectors import Requirement, Selector
 
 UNKNOWN = "unknown"  # nothing says it: a value like any other, so that no node is dropped
 NO_POOL, SEVERAL = "no-pool", "several"
 # NFD, docs/usage/features.md: “Multiple memory nodes i.e. NUMA architecture detected”. It only ever says true.
 NUMA = "feature.node.kubernetes.io/memory-numa"
-CLUSTER_WIDE = ("ClusterPolicy", "GPUCluster")
 LAYOUTS = {
     (mig, sharing): "+".join(part for part in (mig and f"mig-{mig}", sharing) if part) or "none"
     for mig in ("", "single", "mixed")
@@ -63,9 +63,9 @@ def _numa(values: tuple[str, ...]) -> Q:
 
 
 def _operator(values: tuple[str, ...]) -> Q:
-    named = DriverObject.objects.filter(kind__in=CLUSTER_WIDE).exclude(operator_version="")
-    found = Q(cluster__in=named.filter(operator_version__in=values).values("cluster"))
-    return found | ~Q(cluster__in=named.values("cluster")) if UNKNOWN in values else found
+    versions = operator_versions()
+    found = Q(cluster__in=[cluster for cluster, version in versions.items() if version in values])
+    return found | ~Q(cluster__in=list(versions)) if UNKNOWN in values else found
 
 
 def _of_pool(name: str) -> Callable[[tuple[str, ...]], Q]:
@@ -115,7 +115,7 @@ FACETS: tuple[Facet, ...] = (
     ),
     Facet(
         "operator_version", "GPU operator", "cluster", _operator,
-        silence="The ClusterPolicy's label app.kubernetes.io/version or helm.sh/chart says it.",
+        silence="The labels of its ClusterPolicy or of its own Deployment say it, or that one's image.",
     ),
     Facet("kernel", "kernel", "kernel", _column("kernel"), why_no_label=CHANGES),
     Facet("os_image", "OS image", "os_image", _column("os_image"), why_no_label=STATUS),

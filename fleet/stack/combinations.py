@@ -13,7 +13,7 @@ from fleet.allocation.tally import SAID_DRIVER
 from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
 from fleet.compatibility.systems import distribution_of
 from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
-from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand
+from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand, Workload
 from fleet.segments.labelled import LabelValue
 from fleet.stack.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
 from fleet.versions import tag_of
@@ -91,7 +91,9 @@ class Comparison:
 def surroundings(
     cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, are_known: bool = True
 ) -> Surroundings:
-    operator = operator_of(objects, operands)
+    """One query."""
+    operators = Workload.objects.filter(cluster=cluster, kind="Deployment").exclude(operator_version="")
+    operator = operator_of(objects, operands, operators)
     mode = mode_of(objects, operator=operator.version, are_known=are_known)
     lead = next((each for each in objects if each.kind != "NVIDIADriver" and each.state != "ignored"), None)
     facts = Facts(
@@ -126,7 +128,7 @@ def are_policies_known(bookmarks: Iterable[Bookmark]) -> bool:
 
 
 def look(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Comparison]:
-    """Four queries, and those of the rights. Counts only the nodes that the user may see."""
+    """Five queries, and those of the rights. Counts only the nodes that the user may see."""
     objects = list(DriverObject.objects.filter(cluster=cluster))
     operands = list(Operand.objects.filter(cluster=cluster))
     bookmarks = list(Bookmark.objects.filter(cluster=cluster, kind=POLICIES))

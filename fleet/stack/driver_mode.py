@@ -4,12 +4,12 @@ The ways and their limits: gpu-operator, docs (gpu-driver-configuration.rst, dra
 26.3.0 and 26.7.0, controllers/active_config.go; validated against each other there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from fleet.compatibility.ranges import is_older, numbers
-from fleet.models import DriverObject, Operand
+from fleet.models import DriverObject, Operand, Workload
 from fleet.operands import VALIDATOR
 from fleet.versions import agree, tag_of
 
@@ -143,9 +143,12 @@ def _count(drivers: Sequence[DriverObject]) -> str:
     return f"{len(drivers)} NVIDIADriver{'' if len(drivers) == 1 else 's'}"
 
 
-def operator_of(objects: Sequence[DriverObject], operands: Sequence[Operand]) -> OperatorSeen:
-    """The first place that says it; the chart's labels, then the validator, which is built with the operator."""
-    said = [(version.removeprefix("v"), place) for version, place in _places(objects, operands) if numbers(version)]
+def operator_of(
+    objects: Sequence[DriverObject], operands: Sequence[Operand], deployments: Iterable[Workload] = ()
+) -> OperatorSeen:
+    """The first place that says it: the chart's labels, the operator itself, the validator, which is built with it."""
+    places = _places(objects, operands, deployments)
+    said = [(version.removeprefix("v"), place) for version, place in places if numbers(version)]
     if not said:
         return OperatorSeen("", "")
     version, place = said[0]
@@ -153,11 +156,14 @@ def operator_of(objects: Sequence[DriverObject], operands: Sequence[Operand]) ->
     return OperatorSeen(version, place, f"{others[0][0].upper()}{others[0][1:]}." if others else "")
 
 
-def _places(objects: Sequence[DriverObject], operands: Sequence[Operand]) -> list[tuple[str, str]]:
+def _places(
+    objects: Sequence[DriverObject], operands: Sequence[Operand], deployments: Iterable[Workload]
+) -> list[tuple[str, str]]:
     policies = [each for each in objects if each.kind in {"ClusterPolicy", "GPUCluster"}]
     labelled = [(each.operator_version, f"labels of {each}") for each in policies]
+    itself = [(each.operator_version, str(each)) for each in deployments]
     asked = [(each.operand_versions.get(VALIDATOR, ""), f"the validator that {each} asks for") for each in policies]
     images = [
         (tag_of(each.image), f"the image of DaemonSet {each.name}") for each in operands if each.operand == VALIDATOR
     ]
-    return [*labelled, *asked, *images]
+    return [*labelled, *itself, *asked, *images]

@@ -55,7 +55,7 @@ def of_cluster(found: Comparison) -> AnswerCard:
 
 
 def of_node(node: Node, *, today: date) -> dict[str, Any]:
-    """Two queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
+    """Three queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
     objects = list(DriverObject.objects.filter(cluster=node.cluster_id))
     operands = list(Operand.objects.filter(cluster=node.cluster_id))
     verdicts = compare_node(node, surroundings(node.cluster, objects, operands), today=today)

@@ -274,10 +274,12 @@ def test_openshifts_driver_is_found_by_its_system_and_its_digest_tells_no_versio
     assert (node.container_runtime.partition(":")[0], node.upgrade_state) == ("cri-o", "upgrade-required")
 
 
-def test_the_cluster_page_of_openshift_claims_no_operator_version():
+def test_the_cluster_page_of_openshift_knows_the_operator_by_what_it_was_installed_from():
     said = page(visiting(make.a_user(role="viewer")), f"/clusters/{seen('worker-gpu').cluster_id}").text
 
     assert "ClusterPolicy: one driver for all nodes" in said
+    assert "24.6.1" in said
+    assert "Deployment operator-hub/gpu-operator" in said
 
 
 def test_drivers_that_select_one_node_both_ask_for_nothing_there():

@@ -1,15 +1,20 @@
-"""Owners of pods that want GPUs, and the Deployments of the GPU operator, whose image says its version."""
+"""Owners of pods that want GPUs, and the Deployments of the GPU operator, which say its version."""
 
+import re
 from typing import Any
 
 from fleet.kube.structs.daemonset import Template
 from fleet.kube.structs.workload import ReplicaSetSeen, WorkloadSeen
 from fleet.observe.places import Places
 from fleet.observe.rows.asking import CLAIMS_AT_MOST, extended_resources
+from fleet.observe.rows.driver_object import operator_version
 from fleet.observe.rows.text import fitted, fitted_count, fitted_labels
+from fleet.versions import tag_of
 
 # gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
 OPERATOR = (("app", "gpu-operator"), ("app.kubernetes.io/component", "gpu-operator"))
+INSTALLED_FROM = "olm.owner"  # operator-lifecycle-manager, pkg/lib/ownerutil/util.go: gpu-operator-certified.v24.6.1
+VERSION = re.compile(r"v?\d+(\.\d+)+")
 
 
 def workload_row(seen: WorkloadSeen, places: Places) -> dict[str, Any] | None:
@@ -21,6 +26,7 @@ def workload_row(seen: WorkloadSeen, places: Places) -> dict[str, Any] | None:
     if isinstance(seen, ReplicaSetSeen) and seen.is_history:
         return None
     owner, containers = seen.metadata.owner, template.spec.containers or []
+    image = fitted(containers[0].image, 500) if containers else ""
     return {
         "kind": seen.kind,
         "namespace": fitted(seen.metadata.namespace, 63),
@@ -34,7 +40,8 @@ def workload_row(seen: WorkloadSeen, places: Places) -> dict[str, Any] | None:
         "failed": fitted_count(seen.failed),
         "resources": resources,
         "claims": claims,
-        "image": fitted(containers[0].image, 500) if containers else "",
+        "image": image,
+        "operator_version": fitted(_operator_version(seen, image), 64),
         "pod_labels": fitted_labels(template.labels),
     }
 
@@ -46,7 +53,19 @@ def claims_of(template: Template) -> list[str]:
 
 
 def _is_of_the_operator(seen: WorkloadSeen, places: Places) -> bool:
-    if seen.kind != "Deployment":
-        return False
+    in_its_place = seen.kind == "Deployment" and seen.metadata.namespace in places.operator_namespaces
+    return in_its_place or _is_the_operator(seen)
+
+
+def _is_the_operator(seen: WorkloadSeen) -> bool:
     labels = seen.template.labels
-    return seen.metadata.namespace in places.operator_namespaces or any(labels.get(key) == of for key, of in OPERATOR)
+    return seen.kind == "Deployment" and any(labels.get(key) == of for key, of in OPERATOR)
+
+
+def _operator_version(seen: WorkloadSeen, image: str) -> str:
+    """By the chart's labels, the ClusterServiceVersion it was installed from, or its image. Blank: none says it."""
+    if not _is_the_operator(seen):
+        return ""
+    installed_from = seen.labels.get(INSTALLED_FROM, "").partition(".")[2]
+    said = (operator_version(seen.labels), installed_from, tag_of(image))
+    return next((found[0] for each in said if (found := VERSION.match(each))), "")

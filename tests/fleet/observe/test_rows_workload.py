@@ -81,12 +81,18 @@ def test_a_claim_is_a_wish_for_a_device_whether_it_is_named_or_made_from_a_templ
     assert row["claims"] == ["large-black-cat-claim-template", "shared-gpu"]
 
 
-def an_operator(app: str, namespace: str) -> DeploymentSeen:
+DIGEST = "registry.connect.redhat.com/nvidia/gpu-operator@sha256:9c9e9f6ae6b9b2b2a7d2d0b3bd9e4c54c7a9bf4f"
+IMAGE = "nvcr.io/nvidia/gpu-operator:v25.10.1"
+
+
+def an_operator(
+    app: str, namespace: str, *, image: str = IMAGE, labels: dict[str, str] | None = None
+) -> DeploymentSeen:
     """As the chart makes it: gpu-operator, deployments/gpu-operator/templates/operator.yaml."""
-    container = {"name": "gpu-operator", "image": "nvcr.io/nvidia/gpu-operator:v25.10.1", "args": ["--leader-elect"]}
+    container = {"name": "gpu-operator", "image": image, "args": ["--leader-elect"]}
     template = {"metadata": {"labels": {"app": app}}, "spec": {"containers": [container]}}
     document = {
-        "metadata": META | {"name": app, "namespace": namespace},
+        "metadata": META | {"name": app, "namespace": namespace, "labels": labels or {}},
         "spec": {"replicas": 1, "template": template},
         "status": {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1},
     }
@@ -97,8 +103,24 @@ def an_operator(app: str, namespace: str) -> DeploymentSeen:
     ("app", "namespace", "kept"),
     [("gpu-operator", "elsewhere", True), ("node-feature-discovery", "gpu", True), ("web", "shop", False)],
 )
-def test_deployments_of_the_operator_are_kept_for_their_image(app, namespace, kept):
+def test_deployments_of_the_operator_are_kept(app, namespace, kept):
     row = workload_row(an_operator(app, namespace), Places(operator_namespaces={"gpu"}))
 
     assert (row is not None) is kept
-    assert row is None or row["image"] == "nvcr.io/nvidia/gpu-operator:v25.10.1"
+    assert row is None or row["image"] == IMAGE
+
+
+@pytest.mark.parametrize(
+    ("app", "labels", "image", "version"),
+    [
+        ("gpu-operator", {}, IMAGE, "v25.10.1"),
+        ("gpu-operator", {"helm.sh/chart": "gpu-operator-v26.7.0"}, "mirror:5000/gpu-operator:latest", "v26.7.0"),
+        ("gpu-operator", {"olm.owner": "gpu-operator-certified.v24.6.1"}, DIGEST, "v24.6.1"),
+        ("gpu-operator", {"olm.owner": "gpu-operator"}, DIGEST, ""),
+        ("node-feature-discovery", {}, IMAGE, ""),
+    ],
+)
+def test_the_operators_deployment_says_its_version(app, labels, image, version):
+    seen = an_operator(app, "gpu", labels=labels, image=image)
+
+    assert workload_row(seen, Places(operator_namespaces={"gpu"}))["operator_version"] == version

@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.models import Node
+from fleet.models import Cluster, Node
 from fleet.resources.layout import HOW
 from fleet.segments.counting import cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, narrow
@@ -54,6 +54,14 @@ def test_counts_nodes_and_gpus_and_drops_none_that_says_nothing(key, values):
     assert counted(key) == values
 
 
+def test_an_operator_whose_policy_has_no_labels_says_its_version_itself():
+    a_mixed_fleet()
+    make.an_operator(Cluster.objects.get(name="west"), operator_version="v24.6.1")
+
+    assert counted("operator_version") == {"v25.10.1": (4, 28), "v24.6.1": (1, 8)}
+    assert narrow(Node.objects.all(), {"operator_version": ("v24.6.1",)}).get().name == "e"
+
+
 def test_a_choice_narrows_the_other_facets_and_not_its_own():
     a_mixed_fleet()
 
@@ -92,7 +100,7 @@ def test_costs_the_same_queries_whatever_the_size(number, django_assert_num_quer
     for at in range(number):
         make.a_node(make.a_cluster(), gpus=0, kernel=f"6.8.{at}")
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         segments_of(Node.objects.with_gpus(), {})
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.models import DriverObject, Operand
+from fleet.models import DriverObject, Operand, Workload
 from fleet.stack.driver_mode import Mode, mode_of, operator_of
 
 VALIDATOR = Operand(
@@ -98,6 +98,14 @@ def test_places_that_disagree_on_the_operator_are_said():
 
     assert found.version == "26.7.0"
     assert found.disagreement == "The image of DaemonSet nvidia-operator-validator says 26.3.0."
+
+
+def test_the_operator_of_operator_hub_says_its_version_itself():
+    deployment = Workload(kind="Deployment", namespace="gpu", name="gpu-operator", operator_version="v24.6.1")
+
+    found = operator_of([a("ClusterPolicy")], [], [deployment])
+
+    assert (found.version, found.read_from) == ("24.6.1", "Deployment gpu/gpu-operator")
 
 
 def test_a_policy_that_installs_no_driver_says_whose_it_is():
