@@ -44,7 +44,7 @@ def _of_system(subject: str, fitting: Sequence[Platform], case: Case) -> Verdict
     distribution = case.facts.distribution
     if own := next((entry for entry in fitting if distribution in entry.distributions), None):
         if not own.openshift:
-            return _ranged(subject, own, "Kubernetes", case.facts.kubernetes)
+            return _ranged(subject, own, NAMED.get(distribution, "Kubernetes"), case.facts.kubernetes)
         verdict = _ranged(subject, own, "OpenShift", case.openshift.version)
         return replace(verdict, sentence=f"{verdict.sentence} {case.openshift.because}".strip())
     return _of_another(subject, fitting, case.facts)

@@ -29,8 +29,9 @@ def test_a_combination_that_is_all_right_has_no_hole():
         ({"driver": "595.91.07", **GRACE}, {"driver": "595.91.07", **GRACE, "mig": ""}, "CDMM with MIG on Grace"),
         ({"driver": "595.91.07", **GRACE}, {"mig": "single"}, "CDMM with MIG on Grace"),
         ({"driver": "575.57.08", **PRO}, {"driver": "580.82.07", **PRO}, "MIG on RTX PRO 6000 with 575.57.08"),
-        ({"nri": True, **CRIO}, {"nri": False, **CRIO}, "NRI on CRI-O"),
-        ({"nri": True, **CRIO}, {"nri": True}, "NRI on CRI-O"),
+        ({"nri": True, "operator": "26.3.1", **CRIO}, {"nri": False, "operator": "26.3.1", **CRIO}, "NRI on CRI-O"),
+        ({"nri": True, "operator": "26.3.1", **CRIO}, {"nri": True, "operator": "26.3.1"}, "NRI on CRI-O"),
+        ({"nri": True, **CRIO}, {"nri": True, "runtime": "cri-o://1.34.0"}, "NRI on CRI-O before 1.34"),
         (
             {"nri": True, "runtime": "containerd://1.7.29"},
             {"nri": True, "runtime": "containerd://1.7.30"},

@@ -59,11 +59,14 @@ def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
     ("facts", "said"),
     [
         ({}, Answer.SUPPORTED),
-        ({"kubernetes": "v1.32.9"}, Answer.SUPPORTED),
+        ({"kubernetes": "v1.32.9"}, Answer.UNSUPPORTED),
         ({"kubernetes": "v1.37.1"}, Answer.SUPPORTED),
         ({"kubernetes": "v1.38.0"}, Answer.UNSUPPORTED),
-        ({"kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Answer.UNKNOWN),
-        ({"kubernetes": "v1.35.9+rke2r1", "distribution": "rke2"}, Answer.UNKNOWN),
+        ({"kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Answer.SUPPORTED),
+        ({"kubernetes": "v1.35.9+rke2r1", "distribution": "rke2"}, Answer.SUPPORTED),
+        ({"operator": "26.3.3", "distribution": "aks"}, Answer.UNKNOWN),
+        ({"operator": "25.10.1", "kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Answer.UNSUPPORTED),
+        ({"os": "Rocky Linux 10.1 (Red Quartz)", "distribution": "rke2"}, Answer.UNKNOWN),
         ({"operator": "25.3.2", "kubernetes": "v1.32.9+rke2r1", "distribution": "rke2"}, Answer.SUPPORTED),
         ({"operator": "25.3.2", "os": "Ubuntu 22.04.5 LTS", "kubernetes": "v1.33.5-eks-1a2b3c4", "distribution": "eks"},
          Answer.UNSUPPORTED),
@@ -72,10 +75,10 @@ def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
         ({"operator": "26.3.3", "os": "Rocky Linux 10.1 (Red Quartz)"}, Answer.SUPPORTED),
         ({"operator": "26.3.0", "os": "Rocky Linux 10.1 (Red Quartz)"}, Answer.UNSUPPORTED),
         ({"os": "Amazon Linux 2023.9.20251014"}, Answer.UNSUPPORTED),
-        ({"os": "SUSE Linux Enterprise Server 15 SP7"}, Answer.UNSUPPORTED),
+        ({"os": "SUSE Linux Enterprise Server 15 SP7"}, Answer.UNKNOWN),
         ({"os": "Microsoft Azure Linux 3.0", "distribution": "aks"}, Answer.UNKNOWN),
         ({"os": "Amazon Linux 2"}, Answer.UNKNOWN),
-        ({"distribution": "aks"}, Answer.UNKNOWN),
+        ({"distribution": "aks"}, Answer.SUPPORTED),
         ({"os": "Ubuntu 22.04.5 LTS", "kubernetes": "v1.32.9"}, Answer.UNSUPPORTED),
         ({"operator": "26.3.1", "kubernetes": "v1.36.1"}, Answer.UNSUPPORTED),
         ({"operator": "26.3.2", "kubernetes": "v1.36.1"}, Answer.SUPPORTED),
@@ -122,7 +125,7 @@ def test_an_operator_with_a_runtime(facts, said):
 def test_another_minor_of_a_listed_system_names_those_that_are_listed():
     said = verdict("platform", operator="26.3.3", os="Rocky Linux 9.6 (Blue Onyx)")
 
-    assert said.sentence.endswith("Of it, it lists 9.7, 9.8, 10.0, 10.1.")
+    assert said.sentence.endswith("Of it, it lists 8.10, 9.7, 9.8, 10.0, 10.1.")
 
 
 def test_what_is_known_of_a_system_that_is_not_listed_is_told_with_its_source():
@@ -174,7 +177,8 @@ def test_a_driver_off_the_list_is_unknown_and_one_on_it_supported():
         ({"kernel": ""}, Answer.UNKNOWN),
         ({"operator": "25.3.4"}, Answer.UNSUPPORTED),
         ({"operator": "25.3.4", "driver": "570.172.08"}, Answer.SUPPORTED),
-        ({"operator": "25.10.1"}, Answer.UNKNOWN),
+        ({"operator": "25.10.1"}, Answer.UNSUPPORTED),
+        ({"operator": "24.9.2"}, Answer.UNKNOWN),
     ],
 )
 def test_a_precompiled_driver_needs_its_kernel_and_branch(facts, said):

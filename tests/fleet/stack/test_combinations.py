@@ -87,7 +87,7 @@ def test_what_a_pre_installed_driver_lacks_is_told_from_the_node_s_label(cluster
 
 
 def test_switches_of_the_policy_decide_what_is_known_to_fail(cluster):
-    make.a_node(cluster, **AS_LISTED | {"container_runtime": "cri-o://1.34.0"})
+    make.a_node(cluster, **AS_LISTED | {"container_runtime": "cri-o://1.33.4"})
     cluster.driver_objects.update(uses_nri=False)
     assert not nodes_of(compared(cluster), "NRI")
 
@@ -173,7 +173,7 @@ def test_aks_is_told_by_its_label_as_its_version_does_not_name_it(cluster):
 
     found = compared(cluster)
 
-    assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, AKS") == [1]
+    assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, AKS 1.36") == [1]
     assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.36") == [1]
     around = surroundings(cluster, list(cluster.driver_objects.all()), [])
-    assert "Operator 26.7.0, Ubuntu 24.04, AKS" in [each.subject for each in compare_node(node, around, today=TODAY)]
+    assert "Operator 26.7.0, Ubuntu 24.04, AKS 1.36" in [each.subject for each in compare_node(node, around, today=TODAY)]
