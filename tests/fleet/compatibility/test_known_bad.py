@@ -125,6 +125,23 @@ def test_which_kernel_modules_are_loaded_cannot_be_seen_and_is_said_where_it_dec
     assert known_bad(product="NVIDIA-GH200-480GB", driver="550.90.07", modules="open") == []
 
 
+def test_where_a_driver_came_from_cannot_be_seen_and_is_said_where_it_decides():
+    def said(driver):
+        every = verdicts(product="NVIDIA-H100-80GB-HBM3", mig="mixed", driver=driver)
+        return [each.answer for each in every if each.rule == "known-bad"]
+
+    assert said("615.71.09") == [Answer.UNKNOWN]
+    assert said("595.91.07") == []
+
+
+def test_what_one_page_says_of_every_operator_and_another_of_one_is_said_of_the_others_as_open():
+    gke = {"distribution": "gke", "kubernetes": "v1.34.2-gke.1"}
+    said = [each for each in verdicts(operator="26.7.0", **gke) if each.rule == "known-bad"]
+
+    assert [each.answer for each in said] == [Answer.UNKNOWN]
+    assert "RUNTIME_CONFIG_SOURCE=file" in said[0].action
+
+
 def test_each_hole_says_what_to_do_and_where_it_is_from():
     for each in verdicts(driver="570.158.01", **MIXED):
         assert each.source

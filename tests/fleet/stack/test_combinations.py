@@ -176,4 +176,6 @@ def test_aks_is_told_by_its_label_as_its_version_does_not_name_it(cluster):
     assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, AKS 1.36") == [1]
     assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.36") == [1]
     around = surroundings(cluster, list(cluster.driver_objects.all()), [])
-    assert "Operator 26.7.0, Ubuntu 24.04, AKS 1.36" in [each.subject for each in compare_node(node, around, today=TODAY)]
+    assert "Operator 26.7.0, Ubuntu 24.04, AKS 1.36" in [
+        each.subject for each in compare_node(node, around, today=TODAY)
+    ]
