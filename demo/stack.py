@@ -193,8 +193,8 @@ class Stack:
         return ["add_cluster", CLUSTER, "--kubeconfig", str(kubeconfig), "--context", context, "--mode", "operate"]
 
     def suggesting(self) -> list[str]:
-        """Return the command that makes the pools that the cluster's nodes suggest."""
-        return ["suggest_pools", CLUSTER, "--create"]
+        """Return the command that makes a pool of each product, whether its nodes were heard of by then or not."""
+        return ["suggest_pools", CLUSTER, "--create", "--by-product"]
 
     def _start_product(self) -> None:
         self._say("web, workers, beat")

@@ -5,9 +5,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet import kube
+from fleet.freshness import NODES
 from fleet.labels import GPU_PRODUCT
 from fleet.management.commands.import_pools import cluster_of
-from fleet.models import Cluster, Node, Pool
+from fleet.models import Bookmark, Cluster, Pool
 from fleet.pools.making import CONSOLE, create_pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.resources import product_of
@@ -21,10 +22,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster")
         parser.add_argument("--create", action="store_true")
+        parser.add_argument("--by-product", action="store_true", help="One for each product, wherever its nodes are.")
 
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = cluster_of(given["cluster"])
-        found = suggest(cluster) if Node.objects.filter(cluster=cluster).exists() else self._ask(cluster)
+        is_listed = Bookmark.objects.filter(cluster=cluster, kind=NODES, listed_at__isnull=False).exists()
+        found = suggest(cluster) if is_listed and not given["by_product"] else self._ask(cluster)
         for each in found:
             self._suggest(cluster, each, create=given["create"])
         if number := unnamed(cluster):
@@ -34,7 +37,7 @@ class Command(BaseCommand):
             self.stdout.write(f"No node of {cluster.name} names a GPU product ({GPU_PRODUCT}).")
 
     def _ask(self, cluster: Cluster) -> list[Suggestion]:
-        """From the cluster itself, while nobody has observed it yet: by product only."""
+        """From the cluster itself, as while its nodes were not all heard of yet: by product only."""
         try:
             nodes = kube.list_nodes(kube.connect(cluster.kubeconfig, cluster.context))
         except kube.ClusterError as error:
