@@ -1,4 +1,6 @@
 import shlex
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -37,13 +39,17 @@ class Command(BaseCommand):
             self.stdout.write(f"No node of {cluster.name} names a GPU product ({GPU_PRODUCT}).")
 
     def _ask(self, cluster: Cluster) -> list[Suggestion]:
-        """From the cluster itself, as while its nodes were not all heard of yet: by product only."""
+        """From the cluster itself, by product only. Nodes that were heard of already may be in pools."""
         try:
             nodes = kube.list_nodes(kube.connect(cluster.kubeconfig, cluster.context))
         except kube.ClusterError as error:
             raise CommandError(str(error)) from error
-        labels = [node.labels[GPU_PRODUCT] for node in nodes if node.labels.get(GPU_PRODUCT)]
-        return [_of_labels(product, labels) for product in sorted({product_of(label) for label in labels})]
+        pools: dict[str, set[Pool]] = defaultdict(set)
+        for pool in Pool.objects.filter(cluster=cluster).prefetch_related("nodes"):
+            for node in pool.nodes.all():
+                pools[node.name].add(pool)
+        labels = {node.name: node.labels[GPU_PRODUCT] for node in nodes if node.labels.get(GPU_PRODUCT)}
+        return [_of_labels(product, labels, pools) for product in sorted(set(map(product_of, labels.values())))]
 
     def _suggest(self, cluster: Cluster, each: Suggestion, *, create: bool) -> None:
         if known := Pool.objects.filter(cluster=cluster, selector=each.selector).first():
@@ -62,9 +68,12 @@ class Command(BaseCommand):
             self.stdout.write(f"{each.because} bin/manage {said}")
 
 
-def _of_labels(product: str, labels: list[str]) -> Suggestion:
-    mine = [label for label in labels if product_of(label) == product]
-    words = sorted(set(mine))
+def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[Pool]]) -> Suggestion:
+    """By the nodes' names: what they are labelled, and the pools they are in."""
+    mine = {name: label for name, label in labels.items() if product_of(label) == product}
+    words, unpooled = sorted(set(mine.values())), [name for name in mine if not pools.get(name)]
+    have = {pool for name in mine for pool in pools.get(name, ())}
     selector = f"{GPU_PRODUCT}={words[0]}" if len(words) == 1 else f"{GPU_PRODUCT} in ({','.join(words)})"
     because = f"{len(mine)} node{'' if len(mine) == 1 else 's'} with {product}."
-    return Suggestion(pool_name([product]), selector, len(mine), 0, len(mine), [], because)
+    ordered = sorted(have, key=lambda pool: pool.name)
+    return Suggestion(pool_name([product]), selector, len(mine), 0, len(unpooled), ordered, because)

@@ -42,6 +42,18 @@ def test_one_pool_a_product_is_the_same_whether_its_nodes_were_heard_of_or_not(c
     assert Pool.objects.get().nodes.count() == 2
 
 
+def test_what_is_in_pools_already_is_not_put_in_another(cluster, capsys):
+    make.a_node(cluster, "pools-b", labels={PRODUCT: "NVIDIA-H200", ZONE: "1"}, zone="1")
+    make.a_node(cluster, "pools-c", labels={PRODUCT: "NVIDIA-H200", ZONE: "2"}, zone="2")
+    for zone in ("1", "2"):
+        call_command("add_pool", "north", f"zone-{zone}", "--selector", f"{ZONE}={zone}")
+
+    call_command("suggest_pools", "north", "--create", "--by-product")
+
+    assert set(Pool.objects.values_list("name", flat=True)) == {"zone-1", "zone-2"}
+    assert "All of them are in zone-1, zone-2." in capsys.readouterr().out
+
+
 def test_a_cluster_that_cannot_be_asked_says_why():
     make.a_cluster("south", seen_at=None, kubeconfig="/no/such/file")
 
