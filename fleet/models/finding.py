@@ -28,9 +28,7 @@ class Finding(models.Model):
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="findings")
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="findings")
-    subject = models.CharField(
-        max_length=300
-    )  # "node gpu-001", "GPU operator", "quarterdeck": stays when the node goes
+    subject = models.CharField(max_length=300)  # "node gpu-001", "GPU operator", "quarterdeck": outlives its node
     rule = models.CharField(max_length=63)  # the name of a file in `fleet.rules`
     severity = models.CharField(max_length=16, choices=Severity.choices)
     sentence = models.CharField(max_length=500)

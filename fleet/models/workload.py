@@ -9,6 +9,10 @@ class WorkloadQuerySet(models.QuerySet["Workload"]):
         seen = reach(user, Deed.SEE)
         return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
 
+    def operators(self) -> "WorkloadQuerySet":
+        """The GPU operators' own Deployments, where they say their version."""
+        return self.exclude(operator_version="")
+
 
 class Workload(models.Model):
     """What owns pods that want GPUs: a Job, ReplicaSet, Deployment or StatefulSet, as its cluster last showed it."""

@@ -92,8 +92,7 @@ def surroundings(
     cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, are_known: bool = True
 ) -> Surroundings:
     """One query."""
-    operators = Workload.objects.filter(cluster=cluster, kind="Deployment").exclude(operator_version="")
-    operator = operator_of(objects, operands, operators)
+    operator = operator_of(objects, operands, Workload.objects.operators().filter(cluster=cluster))
     mode = mode_of(objects, operator=operator.version, are_known=are_known)
     lead = next((each for each in objects if each.kind != "NVIDIADriver" and each.state != "ignored"), None)
     facts = Facts(
