@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 import pytest
+from pytest_django.asserts import assertContains, assertNotContains
 
 from tests import make
 from tests.make import NOON
@@ -185,6 +186,16 @@ def test_the_holder_of_a_gpu_is_named_where_its_kubelet_names_it(viewer):
     assert "GPU-1234 team-a/named says its kubelet" in text
     assert "1 more GPU that nothing names" in text
     assert "Which GPU these hold is not known. team-a/lost 1 GPU" in text
+
+
+def test_a_node_without_gpus_lacks_neither_a_product_nor_a_pool(viewer):
+    node = make.a_node(make.a_cluster(), gpus=0, is_gpu_node=False, gpu_product="", labels={})
+
+    answer = viewer.get(f"/nodes/{node.pk}")
+
+    assertContains(answer, "Nothing on this node names a GPU.")
+    assertNotContains(answer, "product not known")
+    assertContains(answer, '<span class="na">in no pool</span>', html=True)
 
 
 def test_a_node_that_never_named_a_gpu_says_what_that_means(viewer):
