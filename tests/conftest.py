@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests import profiles  # noqa: F401 - a test file's settings are made from the profile that is loaded
 from tests.processes import OneBrowser
 
 PROGRAMS = {

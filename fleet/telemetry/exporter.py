@@ -66,7 +66,7 @@ def _label_sets(text: str) -> Iterable[Mapping[str, str]]:
         for family in text_string_to_metric_families(_one_of_each(text)):
             for sample in family.samples:
                 yield sample.labels
-    except ValueError as error:
+    except Exception as error:  # it raises an IndexError too, and may raise anything in its next release
         raise UnreadableMetrics(f"What it answers is no text of metrics: {str(error)[:200]}") from error
 
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from io import StringIO
 
+import hypothesis.core
 import pytest
 import schemathesis
 from django.core.management import call_command
@@ -10,6 +11,7 @@ from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.vendor import pretty
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -19,6 +21,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.make import a_token, a_user
+
+# Its import silences hypothesis's printer in this process: failing examples would be shown without their values.
+hypothesis.core.RepresentationPrinter = pretty.RepresentationPrinter
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/schema?format=json", get_wsgi_application())
@@ -38,6 +43,7 @@ def keep_connection():
         signal.connect(close_old_connections)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("mode", GenerationMode, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("part", sorted(PARTS))
 def test_no_request_breaks_it(part, mode, there, keep_connection):
@@ -49,13 +55,10 @@ def test_no_request_breaks_it(part, mode, there, keep_connection):
 
 
 def ask(cases, headers: dict[str, str]) -> None:
-    """A few times, each with another request; the same ones in every run."""
+    """A few times, each with another request."""
 
     @settings(
         max_examples=2,
-        deadline=None,
-        derandomize=True,
-        database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )

@@ -46,14 +46,14 @@ def broken() -> set[int]:
 
 
 class TestTampering(TestCase):
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=25)
     @given(DECISIONS)
     def test_what_was_written_holds(self, decisions):
         record(decisions)
 
         assert broken() == set()
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=25)
     @given(DECISIONS, st.data())
     def test_a_changed_entry_is_found(self, decisions, data):
         entry = data.draw(st.sampled_from(record(decisions)))
@@ -63,7 +63,7 @@ class TestTampering(TestCase):
 
         assert entry.pk in broken()
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=25)
     @given(DECISIONS, st.data())
     def test_a_removed_entry_is_missed_unless_it_was_the_last(self, decisions, data):
         written = record(decisions)
@@ -74,7 +74,7 @@ class TestTampering(TestCase):
 
         assert bool(broken()) == bool(after)
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=25)
     @given(DECISIONS)
     def test_a_forged_entry_with_a_right_hash_breaks_the_one_after(self, decisions):
         first, *_ = record([decisions[0], decisions[0], *decisions])

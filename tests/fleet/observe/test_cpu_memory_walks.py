@@ -102,7 +102,7 @@ def take_over(truth: Truth) -> None:
 
 
 @pytest.mark.django_db(transaction=False)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(steps=st.lists(STEP, max_size=14))
 def test_the_sums_are_those_of_a_recount(steps):
     with walked() as mirror:

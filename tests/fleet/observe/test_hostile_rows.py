@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 from django.db import models
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.kube.structs import NodeSeen, PodSeen
@@ -61,7 +61,7 @@ def fits(row: dict[str, Any], model: type[models.Model]) -> None:
     fingerprint(row)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(labels=LABELS, capacity=AMOUNTS, allocatable=AMOUNTS, later=LABELS)
 def test_any_labels_and_quantities_of_a_node_fit_its_row(labels, capacity, allocatable, later):
     document = node_document(labels=labels, annotations=labels)
@@ -76,7 +76,7 @@ def test_any_labels_and_quantities_of_a_node_fit_its_row(labels, capacity, alloc
     fits(again, Node)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(requests=AMOUNTS, labels=LABELS, words=st.text(), restarts=st.integers(-(2**62), 2**62), device=VALUES)
 def test_anything_that_a_pod_says_fits_its_row(requests, labels, words, restarts, device):
     died = {"terminated": {"exitCode": 1, "reason": words, "message": words}}

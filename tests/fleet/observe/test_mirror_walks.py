@@ -93,7 +93,7 @@ STEP = st.one_of(
 
 
 @pytest.mark.django_db(transaction=False)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(steps=st.lists(STEP, max_size=16))
 @example(steps=[("list", 2, False), ("change", "gpu-001", "a"), ("flush",)])
 def test_the_rows_are_the_cluster_as_of_the_bookmark(steps):

@@ -81,7 +81,7 @@ def a_list(*items: object) -> bytes:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_row_fits_its_columns(name, data):
     kind = KINDS[name]
@@ -96,7 +96,7 @@ def test_every_row_fits_its_columns(name, data):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(rubbish=st.lists(ANYTHING, max_size=3))
 def test_rubbish_in_a_list_costs_only_itself(name, rubbish):
     kind = KINDS[name]

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -24,7 +24,7 @@ REQUIREMENTS = st.one_of(
 
 
 class TestTheDatabaseReadsASelector(TestCase):
-    @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+    @settings(max_examples=150)
     @given(
         labels=st.lists(LABELS, min_size=1, max_size=3),
         text=st.lists(REQUIREMENTS, max_size=3).map(",".join),

@@ -1,7 +1,7 @@
 """Which pods hold which devices, by the text of a DCGM exporter."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleet.telemetry.exporter import DEVICES_AT_MOST, PODS_AT_MOST, PodTold, UnreadableMetrics, read_devices
@@ -98,6 +98,7 @@ def test_more_holders_than_any_node_has_are_refused():
         read_devices(text(*lines))
 
 
+@example('x{UUID="1",\x1f="1"} 1')  # prometheus_client 0.26 strips the name and looks at its first letter: IndexError
 @given(st.text() | st.text(alphabet='x{}=",UID pod#\\\n01').map(lambda labels: f'x{{UUID="1",{labels}}} 1'))
 def test_any_text_is_read_or_refused(answer):
     try:

@@ -1,0 +1,80 @@
+"""`bin/test hunt [--minutes N] [PATH…]`: the property tests with other seeds, round after round.
+
+A finding becomes an `@example` of its test: once a test has changed, the seed that found it may find nothing.
+"""
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+SEEDS = 2**32
+PLUGINS = ("-p", "tests.profiles", "-p", "no:schemathesis")
+FINE, FOUND = 0, 1  # pytest's exit codes
+FAILING = re.compile("Failing (test case|explicit example)")
+LINES_OF_AN_EXAMPLE = 30
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bin/test hunt", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="a round that has begun by then is finished")
+    parser.add_argument("--keep", type=Path, default=Path(".data/hunt"), help="where the logs of findings are kept")
+    parser.add_argument("paths", nargs="*", default=["tests"])
+    asked = parser.parse_args()
+    asked.keep.mkdir(parents=True, exist_ok=True)
+    until, rounds, found = time.monotonic() + asked.minutes * 60, 0, Counter[str]()
+    while not rounds or time.monotonic() < until:
+        rounds += 1
+        seed = random.SystemRandom().randrange(SEEDS)
+        log = asked.keep / f"{seed}.log"
+        code = go_through(asked.paths, seed, log)
+        if code not in (FINE, FOUND):
+            print(f"pytest ended with {code}: {log}", flush=True)
+            return code
+        for name, words in failures_in(log.with_suffix(".xml")):
+            if not found[name]:
+                print(f"{name}\nseed {seed}; all of it is in {log}\n{words}\n", flush=True)
+            found[name] += 1
+        if code == FINE:
+            log.unlink()
+        log.with_suffix(".xml").unlink()
+    print(f"{counted(rounds, 'round')}: {counted(len(found), 'test')} failed.")
+    for name, times in found.most_common():
+        print(f"  {name}, in {counted(times, 'round')}")
+    return FOUND if found else FINE
+
+
+def go_through(paths: list[str], seed: int, log: Path) -> int:
+    report = log.with_suffix(".xml")
+    words = ["-m", "hypothesis", "--hypothesis-profile=hunt", f"--hypothesis-seed={seed}", f"--junitxml={report}"]
+    pytest = [sys.executable, "-m", "pytest", *PLUGINS, "-q", "-n", "2", "--tb=short"]
+    with log.open("w") as out:
+        return subprocess.run([*pytest, *words, *paths], stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+
+
+def failures_in(report: Path) -> Iterator[tuple[str, str]]:
+    """Each test that failed, with what was raised and its example."""
+    for case in ET.parse(report).getroot().iter("testcase"):  # noqa: S314 - pytest has just written it
+        for trouble in case:
+            if trouble.tag in {"failure", "error"}:
+                yield f"{case.get('classname')}.{case.get('name')}", example_in((trouble.text or "").splitlines())
+
+
+def example_in(lines: list[str]) -> str:
+    at = next((number for number, line in enumerate(lines) if FAILING.search(line)), len(lines))
+    raised = [line for line in lines[:at] if line.startswith("E ")][-4:]
+    return "\n".join([*raised, *lines[at : at + LINES_OF_AN_EXAMPLE]])
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""The suite tries the same examples in every run, and `bin/test hunt` others."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+BROKEN = """
+from hypothesis import given, strategies as st
+
+@given(st.integers(0, 10_000))
+def test_no_number_is_big(number):
+    assert number < 5_000
+"""
+COUNTING = """
+from hypothesis import given, settings, strategies as st
+
+@settings(max_examples=10)
+@given(st.integers())
+def test_a_number(number):
+    with open("{tried}", "a") as tried:
+        tried.write("x")
+"""
+
+
+def hunt(folder: Path, test: str) -> "subprocess.CompletedProcess[str]":
+    (folder / "test_numbers.py").write_text(test)
+    asked = ["--minutes", "0", "--keep", str(folder / "kept"), str(folder / "test_numbers.py")]
+    words = [sys.executable, "-m", "tests.hunt", *asked]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_suite_tries_the_same_examples_in_every_run():
+    assert (settings().derandomize, settings().deadline, settings().database) == (True, None, None)
+
+
+def test_a_hunt_says_what_it_found_and_with_which_seed(tmp_path):
+    ended = hunt(tmp_path, BROKEN)
+
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    (log,) = (tmp_path / "kept").iterdir()
+    assert f"seed {log.stem}" in ended.stdout
+    assert "number=5000," in ended.stdout
+    assert "1 round: 1 test failed." in ended.stdout
+
+
+def test_a_hunt_tries_five_times_as_many(tmp_path):
+    tried = tmp_path / "tried"
+
+    hunt(tmp_path, COUNTING.format(tried=tried))
+
+    assert tried.stat().st_size == 50
+
+
+def test_a_hunt_that_finds_nothing_ends_well(tmp_path):
+    ended = hunt(tmp_path, BROKEN.replace("< 5_000", "< 50_000"))
+
+    assert (ended.returncode, ended.stdout) == (0, "1 round: 0 tests failed.\n")
+
+
+def test_a_hunt_that_cannot_begin_does_not_end_well(tmp_path):
+    assert hunt(tmp_path, "not Python").returncode != 0
