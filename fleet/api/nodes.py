@@ -116,6 +116,8 @@ class OperandShape(serializers.Serializer):
     not_ready_since = serializers.DateTimeField(allow_null=True, help_text="Null: it is ready, or has no pod.")
     restarts = serializers.IntegerField(allow_null=True)
     pod = serializers.CharField(help_text="namespace/name; blank: none.")
+    status = serializers.CharField(help_text="Of the pod, as `kubectl get pods` spells it; blank: no pod.")
+    is_silent = serializers.BooleanField(help_text="The node does not report: all this is the last that it said.")
     image = serializers.CharField(help_text="Of the pod; without one, of the template it would be made from.")
     version = serializers.CharField(help_text="Of the pod's image; blank: no pod.")
     desired = DesiredShape()

@@ -1,3 +1,5 @@
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from fleet.api.filters import PodFilters
@@ -5,7 +7,10 @@ from fleet.api.resources import Amounts
 from fleet.api.shapes import Ref
 from fleet.models import Pod
 from fleet.operands import title_of
+from fleet.pod_state import PodState
 from people.api.edges import Listing
+
+STATES = [(state.value, state.value) for state in PodState]
 
 
 class PodShape(serializers.ModelSerializer):
@@ -19,16 +24,22 @@ class PodShape(serializers.ModelSerializer):
         help_text="By resource, the UUIDs that its kubelet says it holds; empty: it does not say.",
     )
     labels = serializers.DictField(child=serializers.CharField(), help_text="Of tenants that hold or want GPUs.")
+    status = serializers.CharField(help_text="As `kubectl get pods` spells it: CrashLoopBackOff, Init:1/3, Completed.")
+    state = serializers.SerializerMethodField(help_text="What that means.")
     operand_title = serializers.SerializerMethodField(help_text="Blank: a tenant's pod.")
 
     class Meta:
         model = Pod
         fields = (
-            "id", "cluster", "namespace", "name", "uid", "node", "phase", "is_ready", "ready_since", "restarts",
-            "waiting_because", "stuck_container", "last_words", "gpus", "resources", "claims", "devices", "labels",
-            "owner_kind", "owner_name", "runtime_class", "priority_class", "has_empty_dir", "operand", "operand_title",
-            "image", "created_at", "started_at", "deleted_at", "changed_at",
+            "id", "cluster", "namespace", "name", "uid", "node", "phase", "status", "state", "is_ready", "ready_since",
+            "restarts", "waiting_because", "stuck_container", "last_words", "gpus", "resources", "claims", "devices",
+            "labels", "owner_kind", "owner_name", "runtime_class", "priority_class", "has_empty_dir", "operand",
+            "operand_title", "image", "created_at", "started_at", "deleted_at", "changed_at",
         )  # fmt: skip
+
+    @extend_schema_field(serializers.ChoiceField(choices=STATES))
+    def get_state(self, pod: Pod) -> str:
+        return pod.state(now=timezone.now()).value
 
     def get_operand_title(self, pod: Pod) -> str:
         return title_of(pod.operand)
@@ -46,5 +57,8 @@ class PodList(Listing):
 
     def get_queryset(self):
         visible = Pod.objects.visible_to(self.user).select_related("cluster", "node")
-        # Of the node only its name is shown. In the order of the index: by the cluster's name, all would be sorted.
-        return visible.only(*SHOWN, "cluster__name", "node__name").order_by("cluster_id", "namespace", "name")
+        # Of the node only its name is shown, and whether it reports.
+        # In the order of the index: by the cluster's name, all would be sorted.
+        return visible.only(*SHOWN, "cluster__name", "node__name", "node__is_ready").order_by(
+            "cluster_id", "namespace", "name"
+        )

@@ -1,7 +1,10 @@
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 
 from fleet.models.node import members_of
+from fleet.pod_state import PodState, pod_state
 from people.rights import Deed, reach
 
 DONE = frozenset({"Succeeded", "Failed"})  # phases of a pod that has ended: it holds no resource any more
@@ -40,6 +43,10 @@ class Pod(models.Model):
     phase = models.CharField(max_length=16, blank=True)  # Pending, Running, Succeeded, Failed, Unknown
     is_ready = models.BooleanField(default=False)
     ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
+    status = models.CharField(max_length=128, blank=True, default="")  # as kubectl's column STATUS spells it
+    crashed_at = models.DateTimeField(
+        null=True
+    )  # when a container of it last ended otherwise than well; null: none did
     restarts = models.PositiveIntegerField(default=0)
     waiting_because = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
     stuck_container = models.CharField(max_length=253, blank=True)  # which of its containers waits or crashed
@@ -79,3 +86,16 @@ class Pod(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    def state(self, *, now: datetime) -> PodState:
+        """Load it with its node: a kubelet that does not report says nothing of its pods."""
+        return pod_state(
+            phase=self.phase,
+            is_ready=self.is_ready,
+            is_leaving=self.deleted_at is not None,
+            is_stuck=bool(self.stuck_container and self.waiting_because),
+            restarts=self.restarts,
+            crashed_at=self.crashed_at,
+            is_node_silent=self.node is not None and self.node.is_ready is None,
+            now=now,
+        )

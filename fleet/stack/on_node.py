@@ -40,6 +40,8 @@ class OperandOnNode:
     cause: Cause | None  # why it is not as it should be; None: it is
     log: tuple[str, ...] = ()  # the last lines of the container that crashed
     log_refused: str = ""  # why those could not be read
+    status: str = ""  # of the pod, as kubectl spells it; blank: no pod
+    is_silent: bool = False  # the node's kubelet does not report: all this is the last that it said
 
     @property
     def because(self) -> str:
@@ -138,6 +140,8 @@ def _on_node(
         cause=cause,
         log=tuple(log.lines.splitlines()) if log else (),
         log_refused=log.refused if log else "",
+        status=pod.status if pod else "",
+        is_silent=pod is not None and node.is_ready is None,
     )
 
 

@@ -12,6 +12,7 @@ from fleet.allocation.telling import said_of_exporter
 from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
 from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, gpu_groups, in_words
+from fleet.web.states import PodWord, word_of
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Mode:
 class PodLine:
     pod: Pod
     holds: str  # in words; blank: no GPU
+    seen: PodWord
 
 
 def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "disagreements": held.disagreements,
         "exporter_said": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         "knows_which": any(board.taints for board in held.boards),
-        "pods": [PodLine(pod, holds(pod, layout)) for pod in pods],
+        "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now)) for pod in pods],
     }
 
 

@@ -37,7 +37,7 @@ def _visible(request: PersonRequest, node_id: int) -> Node:
 
 def _node(row: Node, *, now: datetime) -> dict[str, Any]:
     stack = read_stack(row, now=now)
-    tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="")
+    tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="").select_related("node")
     bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
     knows_pods = by_kind(bookmarks, now=now)[PODS].is_known
     context = f" --context {row.cluster.context}" if row.cluster.context else ""

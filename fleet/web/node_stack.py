@@ -26,6 +26,8 @@ def lines_of(stack: NodeStack) -> list[OperandLine]:
 
 
 def _state(row: OperandOnNode) -> tuple[str, str]:
+    if row.is_silent:
+        return "unknown", f"unknown, last {row.status or ('ready' if row.is_ready else 'not ready')}"
     if row.cause is None:
         return "ok", "ready"
     if row.is_ready:
@@ -38,4 +40,5 @@ def _state(row: OperandOnNode) -> tuple[str, str]:
         return GLYPHS[Weight.UNKNOWN], "not known"
     if not row.pod:
         return GLYPHS[row.cause.weight], "paused" if row.cause.key == "paused" else "no pod here"
-    return GLYPHS[row.cause.weight], "not ready" if row.cause.weight is Weight.WRONG else "waiting"
+    said = row.status if row.status != "Running" else ""
+    return GLYPHS[row.cause.weight], said or ("not ready" if row.cause.weight is Weight.WRONG else "waiting")

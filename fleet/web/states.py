@@ -1,10 +1,11 @@
-"""The shape, word and sentence that a page gives a node's state. Pure: it reads a row and asks nothing."""
+"""The shape, word and sentence that a page gives a node's state, and a pod's. Pure: it reads a row and asks nothing."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.models import Node
+from fleet.models import Node, Pod
 from fleet.node_state import TITLES, NodeState, node_state
+from fleet.pod_state import PodState
 
 GLYPHS: dict[NodeState, str] = {
     NodeState.READY: "ok",
@@ -15,6 +16,16 @@ GLYPHS: dict[NodeState, str] = {
     NodeState.UPGRADING: "changing",
     NodeState.CORDONED: "cordoned",
     NodeState.HELD: "held",
+}
+POD_GLYPHS: dict[PodState, str] = {
+    PodState.UNKNOWN: "unknown",
+    PodState.TERMINATING: "changing",
+    PodState.DONE: "ok",
+    PodState.FAILED: "bad",
+    PodState.FAILING: "bad",
+    PodState.READY: "ok",
+    PodState.NOT_READY: "warn",
+    PodState.STARTING: "waiting",
 }
 # The upgrade controller names the step a node is in by what it still requires (k8s-operator-libs, upgrade/consts.go).
 STEPS: dict[str, str] = {
@@ -86,3 +97,25 @@ def _because(node: Node, code: NodeState) -> str:
 def step_of(upgrade_state: str) -> str:
     """The operator's step as a person would say it; its own word where we know none."""
     return STEPS.get(upgrade_state, upgrade_state)
+
+
+@dataclass(frozen=True)
+class PodWord:
+    glyph: str
+    word: str
+
+
+def word_of(pod: Pod, *, now: datetime) -> PodWord:
+    """kubectl's word for it, and what that does not say."""
+    state = pod.state(now=now)
+    return PodWord(POD_GLYPHS[state], _pod_word(pod.status or pod.phase or "not said", state, is_ready=pod.is_ready))
+
+
+def _pod_word(status: str, state: PodState, *, is_ready: bool) -> str:
+    if state is PodState.UNKNOWN:
+        return f"Unknown, last {status}"
+    if status != "Running":
+        return status
+    if state is PodState.FAILING:
+        return "Running, between two crashes" if is_ready else "Running, not ready"
+    return "Running, not ready" if state is PodState.NOT_READY else status

@@ -79,6 +79,7 @@ def workloads_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> tuple[
             started_at=(pod.started_at or pod.created_at) - ahead,
             restarts=pod.restarts,
             because=pod.waiting_because,
+            status=pod.status,
         )
         for pod in pods
         if not pod.operand and pod.deleted_at is None

@@ -39,6 +39,7 @@ class PodEvidence:
     started_at: datetime  # when this node took it
     restarts: int
     because: str = ""  # why it is not ready
+    status: str = ""  # as kubectl spells it
 
 
 @dataclass(frozen=True)

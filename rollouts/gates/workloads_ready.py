@@ -40,7 +40,7 @@ class WorkloadsReady:
         if len(unready) > self.tolerate:
             target, pod = unready[0]
             return hold(
-                f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}.",
+                f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}{_status(pod)}.",
                 measured=measured,
             )
         if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
@@ -62,10 +62,15 @@ class WorkloadsReady:
 def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> Verdict:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     target, pod = broken[0]
-    why = f": {pod.because}" if pod.because else ", and nothing says why"
+    why = f": {pod.because}" if pod.because else _status(pod) or ", and nothing says why"
     others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
     sentence = f"{pod.name} does not run on {target.name} since the change{why}.{others}"
     return fail(sentence, nodes=nodes, measured=measured)
+
+
+def _status(pod: PodEvidence) -> str:
+    """` (ContainerCreating)`. Running says nothing that the sentence does not."""
+    return f" ({pod.status})" if pod.status not in ("", "Running") else ""
 
 
 def _is_idle(target: TargetEvidence) -> bool:

@@ -62,12 +62,18 @@ class Waiting(Struct, frozen=True):
 
 class Terminated(Struct, frozen=True):
     exit_code: int = 0
+    signal: int | None = None
     reason: str | None = ""
     message: str | None = ""
     finished_at: datetime | None = None
 
 
+class Running(Struct, frozen=True):
+    """That a container runs is all that is read of it."""
+
+
 class ContainerState(Struct, frozen=True):
+    running: Running | None = None
     waiting: Waiting | None = None
     terminated: Terminated | None = None
 
@@ -87,6 +93,7 @@ class AllocatedResource(Struct, frozen=True):
 class ContainerStatus(Struct, frozen=True):
     name: str = ""
     ready: bool = False
+    started: bool | None = None
     restart_count: int = 0
     state: ContainerState | None = None
     last_state: ContainerState | None = None

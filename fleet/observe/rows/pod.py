@@ -6,6 +6,7 @@ from fleet.observe.places import Places
 from fleet.observe.rows.asking import claims_of, devices_of, extended_resources, satisfied_by_claim
 from fleet.observe.rows.cpu_memory import requested
 from fleet.observe.rows.image import image_of
+from fleet.observe.rows.pod_status import crashed_at, restarts_of, status_of
 from fleet.observe.rows.stuck import stuck, waiting_because
 from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.operands import operand_of
@@ -39,9 +40,11 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "started_at": fitted_instant(seen.status.start_time),
         "deleted_at": fitted_instant(seen.metadata.deletion_timestamp),
         "phase": fitted(seen.status.phase, 16),
+        "status": status_of(seen),
         "is_ready": is_ready,
         "ready_since": fitted_instant(ready.last_transition_time) if ready else None,
-        "restarts": _restarts(seen),
+        "restarts": restarts_of(seen),
+        "crashed_at": crashed_at(seen),
         "waiting_because": "" if is_calm else waiting_because(seen, trouble),
         "stuck_container": trouble.container if trouble else "",
         "last_words": trouble.last_words if trouble else "",
@@ -77,10 +80,3 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
         "operand": operand,
         "is_tenant": is_tenant,
     }
-
-
-def _restarts(seen: PodSeen) -> int:
-    """As kubectl counts them: those of its init containers while one of them is still to succeed."""
-    inits = seen.status.init_container_statuses or ()
-    counted = inits if any(not status.ready for status in inits) else seen.status.container_statuses or ()
-    return min(sum(max(0, status.restart_count) for status in counted), INTEGER_MOST)

@@ -237,3 +237,46 @@ def test_an_exporter_that_disagrees_with_an_allocation_is_shown(viewer):
     text = page(viewer, f"/nodes/{node.pk}").text
 
     assert "names team-a/train on GPU-1, and its kubelet names GPU-0: the exporter is not believed." in text
+
+
+def test_a_pod_that_crash_loops_is_called_as_kubectl_calls_it(viewer):
+    node = make.a_node(make.a_cluster())
+    why = "CrashLoopBackOff: back-off 5m0s"
+    make.a_pod(node, "infer", status="CrashLoopBackOff", is_ready=False, stuck_container="main", waiting_because=why)
+
+    answer = viewer.get(f"/nodes/{node.pk}")
+
+    assertContains(answer, 'glyphs.svg#bad"></use></svg>CrashLoopBackOff</span>')
+    assertNotContains(answer, "</svg>running</span>")
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"status": "Running"}, "Running"),
+        ({"status": "Running", "is_ready": False}, "Running, not ready"),
+        (
+            {"status": "Running", "restarts": 9, "crashed_at": NOON - timedelta(minutes=4)},
+            "Running, between two crashes",
+        ),
+        ({"status": "Running", "restarts": 9, "crashed_at": NOON - timedelta(hours=4)}, "Running"),
+        ({"status": "Completed", "phase": "Succeeded", "is_ready": False}, "Completed"),
+        ({"status": "Init:1/3", "phase": "Pending", "is_ready": False}, "Init:1/3"),
+        ({"status": "Terminating", "deleted_at": NOON}, "Terminating"),
+    ],
+)
+def test_a_pods_word_is_its_containers(viewer, given, word):
+    node = make.a_node(make.a_cluster())
+    make.a_pod(node, "infer", **given)
+
+    assertContains(viewer.get(f"/nodes/{node.pk}"), f"</svg>{word}</span>")
+
+
+def test_what_runs_on_a_node_that_does_not_report_is_not_known(viewer):
+    node = make.a_node(make.a_cluster(), is_ready=None)
+    make.a_pod(node, "infer", status="Running")
+    a_driver_pod(node, status="Running")
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert text.count("nknown, last Running") == 2
