@@ -18,6 +18,7 @@ from fleet.models import Cluster, CrashLog, Observer, Pod
 from fleet.operands import DRIVER, VALIDATOR
 from fleet.redaction import redacted
 from fleet.stack.causes.images import PULLING
+from fleet.telling import Weight, is_frame, told_at, weight
 
 AT_MOST = 20  # logs a run
 LOOKED_AT = 500  # pods a run: a broken image makes every node's pod crash, and one log tells of all
@@ -137,12 +138,27 @@ def _read_one(connection: kube.Connection, one: Due, forbidden: dict[str, str]) 
 
 
 def kept(lines: Iterable[str]) -> str:
-    """What of a log is worth keeping: its last lines, as far as they say something, without secrets."""
+    """What of a log is worth keeping: its last lines, and before them what went wrong, without secrets."""
     said = (ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip() for line in lines)
-    worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)][-KEPT_LINES:]
+    worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]
+    worth = _last_and_wrong([line for line in worth if not is_frame(line)] or worth)
     while len("\n".join(worth)) > KEPT_CHARS:
-        worth.pop(0)
+        del worth[min(range(len(worth)), key=lambda at: weight(worth[at]))]
     return "\n".join(worth)
+
+
+def _last_and_wrong(lines: Sequence[str]) -> list[str]:
+    """As many as are kept. Half of them may be earlier ones: a crash is told before its stack, and cleaned up after."""
+    weights = [weight(line) for line in lines]
+    wrong = [at for at, each in enumerate(weights) if each >= Weight.WORDED]
+    heaviest = sorted(wrong, key=lambda at: (weights[at], at))[-KEPT_LINES // 2 :]
+    told = told_at(lines)
+    chosen = {*heaviest, *(() if told is None else (told,))}
+    for at in reversed(range(len(lines))):
+        if len(chosen) >= KEPT_LINES:
+            break
+        chosen.add(at)
+    return [lines[at] for at in sorted(chosen)]
 
 
 def _keep(cluster: Cluster, one: Due, lines: str, refused: str, *, now: datetime) -> None:

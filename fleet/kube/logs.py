@@ -5,9 +5,9 @@ from urllib.parse import quote
 from fleet.kube.client import Connection
 from fleet.kube.errors import Refused
 
-TAIL_LINES = 40
-# A limit cuts off the end, which is what we are after: so it is far above what 40 lines may be.
-AT_MOST_BYTES = 256 * 1024
+TAIL_LINES = 200  # a crash of Go's is told before the stacks of all its goroutines
+# A limit cuts off the end, which is what we are after: so it is far above what those lines may be.
+AT_MOST_BYTES = 1024 * 1024
 READ_S = 5.0
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fleet.kube.structs import PodSeen
 from fleet.kube.structs.pod import ContainerStatus, Terminated, Waiting
 from fleet.observe.rows.text import both_ends, fitted, fitted_words
+from fleet.telling import telling
 
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
@@ -85,9 +86,6 @@ def _endings(status: ContainerStatus) -> Iterator[Terminated]:
 
 
 def _last_words(status: ContainerStatus) -> str:
-    """The last line of its termination message that says something."""
-    for ended in _endings(status):
-        lines = [line.strip() for line in fitted(ended.message, READ_AT_MOST).splitlines()]
-        if said := next((line for line in reversed(lines) if line), ""):
-            return said[:AT_MOST]
-    return ""
+    """The line of its termination message that says why."""
+    endings = (fitted(ended.message, READ_AT_MOST).splitlines() for ended in _endings(status))
+    return next((both_ends(said, AT_MOST) for lines in endings if (said := telling(lines))), "")

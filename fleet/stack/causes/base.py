@@ -4,7 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
+
+from fleet.telling import telling
 
 
 class Weight(StrEnum):
@@ -48,6 +51,11 @@ class PodSigns:
     image: str = ""
     restarts: int = 0
     is_overdue: bool = False  # it has had more than the time that it takes to come up
+
+    @cached_property
+    def telling(self) -> str:
+        """The line of its log that says why; without one, of how its container ended. Blank: none was read."""
+        return telling(self.log) or self.last_words
 
     @property
     def is_starting(self) -> bool:

@@ -2,6 +2,7 @@
 
 from fleet.operands import DRIVER
 from fleet.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight
+from fleet.telling import telling
 
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
 CONFIG = frozenset({"CreateContainerConfigError", "CreateContainerError"})
@@ -47,8 +48,8 @@ def crashed(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None or pod.reason not in CRASHES:
         return None
-    said = pod.log[-1] if pod.log else pod.last_words
-    last = "Its last line:" if said else "It left no last line."
+    said = pod.telling
+    last = "It says:" if said else "It left no word of why."
     namespace, _, name = pod.name.partition("/")
     times = f", {pod.restarts} restarts so far" if pod.restarts else ""
     return Cause(
@@ -73,7 +74,7 @@ def not_ready_yet(signs: Signs) -> Cause | None:
     if pod is None or pod.phase != "Running":
         return None
     said = next((event.message for event in pod.events if event.reason == "Unhealthy"), "")
-    said = said or (pod.log[-1] if pod.log else "")
+    said = said or telling(pod.log)
     if pod.is_overdue:
         action = "" if said else "kubectl describe of the pod shows what its probes answer."
         return Cause("never_ready", Weight.WRONG, "It runs and does not become ready.", action, said)
@@ -94,7 +95,7 @@ def starting(signs: Signs) -> Cause | None:
 
 def _at_work(pod: PodSigns) -> Cause:
     """One of its init containers runs, and nothing says that it should not."""
-    said = pod.log[-1] if pod.log else ""
+    said = telling(pod.log) if pod.is_overdue else "".join(pod.log[-1:])
     if pod.is_overdue:
         sentence = f"Its init container {pod.container} does not come to an end."
         return Cause("init_never_ends", Weight.WRONG, sentence, "Its log says what it waits for.", said)

@@ -10,7 +10,7 @@ from fleet.stack.causes.base import Cause, Rule, Signs, Weight
 def failed(signs: Signs) -> Cause | None:
     if signs.operand != MIG_MANAGER or signs.mig_state != "failed":
         return None
-    said = signs.pod.log[-1] if signs.pod and signs.pod.log else ""
+    said = signs.pod.telling if signs.pod else ""
     return Cause(
         "mig_failed",
         Weight.WRONG,

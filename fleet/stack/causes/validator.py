@@ -55,7 +55,7 @@ def stuck_validation(signs: Signs) -> Cause | None:
     if pod is None or pod.container not in MEANINGS or signs.operand in TESTS:
         return None
     meaning, action = MEANINGS[pod.container]
-    key, said = pod.container.replace("-", "_"), pod.log[-1] if pod.log else pod.last_words
+    key, said = pod.container.replace("-", "_"), pod.telling
     if not pod.is_overdue and not pod.reason:
         return Cause(key, Weight.WAITING, f"Its init container {pod.container} is at work.", "", said)
     sentence = f"Its init container {pod.container} does not come to an end: {meaning}."

@@ -32,7 +32,7 @@ def test_shows_the_stack_with_versions_and_why_not(viewer):
 
     assert "Driver not ready" in seen.text
     assert "570.172.08-ubuntu22.04" in seen.text
-    assert "keeps crashing (CrashLoopBackOff, 4 restarts so far). Its last line: insmod failed" in seen.text
+    assert "keeps crashing (CrashLoopBackOff, 4 restarts so far). It says: insmod failed" in seen.text
 
 
 def test_names_an_operand_that_should_run_here_and_does_not(viewer):

@@ -1,0 +1,94 @@
+"""The logs are as people posted them: each names where it was read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet.crash_logs import kept
+from fleet.redaction import redacted
+from fleet.telling import Weight, is_frame, telling, weight
+from tests.fleet.logs import logged
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("validator-modeset", "Error: error validating driver installation: error creating symlink creator"),
+        ("plugin-handle", "panic: Unable to load resource managers"),
+        ("plugin-nil", "panic: runtime error: invalid memory address"),
+        ("exporter-mapper", "panic: assignment to entry in nil map"),
+        ("exporter-segmentation", "SIGSEGV: segmentation violation"),
+        ("exporter-morestack", "fatal: morestack on gsignal"),
+        ("exporter-no-engine", 'time="2022-09-29T12:09:14Z" level=fatal'),
+        ("exporter-traced", 'time=2025-08-20T09:06:38.830Z level=INFO msg="Attempting to connect to remote hostengine'),
+        ("intel-no-drm", "Device scan failed: open /sys/class/drm"),
+        ("intel-denied", "E1216 11:45:32.208374       1 manager.go:146] Failed to serve"),
+        ("gfd-strategy", "E0306 15:58:51.540000       1 factory.go:112] Incompatible strategy detected auto"),
+        ("python", "kubernetes.client.exceptions.ApiException: (403)"),
+        ("exporter-no-nvml", 'time="2020-07-21T18:49:33Z" level=fatal msg="Error starting nv-hostengine'),
+    ],
+)
+def test_the_line_that_says_why(name, begins):
+    assert telling(logged(name)).startswith(begins)
+    assert telling(kept(logged(name)).splitlines()).startswith(begins)
+
+
+def test_without_trouble_it_is_the_last_one():
+    assert telling(["one", "two", ""]) == "two"
+
+
+def test_what_only_has_a_stack_says_nothing():
+    assert telling(logged("plugin-nil")[3:]) == ""
+
+
+def test_a_level_weighs_more_than_words():
+    assert weight("E1204 18:29:54.725748       1 main.go:1] no GPUs") is Weight.ERROR
+    assert weight('time="…" level=info msg="No pre-installed driver detected: it failed"') is Weight.NOTED
+    assert weight("Unable to determine if Secure Boot is enabled: No such file or directory") is Weight.WORDED
+
+
+def test_a_crash_is_kept_however_many_goroutines_come_after_it():
+    stacks = "goroutine 1 [running]:\nmain.main()\n\t/build/main.go:91 +0x665\n".splitlines() * 60
+    plain = [f"stopping {number}" for number in range(50)]
+
+    lines = kept(["Starting", "panic: no GPU answers", *stacks, *plain]).splitlines()
+
+    assert "panic: no GPU answers" in lines
+    assert lines[-1] == "stopping 49"
+    assert not any(is_frame(line) for line in lines)
+
+
+FRAMES = st.sampled_from(
+    [line for line in (*logged("plugin-handle"), *logged("intel-no-drm")) if line and is_frame(line)]
+)
+WORDS = st.sampled_from(
+    [line for name in ("validator-modeset", "exporter-no-engine", "gfd-strategy") for line in logged(name)]
+)
+LINES = st.lists(st.one_of(st.text(), WORDS, FRAMES), max_size=60)
+
+
+@given(LINES)
+def test_the_answer_is_a_line_that_is_there_and_never_a_frame(lines):
+    said = telling(lines)
+
+    assert said == "" or said in [line.strip() for line in lines]
+    assert not said or not is_frame(said)
+
+
+@given(LINES, LINES)
+def test_nothing_that_weighs_more_is_passed_over(before, after):
+    said = telling([*before, "panic: the cause", *after])
+
+    assert weight(said) is Weight.FATAL
+
+
+@given(st.lists(WORDS, max_size=30), st.lists(FRAMES, min_size=1, max_size=30))
+def test_a_stack_after_it_changes_nothing(lines, frames):
+    assert telling([*lines, *frames]) == telling(lines)
+
+
+@given(st.lists(WORDS, max_size=100))
+def test_what_is_kept_of_a_log_has_the_line_that_says_why(lines):
+    said = telling(lines)
+
+    assert not said or redacted(said)[:300] in kept(lines)
