@@ -4,14 +4,17 @@ NVIDIA/dcgm-exporter, internal/pkg/rendermetrics/render_metrics.go: each series 
 slice also `GPU_I_PROFILE` and `GPU_I_ID`, with the board's UUID. internal/pkg/transformation/kubernetes.go: it asks the
 kubelet who holds the device and adds `pod`, `namespace`, `container` (`pod_name`, … with --use-old-namespace), and
 `pod_uid` where that is switched on. Of a shared device it names whichever pod comes last; with KUBERNETES_VIRTUAL_GPUS
-there is a series for each, told apart by `vgpu`. A Prometheus that keeps its own labels prefixes these: `exported_pod`.
+there is a series for each, told apart by `vgpu`. A Prometheus that keeps its own labels prefixes these: `exported_pod`;
+its `pod` is then the exporter's own, on every series (dcgm-exporter #363, #27), and a GPU that is idle has no other.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
+EXPORTER = re.compile(r"(?:dcgm|device-metrics)-exporter")
 DEVICES_AT_MOST = 1024  # 16 boards of 7 slices are 112
 PODS_AT_MOST = 2048  # 112 slices with ten users each are 1,120
 
@@ -94,9 +97,16 @@ def _pod(labels: Mapping[str, str]) -> PodTold | None:
     name, namespace, container = (_exported(labels, what) for what in ("pod", "namespace", "container"))
     if not name:
         name, namespace, container = (labels.get(old, "") for old in ("pod_name", "pod_namespace", "container_name"))
-    if not name or len(name) > 253 or len(namespace) > 63:
+    if not name or len(name) > 253 or len(namespace) > 63 or _is_of_the_target(labels, name, container):
         return None
     return PodTold(namespace, name, container[:253], labels.get("pod_uid", "")[:64])
+
+
+def _is_of_the_target(labels: Mapping[str, str], pod: str, container: str) -> bool:
+    """Whether the pod is the one that was scraped. Prometheus writes `job` and `instance` on all that it scrapes."""
+    if labels.get("exported_pod"):
+        return False
+    return ("job" in labels and "instance" in labels) or any(EXPORTER.search(name) for name in (pod, container))
 
 
 def _exported(labels: Mapping[str, str], name: str) -> str:
