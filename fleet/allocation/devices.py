@@ -16,10 +16,12 @@ from typing import Any
 
 from fleet.models import ResourceSlice
 from fleet.resources import is_gpu_resource, product_in
+from fleet.resources.names import FOR_MACHINES
 from fleet.versions import driver_as_written
 
 MIB = 2**20
 WHOLE = frozenset({"gpu", "amdgpu", ""})
+FOR_MACHINES_ONLY = "vfio"  # its type, NVIDIA's and AMD's alike
 CUT = frozenset({"mig", "amdgpu-partition"})
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
@@ -71,6 +73,16 @@ class Device:
         return (self.driver, self.board) if self.board else None
 
     @property
+    def is_for_machines(self) -> bool:
+        """Whether it is a board's offer to virtual machines. A board that is bound to vfio-pci has no other."""
+        return self.type == FOR_MACHINES_ONLY
+
+    @property
+    def unit_alone(self) -> "Unit | None":
+        """As `unit`, where nothing else offers its board (dra-driver-nvidia-gpu #668: the GPU is then taken away)."""
+        return (self.driver + FOR_MACHINES, self.board) if self.is_for_machines and self.board else None
+
+    @property
     def resource(self) -> str:
         """The name under which it is counted beside the resources of device plugins. Blank: it is not counted."""
         if self.type == "mig":
@@ -89,7 +101,9 @@ class Offered:
     @cached_property
     def units(self) -> dict[Unit, Device]:
         """What is counted, each with the device that stands for it: slices, and boards that are whole or can be cut."""
-        return {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
+        found = {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
+        alone = [device for device in self.devices if device.is_for_machines and device.unit not in found]
+        return found | {unit: device for device in alone if (unit := device.unit_alone)}
 
     @cached_property
     def capacity(self) -> dict[str, int]:
@@ -102,7 +116,8 @@ class Offered:
 
     def taken(self, keys: Collection[Key]) -> dict[str, int]:
         """By resource, what of its units these devices are, or are cut from. Two of one board are one unit."""
-        held = {device.unit for device in self.devices if device.key in keys}
+        claimed = [device for device in self.devices if device.key in keys]
+        held = {device.unit if device.unit in self.units else device.unit_alone for device in claimed}
         return counted(unit for unit in held if unit in self.units)
 
     @property

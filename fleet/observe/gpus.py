@@ -102,8 +102,8 @@ def _by_slices(row: Row, offered: Offered) -> Iterator[Row]:
 def numbered(offered: Offered) -> dict[int, Device]:
     """The boards by number: that in the device's name, else the next that is free. A cut board is told by a slice."""
     boards: dict[str, Device] = {}
-    for device in sorted(offered.devices, key=lambda device: (device.is_cut, device.name)):
-        if device.board and (device.resource or device.is_cut):
+    for device in sorted(offered.devices, key=lambda device: (device.is_cut, device.is_for_machines, device.name)):
+        if device.board and (device.resource or device.is_cut or device.is_for_machines):
             boards.setdefault(device.board, device)
     found: dict[int, Device] = {}
     rest = []

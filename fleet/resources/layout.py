@@ -21,10 +21,10 @@ from fleet.resources.names import (
     GPU_MEMORY,
     INTEL_GPUS,
     SHARED,
-    VIRTUAL,
     VOLCANO,
     WHOLE_PARTITION,
     Kind,
+    is_virtual,
     profile_in,
 )
 from fleet.resources.registered import Registered, users_of
@@ -83,7 +83,7 @@ class Layout:
         plain = name.removesuffix(SHARED)
         way = self.ways.get(name) or self.ways.get(plain) or self.ways.get(plain + SHARED)
         if way is None:
-            way = Way(profile_in(name), SHARED_BY_NAME.get(name, ""), is_virtual=bool(VIRTUAL.match(name)))
+            way = Way(profile_in(name), SHARED_BY_NAME.get(name, ""), is_virtual=is_virtual(name))
         if name != plain and not way.sharing:
             return replace(way, sharing=HOW_NOT_SAID)
         return way

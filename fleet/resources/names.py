@@ -27,6 +27,7 @@ LONGEST = 317  # characters of a qualified name: 253 of the domain, a slash, 63
 AMD_PARTITION = re.compile(r"^(?:gpu\.)?amd\.com/([a-z]px_nps\d+)$")
 WHOLE_PARTITION = "spx"  # one partition: the whole GPU
 VIRTUAL = re.compile(r"^nvidia\.com/(pgpu|vgpu|gpu_.+|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)$")
+FOR_MACHINES = "/vfio"  # after a DRA driver: boards that it offers to virtual machines only
 ODD = re.compile(r"[^A-Za-z0-9-_. ]")
 DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")
 
@@ -58,6 +59,7 @@ _EXACT = {
     "gpu.intel.com": Vendor.INTEL,
     "gaudi.intel.com": Vendor.HABANA,
 }
+_EXACT |= {driver + FOR_MACHINES: _EXACT[driver] for driver in DRA_DRIVERS}
 _PREFIXES = {MIG: Vendor.NVIDIA, "gpu.nvidia.com/mig-": Vendor.NVIDIA}
 
 
@@ -98,6 +100,11 @@ def product_in(name: str) -> str:
 def is_dra(name: str) -> bool:
     """Whether it is offered through ResourceSlices, and not by a device plugin."""
     return name.partition("/")[0] in DRA_DRIVERS and name not in INTEL_GPUS
+
+
+def is_virtual(name: str) -> bool:
+    """Whether it counts what is handed to virtual machines."""
+    return bool(VIRTUAL.match(name)) or (name.endswith(FOR_MACHINES) and is_dra(name))
 
 
 def vendor_in(names: Iterable[str]) -> Vendor | None:

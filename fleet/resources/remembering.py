@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from fleet.resources.names import DRA_DRIVERS, FOR_MACHINES
+
+Amounts = Mapping[str, int]
+
 
 class Since(StrEnum):
     FIRST = "first"  # the node was never seen with GPUs before
@@ -32,4 +36,19 @@ def expect(
         seen = min(amount, most.get(name, amount))
         if seen > expected.get(name, 0):
             expected[name] = seen
-    return expected
+    return expected if since is Since.RECUT else expected | _moved_to_machines(before, expected, capacity)
+
+
+def _moved_to_machines(
+    before: Mapping[str, int], expected: Mapping[str, int], there: Mapping[str, int]
+) -> dict[str, int]:
+    """A board that a virtual machine gets is offered under another name until it is back: it is not lost."""
+    moved: dict[str, int] = {}
+    for driver in DRA_DRIVERS:
+        machines = driver + FOR_MACHINES
+        if not (before.get(machines) or there.get(machines)):
+            continue
+        boards = before.get(driver, 0) + before.get(machines, 0)
+        moved[machines] = there.get(machines, 0)
+        moved[driver] = max(there.get(driver, 0), boards - moved[machines])
+    return {name: amount for name, amount in moved.items() if amount or name in expected}

@@ -20,6 +20,8 @@ class Explanation:
 
 
 def explain(way: Way) -> Explanation:
+    if way.is_virtual:
+        return FOR_MACHINES
     if way.sharing == TIME_SLICING:
         return _time_sliced(way)
     if way.sharing == MPS:
@@ -48,6 +50,15 @@ PLACED_BY_MEMORY = Explanation(
     "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
     "Counted when a pod is placed, and not limited: one pod can take all of it.",
     "As many as the memory allows; a pod is on one GPU.",
+)
+
+
+FOR_MACHINES = Explanation(
+    "Devices for virtual machines",
+    "Each is handed to a virtual machine: a whole GPU, or a vGPU of one.",
+    "By the machine: its driver is its own, and no pod computes on the device.",
+    "All of the device's.",
+    "One virtual machine a device.",
 )
 
 
