@@ -12,15 +12,15 @@ from django.db import transaction
 from fleet import announce
 from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, Finding, Node, NodeEvent, Observer, Pool
-from fleet.node_state import AT_REST
+from fleet.node_state import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
+from fleet.resources import unhealthy_in_words
 from fleet.rules import CLUSTER_RULES, NODE_RULES
 from fleet.rules.base import ClusterFacts, ClusterRule, NodeFacts, Wrong
 from fleet.stack.operator_pods import operator_trouble
 
-MIG_AT_REST = frozenset({"", "success", "failed"})
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
-    "mig_config_state", "layout", "sharing", "sharing_replicas",
+    "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "layout", "sharing", "sharing_replicas",
 )  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     signals = list(_of_cluster(cluster, observer, rules))
     judged = {rule.key for rule in rules}
     if NODES in live:
-        signals += _of_nodes(cluster)
+        signals += _of_nodes(cluster, now=now)
         judged |= {rule.key for rule in NODE_RULES}
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
@@ -72,11 +72,11 @@ def _of_cluster(cluster: Cluster, observer: Observer, rules: Iterable[ClusterRul
             yield Signal(Subject(rule.subject), rule.key, rule.title, rule.after, wrong)
 
 
-def _of_nodes(cluster: Cluster) -> Iterator[Signal]:
+def _of_nodes(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
     classes = _classes(cluster)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
-        facts = _facts(row, classes.get(row["id"], frozenset()))
+        facts = _facts(row, classes.get(row["id"], frozenset()), now=now)
         for rule in NODE_RULES:
             if wrong := rule.judge(facts):
                 subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
@@ -92,8 +92,8 @@ def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
     return found
 
 
-def _facts(row: dict, classes: frozenset[str]) -> NodeFacts:
-    is_changing = row["upgrade_state"] not in AT_REST or row["mig_config_state"] not in MIG_AT_REST
+def _facts(row: dict, classes: frozenset[str], *, now: datetime) -> NodeFacts:
+    is_changing = row["upgrade_state"] not in AT_REST or row["mig_config_state"] in RECONFIGURING
     return NodeFacts(
         name=row["name"],
         allocatable=row["allocatable"],
@@ -101,11 +101,22 @@ def _facts(row: dict, classes: frozenset[str]) -> NodeFacts:
         expected=row["expected"],
         requested=row["requested"],
         is_changing=is_changing,
+        mig_config=row["mig_config"],
+        mig_state=row["mig_config_state"],
+        mig_overdue=_mig_overdue(row, now=now),
+        unhealthy=unhealthy_in_words(row["unhealthy_gpus"]),
         layout=row["layout"],
         sharing=row["sharing"],
         sharing_replicas=row["sharing_replicas"],
         workload_classes=classes,
     )
+
+
+def _mig_overdue(row: dict, *, now: datetime) -> timedelta | None:
+    if row["mig_config_state"] not in RECONFIGURING or row["mig_changing_since"] is None:
+        return None
+    lasts = now - row["mig_changing_since"]
+    return lasts if lasts >= RECONFIGURED_WITHIN else None
 
 
 def _write(cluster: Cluster, signals: Iterable[Signal], judged: set[str], *, now: datetime) -> int:

@@ -3,6 +3,7 @@
 The worst thing that is true of it wins. A cluster that cannot be seen is not told here: that is its bookmarks' to say.
 """
 
+from datetime import timedelta
 from enum import IntEnum
 
 
@@ -15,6 +16,7 @@ class NodeState(IntEnum):
     UPGRADING = 5  # the upgrade controller is at work on it
     CORDONED = 6
     HELD = 7  # ready, and kept from the upgrade controller
+    RECONFIGURING = 8  # the MIG manager is at work on it: its GPUs are away for a reason
 
 
 TITLES: dict[NodeState, str] = {
@@ -26,10 +28,17 @@ TITLES: dict[NodeState, str] = {
     NodeState.UPGRADING: "Upgrading",
     NodeState.CORDONED: "Cordoned",
     NodeState.HELD: "Held",
+    NodeState.RECONFIGURING: "Reconfiguring",
 }
 
 # Neither at work on the node nor about to be: `upgrade-required` waits for a slot, or for a held node's release.
 AT_REST = frozenset({"", "upgrade-done", "upgrade-required", "upgrade-failed"})
+# While nvidia.com/mig.config.state is one of these (mig-parted, pkg/mig/reconfigure/reconfigure.go), the MIG manager
+# has stopped the device plugin. It does so for minutes; one that gave up leaves `pending` there for ever
+# (gpu-operator #2833), so that what is away for longer is missing after all.
+REBOOTING = "rebooting"
+RECONFIGURING = frozenset({"pending", REBOOTING})
+RECONFIGURED_WITHIN = timedelta(minutes=20)
 
 
 def node_state(
@@ -39,15 +48,21 @@ def node_state(
     upgrade_state: str,
     is_held: bool,
     gpus_missing: int,
+    reconfiguring: str = "",
 ) -> NodeState:
+    """`reconfiguring`: the MIG manager's word while it is at work in its time; blank: it is not."""
     if upgrade_state == "upgrade-failed":
         return NodeState.UPGRADE_FAILED
+    if reconfiguring == REBOOTING:
+        return NodeState.RECONFIGURING
     if is_ready is None:
         return NodeState.UNKNOWN
     if not is_ready:
         return NodeState.NOT_READY
     if upgrade_state not in AT_REST:
         return NodeState.UPGRADING
+    if reconfiguring:
+        return NodeState.RECONFIGURING
     if gpus_missing:
         return NodeState.GPUS_MISSING
     if is_unschedulable:

@@ -149,7 +149,8 @@ def tell_story(node: Node, *, now: datetime) -> NodeStory:
 
 
 def lines_of(node: Node) -> list[ResourceLine]:
-    return resource_lines(node.expected, node.capacity, node.allocatable, node.requested, Layout.read(node.layout))
+    amounts = (node.expected, node.capacity, node.allocatable, node.requested)
+    return resource_lines(*amounts, Layout.read(node.layout), is_reconfiguring=bool(node.reconfiguring))
 
 
 def timeline(node: Node) -> QuerySet[NodeEvent]:

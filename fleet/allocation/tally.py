@@ -4,18 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, Greatest
 
+from fleet.node_state import RECONFIGURING
 
-def _short(of: str) -> Greatest:
-    return Greatest(Coalesce(F(f"{of}_expected"), Value(0)) - Coalesce(F(f"{of}_allocatable"), Value(0)), Value(0))
+# The MIG manager is at work, in its time: nothing is missing.
+IS_RECONFIGURING = Q(mig_config_state__in=sorted(RECONFIGURING), mig_is_overdue=False)
+
+
+def _short(of: str) -> Case:
+    short = Greatest(Coalesce(F(f"{of}_expected"), Value(0)) - Coalesce(F(f"{of}_allocatable"), Value(0)), Value(0))
+    return Case(When(IS_RECONFIGURING, then=Value(0)), default=short, output_field=IntegerField())
 
 
 GPUS_MISSING = _short("gpu")  # whole ones
 SLICES_MISSING, SHARES_MISSING = _short("slices"), _short("shares")
 UNITS_MISSING = GPUS_MISSING + SLICES_MISSING + SHARES_MISSING  # as Node.gpus_missing: of one node, never a sum
-LACKS_UNITS = (
+LACKS_UNITS = ~IS_RECONFIGURING & (
     Q(gpu_expected__gt=Coalesce(F("gpu_allocatable"), 0))
     | Q(slices_expected__gt=F("slices_allocatable"))
     | Q(shares_expected__gt=F("shares_allocatable"))

@@ -14,6 +14,7 @@ from fleet.api.shapes import FreshnessShape, Ref
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState, node_state
 from fleet.queries import NodeSeen, for_rows, see_nodes, tell_story, timeline
+from fleet.resources import unhealthy_in_words
 from fleet.stack import Role
 from fleet.stack.causes import Weight
 from people.api.edges import Edge, Listing, SeenSerializer
@@ -24,8 +25,9 @@ ROW = (
     "id", "cluster", "pools", "name", "uid", "state", "is_ready", "ready_since", "not_ready_because",
     "is_unschedulable", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
     "instance_type", "capacity_type", "nvlink_domain", "is_gpu_node", "gpu_vendor", "gpu_product", "gpu_memory_mib",
-    "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "layout", "capacity",
-    "allocatable", "expected", "requested", "gpu_capacity", "gpu_allocatable", "gpu_expected", "gpu_allocated",
+    "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "mig_changing_since",
+    "mig_is_overdue", "layout", "capacity", "allocatable", "expected", "requested", "unhealthy_gpus", "gpu_capacity",
+    "gpu_allocatable", "gpu_expected", "gpu_allocated",
     "slices_expected", "slices_allocatable", "slices_allocated", "shares_expected", "shares_allocatable",
     "shares_allocated", "cpu_memory", "gpus_missing", "missing", "driver_version", "driver_unknown_since",
     "upgrade_state", "is_held", "held_by", "driver_owner", "created_at", "changed_at", "seen_at", "freshness",
@@ -46,6 +48,7 @@ class NodeRow(SeenSerializer):
     slices_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     shares_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     cpu_memory = CpuMemoryShape(source="seen.cpu_memory")
+    unhealthy_gpus = serializers.SerializerMethodField(help_text="In a sentence each: who calls which so.")
     gpus_missing = serializers.SerializerMethodField(
         help_text="There once, and not allocatable now: GPUs, slices or shares, whichever the node offers. "
         "Null: a GPU node that never named any."
@@ -61,6 +64,9 @@ class NodeRow(SeenSerializer):
 
     def get_driver_version(self, node: Node) -> str | None:
         return node.driver_version or None
+
+    def get_unhealthy_gpus(self, node: Node) -> list[str]:
+        return [unhealthy_in_words([one]) for one in node.unhealthy_gpus]
 
     def get_gpus_missing(self, node: Node) -> int | None:
         never_named = node.is_gpu_node and node.gpu_expected is None and not node.expected
@@ -86,6 +92,7 @@ class NodeRow(SeenSerializer):
             upgrade_state=node.upgrade_state,
             is_held=node.is_held,
             gpus_missing=node.gpus_missing,
+            reconfiguring=node.reconfiguring,
         )
         return STATES[state]
 

@@ -3,6 +3,7 @@ from collections.abc import Iterable
 from django.db import models
 from django.db.models import Q
 
+from fleet.node_state import RECONFIGURING
 from fleet.resources import Layout, Way, in_words, missing_in_words, units_missing
 from fleet.resources.words import PAIRS
 from people.rights import Deed, reach
@@ -60,11 +61,16 @@ class Node(models.Model):
     plugin_config = models.CharField(max_length=128, blank=True)  # that the device plugin is asked for
     mig_config = models.CharField(max_length=128, blank=True)  # that the MIG manager is asked for
     mig_config_state = models.CharField(max_length=16, blank=True)  # pending, rebooting, success, failed
+    mig_changing_since = models.DateTimeField(
+        null=True
+    )  # when it was first seen at work on this order; null: it is not
+    mig_is_overdue = models.BooleanField(default=False)  # it is at work for longer than it ever should be
     layout = models.CharField(max_length=200, blank=True)  # how the GPUs are cut and shared: `expected` is of this one
     capacity = models.JSONField(default=dict)  # {"nvidia.com/gpu": 8, "nvidia.com/mig-1g.10gb": 14}
     allocatable = models.JSONField(default=dict)
     expected = models.JSONField(default=dict)  # the most of each that was ever seen under this layout
     requested = models.JSONField(default=dict)  # by the pods bound to it
+    unhealthy_gpus = models.JSONField(default=list)  # those that something calls so: [{"gpu", "index", "because"}]
     # The next four count whole GPUs: neither shares nor slices.
     gpu_capacity = models.PositiveIntegerField(null=True)  # null: the node does not name the resource
     gpu_allocatable = models.PositiveIntegerField(null=True)
@@ -116,9 +122,20 @@ class Node(models.Model):
         return self.name
 
     @property
+    def reconfiguring(self) -> str:
+        """The MIG manager's word while it is at work in its time. Blank: it is not."""
+        at_work = self.mig_config_state in RECONFIGURING and not self.mig_is_overdue
+        return self.mig_config_state if at_work else ""
+
+    @property
     def gpus_missing(self) -> int:
-        """What was there once and cannot be allocated now: GPUs, or the slices or shares that the node offers."""
-        return units_missing({name: getattr(self, name) for pair in PAIRS for name in pair})
+        """What was there once and cannot be allocated now: GPUs, or the slices or shares that the node offers.
+
+        While the MIG manager is at work nothing is missing.
+        """
+        return (
+            0 if self.reconfiguring else units_missing({name: getattr(self, name) for pair in PAIRS for name in pair})
+        )
 
     @property
     def offers(self) -> list[tuple[int, int, int, str]]:
@@ -134,5 +151,7 @@ class Node(models.Model):
     @property
     def missing_in_words(self) -> str:
         """`1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
+        if self.reconfiguring:
+            return ""
         named = missing_in_words(self.expected, self.allocatable, Layout.read(self.layout))
         return named or (in_words(self.gpus_missing, Way()) if self.gpus_missing else "")

@@ -7,6 +7,7 @@ import msgspec
 
 from fleet import labels as keys
 from fleet.kube.structs import Seen
+from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
 from fleet.observe.rows.gpus import amount_columns, layout_columns
 from fleet.resources import Layout, expect, most_by_labels
 from fleet.resources.layout import HOW_NOT_SAID
@@ -15,7 +16,6 @@ from fleet.resources.remembering import Since
 Row = dict[str, Any]
 # Labels that vanish while the driver is replaced: gpu-feature-discovery takes its own away when it is stopped.
 KEPT_WHILE_SILENT = ("driver_version", "gpu_product", "gpu_memory_mib", "gpu_vendor")
-BEING_CUT = frozenset({"pending", "rebooting"})  # of the MIG manager's state
 
 
 def fingerprint(row: Row) -> int:
@@ -40,7 +40,16 @@ def remember(old: Row | None, new: Row, *, now: datetime) -> Row:
     row["driver_unknown_since"] = None
     if row["is_gpu_node"] and not new["driver_version"] and _names_its_driver(row):
         row["driver_unknown_since"] = before.get("driver_unknown_since") or now
-    return row | _resources(old, row)
+    return row | _resources(old, row) | _reconfiguring(before, row, now=now)
+
+
+def _reconfiguring(before: Row, row: Row, *, now: datetime) -> Row:
+    """Since when the MIG manager is at work on this order: no label says when it began."""
+    if row["mig_config_state"] not in RECONFIGURING:
+        return {"mig_changing_since": None, "mig_is_overdue": False}
+    goes_on = before.get("mig_config_state") in RECONFIGURING and before["mig_config"] == row["mig_config"]
+    since = (before["mig_changing_since"] if goes_on else None) or now
+    return {"mig_changing_since": since, "mig_is_overdue": now - since >= RECONFIGURED_WITHIN}
 
 
 def _domain(before: Row, row: Row) -> Row:
@@ -71,7 +80,7 @@ def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
     if old is None:
         return said, Since.FIRST
     known = old["layout"]
-    if not said or said == known or (known and row["mig_config_state"] in BEING_CUT):
+    if not said or said == known or (known and row["mig_config_state"] in RECONFIGURING):
         return known, Since.SAME
     was, now = Layout.read(known), Layout.read(said)
     if now.sharing == HOW_NOT_SAID and not _has_more(old, row, now):

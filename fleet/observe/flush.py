@@ -12,7 +12,7 @@ from fleet import announce, wake
 from fleet.kube.decoding import Unread
 from fleet.lag import Lag
 from fleet.models import LostTurn, Node
-from fleet.node_state import node_state
+from fleet.node_state import RECONFIGURING, node_state
 from fleet.observe import allocation, cpu_memory
 from fleet.observe.diff import Row
 from fleet.observe.gathering import Gathering
@@ -28,7 +28,8 @@ BREATH_S = 0.11
 BREATHE_EVERY_S = 0.6
 STATE_COLUMNS = (
     "id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable",
-    "slices_expected", "slices_allocatable", "shares_expected", "shares_allocatable",
+    "slices_expected", "slices_allocatable", "shares_expected", "shares_allocatable", "mig_config_state",
+    "mig_is_overdue",
 )  # fmt: skip
 NOT_A_ROWS_FAULT = (LostTurn, OperationalError, InterfaceError)
 
@@ -211,10 +212,12 @@ def _learn(known: dict[str, int], rows: dict[str, Pending]) -> None:
 
 
 def _state(row: dict[str, Any]) -> int:
+    is_reconfiguring = row["mig_config_state"] in RECONFIGURING and not row["mig_is_overdue"]
     return node_state(
         is_ready=row["is_ready"],
         is_unschedulable=row["is_unschedulable"],
         upgrade_state=row["upgrade_state"],
         is_held=row["is_held"],
         gpus_missing=units_missing(row),
+        reconfiguring=row["mig_config_state"] if is_reconfiguring else "",
     ).value

@@ -1,10 +1,12 @@
 """What DRA drivers say of a node, in its row: they count, name and version its GPUs, beside labels or alone. Pure."""
 
+from collections.abc import Iterator
+
 from fleet.allocation.devices import Offered
 from fleet.observe.diff import Row
 from fleet.observe.rows.gpus import amount_columns, gpu_columns
 from fleet.observe.rows.node import driver_version_in
-from fleet.resources import Layout, vendor_of
+from fleet.resources import Layout, Unhealthy, vendor_of, written
 from fleet.resources.names import is_dra
 
 
@@ -21,8 +23,16 @@ def fold(row: Row, offered: Offered | None) -> Row:
         "gpu_product": row["gpu_product"] or offered.first("product") or "",
         "gpu_memory_mib": row["gpu_memory_mib"] or _board_memory(offered),
         "driver_version": row["driver_version"] or offered.first("driver_version") or "",
+        "unhealthy_gpus": [*row["unhealthy_gpus"], *written(_tainted(offered))],
         **amount_columns(capacity, allocatable, {}, Layout.read(row["layout"])),
     }
+
+
+def _tainted(offered: Offered) -> Iterator[Unhealthy]:
+    for device in offered.devices:
+        if device.taints:
+            because = f"its DRA driver taints it {', '.join(device.taints)}"
+            yield Unhealthy(device.name, because, device.index, device.board)
 
 
 def unfolded(old: Row) -> Row:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from fleet import announce, kube, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
-from fleet.observe import allocation, cpu_memory, known, memory, pools, shutdown
+from fleet.observe import allocation, cpu_memory, known, memory, overdue, pools, shutdown
 from fleet.observe.connections import give_back
 from fleet.observe.flush import Flusher
 from fleet.observe.forget import forget
@@ -92,6 +92,7 @@ def _hold_window(turn: Turn, connection: kube.Connection) -> None:
     if (agreed := pools.agreed(cluster_id)) != remembered.pools:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed
+    overdue.note_overdue(cluster_id, turn=turn.number, now=turn.clock())
     gathering = Gathering(_standings(cluster_id), known.places_in(cluster_id), remembered)
     observer = Observer.objects.get(cluster_id=cluster_id)
     flusher = Flusher(

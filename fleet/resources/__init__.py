@@ -11,6 +11,7 @@ from fleet.resources.offer import Counts, count, count_taken, most_by_labels, ve
 from fleet.resources.registered import Registered, assigned_in, gpu_groups, registered_in
 from fleet.resources.remembering import expect
 from fleet.resources.sharing import Explanation, explain
+from fleet.resources.unhealthy import Unhealthy, unhealthy_in, unhealthy_in_words, written
 from fleet.resources.words import in_words, layout_in_words, missing_in_words, units_missing
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Layout",
     "Registered",
     "ResourceLine",
+    "Unhealthy",
     "Vendor",
     "Way",
     "amd_partition",
@@ -41,8 +43,11 @@ __all__ = [
     "product_of",
     "registered_in",
     "resource_lines",
+    "unhealthy_in",
+    "unhealthy_in_words",
     "units_missing",
     "vendor_in_labels",
     "vendor_of",
     "vendors_of",
+    "written",
 ]

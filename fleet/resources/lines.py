@@ -21,6 +21,7 @@ class ResourceLine:
     allocatable: int | None
     requested: int
     only_named: int = 0  # whole GPUs that are cut: its device plugin still names them
+    is_reconfiguring: bool = False  # by the MIG manager: what is away is not lost
     twin: str = ""  # the resource under which another offers the same GPUs
 
     @property
@@ -29,7 +30,7 @@ class ResourceLine:
 
     @property
     def missing(self) -> int:
-        return max(0, (self.expected or 0) - (self.allocatable or 0))
+        return 0 if self.is_reconfiguring else max(0, (self.expected or 0) - (self.allocatable or 0))
 
     @property
     def to_be_had(self) -> int:
@@ -48,14 +49,16 @@ class ResourceLine:
     def differences(self) -> list[str]:
         """What is not as it should be, with what that means. Empty: nothing is."""
         found = (
-            self._gone(),
-            self._sick(),
-            self._left_over(),
+            *((self._away(),) if self.is_reconfiguring else (self._gone(), self._sick(), self._left_over())),
             self._overdrawn(),
             self._cut_away(),
             self._offered_twice(),
         )
         return [sentence for sentence in found if sentence]
+
+    def _away(self) -> str:
+        number = (self.expected or 0) - (self.allocatable or 0)
+        return f"{in_words(number, self.way)} away while the MIG manager changes the layout." if number > 0 else ""
 
     def _gone(self) -> str:
         number = (self.expected or 0) - (self.capacity or 0)
@@ -112,6 +115,8 @@ def resource_lines(
     allocatable: Amounts,
     requested: Amounts,
     layout: Layout,
+    *,
+    is_reconfiguring: bool = False,
 ) -> list[ResourceLine]:
     """Of each resource that is expected, there, or requested. The ones that hold GPUs now come first."""
     amounts = (expected, capacity, allocatable, requested)
@@ -127,6 +132,7 @@ def resource_lines(
             allocatable=allocatable.get(name),
             requested=requested.get(name, 0),
             only_named=only_named(allocatable, layout) if name == GPU else 0,
+            is_reconfiguring=is_reconfiguring,
             twin=twins.get(name, ""),
         )
         for name in names

@@ -24,6 +24,7 @@ class Registered:
     uuid: str
     users: int  # pods that may share it
     product: str
+    is_healthy: bool = True
 
 
 def registered_in(annotations: Mapping[str, str]) -> tuple[Registered, ...]:
@@ -58,7 +59,9 @@ def _json(text: str) -> Iterator[Registered]:
         return  # the node is then read as if nothing were registered, as its page shows
     for board in boards:
         if isinstance(board, dict):
-            yield from _board(board.get("id"), board.get("count"), board.get("type"))
+            yield from _board(
+                board.get("id"), board.get("count"), board.get("type"), is_healthy=board.get("health") is not False
+            )
 
 
 def _commas(text: str) -> Iterator[Registered]:
@@ -66,9 +69,9 @@ def _commas(text: str) -> Iterator[Registered]:
         uuid, *rest = part.strip().split(",")
         words = [word for word in rest if not word.isdecimal()]
         if rest and rest[0].isdecimal() and words:
-            yield from _board(uuid, int(rest[0][:9]), words[0])
+            yield from _board(uuid, int(rest[0][:9]), words[0], is_healthy="false" not in words)
 
 
-def _board(uuid: Any, users: Any, product: Any) -> Iterator[Registered]:
+def _board(uuid: Any, users: Any, product: Any, *, is_healthy: bool) -> Iterator[Registered]:
     if isinstance(uuid, str) and UUID.fullmatch(uuid) and isinstance(users, int) and 0 < users <= USERS_AT_MOST:
-        yield Registered(uuid, users, product_in(str(product or "").removeprefix(VENDOR)))
+        yield Registered(uuid, users, product_in(str(product or "").removeprefix(VENDOR)), is_healthy)

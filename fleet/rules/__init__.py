@@ -3,8 +3,9 @@
 from fleet.rules.allocatable_below_expected import AllocatableBelowExpected
 from fleet.rules.base import ClusterRule, NodeRule
 from fleet.rules.inference_on_time_slices import InferenceOnTimeSlices
+from fleet.rules.mig_change_stuck import MigChangeStuck
 from fleet.rules.observer_behind import ObserverBehind
 from fleet.rules.operator_down import OperatorDown
 
-NODE_RULES: tuple[NodeRule, ...] = (AllocatableBelowExpected(), InferenceOnTimeSlices())
+NODE_RULES: tuple[NodeRule, ...] = (AllocatableBelowExpected(), InferenceOnTimeSlices(), MigChangeStuck())
 CLUSTER_RULES: tuple[ClusterRule, ...] = (ObserverBehind(), OperatorDown())

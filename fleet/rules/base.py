@@ -31,6 +31,10 @@ class NodeFacts:
     expected: Mapping[str, int]  # the most of each that was ever seen while the GPUs were cut and shared as they are
     requested: Mapping[str, int]
     is_changing: bool = False  # its driver is being replaced, or its MIG layout: GPUs are away for a reason
+    mig_config: str = ""  # the layout that the MIG manager is asked for
+    mig_state: str = ""  # its word: pending, rebooting, success, failed
+    mig_overdue: timedelta | None = None  # for how long it is at work, where that is too long; None: it is not
+    unhealthy: str = ""  # the GPUs that something names and calls so, in words
     layout: str = ""  # how they are cut and shared (`fleet.resources.Layout`)
     sharing: str = ""  # time-slicing, mps
     sharing_replicas: int | None = None

@@ -8,25 +8,28 @@ from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from fleet import selectors
-from fleet.allocation.tally import LACKS_UNITS
+from fleet.allocation.tally import IS_RECONFIGURING, LACKS_UNITS
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
-from fleet.node_state import AT_REST, TITLES, NodeState
+from fleet.node_state import AT_REST, REBOOTING, TITLES, NodeState
 from fleet.segments.facets import BY_KEY, Choice, in_several_pools, narrow
 from fleet.segments.labelled import labelled
 
 # The same order of precedence as `node_state`: the first that is true names the node.
 CONDITIONS: tuple[tuple[NodeState, Q], ...] = (
     (NodeState.UPGRADE_FAILED, Q(upgrade_state="upgrade-failed")),
+    (NodeState.RECONFIGURING, IS_RECONFIGURING & Q(mig_config_state=REBOOTING)),
     (NodeState.UNKNOWN, Q(is_ready__isnull=True)),
     (NodeState.NOT_READY, Q(is_ready=False)),
     (NodeState.UPGRADING, ~Q(upgrade_state__in=sorted(AT_REST))),
+    (NodeState.RECONFIGURING, IS_RECONFIGURING),
     (NodeState.GPUS_MISSING, LACKS_UNITS),
     (NodeState.CORDONED, Q(is_unschedulable=True)),
     (NodeState.HELD, Q(is_held=True)),
 )
 FAULTS = (NodeState.UPGRADE_FAILED, NodeState.NOT_READY, NodeState.UNKNOWN, NodeState.GPUS_MISSING)
-WORST_FIRST = (*FAULTS, NodeState.UPGRADING, NodeState.CORDONED, NodeState.HELD, NodeState.READY)
+CHANGING = (NodeState.UPGRADING, NodeState.RECONFIGURING)
+WORST_FIRST = (*FAULTS, *CHANGING, NodeState.CORDONED, NodeState.HELD, NodeState.READY)
 PARTS: dict[str, str] = {
     "q": "the text",
     "pool": "the pool",

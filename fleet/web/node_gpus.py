@@ -11,7 +11,17 @@ from fleet.allocation.holding import Board, Held, Unplaced
 from fleet.allocation.telling import said_of_exporter
 from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
-from fleet.resources import Explanation, Kind, Layout, ResourceLine, Way, explain, gpu_groups, in_words
+from fleet.resources import (
+    Explanation,
+    Kind,
+    Layout,
+    ResourceLine,
+    Way,
+    explain,
+    gpu_groups,
+    in_words,
+    unhealthy_in_words,
+)
 from fleet.web.states import PodWord, word_of
 
 
@@ -60,7 +70,8 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "nobody_knows": _nobody_knows(held),
         "disagreements": held.disagreements,
         "exporter_said": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
-        "knows_which": any(board.taints for board in held.boards),
+        "knows_which": bool(node.unhealthy_gpus) or any(board.taints for board in held.boards),
+        "unhealthy": [unhealthy_in_words([one]) for one in node.unhealthy_gpus],
         "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now)) for pod in pods],
     }
 
@@ -102,7 +113,7 @@ def _modes(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[Mode]:
     found: dict[Explanation, Mode] = {}
     by_resource: dict[str, Mode] = {}
     for line in lines:
-        if line.kind is not Kind.VIRTUAL and line.expected is not None:
+        if line.expected is not None:
             told = explain(line.way)
             mode = found.setdefault(told, Mode(line.kind, line.way.sharing, told))
             mode.parts.append(line)

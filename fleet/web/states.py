@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.models import Node, Pod
-from fleet.node_state import TITLES, NodeState, node_state
+from fleet.node_state import REBOOTING, TITLES, NodeState, node_state
 from fleet.pod_state import PodState
+from fleet.resources import unhealthy_in_words
 
 GLYPHS: dict[NodeState, str] = {
     NodeState.READY: "ok",
@@ -16,6 +17,7 @@ GLYPHS: dict[NodeState, str] = {
     NodeState.UPGRADING: "changing",
     NodeState.CORDONED: "cordoned",
     NodeState.HELD: "held",
+    NodeState.RECONFIGURING: "changing",
 }
 POD_GLYPHS: dict[PodState, str] = {
     PodState.UNKNOWN: "unknown",
@@ -60,9 +62,15 @@ def state_of(node: Node) -> Seen:
         upgrade_state=node.upgrade_state,
         is_held=node.is_held,
         gpus_missing=node.gpus_missing,
+        reconfiguring=node.reconfiguring,
     )
-    since = node.ready_since if code in {NodeState.READY, NodeState.NOT_READY, NodeState.UNKNOWN} else None
-    return Seen(code, GLYPHS[code], _word(node, code), _because(node, code), since)
+    return Seen(code, GLYPHS[code], _word(node, code), _because(node, code), _since(node, code))
+
+
+def _since(node: Node, code: NodeState) -> datetime | None:
+    if code is NodeState.RECONFIGURING:
+        return node.mig_changing_since
+    return node.ready_since if code in {NodeState.READY, NodeState.NOT_READY, NodeState.UNKNOWN} else None
 
 
 def _word(node: Node, code: NodeState) -> str:
@@ -88,10 +96,21 @@ def _because(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADE_FAILED:
         return "The operator gave up on this node's driver change; it takes up an upgrade slot until it is relabelled."
     if code is NodeState.GPUS_MISSING:
-        return "Which of them is sick is not known: nothing that is read here names it."
+        named = unhealthy_in_words(node.unhealthy_gpus)
+        return named or "Which of them is sick is not known: nothing that is read here names it."
+    if code is NodeState.RECONFIGURING:
+        return _reconfiguring(node)
     if code is NodeState.HELD:
         return "Ready, and kept from the operator's upgrade controller."
     return "It takes no new pods." if code is NodeState.CORDONED else ""
+
+
+def _reconfiguring(node: Node) -> str:
+    """What the MIG manager does, to which layout, seen since when."""
+    doing = "reboots the node to change" if node.mig_config_state == REBOOTING else "is changing"
+    since = f", seen since {node.mig_changing_since:%Y-%m-%d %H:%M} UTC" if node.mig_changing_since else ""
+    layout = node.mig_config or "one that its label does not name"
+    return f"The MIG manager {doing} its MIG layout to {layout}{since}: its GPUs are away until it is done."
 
 
 def step_of(upgrade_state: str) -> str:

@@ -87,6 +87,10 @@ class Sums:
         return self.by_state.get(NodeState.UPGRADING, 0)
 
     @property
+    def reconfiguring(self) -> int:
+        return self.by_state.get(NodeState.RECONFIGURING, 0)
+
+    @property
     def cordoned(self) -> int:
         return self.by_state.get(NodeState.CORDONED, 0)
 

@@ -1,6 +1,6 @@
 // The map: one canvas, one cell per GPU, a block per node, framed by pool. The nodes table is its twin for the keyboard.
-const READY = 0, UNKNOWN = 1, NOT_READY = 2, FAILED = 3, UPGRADING = 5, CORDONED = 6;
-const WORDS = ["ready", "not reporting", "not ready", "upgrade failed", "GPUs missing", "upgrading", "cordoned", "held"];
+const READY = 0, UNKNOWN = 1, NOT_READY = 2, FAILED = 3, UPGRADING = 5, CORDONED = 6, RECONFIGURING = 8;
+const WORDS = ["ready", "not reporting", "not ready", "upgrade failed", "GPUs missing", "upgrading", "cordoned", "held", "changing MIG"];
 const TITLE_PX = 20, GROUP_GAP_PX = 18;
 
 class FleetMap {
@@ -102,7 +102,7 @@ class FleetMap {
     const words = [name, isSeen ? WORDS[code] : "not seen"];
     if (expected || !parts) words.push(`${taken} of ${allocatable} GPUs allocated`);
     if (parts) words.push(`${partsTaken} of ${parts} slices and shares allocated`);
-    if (missing) words.push(`${missing} of ${expected} missing`);
+    if (missing) words.push(`${missing} of ${expected} ${code === RECONFIGURING ? "away" : "missing"}`);
     if (isHeld) words.push("held");
     this.tip.textContent = words.join("\n");
     const right = Math.min(box[0] + box[2] + 18, this.place.clientWidth - this.tip.offsetWidth - 8);
@@ -115,13 +115,14 @@ const columnsOf = (node) => (node[5] > 4 ? 4 : Math.max(1, node[5]));
 
 function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
   const [, , code, taken, allocatable, expected, isHeld, isSeen, partsTaken, parts] = node;
+  const isChanging = code === UPGRADING || code === RECONFIGURING;
   const isBad = code === NOT_READY || code === FAILED || code === UNKNOWN;
   pen.globalAlpha = isSeen ? 1 : 0.35;
   for (let index = 0; index < Math.max(expected, allocatable); index += 1) {
-    pen.fillStyle = index < taken ? colours.taken : index < allocatable ? colours.free : colours.missing;
+    pen.fillStyle = index < taken ? colours.taken : index < allocatable ? colours.free : code === RECONFIGURING ? colours.idle : colours.missing;
     const cx = x + 3 + (index % columns) * (cell + 1), cy = y + 3 + Math.floor(index / columns) * (cell + 1);
     pen.fillRect(cx, cy, cell, cell);
-    if (index >= allocatable && cell > 4) cross(pen, cx, cy, cell, colours.panel);
+    if (index >= allocatable && cell > 4 && code !== RECONFIGURING) cross(pen, cx, cy, cell, colours.panel);
   }
   if (parts && !expected) {
     // Slices and shares are no GPUs: one bar, filled as far as they are taken.
@@ -132,11 +133,11 @@ function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
   }
   pen.globalAlpha = 1;
   if (!isSeen) hatch(pen, x, y, w, h, colours.idle);
-  const edge = isBad ? colours.bad : code === UPGRADING ? colours.move : code === CORDONED ? colours.warn : "";
+  const edge = isBad ? colours.bad : isChanging ? colours.move : code === CORDONED ? colours.warn : "";
   pen.lineWidth = edge ? 2 : 1;
   pen.strokeStyle = edge || colours.line;
   pen.globalAlpha = edge ? 1 : 0.5;
-  pen.setLineDash(code === UPGRADING ? [4, 2] : []);
+  pen.setLineDash(isChanging ? [4, 2] : []);
   pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
   pen.setLineDash([]);
   pen.globalAlpha = 1;

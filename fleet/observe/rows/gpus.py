@@ -1,7 +1,7 @@
 """The columns of a node that are about its GPUs: what there is, how it is cut and shared, how much of it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from fleet import labels as keys
@@ -18,6 +18,7 @@ from fleet.resources import (
     product_in_labels,
     product_of,
     registered_in,
+    unhealthy_in,
     vendor_in_labels,
     vendor_of,
 )
@@ -31,6 +32,7 @@ PCI = re.compile(
 AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
 PCI_PREFIXES = ("feature.node.kubernetes.io/pci-", "node.alpha.kubernetes-incubator.io/nfd-pci-")
 RESOURCES_AT_MOST = 100
+MIB = 2**20
 Amounts = Mapping[str, str | int | float]
 
 
@@ -51,17 +53,20 @@ def gpu_columns(
         "plugin_config": labels.get(keys.PLUGIN_CONFIG, "")[:128],
         "mig_config": labels.get(keys.MIG_CONFIG, "")[:128],
         "mig_config_state": labels.get(keys.MIG_CONFIG_STATE, "")[:16],
+        "unhealthy_gpus": unhealthy_in(labels, boards),
         **layout_columns(layout, there),
         **amount_columns(there, to_be_had, {}, layout),
     }
 
 
-def layout_columns(layout: Layout, offered: Iterable[str]) -> dict[str, Any]:
+def layout_columns(layout: Layout, offered: Mapping[str, int]) -> dict[str, Any]:
+    """Only under `mixed` slices have resources of their own, also where no label says how anything is cut."""
+    has_slices = any(amount and name.startswith(keys.MIG_RESOURCES) for name, amount in offered.items())
     return {
         "layout": str(layout),
         "sharing": layout.sharing_of(offered)[:16],
         "sharing_replicas": fitted_count(layout.replicas),
-        "mig_strategy": layout.mig_strategy,
+        "mig_strategy": layout.mig_strategy or ("mixed" if has_slices else ""),
     }
 
 
@@ -126,9 +131,16 @@ def _memory_mib(labels: Mapping[str, str]) -> int | None:
     if "-MIG-" in labels.get(keys.GPU_PRODUCT, "") or amd_partition(labels):
         return None
     if said := next((labels[key] for key in (keys.GPU_MEMORY, *keys.CLOUD_MEMORY) if labels.get(key)), ""):
-        return _number(said)
+        return _mib(said)
     gibs = _number(next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G"))
     return None if gibs is None else fitted_count(gibs * 1024)
+
+
+def _mib(said: str) -> int | None:
+    """MiB; the feature discovery that came with OpenShift 4.10 wrote bytes. No board has a tebibyte."""
+    amount = int(said) if said.isdecimal() and len(said) < 16 else 0
+    mib = amount // MIB if amount >= MIB else amount
+    return fitted_count(mib or None)
 
 
 def _number(said: str) -> int | None:

@@ -65,6 +65,8 @@ class TestTheDatabaseNamesAState(TestCase):
         upgrade_state=st.sampled_from(["", "upgrade-done", "upgrade-required", "upgrade-failed", "drain-required"]),
         gpu_allocatable=st.sampled_from([None, 0, 7, 8]),
         gpu_expected=st.sampled_from([None, 8]),
+        mig_config_state=st.sampled_from(["", "pending", "rebooting", "success", "failed"]),
+        mig_is_overdue=st.booleans(),
     )
     def test_as_the_rule_does(self, **given):
         node = make.a_node(make.a_cluster(), gpus=0, **given)
@@ -77,6 +79,7 @@ class TestTheDatabaseNamesAState(TestCase):
             upgrade_state=given["upgrade_state"],
             is_held=given["is_held"],
             gpus_missing=node.gpus_missing,
+            reconfiguring=node.reconfiguring,
         )
         assert NodeState(code) is ruled
 

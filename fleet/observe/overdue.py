@@ -1,0 +1,29 @@
+"""MIG changes that do not end: what they keep away counts as missing again. Nothing of the node tells it but time."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet import announce
+from fleet.models import Node, Observer
+from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
+
+
+def note_overdue(cluster_id: int, *, turn: int, now: datetime) -> int:
+    """How many became so.
+
+    :raises LostTurn: when the cluster is somebody else's by now
+    """
+    late = Node.objects.filter(
+        cluster_id=cluster_id,
+        mig_config_state__in=RECONFIGURING,
+        mig_is_overdue=False,
+        mig_changing_since__lte=now - RECONFIGURED_WITHIN,
+    )
+    if not late.exists():
+        return 0
+    with transaction.atomic():
+        Observer.keep(cluster_id, turn=turn, now=now, flushed=True)
+        became = late.update(mig_is_overdue=True)
+    announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("nodes",), at=now)
+    return became
