@@ -41,6 +41,7 @@ KEEP_ALIVE = {"idle": 20, "interval": 10, "count": 3}
 FIELD_MANAGER = "quarterdeck"
 ENOUGH_OF_A_REFUSAL = 64 * 1024
 
+ENCODER = msgspec.json.Encoder()
 Query = Mapping[str, str | int]
 
 
@@ -124,7 +125,7 @@ class Connection:
             response = self._client.rest_client.pool_manager.request(
                 method,
                 f"{self.server}{path}" + (f"?{urlencode(query)}" if query else ""),
-                body=None if body is None else msgspec.json.encode(body),
+                body=None if body is None else ENCODER.encode(body),
                 headers=self._headers() | ({} if body is None else {"Content-Type": content_type}),
                 timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
                 preload_content=False,

@@ -7,7 +7,7 @@ versions of one, /apis/GROUP/VERSION its kinds.
 from dataclasses import replace
 
 from fleet.kube.client import Connection
-from fleet.kube.decoding import decode
+from fleet.kube.decoding import decode_by, decoder
 from fleet.kube.errors import Absent, ClusterError, Forbidden, NotAnApiServer
 from fleet.kube.resources import Resource, S
 from fleet.kube.structs.meta import Struct
@@ -37,6 +37,9 @@ class ApiResources(Struct, frozen=True):
     resources: list[Named] | None = None
 
 
+ONE_GROUP, GROUPS, RESOURCES = decoder(ApiGroup), decoder(ApiGroups), decoder(ApiResources)
+
+
 def served(connection: Connection, resource: Resource[S]) -> Resource[S]:
     """The resource at the first version that we read and the server serves. Asks only where we read several.
 
@@ -60,7 +63,7 @@ def _versions(connection: Connection, resource: Resource[S]) -> list[str]:
     except Forbidden:
         # Discovery is open to whoever is authenticated, unless somebody closed it: the list itself will tell.
         return [resource.version]
-    return [one.version for one in decode(body, ApiGroup).versions or ()]
+    return [one.version for one in decode_by(ONE_GROUP, body).versions or ()]
 
 
 def meaning_of_404(connection: Connection, resource: Resource[S]) -> ClusterError:
@@ -84,9 +87,9 @@ def meaning_of_404(connection: Connection, resource: Resource[S]) -> ClusterErro
 
 def _is_named(connection: Connection, resource: Resource[S]) -> bool:
     try:
-        found = decode(connection.get(resource.base), ApiResources).resources
+        found = decode_by(RESOURCES, connection.get(resource.base)).resources
     except Absent:
-        if resource.group and not decode(connection.get("/apis"), ApiGroups).groups:
+        if resource.group and not decode_by(GROUPS, connection.get("/apis")).groups:
             raise NotAnApiServer("What answers names no API group at all.") from None
         return False  # the group, or this version of it, is not there
     return any(one.name == resource.plural for one in found or ())

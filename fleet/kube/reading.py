@@ -6,7 +6,7 @@ from typing import TypeVar
 import structlog
 
 from fleet.kube.client import Connection
-from fleet.kube.decoding import decode
+from fleet.kube.decoding import decode, decode_by, decoder
 from fleet.kube.errors import Absent, NotAnApiServer, Unreadable
 from fleet.kube.listing import list_pages
 from fleet.kube.resources import (
@@ -36,6 +36,7 @@ from fleet.kube.structs import (
     ServerVersion,
 )
 
+VERSION = decoder(ServerVersion)
 S = TypeVar("S", bound=Seen)
 log = structlog.get_logger(__name__)
 
@@ -48,7 +49,7 @@ def kube_system_uid(connection: Connection) -> str:
 def server_version(connection: Connection) -> str:
     """:raises NotAnApiServer: when what answers has no Kubernetes version"""
     try:
-        found = decode(connection.get("/version"), ServerVersion).git_version
+        found = decode_by(VERSION, connection.get("/version")).git_version
     except (Absent, Unreadable) as error:
         raise NotAnApiServer(f"What answers at {connection.server} is no Kubernetes API server.") from error
     if not found:

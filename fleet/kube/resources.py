@@ -96,6 +96,8 @@ RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", SliceSeen, OL
 RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", ClaimSeen, OLDER_DRA)
 DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", ClassSeen, OLDER_DRA)
 
+EVERY = tuple(stands_above for stands_above in globals().values() if isinstance(stands_above, Resource))
+
 DRIVER_OBJECTS: dict[str, Resource[NvidiaDriverSeen] | Resource[ClusterPolicySeen]] = {
     "NVIDIADriver": NVIDIA_DRIVERS,
     "ClusterPolicy": CLUSTER_POLICIES,

@@ -12,7 +12,7 @@ import urllib3
 from urllib3.exceptions import ReadTimeoutError
 
 from fleet.kube.client import Connection, translated
-from fleet.kube.decoding import BAD_JSON, Unread, decode_one, decoder_for
+from fleet.kube.decoding import BAD_JSON, Unread, decode_one, decoder
 from fleet.kube.errors import Silent, Status, Unreachable, Unreadable, error_from, read_status
 from fleet.kube.resources import Resource
 from fleet.kube.structs import Seen
@@ -52,6 +52,9 @@ class MarkMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 class Mark(msgspec.Struct, frozen=True):
     metadata: MarkMeta = MarkMeta()
+
+
+LINE, MARK = decoder(Line), decoder(Mark)
 
 
 class Watch(Generic[S]):
@@ -129,7 +132,7 @@ class Watch(Generic[S]):
 
     def _read(self, line: bytes) -> Change[S]:
         try:
-            event = decoder_for(Line).decode(line)
+            event = LINE.decode(line)
         except BAD_JSON as error:
             raise Unreadable(f"A watch of {self._name} sent something that is no event: {error}") from error
         if event.type is What.ERROR:
@@ -154,6 +157,6 @@ def _be_patient(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
 def _version_of(raw: msgspec.Raw) -> str:
     """Blank: not even that can be read; the next event has one."""
     try:
-        return decoder_for(Mark).decode(raw).metadata.resource_version
+        return MARK.decode(raw).metadata.resource_version
     except BAD_JSON:
         return ""

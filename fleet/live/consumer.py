@@ -20,6 +20,7 @@ from people.models import User
 # The observer announces a cluster every 150 ms at most: this is for pages that follow many. Waiting here for as long
 # again would make the two waits one.
 FRAMES_EVERY_S = 0.1
+ENCODER = msgspec.json.Encoder()
 SEND_S = 20.0  # a browser that takes nothing for so long is gone
 MOST_TOPICS = 20
 SIGNED_OUT, NOT_YOURS, TRY_AGAIN = 4401, 4404, 1012
@@ -116,7 +117,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
 
     @classmethod
     async def encode_json(cls, content: dict[str, Any]) -> str:
-        return msgspec.json.encode(content).decode()
+        return ENCODER.encode(content).decode()
 
     def _open(self, user: User) -> list[Opened]:
         """All of what was asked for, or nothing: a page knows what it may ask."""

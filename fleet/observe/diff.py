@@ -14,19 +14,20 @@ from fleet.resources.layout import HOW_NOT_SAID
 from fleet.resources.remembering import Since
 
 Row = dict[str, Any]
+ENCODER = msgspec.json.Encoder()
 # Labels that vanish while the driver is replaced: gpu-feature-discovery takes its own away when it is stopped.
 KEPT_WHILE_SILENT = ("driver_version", "gpu_product", "gpu_memory_mib", "gpu_vendor")
 
 
 def fingerprint(row: Row) -> int:
     """Equal for equal rows. A heartbeat that changes nothing we keep does not change it."""
-    return hash(msgspec.json.encode(row))
+    return hash(ENCODER.encode(row))
 
 
 def likeness(seen: Seen) -> int:
     """Equal for objects of which all that is read is equal, whatever their resource versions."""
     unversioned = msgspec.structs.replace(seen.metadata, resource_version="")
-    return hash(msgspec.json.encode(msgspec.structs.replace(seen, metadata=unversioned)))
+    return hash(ENCODER.encode(msgspec.structs.replace(seen, metadata=unversioned)))
 
 
 def remember(old: Row | None, new: Row, *, now: datetime) -> Row:

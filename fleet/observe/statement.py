@@ -13,6 +13,7 @@ import msgspec
 from django.db import connection, models
 
 Adapter = Callable[[Any], Any]
+ENCODER = msgspec.json.Encoder()
 
 
 def upsert(
@@ -124,7 +125,7 @@ def _json_adapter() -> Adapter:
 
 
 def _json_text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return ENCODER.encode(value).decode()
 
 
 def _as_it_is(value: Any) -> Any:

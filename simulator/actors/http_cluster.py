@@ -18,6 +18,7 @@ from simulator.refusals import Refused
 CONNECT_S, READ_S = 5.0, 30.0
 WATCH_S = 300
 PAGE = 500
+ENCODER, DECODER = msgspec.json.Encoder(), msgspec.json.Decoder()
 TRIES = 5
 MEDIA = {
     "json": "application/json-patch+json",
@@ -134,7 +135,7 @@ class HttpCluster:
         query: Obj | None = None,
     ) -> Obj:
         response = self._send(method, path, body, media=media, query=query)
-        answer: Obj = msgspec.json.decode(response.data)
+        answer: Obj = DECODER.decode(response.data)
         return answer
 
     def _send(
@@ -173,7 +174,7 @@ def _spelled(body: Any) -> bytes:
     """As Go's encoding/json does it (`HTMLEscape`): whenever a ControllerRevision is patched, an API server writes anew
     what it holds, and refuses it as changed when a byte of that is another one.
     """
-    text = msgspec.json.encode(body)
+    text = ENCODER.encode(body)
     for character in b"&<>":
         text = text.replace(bytes([character]), b"\\u%04x" % character)
     return text
