@@ -1,65 +1,18 @@
 """`python -m demo` as a person has it: in a terminal, with real signals."""
 
 import os
-import queue
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import pytest
 
 from demo.ports import LOOPBACK
 from demo.stack import PASSWORD
 from demo.visitor import Visitor, wait_until
-
-ROOT = Path(__file__).resolve().parents[2]
-START_S = 90.0
-ADDRESS = "Quarterdeck is at"
-
-
-class Terminal:
-    """A demo that runs, and what it has printed."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "demo", "--nodes", "4", "--data-dir", str(folder), *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.printed: list[str] = []
-        self._lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        for line in self.process.stdout or []:
-            self._lines.put(line)
-
-    def wait_for(self, words: str, timeout_s: float = START_S) -> str:
-        """Return the line that has the words."""
-        until = time.monotonic() + timeout_s
-        while time.monotonic() < until:
-            try:
-                self.printed.append(self._lines.get(timeout=0.5))
-            except queue.Empty:
-                if self.process.poll() is not None:
-                    break
-                continue
-            if words in self.printed[-1]:
-                return self.printed[-1]
-        raise AssertionError(f"{words!r} never came. It printed:\n{''.join(self.printed)}")
-
-    def url(self) -> str:
-        said = next((line for line in self.printed if ADDRESS in line), None)
-        return (said or self.wait_for(ADDRESS)).split()[-1]
+from tests.demo.terminal import Terminal
 
 
 def running(folder: Path) -> dict[int, str]:
@@ -81,20 +34,6 @@ def wait_until_nothing_runs(folder: Path, timeout_s: float = 5.0) -> dict[int, s
     while (left := running(folder)) and time.monotonic() < until:
         time.sleep(0.05)
     return left
-
-
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
-    started: list[Terminal] = []
-
-    def start(*arguments: str, folder: str = "demo") -> Terminal:
-        started.append(Terminal(tmp_path / folder, *arguments))
-        return started[-1]
-
-    yield start
-    for terminal in started:
-        terminal.process.kill()
-        terminal.process.wait()
 
 
 def test_a_demo_from_its_first_start_to_a_reset(demo: Callable[..., Terminal]):
