@@ -5,6 +5,7 @@ import asyncio
 import ctypes
 import gc
 import json
+import re
 import signal
 import sys
 from pathlib import Path
@@ -18,26 +19,37 @@ from simulator.fleets import FLEETS
 from simulator.fleets.mixes import UnknownMix
 from simulator.fleets.plan import Mode
 from simulator.kinds import ResourceApi
+from simulator.kubeconfig import ForeignFile
+from simulator.numbers import factor, whole
 from simulator.run import Simulation
 from simulator.several import one_of
 from simulator.state import UnreadableState
 from simulator.wire.access import Authorization
+from simulator.wire.control import MOST_CHURN
 
 PR_SET_PDEATHSIG = 1
+MOST_PORT = 65535
+MOST_NODES = 20_000  # of 70 kB each, with what runs on them
+MOST_CLUSTERS = 200
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m simulator", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--port", type=whole(0, MOST_PORT), default=0, help="0: any free one")
     parser.add_argument("--tls", action="store_true", help="https with a certificate of its own; implied by rbac")
     parser.add_argument("--fleet", default="small", choices=[*FLEETS, EMPTY], help="what is in the cluster")
-    parser.add_argument("--nodes", type=int, default=64)
-    parser.add_argument("--clusters", type=int, default=1, metavar="N", help="so many, each on a port of its own")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
-    parser.add_argument("--churn", type=float, default=0.0, metavar="N", help="pods and labels that change each second")
-    parser.add_argument("--operator", default="v26.7.0", help="the GPU Operator's release")
+    parser.add_argument("--nodes", type=whole(0, MOST_NODES), default=64, metavar="N", help="GPU nodes")
+    parser.add_argument(
+        "--clusters", type=whole(1, MOST_CLUSTERS), default=1, metavar="N", help="so many, each on a port of its own"
+    )
+    parser.add_argument("--seed", type=whole(0, 2**31 - 1), default=1)
+    parser.add_argument(
+        "--speed", type=factor(0.1, 1000), default=1.0, help="how many seconds of cluster time a second takes"
+    )
+    churn = factor(0, MOST_CHURN)
+    parser.add_argument("--churn", type=churn, default=0.0, metavar="N", help="pods and labels that change each second")
+    parser.add_argument("--operator", type=release, default="v26.7.0", help="the GPU Operator's release")
     parser.add_argument("--mix", default="", metavar="KIND=SHARE,...", help="what a mixed fleet is made of")
     parser.add_argument("--mode", default="", choices=["", *Mode], help="of a mixed fleet: who runs the driver")
     parser.add_argument("--resource-api", type=ResourceApi, default=ResourceApi.V1, choices=list(ResourceApi))
@@ -50,7 +62,18 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")
     parser.add_argument("--authorization", type=Authorization, default=Authorization.ALLOW, choices=list(Authorization))
     parser.add_argument("--die-with-parent", action="store_true")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    last = options.port + options.clusters - 1
+    if options.port and last > MOST_PORT:
+        parser.error(f"the last of {options.clusters} clusters would have port {last}; there are {MOST_PORT}")
+    return options
+
+
+def release(word: str) -> str:
+    """A version of the operator as its tags have it."""
+    if not re.fullmatch(r"v?[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}", word):
+        raise argparse.ArgumentTypeError(f"{word!r} is no release of the GPU Operator: v26.7.0 is one")
+    return word
 
 
 def die_with_parent() -> None:
@@ -94,7 +117,13 @@ def main() -> None:
         die_with_parent()
     try:
         uvloop.run(serve(options))
-    except (UnknownFault, UnreadableState, UnknownMix, OSError) as error:  # a fault nobody wrote, a port somebody has
+    except (
+        ForeignFile,
+        UnknownFault,
+        UnreadableState,
+        UnknownMix,
+        OSError,
+    ) as error:  # a port somebody has, and the like
         sys.exit(f"simulator: {error}")
 
 

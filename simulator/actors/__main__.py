@@ -18,6 +18,7 @@ from simulator.faults.board import parse
 from simulator.fleets import FLEETS
 from simulator.fleets.planting import Planting
 from simulator.kinds import NODE
+from simulator.numbers import factor, whole
 
 
 def arguments() -> argparse.Namespace:
@@ -25,8 +26,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--context")
     parser.add_argument("--seed", choices=sorted(FLEETS), help="plant this fleet, where there is no node yet")
-    parser.add_argument("--nodes", type=int, default=8)
-    parser.add_argument("--speed", type=float, default=1.0, help="how many seconds of cluster time a second takes")
+    parser.add_argument("--nodes", type=whole(0, 20_000), default=8)
+    parser.add_argument(
+        "--speed", type=factor(0.1, 1000), default=1.0, help="how many seconds of cluster time a second takes"
+    )
     parser.add_argument("--operator", default=Release().version, help="the GPU Operator's release")
     parser.add_argument("--claims", action="store_true", help="devices are claimed there, through resource.k8s.io/v1")
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")

@@ -66,7 +66,7 @@ def _workloads(nodes: int) -> tuple[Workload, ...]:
         Workload("rerank", "search", triton, 1, services // 8 + 1, "inference", budget=1),
         Workload("detector", "vision", triton, 1, services // 8 + 1, "inference", budget=1),
     )
-    parts = tuple(part for workload in named for part in _parts(workload, -(-nodes // TEAM_NODES)))
+    parts = tuple(part for workload in named for part in _parts(workload, max(1, -(-nodes // TEAM_NODES))))
     left = gpus - sum(workload.gpus * workload.replicas for workload in parts)
     queue = Workload("sweep", "batch", torch, 1, max(0, left) + WAITING, "queue")
     return (*(workload for workload in parts if workload.replicas), queue)
