@@ -74,7 +74,7 @@ def _one_of_each(store: Store) -> Iterator[Kind]:
 
 
 class Keeper:
-    """Writes the file now and then, and a last time at the end."""
+    """Writes the file at once, now and then, and a last time at the end: whoever is killed early is still the same."""
 
     def __init__(self, store: Store, file: Path, *, every_s: float = SAVE_EVERY_S) -> None:
         self._store = store
@@ -92,10 +92,11 @@ class Keeper:
         self._thread.join()
 
     def _keep(self) -> None:
-        pause_s = self._every_s
-        while not self._is_over.wait(pause_s):
+        while True:
             # Of a large cluster, seconds: it is not written all the time.
             pause_s = max(self._every_s, SHARE * self._save())
+            if self._is_over.wait(pause_s):
+                break
         self._save()
 
     def _save(self) -> float:

@@ -1,5 +1,6 @@
 """A cluster in a file is the same cluster afterwards."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,23 @@ def test_the_keeper_writes_a_last_time_at_the_end(tmp_path: Path):
     load(again, file)
     assert again.get(CONFIG_MAP, "late", "default")
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_it_is_kept_from_the_beginning(tmp_path: Path):
+    """Who is killed before the first pause is over comes back as the same cluster."""
+    store = a_fleet()
+    keeper = Keeper(store, tmp_path / "fleet.state", every_s=3600)
+
+    keeper.start()
+    wait_for(tmp_path / "fleet.state")
+
+    after = Store(Clock())
+    load(after, tmp_path / "fleet.state")
+    assert after.get(NAMESPACE, "kube-system") == store.get(NAMESPACE, "kube-system")
+    keeper.stop()
+
+
+def wait_for(file: Path) -> None:
+    until = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.01)
