@@ -12,7 +12,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
 
 
 class Command(BaseCommand):
-    help = "Make one login per role for a demo on this machine, and print each as a JSON line. Safe to repeat."
+    help = "Make one login per role for a demo on this machine, and print each as a JSON line. Who is there stays."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("--password", required=True, help="the password of all of them")
@@ -22,19 +22,20 @@ class Command(BaseCommand):
         if not set(settings.ALLOWED_HOSTS) <= LOOPBACK:
             raise CommandError("These logins have a password that everybody knows: only for a server on loopback.")
         for role in Role:
-            user = self.person(role, password)
-            line: dict[str, str] = {"role": role.value, "username": user.username, "password": password}
+            user, is_new = self.person(role, password)
+            line: dict[str, str] = {"role": role.value, "username": user.username}
+            line |= {"password": password} if is_new else {}
             if tokens:
                 _row, secret = ApiToken.issue(user=user, name="demo", deeds=list(Deed), now=timezone.now())
                 line["token"] = secret
             self.stdout.write(json.dumps(line))
 
     @transaction.atomic
-    def person(self, role: Role, password: str) -> User:
-        """The login named like its role."""
+    def person(self, role: Role, password: str) -> tuple[User, bool]:
+        """The login named like its role, and whether it is new: of another the password and the roles are its own."""
         user, is_new = User.objects.get_or_create(username=role.value)
-        if is_new or not user.check_password(password):
+        if is_new:
             user.set_password(password)
             user.save(update_fields=["password"])
-        RoleBinding.objects.get_or_create(user=user, role=role)
-        return user
+            RoleBinding.objects.create(user=user, role=role)
+        return user, is_new
