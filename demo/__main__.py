@@ -4,9 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from demo.parts import BREAKS_WORKLOADS, Fleet
+from demo.numbers import factor, whole
+from demo.parts import BREAKS_WORKLOADS, MOST_NODES, Fleet
 from demo.settings import ROOT
 from demo.supervisor import run
+
+MOST_SEED = 2**31 - 1
 
 
 def main() -> int:
@@ -15,8 +18,8 @@ def main() -> int:
     if asked.smoke:
         from demo.smoke import smoke
 
-        return smoke(nodes=asked.nodes or 16)
-    nodes, faults = asked.nodes or 64, (BREAKS_WORKLOADS,)
+        return smoke(nodes=16 if asked.nodes is None else asked.nodes)
+    nodes, faults = 64 if asked.nodes is None else asked.nodes, (BREAKS_WORKLOADS,)
     fleet = Fleet(asked.fleet, nodes=nodes, seed=asked.seed, speed=asked.speed, faults=faults, is_kept=True)
     return run(asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload)
 
@@ -24,18 +27,28 @@ def main() -> int:
 def parser() -> argparse.ArgumentParser:
     """Return what the command understands."""
     words = argparse.ArgumentParser(prog="bin/demo", description=__doc__)
-    words.add_argument("--nodes", type=int, metavar="N", help="GPU nodes in the simulated fleet (64; for --smoke 16)")
+    nodes = whole(0, MOST_NODES)
+    words.add_argument("--nodes", type=nodes, metavar="N", help="GPU nodes in the simulated fleet (64; for --smoke 16)")
     words.add_argument(
         "--fleet",
         choices=("small", "mixed"),
         default="small",
         help="small: two SKUs and two kernels; mixed: MIG, time-slicing, MPS, DRA, spot, AMD and Gaudi beside them",
     )
-    words.add_argument("--seed", type=int, default=1, metavar="N", help="another seed, another fleet (1)")
-    words.add_argument("--speed", type=float, default=20.0, metavar="X", help="cluster seconds per second (20)")
-    words.add_argument("--port", type=int, default=8000, metavar="P", help="the web port to try first (8000)")
-    words.add_argument("--data-dir", type=Path, default=ROOT / ".data" / "demo", metavar="D", help="where it keeps all")
-    words.add_argument("--reset", action="store_true", help="forget the fleet and the database of the last time")
+    words.add_argument(
+        "--seed", type=whole(0, MOST_SEED), default=1, metavar="N", help="another seed, another fleet (1)"
+    )
+    speed, port = factor(0.1, 1000), whole(0, 65535)
+    words.add_argument("--speed", type=speed, default=20.0, metavar="X", help="cluster seconds per second (20)")
+    words.add_argument("--port", type=port, default=8000, metavar="P", help="the web port to try first (8000); 0: any")
+    words.add_argument(
+        "--data-dir",
+        type=Path,
+        default=ROOT / ".data" / "demo",
+        metavar="D",
+        help="where it keeps all; a second fleet has a folder of its own in it",
+    )
+    words.add_argument("--reset", action="store_true", help="forget this fleet, its database, and what was added to it")
     words.add_argument("--smoke", action="store_true", help="drive two promotions, print the figures, and end")
     words.add_argument("--reload", action="store_true", help=argparse.SUPPRESS)  # bin/dev
     return words

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from demo.ports import LOOPBACK
 
+MOST_NODES = 20_000  # as many as the simulator takes
 CELERY = [sys.executable, "-m", "celery", "-A", "config"]
 STATE = "fleet.state"  # the simulated cluster, from one start to the next
 # Threads per queue. Observing a cluster takes one for about a minute, and a reader thread of its own per kind.

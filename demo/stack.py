@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from demo import parts, rights, tied, valkey
+from demo import kept, parts, rights, tied, valkey
 from demo.parts import Fleet
 from demo.ports import LOOPBACK, free_port
 from demo.settings import ROOT, environment
@@ -32,6 +32,7 @@ try:
 except CommandError as refusal:
     sys.exit(str(refusal))
 """
+ACCEPT_S = 60.0
 ANNOUNCE_THEMSELVES = ("simulator", "actors")  # their first line says where they are, as JSON
 # With the seconds each group has. Workers first: what they still write must find its broker and its cluster.
 STOP_ORDER = {("beat", "observe", "rollouts", "default", "web"): 2.5, ("simulator", "actors", "valkey"): 1.0}
@@ -63,7 +64,8 @@ class Stack:
         self.children: dict[str, tied.Child] = {}
         self.environment: dict[str, str] = {}
         self._commands: dict[str, list[str]] = {}
-        self._goes_on = self.fleet.is_kept and (self.folder / parts.STATE).exists()
+        self._goes_on = self.fleet.is_kept and kept.has_been_up(self.folder)
+        self._is_rebuilt = self._goes_on and not (self.folder / parts.STATE).exists()
         self._database_url = database_url
         self._debug = debug
         self._say = say
@@ -184,13 +186,29 @@ class Stack:
     def connect(self) -> None:
         """Make the cluster Quarterdeck's to watch, and the pools of one that is new."""
         self._say("cluster and pools")
+        if self._is_rebuilt:
+            self._accept()
         self.manage(self.adding(), *([] if self._goes_on else [self.suggesting()]))
 
     def adding(self) -> list[str]:
-        """Let Quarterdeck in, and return the command that makes it watch the cluster."""
+        """Let Quarterdeck in, and return the command that makes it watch the cluster, in the mode it was given."""
         rights.grant(self.kubeconfig, self.fleet.context)
         kubeconfig, context = self.way_in()
-        return ["add_cluster", CLUSTER, "--kubeconfig", str(kubeconfig), "--context", context, "--mode", "operate"]
+        mode = [] if self._goes_on else ["--mode", "operate"]
+        return ["add_cluster", CLUSTER, "--kubeconfig", str(kubeconfig), "--context", context, *mode]
+
+    def _accept(self) -> None:
+        """Take the cluster for the one it was before its state was lost, once a worker has seen that it is another."""
+        until = time.monotonic() + ACCEPT_S
+        while True:
+            try:
+                self.manage(["accept_cluster", CLUSTER, "--because", "The file with its state was gone."])
+            except StackError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(1)
+            else:
+                return
 
     def suggesting(self) -> list[str]:
         """Return the command that makes a pool of each product, whether its nodes were heard of by then or not."""

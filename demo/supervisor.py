@@ -8,17 +8,16 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from demo import kept, tied
-from demo.parts import FAULTY, NEWER, STATE, Fleet
+from demo.kept import NotOursError
+from demo.parts import FAULTY, NEWER, Fleet
 from demo.reloading import Changes
 from demo.settings import contract, write_for_shell
 from demo.stack import PASSWORD, Stack, StackError
 
 LOOK_EVERY_S = 0.5
-# Named one by one: nothing else in the folder is ours to remove.
-OF_ONE_RUN = ("logs", "valkey", "environment", "kubeconfig", "requests.jsonl", "beat-schedule")
-OF_ONE_FLEET = (STATE, kept.FILE, "secret.key", *(f"quarterdeck.sqlite3{end}" for end in ("", "-wal", "-shm")))
 TO_TRY = (
     "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
     f"Draft a plan that takes a100 to {NEWER}; make its soaks 0.5 minutes; look at its preview, then start it.",
@@ -32,18 +31,19 @@ class AlreadyRunningError(Exception):
     """Another demo has this folder."""
 
 
-def run(folder: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> int:
+def run(base: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> int:
     """Run the demo to its end and return its exit status: 0 when a person ended it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # also where a shell started us without Ctrl-C
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        with only_one(folder / "lock"):
+        folder = kept.folder_for(base, fleet)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with only_one(folder / kept.LOCK):
             prepare(folder, fleet, reset=reset)
             with Stack(folder, fleet, port=port, debug=reload, say=starting) as stack:
                 introduce(stack, port)
                 return watch(stack, Changes() if reload else None)
-    except (AlreadyRunningError, StackError) as error:
+    except (AlreadyRunningError, NotOursError, StackError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -54,24 +54,34 @@ def run(folder: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> 
 def only_one(file: Path) -> Iterator[None]:
     """Hold the folder's lock. The kernel lets go of it with us, so none is ever left behind."""
     with file.open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not taken(lock):
             raise AlreadyRunningError(
                 f"A demo already runs on {file.parent}. End it, or give this one another --data-dir."
-            ) from error
+            )
         yield
 
 
+def taken(lock: IO[str], tries: int = 5) -> bool:
+    """Say whether the lock is ours now. Who only looks whether we run has it for a moment."""
+    for _ in range(tries):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.1)
+        else:
+            return True
+    return False
+
+
 def prepare(folder: Path, fleet: Fleet, *, reset: bool) -> None:
-    """Go on with the fleet and the database of the last time, unless they are to be forgotten or cannot be used."""
-    clear(folder, OF_ONE_RUN)
-    if not reset and kept.goes_on(folder, fleet):
-        print("Going on with the fleet of the last time; --reset forgets it.", flush=True)
-        return
-    if not reset and (folder / STATE).exists():
-        print("What is here is of another fleet, or of older tables: a new one begins.", flush=True)
-    clear(folder, OF_ONE_FLEET)
+    """Go on with the fleet and the database of the last time, unless a person asks to forget them."""
+    print(f"This fleet is kept in {folder}.", flush=True)
+    clear(folder, kept.OF_ONE_RUN)
+    if reset:
+        clear(folder, kept.OF_ONE_FLEET)
+    elif kept.mark_in(folder):
+        kept.check_tables(folder)
+        print("Going on with it as it was the last time; --reset forgets it, and what was added to it.", flush=True)
     kept.note(folder, fleet)
 
 
@@ -92,7 +102,7 @@ def starting(what: str) -> None:
 def introduce(stack: Stack, port: int) -> None:
     """Tell where it is, who may sign in, and what is worth a try."""
     write_for_shell(
-        stack.folder / "environment",
+        stack.folder / kept.ENVIRONMENT,
         {name: stack.environment[name] for name in contract_names(stack)},
     )
     if stack.port != port:
