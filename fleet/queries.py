@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 from fleet import selectors
 from fleet.allocation.cpu_memory import NOTHING as NO_NODES
@@ -20,6 +20,7 @@ from fleet.models import Bookmark, Cluster, DriverObject, ExporterReading, Expor
 from fleet.resources import Layout, ResourceLine, resource_lines
 from fleet.segments.labelled import labelled
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
+from fleet.stack.owning import key_of, nodes_by_owner
 from people.rights import Deed, reach
 
 Counted = TypeVar("Counted", Tally, OfCluster)
@@ -159,21 +160,15 @@ def timeline(node: Node) -> QuerySet[NodeEvent]:
 
 
 def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime) -> list[DriverObjectSeen]:
-    """Two queries. An NVIDIADriver has the nodes that the operator says it owns; a ClusterPolicy those nobody does."""
+    """Five queries."""
     clusters = {each.cluster_id for each in driver_objects}
     freshness = freshness_by_cluster(clusters, now=now)
-    owned = Node.objects.with_gpus().filter(cluster__in=clusters).order_by()
-    rows = owned.values_list("cluster", "driver_owner").annotate(number=Count("pk"))
-    numbers = {(cluster, owner): number for cluster, owner, number in rows}
-    return [DriverObjectSeen(each, _nodes_of(each, numbers, freshness[each.cluster_id])) for each in driver_objects]
-
-
-def _nodes_of(each: DriverObject, numbers: Mapping[tuple[int, str], int], kinds: Freshnesses) -> int | None:
-    if not kinds[NODES].is_known:
-        return None
-    if each.kind == "ClusterPolicy" and each.uses_driver_crd:
-        return 0
-    return numbers.get((each.cluster_id, each.name if each.kind == "NVIDIADriver" else ""), 0)
+    numbers = nodes_by_owner(clusters)
+    known = {cluster for cluster, kinds in freshness.items() if kinds[NODES].is_known}
+    return [
+        DriverObjectSeen(each, numbers.get(key_of(each), 0) if each.cluster_id in known else None)
+        for each in driver_objects
+    ]
 
 
 def matching(cluster: Cluster, selector: str) -> list[Node]:

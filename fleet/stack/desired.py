@@ -7,8 +7,7 @@ from fleet import labels as keys
 from fleet.models import DriverObject, Node, Operand
 from fleet.operands import DRIVER
 from fleet.stack.causes.placement import selects
-
-OFF = frozenset({"ignored", "disabled"})  # states of an object that does not count
+from fleet.stack.owning import OFF, active_policy, labelled_owner
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,11 @@ def driver_object_of(
     if node.labels.get(keys.DEPLOY_DRIVER) == keys.PRE_INSTALLED:
         return None
     by_name = {(each.kind, each.name): each for each in driver_objects}
-    if node.driver_owner:
-        return by_name.get(("NVIDIADriver", node.driver_owner))
     if daemon_set is not None and (owner := by_name.get((daemon_set.owner_kind, daemon_set.owner_name))):
         return owner
-    policy = next((each for each in driver_objects if each.kind == "ClusterPolicy" and each.state not in OFF), None)
+    if owner := labelled_owner(node.driver_owner, driver_objects):
+        return owner
+    policy = active_policy(driver_objects)
     if policy is not None and not policy.uses_driver_crd:
         return None if policy.is_driver_off else policy
     return _selecting(node, [each for each in driver_objects if each.kind == "NVIDIADriver"])
@@ -60,7 +59,8 @@ def _selecting(node: Node, drivers: Sequence[DriverObject]) -> DriverObject | No
 
 def _conflict(node: Node, driver_objects: Sequence[DriverObject], daemon_set: Operand | None) -> str:
     """Named only where nothing else tells whose the node is."""
-    if node.driver_owner or node.labels.get(keys.DEPLOY_DRIVER) == keys.PRE_INSTALLED or daemon_set is not None:
+    is_owned = labelled_owner(node.driver_owner, driver_objects) is not None
+    if is_owned or node.labels.get(keys.DEPLOY_DRIVER) == keys.PRE_INSTALLED or daemon_set is not None:
         return ""
     taking = [str(each) for each in driver_objects if each.kind == "NVIDIADriver" and _takes(each, node)]
     return " and ".join(taking) if len(taking) > 1 else ""
