@@ -118,7 +118,7 @@ def _kept_pod(seen: Any, places: Places) -> Row | None:
 OTHER_PODS = Kind(PODS, OtherPod, lambda seen, _: other_pod_row(seen), moves_plans=False, called="other-pods")
 UNNAMED = {
     SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
-    MIG: "No ClusterPolicy names a ConfigMap for its MIG manager: from 26.3 on that makes its own for each node.",
+    MIG: "No ClusterPolicy runs a MIG manager, so that none reads a ConfigMap.",
 }
 WORKLOADS: tuple[tuple[Resource[Any], str, tuple[str, ...]], ...] = (
     (JOBS, "Job", ()),

@@ -8,7 +8,6 @@ from simulator.actors.gpu_operator import conditions, keys
 from simulator.actors.gpu_operator.gpu_clusters import READY
 from simulator.actors.objects import Obj, owned_by
 from simulator.actors.sharing import CONFIG_MAP, DEFAULT
-from simulator.fleets.config_maps import MIG_CONFIG_MAP
 from simulator.fleets.plan import Mode, Plan
 
 POD_HASH = "6b8f5c7d9"
@@ -30,7 +29,8 @@ def cluster_policy(plan: Plan, now: datetime) -> Obj:
             "driver": driver,
             "devicePlugin": {"config": {"name": CONFIG_MAP, "default": DEFAULT}},
             "mig": {"strategy": "single"},
-            "migManager": {"enabled": True, "config": {"name": MIG_CONFIG_MAP, "default": "all-disabled"}},
+            # As the chart's values leave it: the operator makes and mounts default-mig-parted-config.
+            "migManager": {"enabled": True, "config": {"name": "", "default": "all-disabled"}},
             "sandboxWorkloads": {"enabled": False},
         },
     }

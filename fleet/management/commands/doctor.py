@@ -58,7 +58,7 @@ class Command(BaseCommand):
             if bookmark.heard_at and bookmark.is_fresh(now=now):
                 self.stdout.write(f"  ok     {bookmark.kind} heard {(now - bookmark.heard_at).seconds} s ago")
             elif bookmark.state == BookmarkState.ABSENT:
-                self.stdout.write(f"  note   {bookmark.kind} is not installed")
+                self.stdout.write(f"  note   {bookmark.kind}: {bookmark.message or 'it is not installed.'}")
             else:
                 since = bookmark.heard_at.isoformat(timespec="seconds") if bookmark.heard_at else "never"
                 yield f"{bookmark.kind}: {bookmark.state}, last heard {since}. {bookmark.message}".rstrip()

@@ -17,6 +17,7 @@ ARGO_LABEL = "argocd.argoproj.io/instance"
 FLUX_PREFIXES = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 HELM_NAME, HELM_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 
+MIG_DEFAULT = "default-mig-parted-config"
 # By the field of the spec that says which version: the names of `fleet.operands`.
 OPERANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -62,7 +63,7 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
         "operand_versions": operand_versions(seen),
         "mig_strategy": fitted(seen.mig_strategy, 16),
         "sharing_config": config_of(seen, "device_plugin"),
-        "mig_config": config_of(seen, "mig_manager"),
+        "mig_config": mig_config_of(seen),
         "uses_cdi": seen.uses_cdi,
         "uses_nri": seen.uses_nri,
         "uses_rdma": seen.uses_rdma,
@@ -87,6 +88,19 @@ def config_of(seen: DriverObjectSeen, field: str) -> str:
     """The ConfigMap that an operand reads. Blank: none is named, the operand has its own way."""
     spec = seen.operands.get(field)
     return fitted(spec.config.name, 253) if spec is not None and spec.config else ""
+
+
+def mig_config_of(seen: DriverObjectSeen) -> str:
+    """The ConfigMap that MIG managers read. Blank: there are none.
+
+    Where no name is given, as by the chart's default, the operator makes one of its own and mounts that (gpu-operator,
+    controllers/object_controls.go: MigPartedDefaultConfigMapName). Of its other operands that take a ConfigMap, the
+    device plugin goes without where none is named.
+    """
+    spec = seen.operands.get("mig_manager")
+    if seen.kind != "ClusterPolicy" or (spec is not None and spec.enabled is False):
+        return ""
+    return config_of(seen, "mig_manager") or MIG_DEFAULT
 
 
 def _message(seen: DriverObjectSeen) -> str:

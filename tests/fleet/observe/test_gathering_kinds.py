@@ -114,7 +114,7 @@ def test_what_another_worker_was_told_is_in_the_rows(mirror):
     places = known.places_in(mirror.cluster.pk)
 
     assert (places.gpu_nodes, places.operator_namespaces) == ({"gpu-001"}, {"gpu-operator"})
-    assert places.configs == {"sharing": "time-slicing", "mig": ""}
+    assert places.configs == {"sharing": "time-slicing", "mig": "default-mig-parted-config"}
 
 
 def test_pods_do_not_wait_for_operands_that_are_forbidden(mirror):

@@ -1,6 +1,7 @@
 """What a ClusterPolicy says, with the values of the chart of GPU Operator v25.10.1 (gpu-operator, values.yaml)."""
 
 import msgspec
+import pytest
 
 from fleet.kube.structs import ClusterPolicySeen, GpuClusterSeen, NvidiaDriverSeen
 from fleet.observe.rows.driver_object import driver_object_row
@@ -132,3 +133,18 @@ def test_an_nvidia_driver_says_them_of_its_own_nodes():
     row = driver_object_row(msgspec.convert(document, NvidiaDriverSeen))
 
     assert (row["kernel_modules"], row["uses_gds"], row["uses_gdrcopy"]) == ("proprietary", True, None)
+
+
+@pytest.mark.parametrize(
+    ("mig_manager", "read"),
+    [
+        ({"enabled": True, "config": {"name": "", "default": "all-disabled"}}, "default-mig-parted-config"),
+        ({"config": None}, "default-mig-parted-config"),
+        (None, "default-mig-parted-config"),
+        ({"enabled": True, "config": {"name": "ours"}}, "ours"),
+        ({"enabled": False, "config": {"name": "ours"}}, ""),
+    ],
+)
+def test_mig_managers_read_what_the_operator_mounts_for_them(mig_manager, read):
+    """The chart's default names none; the operator then makes and mounts its own."""
+    assert driver_object_row(a_policy({"migManager": mig_manager}))["mig_config"] == read
