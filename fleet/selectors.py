@@ -4,7 +4,7 @@ Grammar: kubernetes.io/docs/concepts/overview/working-with-objects/labels, "Labe
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 KEY = r"(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -12,7 +12,9 @@ VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 SET = re.compile(rf"^(?P<key>{KEY})\s+(?P<how>in|notin)\s*\((?P<values>[^()]*)\)$")
 EQUAL = re.compile(rf"^(?P<key>{KEY})\s*(?P<how>==|=|!=)\s*(?P<value>{VALUE})$")
 EXISTS = re.compile(rf"^(?P<absent>!?)\s*(?P<key>{KEY})$")
-COMMA_OUTSIDE_BRACKETS = re.compile(r",(?![^()]*\))")
+LONGEST = 1000  # characters, as a pool keeps them
+MOST = 50  # requirements; each is a condition on every node
+SHOWN = 80  # characters of what cannot be read
 
 
 class BadSelector(ValueError):
@@ -47,18 +49,34 @@ def exactly(labels: Mapping[str, str]) -> Selector:
 
 def parse(text: str) -> Selector:
     """:raises BadSelector: naming the part that cannot be read"""
-    parts = [part.strip() for part in COMMA_OUTSIDE_BRACKETS.split(text)] if text.strip() else []
+    if len(text) > LONGEST:
+        raise BadSelector(f"A selector has at most {LONGEST} characters; this one has {len(text)}.")
+    parts = [part.strip() for part in _parts(text)] if text.strip() else []
+    if len(parts) > MOST:
+        raise BadSelector(f"A selector has at most {MOST} requirements; this one has {len(parts)}.")
     return Selector(tuple(_requirement(part) for part in parts))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What commas part, but for those in brackets. Looks at each character once."""
+    is_inside, start = False, 0
+    for at, char in enumerate(text):
+        if char in "()":
+            is_inside = char == "("
+        elif char == "," and not is_inside:
+            yield text[start:at]
+            start = at + 1
+    yield text[start:]
 
 
 def _requirement(part: str) -> Requirement:
     if found := SET.match(part):
         values = [value.strip() for value in found["values"].split(",")]
         if not all(re.fullmatch(VALUE, value) for value in values):
-            raise BadSelector(f"“{part}” has a value that no label can have.")
+            raise BadSelector(f"“{part[:SHOWN]}” has a value that no label can have.")
         return Requirement(found["key"], frozenset(values), negated=found["how"] == "notin")
     if found := EQUAL.match(part):
         return Requirement(found["key"], frozenset({found["value"]}), negated=found["how"] == "!=")
     if found := EXISTS.match(part):
         return Requirement(found["key"], None, negated=found["absent"] == "!")
-    raise BadSelector(f"“{part}” is no label selector. Write key=value, key in (a,b), key or !key.")
+    raise BadSelector(f"“{part[:SHOWN]}” is no label selector. Write key=value, key in (a,b), key or !key.")

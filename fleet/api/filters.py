@@ -17,7 +17,6 @@ from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
 from fleet.segments.labelled import labelled
 
 TEXT_AT_MOST = 253
-SELECTOR_AT_MOST = 1000
 WORDS_AT_MOST = 50
 
 
@@ -87,7 +86,7 @@ class PoolFilters(filters.FilterSet):
 class NodeFilters(filters.FilterSet):
     search = Text(method="search_for", label="In name, product, driver version, kernel and zone.")
     selector = filters.CharFilter(
-        method="selected", max_length=SELECTOR_AT_MOST, label="A label selector, as kubectl's --selector."
+        method="selected", max_length=selectors.LONGEST, label="A label selector, as kubectl's --selector."
     )
     cluster = OfFacet("cluster", label="Name of the cluster. May be repeated.")
     pool = Text(method="in_pool", label="Name of the pool; `none` or `several`: nodes in none, in more than one.")

@@ -10,7 +10,7 @@ from fleet.api.pools import OverlapShape, administer
 from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
 from fleet.pools.files.comparing import What
-from fleet.pools.files.reading import LARGEST_BYTES
+from fleet.pools.files.composing import LARGEST_BYTES
 from people.api.edges import Asked, Edge
 
 

@@ -104,6 +104,11 @@ def offer(nodes: QuerySet[Node], choice: Choice) -> Offer:
             words += values
         except Unspeakable as reason:
             why_not.append(str(reason))
+    if len(",".join([*spelled, f"{GPU_PRESENT}=true"])) > selectors.LONGEST or len(spelled) >= selectors.MOST:
+        why_not.append(
+            f"All of it together is longer than the {selectors.LONGEST} characters that a selector may have."
+        )
+        spelled = []
     # Where nothing can be said, an empty field is better than one that picks every GPU node.
     selector = "" if why_not and not spelled else with_gpus_only(clusters[0], spelled)
     return Offer(clusters[0], selector, pool_name(words), tuple(why_not))

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, Problem, compare, read, take_over, write
-from fleet.pools.files.reading import LARGEST_BYTES
+from fleet.pools.files.composing import LARGEST_BYTES
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
 from people.rights import Deed, why_not

@@ -9,7 +9,7 @@ from typing import Any
 from fleet.models import Cluster, Pool
 from fleet.pools.files.reading import KEYS, Entry
 from fleet.pools.making import in_use
-from fleet.pools.membership import Preview, preview
+from fleet.pools.membership import Preview, Standing, preview
 
 
 class What(StrEnum):
@@ -63,24 +63,27 @@ class Comparison:
 
 
 def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) -> Comparison:
-    there = {pool.name: pool for pool in Pool.objects.filter(cluster=cluster)}
+    """Three queries, and two for each pool that is named."""
+    standing = Standing.of(cluster)
+    there = {pool.name: pool for pool in standing.pools.values()}
     named = {entry.name for entry in entries}
-    changes = [_wanted(cluster, there.get(entry.name), entry) for entry in entries]
-    changes += [_unwanted(pool, prune=prune) for name, pool in there.items() if name not in named]
+    changes = [_wanted(cluster, there.get(entry.name), entry, standing) for entry in entries]
+    changes += [_unwanted(pool, standing, prune=prune) for name, pool in there.items() if name not in named]
     return Comparison(cluster, changes)
 
 
-def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry) -> Change:
+def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry, standing: Standing) -> Change:
     if pool is None:
-        return Change(What.CREATED, entry.name, None, entry.fields, {}, preview(cluster, entry.fields["selector"]))
+        shown = preview(cluster, entry.fields["selector"], standing=standing)
+        return Change(What.CREATED, entry.name, None, entry.fields, {}, shown)
     before = {key: getattr(pool, key) for key in KEYS}
     fields = {key: value for key, value in entry.fields.items() if value != before[key]}
-    shown = preview(cluster, fields["selector"], pool=pool) if "selector" in fields else None
-    return Change(What.CHANGED if fields else What.UNCHANGED, entry.name, pool, fields, before, shown)
+    changed = preview(cluster, fields["selector"], pool=pool, standing=standing) if "selector" in fields else None
+    return Change(What.CHANGED if fields else What.UNCHANGED, entry.name, pool, fields, before, changed)
 
 
-def _unwanted(pool: Pool, *, prune: bool) -> Change:
+def _unwanted(pool: Pool, standing: Standing, *, prune: bool) -> Change:
     if not prune:
         return Change(What.KEPT, pool.name, pool, {}, {}, None)
-    shown = preview(pool.cluster, None, pool=pool)
+    shown = preview(pool.cluster, None, pool=pool, standing=standing)
     return Change(What.REMOVED, pool.name, pool, {}, {}, shown, obstacle=in_use(pool))

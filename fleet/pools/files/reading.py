@@ -10,31 +10,16 @@ import yaml
 from django.core.exceptions import ValidationError
 
 from fleet.models import Pool
+from fleet.pools.files.composing import compose
+from fleet.pools.files.problems import BadPoolFile, Problem
 
-LARGEST_BYTES = 262_144  # a thousand pools
-DEEPEST = 20
+MOST_POOLS = 200
 STRING, INTEGER, FLOAT, NULL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "null"))
 DEFAULTS: Mapping[str, Any] = {
     name: getattr(Pool(), name) for name in ("environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
 }
 NEEDED = ("name", "selector")
 KEYS = (*NEEDED, *DEFAULTS)
-
-
-@dataclass(frozen=True)
-class Problem:
-    line: int  # the first is 1
-    sentence: str
-
-
-class BadPoolFile(Exception):
-    """Nothing of it is taken over."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__(" ".join(f"Line {each.line}: {each.sentence}" for each in problems))
-        # As every refusal tells what is wrong with which field.
-        self.problems = [{"field": f"line {each.line}", "sentence": each.sentence} for each in problems]
-        self.lines = problems
 
 
 @dataclass(frozen=True)
@@ -55,45 +40,29 @@ class PoolFile:
 
 def read(text: str) -> PoolFile:
     """:raises BadPoolFile: with every problem there is"""
-    root = _compose(text)
+    root = compose(text)
     found = PoolFile()
     problems: list[Problem] = []
     for key, node in _pairs(root, ("cluster", "pools"), problems):
         if key == "cluster":
             found.cluster = _word(node, key, problems)
         elif isinstance(node, yaml.SequenceNode):
-            found.entries = [entry for each in node.value if (entry := _entry(each, problems))]
+            found.entries = _entries(node, problems)
         else:
             problems.append(Problem(_line(node), "“pools” has to be a list: each pool begins with “- name:”."))
     if not problems and not any(key.value == "pools" for key, _ in getattr(root, "value", ())):
         problems.append(Problem(1, "There is no “pools:”."))
     problems += _twice(found.entries)
     if problems:
-        raise BadPoolFile(sorted(problems, key=lambda each: each.line))
+        raise BadPoolFile(problems)
     return found
 
 
-def _compose(text: str) -> yaml.Node:
-    """The file as nodes that know their line. Aliases and deep nests are refused before anything walks them."""
-    if len(text.encode("utf-8", "replace")) > LARGEST_BYTES:
-        raise BadPoolFile([Problem(1, f"The file is larger than {LARGEST_BYTES // 1024} KiB.")])
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
-                line = event.start_mark.line + 1 if event.start_mark else 1
-                raise BadPoolFile([Problem(line, "Aliases (*) and deep nests are not read here.")])
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        said = f"This is no YAML: {error.problem or error.context}."
-        raise BadPoolFile([Problem(mark.line + 1 if mark else 1, said)]) from error
-    except yaml.YAMLError as error:
-        raise BadPoolFile([Problem(1, f"This is no YAML: {error}")]) from error
-    if root is None:
-        raise BadPoolFile([Problem(1, "The file is empty. It begins with “pools:”.")])
-    return root
+def _entries(node: yaml.SequenceNode, problems: list[Problem]) -> list[Entry]:
+    if len(node.value) > MOST_POOLS:
+        problems.append(Problem(_line(node), f"A file has at most {MOST_POOLS} pools; this one has {len(node.value)}."))
+        return []
+    return [entry for each in node.value if (entry := _entry(each, problems))]
 
 
 def _entry(node: yaml.Node, problems: list[Problem]) -> Entry | None:
@@ -147,6 +116,7 @@ def _word(node: yaml.Node, key: str, problems: list[Problem]) -> str:
 
 def _whole(node: yaml.Node, key: str, problems: list[Problem]) -> int:
     is_whole = isinstance(node, yaml.ScalarNode) and node.tag == INTEGER
+    # The tag already means ASCII digits: YAML's own grammar of whole numbers.
     if is_whole and node.value.isdecimal() and len(node.value) < 7 and (number := int(node.value)):
         return number
     problems.append(Problem(_line(node), f"{key} has to be a whole number from 1 to 999999."))

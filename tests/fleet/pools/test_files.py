@@ -75,7 +75,7 @@ def test_a_file_is_read():
         ("pools: []\n--- \npools: []", 2, "This is no YAML"),
         ("a: !!python/object/apply:os.system [id]", 1, "There is no “a” here"),
         ("pools: \0", 1, "This is no YAML"),
-        ("x" * 300_000, 1, "larger than 256 KiB"),
+        ("x" * 300_000, 1, "larger than 64 KiB"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text, line, words):
