@@ -15,10 +15,12 @@ SYSTEMS = (
     "ubuntu", "ubi", "rhel", "rhcos", "centos", "rocky", "ol", "sles", "suse", "debian", "distroless", "flatcar",
     "fedora", "alpine", "amzn", "cos", "packaging",
 )  # fmt: skip
-SYSTEM = re.compile(rf"(?:{'|'.join(SYSTEMS)})[\d.]*")
-NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)")
-THREE = re.compile(r"(\d{3,4})\.(\d{1,4})\.(\d{1,4})")
-KERNEL = re.compile(r"\d+\.\d+\.\d+")
+SYSTEM = re.compile(rf"(?:{'|'.join(SYSTEMS)})[\d.]*", re.ASCII)
+# ASCII: the digits of other scripts are digits to Python, and to nobody who writes or reads a version.
+NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)", re.ASCII)
+THREE = re.compile(r"(\d{3,4})\.(\d{1,4})\.(\d{1,4})", re.ASCII)
+BRANCH = re.compile(r"\d+", re.ASCII)
+KERNEL = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 
 Part = tuple[int, ...] | str  # 580.95.05 → (580, 95, 5); rc1 → "rc1"
 
@@ -49,7 +51,7 @@ def read(text: str) -> Version:
     pieces = [piece for piece in text.strip().lower().split("-") if piece]
     while len(pieces) > 1 and SYSTEM.fullmatch(pieces[-1]):
         pieces.pop()
-    if len(pieces) > 1 and pieces[0].isdigit() and KERNEL.fullmatch(pieces[1]):
+    if len(pieces) > 1 and BRANCH.fullmatch(pieces[0]) and KERNEL.fullmatch(pieces[1]):
         return Version((_part(pieces[0]),), kernel="-".join(pieces[1:]))
     return Version(tuple(_part(piece) for piece in pieces))
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from fleet import announce
 from fleet.models import Bookmark, Cluster, Observer
+from people.digits import whole
 from people.models import User
 from people.rights import Deed, reach
 
@@ -55,9 +56,9 @@ class ClusterTopics:
             keys = frozenset(announce.cluster_group(pk) for pk in visible)
             return Opened((announce.fleet_group(),), keys, nodes_of)
         kind, _, key = name.partition("-")
-        if kind != "cluster" or not key.isdecimal() or int(key) not in set(visible):
+        if kind != "cluster" or (pk := whole(key)) is None or pk not in set(visible):
             return None
-        return Opened((announce.cluster_group(int(key)),), frozenset({announce.cluster_group(int(key))}), nodes_of)
+        return Opened((announce.cluster_group(pk),), frozenset({announce.cluster_group(pk)}), nodes_of)
 
     def sequences(self) -> dict[str, int]:
         rows = Observer.objects.values_list("cluster_id", "batch")

@@ -19,13 +19,14 @@ from fleet.web.pools_page import may_change
 from people.models import RoleBinding
 from people.models.role_binding import Scope
 from people.rights import Deed, NotAllowed, require, why_not
+from people.web.fields import Amount, WholeNumber
 from people.web.requests import PersonRequest
 
 
 class PoolForm(forms.ModelForm):
-    max_unavailable = forms.IntegerField(min_value=1, max_value=100_000, initial=1)
+    max_unavailable = WholeNumber(min_value=1, max_value=100_000, initial=1)
     workload_class = forms.ChoiceField(choices=WorkloadClass.choices, initial=WorkloadClass.MIXED)
-    price_per_gpu_hour = forms.DecimalField(max_digits=10, decimal_places=4, min_value=0, required=False)
+    price_per_gpu_hour = Amount(max_digits=10, decimal_places=4, min_value=0, required=False)
 
     class Meta:
         model = Pool

@@ -9,24 +9,31 @@ from rest_framework import generics, serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from people.digits import SENTENCE
 from people.models import User
 
 Row = TypeVar("Row", bound=Model)
 MOST_UNKNOWN = 20  # named in one answer
+NUMBERS = (serializers.IntegerField, serializers.DecimalField, serializers.FloatField, serializers.DateTimeField)
 
 
 class Asked(serializers.Serializer):
     """The shape of a body. A field it does not have is refused: a misspelt one must not quietly become the usual."""
 
     def to_internal_value(self, data: Any) -> Any:
-        unknown = self._unknown(data) if isinstance(data, Mapping) else {}
+        wrong = {**self._unknown(data), **self._foreign_digits(data)} if isinstance(data, Mapping) else {}
         try:
             value = super().to_internal_value(data)
         except serializers.ValidationError as error:
-            raise serializers.ValidationError({**cast("dict", error.detail), **unknown}) from error
-        if unknown:
-            raise serializers.ValidationError(unknown)
+            raise serializers.ValidationError({**cast("dict", error.detail), **wrong}) from error
+        if wrong:
+            raise serializers.ValidationError(wrong)
         return value
+
+    def _foreign_digits(self, data: Mapping[str, Any]) -> dict[str, str]:
+        """`int` reads the digits of every script; nobody means them in a number."""
+        given = ((name, data.get(name)) for name, field in self.fields.items() if isinstance(field, NUMBERS))
+        return {name: SENTENCE for name, value in given if isinstance(value, str) and not value.isascii()}
 
     def _unknown(self, data: Mapping[str, Any]) -> dict[str, str]:
         names = [name for name in data if name not in self.fields][:MOST_UNKNOWN]

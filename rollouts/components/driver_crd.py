@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 
 from rollouts.notes import Note
 
-VERSION = re.compile(r"^\d+(\.\d+){1,3}$")
+LONGEST = 64
+VERSION = re.compile(r"\d+(\.\d+){1,3}", re.ASCII)  # the digits of other scripts are no version to anybody else
+WRITE_IT = "Write it as 580.126.20, with the digits 0 to 9."
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,16 @@ class DriverCrd:
         return Patch(self.kind, self.name, self.path, old, new)
 
 
+def is_version(text: str) -> bool:
+    return len(text) <= LONGEST and VERSION.fullmatch(text) is not None
+
+
 def preflight(facts: DriverFacts) -> Iterator[Note]:
     """What makes the lever useless or dangerous (hazards Z2, Z9). No note: it may start."""
     if facts.kind != DriverCrd.kind:
         yield Note("not-a-driver-object", f"A {facts.kind} cannot be promoted yet; only NVIDIADriver objects can.")
-    if not VERSION.match(facts.to_version):
-        yield Note("version", f"“{facts.to_version}” is no full driver version.", "Write it as 580.126.20.")
+    if not is_version(facts.to_version):
+        yield Note("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT)
     if facts.to_version == facts.object_version:
         yield Note("same-version", f"The object already asks for {facts.to_version}.")
     yield from _mode(facts)

@@ -6,6 +6,7 @@ from django.db.models import Max
 
 from fleet.live.topics import Opened
 from fleet.models import Cluster
+from people.digits import whole
 from people.models import User
 from people.rights import Deed, reach
 from rollouts import announce
@@ -20,9 +21,9 @@ class PlanTopics:
             plans = visible.under_way().values_list("pk", flat=True)
             return Opened((announce.PLANS_GROUP,), _keys(plans) | _clusters(user))
         kind, _, key = name.partition("-")
-        if kind != "plan" or not key.isdecimal() or not visible.filter(pk=int(key)).exists():
+        if kind != "plan" or (pk := whole(key)) is None or not visible.filter(pk=pk).exists():
             return None
-        return Opened((announce.plan_group(int(key)),), _keys([int(key)]))
+        return Opened((announce.plan_group(pk),), _keys([pk]))
 
     def sequences(self) -> dict[str, int]:
         """The newest event of every plan that can still have one."""

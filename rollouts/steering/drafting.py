@@ -11,7 +11,7 @@ from django.db.models import F
 from fleet import selectors
 from fleet.models import Cluster, DriverObject, Pool
 from people.models import AuditEntry, User
-from rollouts.components.driver_crd import VERSION
+from rollouts.components.driver_crd import WRITE_IT, is_version
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Stage, StageKind
@@ -36,6 +36,7 @@ GATES_BACK: Mapping[str, dict[str, Any]] = {
     "failure_budget": {"tolerate": 0},
 }
 CANARIES = 2
+LONGEST_NAME = 100
 PATIENCE_LEAST_S, PATIENCE_MOST_S = 60, 7 * 24 * 3600
 
 
@@ -165,9 +166,9 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
 
 def _check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
     problems = []
-    if not VERSION.match(to_version.strip()):
-        wrong = f"“{to_version}” is no full driver version. Write it" if to_version else "Write the version in full,"
-        problems.append(("to_version", f"{wrong} as 580.126.20."))
+    if not is_version(to_version.strip()):
+        wrong = f"“{to_version[:64]}” is no full driver version." if to_version else "Which version?"
+        problems.append(("to_version", f"{wrong} {WRITE_IT}"))
     if not stages:
         problems.append(("stages", "A plan needs at least one stage."))
     elif stages[0].kind != StageKind.CANARY:
@@ -183,6 +184,8 @@ def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]
     problems = []
     if not stage.name.strip():
         problems.append(("name", "A stage needs a name."))
+    if len(stage.name.strip()) > LONGEST_NAME:
+        problems.append(("name", f"The name of a stage has at most {LONGEST_NAME} characters."))
     if stage.kind not in {StageKind.CANARY, StageKind.POOL}:
         problems.append(("kind", "A stage is a canary or a pool."))
     if stage.kind == StageKind.CANARY and stage.count is None and not stage.selector:

@@ -1,12 +1,14 @@
 """The draft as its form spells it: rows of stages, and of each the gates with the numbers that people change."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import QueryDict
 
+from people.digits import whole
 from rollouts.gates import GATES
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.steering.drafting import StageDraft
@@ -14,6 +16,8 @@ from rollouts.steering.refusals import BadPlan
 
 # Gates with a number of their own on the form; the other options keep what they were.
 FORM_NAMES = {"patience_s": "patience_min"}  # what people write in other units than plans keep
+WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
+NUMBER = re.compile(r"-?\d{1,9}(\.\d{0,9})?", re.ASCII)
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
 
 
@@ -120,17 +124,19 @@ class StageRow:
         written = getattr(self, name)
         if written == "":
             return None
-        try:
+        if (WHOLE if kind is int else NUMBER).fullmatch(written):
             return kind(written)
-        except ValueError:
-            self.problems[name] = f"“{written}” is no {'whole ' if kind is int else ''}number."
-            return None
+        self.problems[name] = f"“{written[:80]}” is no {'whole ' if kind is int else ''}number."
+        return None
 
 
 def _options(written: str) -> dict[str, dict[str, Any]]:
     try:
         options = json.loads(written or "{}")
-    except json.JSONDecodeError:
+    except (
+        ValueError,
+        RecursionError,
+    ):  # of a field that our own page fills: whoever changed it gets the usual options
         return {}
     if not isinstance(options, dict):
         return {}
@@ -156,11 +162,10 @@ class DraftForm:
 
     @classmethod
     def read(cls, post: QueryDict) -> "DraftForm":
-        revision = post.get("revision", "")
         return cls(
             title=post.get("title", "").strip()[:200],
             to_version=post.get("to_version", "").strip()[:64],
-            revision=int(revision) if revision.isdecimal() else 0,
+            revision=whole(post.get("revision", "")) or 0,
             rows=[StageRow.read(post, number[:8]) for number in post.getlist("stage")[:50]],
         )
 
@@ -178,7 +183,7 @@ class DraftForm:
         """Put each sentence beside the field that it is about; at the top where it is about none."""
         for problem in problems:
             place, _, name = problem["field"].removeprefix("stages.").partition(".")
-            if place.isdecimal() and int(place) < len(self.rows):
-                self.rows[int(place)].problems[FORM_NAMES.get(name, name)] = problem["sentence"]
+            if (at := whole(place)) is not None and at < len(self.rows):
+                self.rows[at].problems[FORM_NAMES.get(name, name)] = problem["sentence"]
             else:
                 self.problems[problem["field"] or "all"] = problem["sentence"]

@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from fleet.models import DriverObject, Pool
+from people.digits import whole
 from people.rights import Deed, NotAllowed, reach, require
 from people.web.requests import PersonRequest
 from rollouts.lifecycle import PlanState
@@ -22,11 +23,9 @@ def new(request: PersonRequest) -> HttpResponse:
     asked = request.POST.get("object") or request.GET.get("object") or ""
     if not asked and len(choices) == 1:
         asked = str(choices[0].pk)
-    if not asked.isdecimal():
+    if (pk := whole(asked)) is None:
         return render(request, "rollouts/draft.html", {"place": "plans", "choices": choices})
-    chosen = get_object_or_404(
-        DriverObject.objects.select_related("cluster"), pk=int(asked), pk__in=[c.pk for c in choices]
-    )
+    chosen = get_object_or_404(DriverObject.objects.select_related("cluster"), pk=pk, pk__in=[c.pk for c in choices])
     if request.method != "POST":
         form = DraftForm.suggested(drafting.suggest_stages(chosen))
         return _form(request, form, chosen=chosen, choices=choices)

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from people.digits import whole
 from people.rights import Deed, NotAllowed, require
 from people.web.requests import PersonRequest
 from rollouts.lifecycle import IllegalMove, LostRace
@@ -68,8 +69,7 @@ def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
     if verb == "discard":
         tell()
     elif verb == "start":
-        revision = asked.get("revision", "")
-        tell(key=key, expected_revision=int(revision) if revision.isdecimal() else 0)
+        tell(key=key, expected_revision=whole(asked.get("revision", "")) or 0)
     else:
         # Only going on rests on what was seen: nobody who stops or goes back is asked whether they looked again.
         tell(key=key, expected_state=asked.get("expected_state", "")[:16] if verb == "resume" else "")

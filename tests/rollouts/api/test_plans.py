@@ -90,7 +90,7 @@ def test_a_gate_that_is_half_a_character_does_not_break_the_answer_about_it(ada)
     reply = ada.post("/api/v1/plans", body, content_type="application/json")
 
     assert reply.status_code == 400
-    assert "There is no gate" in reply.json()["errors"][0]["sentence"]
+    assert "half a surrogate pair" in reply.json()["detail"]
 
 
 def test_editing_needs_the_revision_that_was_read(ada):
@@ -226,3 +226,40 @@ def test_who_may_draft(nobody, eve, bob, amy, ada):
     assert Plan.objects.count() == 0
     assert post(ada, "plans", **asked).status_code == 201
     assert AuditEntry.objects.filter(verb="draft", actor="ada").count() == 1
+
+
+@pytest.mark.parametrize("version", ["５８０.１２６.２０", "580.126.２0"])
+def test_a_version_in_digits_of_another_script_is_refused(ada, version):
+    driver_object = a_fleet().driver_objects.get(kind="NVIDIADriver")
+    body = {
+        "driver_object": driver_object.pk,
+        "to_version": version,
+        "stages": [{"name": "C", "kind": "canary", "count": 1}],
+    }
+
+    reply = ada.post("/api/v1/plans", body, format="json")
+
+    assert reply.status_code == 400
+    assert "with the digits 0 to 9" in reply.json()["detail"]
+
+
+def test_a_number_in_digits_of_another_script_is_refused(ada):
+    driver_object = a_fleet().driver_objects.get(kind="NVIDIADriver")
+    canary = {"name": "C", "kind": "canary", "count": "１"}
+    body = {"driver_object": driver_object.pk, "to_version": "580.126.20", "stages": [canary]}
+
+    reply = ada.post("/api/v1/plans", body, format="json")
+
+    assert reply.status_code == 400
+    assert reply.json()["errors"][0] == {"field": "stages.0.count", "sentence": "Write numbers with the digits 0 to 9."}
+
+
+def test_the_name_of_a_stage_fits_its_column(ada):
+    driver_object = a_fleet().driver_objects.get(kind="NVIDIADriver")
+    body = {
+        "driver_object": driver_object.pk,
+        "to_version": "580.126.20",
+        "stages": [{"name": "C" * 101, "kind": "canary", "count": 1}],
+    }
+
+    assert ada.post("/api/v1/plans", body, format="json").status_code == 400
