@@ -161,9 +161,10 @@ def _command(
     """
     for attempt in range(TRIES):
         plan.refresh_from_db()
-        if key and plan.commands.filter(key=key, verb=verb).exists():
+        given = _given(plan, key)
+        if given == verb:
             return
-        if key and plan.commands.filter(key=key).exists():
+        if given:
             raise Refusal("This Idempotency-Key named another command of this plan. Choose a new one.")
         if expected_state and plan.state != expected_state:
             raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
@@ -183,7 +184,22 @@ def _command(
         except (LostRace, IntegrityError):
             if attempt == TRIES - 1:
                 raise
+        except (IllegalMove, Refusal):
+            # The same command, sent twice at once: what the first has done is no reason to refuse the second.
+            if not is_carried_out(plan, verb, key):
+                raise
+            return
     plan.wake(now=now)
+
+
+def is_carried_out(plan: Plan, verb: Verb, key: str) -> bool:
+    """Whether this very command was given already."""
+    return _given(plan, key) == verb
+
+
+def _given(plan: Plan, key: str) -> str | None:
+    """Which command the key named. None: no key, or none yet."""
+    return plan.commands.filter(key=key).values_list("verb", flat=True).first() if key else None
 
 
 def _end_pause(plan: Plan, *, actor: User, now: datetime) -> bool:

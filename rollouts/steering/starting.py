@@ -10,13 +10,14 @@ from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.digests import digest
 from rollouts.gates.options import write_options
-from rollouts.lifecycle import IllegalMove, PlanState, TargetState
+from rollouts.lifecycle import IllegalMove, LostRace, PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.plan import queue_round
 from rollouts.notes import Note
 from rollouts.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
+from rollouts.steering.commands import is_carried_out
 from rollouts.steering.preview import Picks, pick, preview
-from rollouts.steering.refusals import Blocked, OutOfDate
+from rollouts.steering.refusals import Blocked, OutOfDate, Refusal
 
 
 def start(plan: Plan, *, actor: User, because: str, expected_revision: int, key: str = "", now: datetime) -> None:
@@ -26,7 +27,16 @@ def start(plan: Plan, *, actor: User, because: str, expected_revision: int, key:
     :raises Blocked: naming what stands against it
     :raises IllegalMove: when it is no draft
     """
-    if key and plan.commands.filter(key=key).exists():
+    try:
+        _start(plan, actor=actor, because=because, expected_revision=expected_revision, key=key, now=now)
+    except (IllegalMove, LostRace, Refusal):
+        # Sent twice at once: what the first has started is no reason to refuse the second.
+        if not is_carried_out(plan, Verb.START, key):
+            raise
+
+
+def _start(plan: Plan, *, actor: User, because: str, expected_revision: int, key: str, now: datetime) -> None:
+    if is_carried_out(plan, Verb.START, key):
         return
     if plan.state != PlanState.DRAFT:
         raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
