@@ -6,11 +6,12 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from config import error_pages
+from config.error_pages import Failure
 from fleet.acceptance import CannotAccept
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
@@ -85,20 +86,37 @@ def problem(meaning: Meaning, sentence: str, request: Any, **more: Any) -> dict[
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: what is wrong before any view is asked, as a Host that is not ours."""
-    if not request.path.startswith("/api/"):
-        return defaults.bad_request(request, exception)
-    meaning = Meaning(400, "bad-request", "Bad Request")
-    sentence = "The request cannot be read. Is the Host one of QUARTERDECK_ALLOWED_HOSTS?"
-    return JsonResponse(problem(meaning, sentence, request), status=400, content_type=CONTENT_TYPE)
+    return _failed(request, error_pages.failure_of(exception))
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return _failed(request, error_pages.forbidden_by(exception))
+
+
+def foreign_form(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - as Django calls it
+    """Django's CSRF_FAILURE_VIEW."""
+    return _failed(request, error_pages.FOREIGN_FORM)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - as Django calls it
+    return _failed(request, error_pages.NOT_FOUND)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500: the stack is in the log, under the request's id."""
     if not request.path.startswith("/api/"):
-        return defaults.server_error(request)
+        return _failed(request, error_pages.BUG)
     meaning = Meaning(500, "bug", "Internal Server Error")
     sentence = "This is a bug in Quarterdeck, not in your request. Its log has the details under this request_id."
     return JsonResponse(problem(meaning, sentence, request), status=500, content_type=CONTENT_TYPE)
+
+
+def _failed(request: HttpRequest, failure: Failure) -> HttpResponse:
+    if not request.path.startswith("/api/"):
+        return error_pages.page(request, failure)
+    meaning = Meaning(failure.status, _slug(failure.status), HTTPStatus(failure.status).phrase)
+    said = problem(meaning, failure.sentence, request)
+    return JsonResponse(said, status=failure.status, content_type=CONTENT_TYPE)
 
 
 def clean(error: object) -> str:

@@ -4,6 +4,8 @@ from config.health import healthz, readyz
 from config.metrics import Metrics
 
 handler400 = "config.errors.bad_request"
+handler403 = "config.errors.forbidden"
+handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
 
 urlpatterns: list[URLPattern | URLResolver] = [

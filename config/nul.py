@@ -1,0 +1,48 @@
+"""Refuses a NUL wherever a request carries text: PostgreSQL has no such character, and no word of ours has one.
+
+A body of JSON is looked through where it is read (`config.parsing`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest, HttpResponse
+
+NUL = "\x00"
+FORMS = {"application/x-www-form-urlencoded", "multipart/form-data"}
+
+
+class NulCharacter(SuspiciousOperation):
+    """Somebody sent a NUL where text belongs."""
+
+
+class RefuseNul:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """A quoted cookie may spell any character in octal, and a session is looked up by its cookie."""
+        _refuse("the address", [request.path_info])
+        _refuse("the query", _texts(request.GET.lists()))
+        _refuse("a cookie", _texts(_listed(request.COOKIES)))
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: Any) -> None:
+        if request.content_type in FORMS and not request.path.startswith("/api/"):
+            _refuse("the form", _texts(request.POST.lists()))
+
+
+def _listed(given: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
+    return ((name, [value]) for name, value in given.items())
+
+
+def _texts(lists: Iterable[tuple[str, list[str]]]) -> Iterable[str]:
+    for name, values in lists:
+        yield name
+        yield from values
+
+
+def _refuse(place: str, texts: Iterable[str]) -> None:
+    if any(NUL in text for text in texts):
+        raise NulCharacter(f"There is a NUL character in {place}.")

@@ -1,0 +1,161 @@
+"""The one table of what reads text that people, browsers and programs send us, with the bound of each.
+
+A module that takes text out of a request and is not named here fails `test_people_text`.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import yaml
+from django.http import HttpRequest, QueryDict, parse_cookie
+from django.utils.http import parse_etags
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.test import APIRequestFactory
+
+from config import request_id
+from config.nul import NulCharacter, RefuseNul
+from config.paging import Pages
+from config.parsing import LARGEST_BODY_BYTES, SmallJSONParser
+from fleet import quantity, selectors, versions
+from fleet.api.filters import NodeFilters, PodFilters
+from fleet.models import Node, Pod
+from fleet.pools.files import BadPoolFile, composing
+from fleet.pools.files import read as read_pool_file
+from fleet.selectors import BadSelector
+from fleet.web.filters import NodeFilter, read_choice
+from fleet.web.pool_form import PoolForm
+from people.api.session import SessionRequest
+from people.api.tokens import TokenRequest
+from people.digits import whole
+from people.models.api_token import digest_of
+from people.web.account import TokenForm
+from rollouts.api.base import PlanEdge
+from rollouts.api.plan_shapes import PlanRequest
+from rollouts.components.driver_crd import is_version
+from rollouts.gates.options import BadGate, read_gates
+from rollouts.steering.refusals import BadPlan
+from rollouts.web.draft_form import DraftForm
+
+REFUSALS = (APIException, BadGate, BadPlan, BadPoolFile, BadSelector, NulCharacter, yaml.YAMLError)
+HEADERS_BYTES = 65_536  # what uvicorn takes of headers and of the first line
+FORM_BYTES = 2_621_440  # Django's DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+@dataclass(frozen=True)
+class Parser:
+    name: str
+    bound: str  # what it is held to before it is read
+    longest: int  # characters that may reach it
+    parse: Callable[[str], Any]
+    read_in: tuple[str, ...] = ()  # the modules that hand it what a request carries
+
+    def read(self, text: str) -> None:
+        with suppress(*REFUSALS):  # a refusal is an answer: what matters here is what it cost
+            self.parse(text)
+
+
+def _query(**given: str) -> QueryDict:
+    query = QueryDict(mutable=True)
+    query.update(given)
+    return query
+
+
+def _json(text: str) -> Any:
+    return SmallJSONParser().parse(BytesIO(text.encode("utf-8", "replace")))
+
+
+def _shape(shape: type) -> Callable[[str], Any]:
+    return lambda text: shape(data=_json(text)).is_valid()
+
+
+def _fields(shape: type, *names: str) -> Callable[[str], Any]:
+    return lambda text: shape(data=dict.fromkeys(names, text)).is_valid()
+
+
+def _stage(text: str) -> None:
+    names = ("name", "kind", "pool", "selector", "count", "max_unavailable", "patience_min", "approvals", "soak_min",
+             "tolerate", "gates", "options")  # fmt: skip
+    given = {f"stage-0-{name}": text for name in names}
+    DraftForm.read(_query(stage="0", revision=text, title=text, to_version=text, **given)).stages()
+
+
+def _page(text: str) -> Any:
+    request = Request(APIRequestFactory().get("/"))
+    request._request.GET = _query(limit=text, offset=text)
+    return Pages().get_limit(request), Pages().get_offset(request)
+
+
+def _key(text: str) -> str:
+    edge = PlanEdge()
+    edge.request = APIRequestFactory().post("/")
+    edge.request.META["HTTP_IDEMPOTENCY_KEY"] = text
+    return edge.key()
+
+
+def _header(text: str) -> str:
+    """As a server hands it over: whatever the bytes are, as Latin-1."""
+    return text.encode("utf-8", "replace").decode("latin-1")
+
+
+def _nul(text: str) -> None:
+    request = HttpRequest()
+    request.GET, request.COOKIES, request.path_info = _query(q=text), parse_cookie(f"a={text}"), text
+    RefuseNul(lambda _: None)(request)  # type: ignore[arg-type, return-value]
+
+
+PARSERS = (
+    Parser("label selector", "1,000 characters, 50 requirements", 200_000, selectors.parse),
+    Parser("pool file", "64 KiB, 8,000 YAML events, 20 deep, no aliases, 200 pools", FORM_BYTES, read_pool_file,
+           ("fleet.web.pool_file_page",)),
+    Parser("pool file, at its bound", "the same", composing.LARGEST_BYTES, read_pool_file),
+    Parser("pool form", "its columns' lengths", FORM_BYTES,
+           _fields(PoolForm, "name", "selector", "environment", "workload_class", "max_unavailable",
+                   "price_per_gpu_hour"), ("fleet.web.pool_form",)),
+    Parser("filter of nodes on a page", "200 characters each", HEADERS_BYTES,
+           lambda text: NodeFilter.read(_query(q=text, pool=text, state=text)).is_selector,
+           ("fleet.web.fleet_page",)),
+    Parser("choice of facets", "50 values of 253 characters each", HEADERS_BYTES,
+           lambda text: read_choice(_query(product=text, zone=text)),
+           ("fleet.web.segments_page", "fleet.api.segments", "fleet.web.pool_form")),
+    Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,
+           lambda text: NodeFilters(_query(selector=text, search=text, ordering=text, is_ready=text),
+                                    Node.objects.none()).is_valid(), ("config.filtering",)),
+    Parser("filters of pods in REST", "253 characters each", HEADERS_BYTES,
+           lambda text: PodFilters(_query(name=text, phase=text, ordering=text), Pod.objects.none()).is_valid()),
+    Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("config.paging",)),
+    Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole,
+           ("rollouts.web.steering", "rollouts.web.draft_page", "fleet.live.consumer")),
+    Parser("version of a driver", "64 characters", FORM_BYTES, is_version),
+    Parser("version", "a column's 64 characters", 1_000, versions.read),
+    Parser("quantity", "64 characters", FORM_BYTES, quantity.whole),
+    Parser("quantity, rounded up", "64 characters", FORM_BYTES, quantity.rounded_up),
+    Parser("JSON body", "1 MiB, 10,000 values, 20 deep", LARGEST_BODY_BYTES, _json, ("people.api.edges",)),
+    Parser("JSON body of a plan", "the same; 50 stages", LARGEST_BODY_BYTES, _shape(PlanRequest)),
+    Parser("fields of a plan", "each its length", LARGEST_BODY_BYTES // 4,
+           _fields(PlanRequest, "driver_object", "title", "to_version", "stages")),
+    Parser("gate options", "those there are", LARGEST_BODY_BYTES // 4,
+           lambda text: read_gates({"soak": {"duration_s": text}, text: {}})),
+    Parser("draft form", "50 stages, 1,000 characters each field, 9 digits", FORM_BYTES // 12, _stage,
+           ("rollouts.web.draft_page",)),
+    Parser("token request", "100 characters, the deeds there are", LARGEST_BODY_BYTES // 4,
+           _fields(TokenRequest, "name", "deeds", "expires_at")),
+    Parser("token form", "100 characters", FORM_BYTES, _fields(TokenForm, "name", "days"), ("people.web.account",)),
+    Parser("name and password", "150 and 4,096 characters", LARGEST_BODY_BYTES // 4,
+           _fields(SessionRequest, "username", "password"), ("people.api.session", "people.web.signing")),
+    Parser("bearer token", "its digest is looked up", HEADERS_BYTES,
+           lambda text: digest_of(_header(text)), ("people.api.authentication",)),
+    Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key, ("rollouts.api.base",)),
+    Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
+           ("config.request_id",)),
+    Parser("If-None-Match", "headers", HEADERS_BYTES, parse_etags, ("fleet.web.parts",)),
+    Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
+    Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
+           lambda text: text.strip()[:1000],
+           ("fleet.web.cluster_page", "rollouts.web.steering", "rollouts.web.approval_page")),
+    Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
+           ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page")),
+)  # fmt: skip
