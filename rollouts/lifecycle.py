@@ -34,7 +34,7 @@ class TargetState(StrEnum):
     CHANGING = "changing"  # the operator is at work on it
     CHANGED = "changed"  # the new version was read from the node itself
     FAILED = "failed"  # it did not come back; waits for a person, for the way back or, on it, for another try
-    EXCLUDED = "excluded"  # a person took it out; it stays held
+    EXCLUDED = "excluded"  # out of its stage: a person took it out and it stays held, or its node is gone
 
 
 PLAN_MOVES: Mapping[PlanState, frozenset[PlanState]] = {
@@ -68,8 +68,12 @@ STAGE_MOVES: Mapping[StageState, frozenset[StageState]] = {
 
 TARGET_MOVES: Mapping[TargetState, frozenset[TargetState]] = {
     TargetState.HELD: frozenset({TargetState.RELEASING, TargetState.CHANGING, TargetState.EXCLUDED}),
-    TargetState.RELEASING: frozenset({TargetState.RELEASED, TargetState.CHANGING, TargetState.HELD}),
-    TargetState.RELEASED: frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.HELD, TargetState.FAILED}),
+    TargetState.RELEASING: frozenset(
+        {TargetState.RELEASED, TargetState.CHANGING, TargetState.HELD, TargetState.EXCLUDED},
+    ),
+    TargetState.RELEASED: frozenset(
+        {TargetState.CHANGING, TargetState.CHANGED, TargetState.HELD, TargetState.FAILED, TargetState.EXCLUDED},
+    ),
     TargetState.CHANGING: frozenset({TargetState.CHANGED, TargetState.FAILED, TargetState.EXCLUDED}),
     TargetState.CHANGED: frozenset({TargetState.CHANGING, TargetState.FAILED, TargetState.EXCLUDED}),
     TargetState.FAILED: frozenset(

@@ -1,10 +1,12 @@
 """What is about to be written is asked of the API server itself: rows are of different moments (hazard Z25)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fleet import kube
-from fleet.kube.structs import ConfigMapSeen
+from fleet.kube.structs import ConfigMapSeen, DaemonSetSeen, NodeSeen, PodSeen
+from fleet.models.pod import DONE
+from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
 from rollouts.queries import driver_daemonsets
 
@@ -19,6 +21,15 @@ class Live:
     hashes: Mapping[str, str]  # DaemonSet uid → hash of its newest template
     unsettled: tuple[str, ...]
     stopped_because: str
+    daemonsets: tuple[DaemonSetSeen, ...] = ()  # of the driver object
+
+
+@dataclass(frozen=True)
+class NodesNow:
+    """Every node of the cluster and the driver pods of the object, as the API server itself lists them."""
+
+    nodes: tuple[NodeSeen, ...]
+    driver_pods: Mapping[str, DriverPod]  # by name of the node
 
 
 def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
@@ -47,7 +58,30 @@ def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
         hashes=newest,
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
         stopped_because=_stopped(plan, switch),
+        daemonsets=tuple(daemonsets),
     )
+
+
+def ask_nodes(connection: kube.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:
+    """One list of all nodes, and one of each DaemonSet's pods: seconds in a large cluster, so not asked every round.
+
+    :raises ClusterError: when the cluster does not answer
+    """
+    pods = [pod for daemonset in daemonsets for pod in _pods_of(connection, daemonset)]
+    found = {
+        pod.spec.node_name: DriverPod(pod.metadata.owner.uid, pod.labels.get("controller-revision-hash", ""))
+        for pod in sorted(pods, key=lambda one: one.metadata.deletion_timestamp is None)
+        if pod.spec.node_name and pod.metadata.owner
+    }
+    return NodesNow(tuple(kube.list_nodes(connection)), found)
+
+
+def _pods_of(connection: kube.Connection, daemonset: DaemonSetSeen) -> Iterator[PodSeen]:
+    selector = ",".join(f"{key}={value}" for key, value in sorted(daemonset.pod_selector.items()))
+    for pod in kube.list_pods(connection, namespace=daemonset.namespace, label_selector=selector):
+        is_its = pod.metadata.owner is not None and pod.metadata.owner.uid == daemonset.uid
+        if is_its and pod.status.phase not in DONE:
+            yield pod
 
 
 def _stopped(plan: Plan, switch: ConfigMapSeen | None) -> str:

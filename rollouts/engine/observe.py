@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 from fleet.models import DriverObject, Node, Pod
 from rollouts.engine.before import read_before
-from rollouts.engine.live import Live
+from rollouts.engine.live import Live, NodesNow
+from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
 from rollouts.engine.workloads import (
     DriverPod,
-    driver_pods,
     operands_of,
     pods_on,
     ready_by_owner,
@@ -24,21 +24,19 @@ from rollouts.engine.workloads import (
 from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Answer, Approval, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
-from rollouts.queries import clock_ahead, is_held_by_others, nodes_of, seen_at, stale_because, upgrade_policy
-
-NODE_COLUMNS = (
-    "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",
-    "driver_unknown_since", "created_at", "allocatable",
-)  # fmt: skip
+from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
 
 
-def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
-    """Put rows and live answers together. A fixed number of queries, whatever the size of the plan."""
-    rows = list(nodes_of(plan).only(*NODE_COLUMNS))
+def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Picture:
+    """Put rows and live answers together. A fixed number of queries, whatever the size of the plan.
+
+    `seen`: the nodes as the API server lists them; None: as the rows have them.
+    """
+    nodes = from_cluster(plan, live, seen) if seen else from_rows(plan)
+    rows, drivers = nodes.selected, nodes.drivers
     stages = list(plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index"))
     stale = stale_because(plan.cluster, now=now)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
-    drivers = driver_pods(plan)
     ahead = clock_ahead(plan.cluster_id)
     oldest = seen_at(plan.cluster_id, now=now)
     surroundings = _Surroundings(
@@ -71,6 +69,9 @@ def observe(plan: Plan, live: Live, *, now: datetime) -> Picture:
         newest_hashes=live.hashes,
         unsettled=live.unsettled,
         nodes=tuple(_node(plan, row, drivers.get(row.name), holds.get(row.uid), ahead) for row in rows),
+        strays=tuple(_node(plan, row, None, holds.get(row.uid), ahead) for row in nodes.strays),
+        gone=nodes.gone,
+        is_live=nodes.are_live,
         stages=tuple(
             _stage(plan, stage, surroundings, resumed_at=resumed_at, failures=failures if stage.is_the_way_back else {})
             for stage in stages
@@ -110,7 +111,7 @@ def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ah
         uid=row.uid,
         name=row.name,
         has_label=row.is_held,
-        label_is_ours=hold is not None and row.held_by == f"plan-{hold.plan_id}",
+        label_is_ours=row.held_by == plan.mark,
         upgrade_state=row.upgrade_state,
         is_ready=row.is_ready,
         is_unschedulable=row.is_unschedulable,
@@ -211,7 +212,14 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
     node = around.nodes.get(target.node_uid)
     before = read_before(target.before)
     if node is None:
-        return TargetEvidence(target.node_name, TargetState(target.state), target.state_since, before, is_seen=False)
+        return TargetEvidence(
+            target.node_name,
+            TargetState(target.state),
+            target.state_since,
+            before,
+            is_seen=False,
+            is_lost=target.is_lost,
+        )
     pods = around.pods.get(node.name, [])
     return TargetEvidence(
         name=target.node_name,
@@ -219,6 +227,7 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
         state_since=target.state_since,
         before=before,
         is_seen=not around.is_stale,
+        is_lost=target.is_lost,
         driver_version="" if node.driver_unknown_since else node.driver_version,
         upgrade_state=node.upgrade_state,
         is_ready=node.is_ready,

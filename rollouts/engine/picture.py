@@ -100,6 +100,14 @@ class Picture:
     nodes: tuple[NodePicture, ...]
     stages: tuple[StagePicture, ...]
     pod_daemonsets: Mapping[str, str] = field(default_factory=dict)  # node uid → uid of its driver pod's DaemonSet
+    strays: tuple[NodePicture, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
+    gone: Mapping[str, str] = field(default_factory=dict)  # uid of a target that is no node of the object → why
+    is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
+
+    @property
+    def has_daemonsets(self) -> bool:
+        """Whether the object runs a driver anywhere: without, nobody can tell a node that left from a pause."""
+        return bool(self.newest_hashes)
 
     @property
     def has_old_version(self) -> bool:

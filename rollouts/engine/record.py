@@ -1,16 +1,18 @@
 """Write down what a round found: the answers of the gates, the moves it makes, the approvals that no longer hold."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from fleet.kube.structs import NodeSeen
+from fleet.labels import HELD_BY, UPGRADE_SKIP
 from people.models import AuditEntry
 from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
 from rollouts.gates.base import Verdict
 from rollouts.lifecycle import IllegalMove, LostRace, StageState
-from rollouts.models import Answer, Approval, Command, Plan, Stage, Target, Verb
+from rollouts.models import Answer, Approval, Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
@@ -90,8 +92,8 @@ def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
     target = Target.objects.get(stage=stage, node_name=move.name)
     target.stage = stage
     target.move(move.to, now=now, actor="engine", because=move.because)
-    if move.has_escaped:
-        Target.objects.filter(pk=target.pk).update(has_escaped=True)
+    if move.has_escaped or move.is_lost:
+        Target.objects.filter(pk=target.pk).update(has_escaped=move.has_escaped, is_lost=move.is_lost)
 
 
 def _answers_now(plan: Plan) -> dict[str, dict]:
@@ -131,6 +133,17 @@ def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:
     if object_version == plan.to_version and plan.write_intended_at and plan.armed_since is None:
         plan.armed_since = now
         Plan.objects.filter(pk=plan.pk, armed_since__isnull=True).update(armed_since=now)
+
+
+def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
+    """Make the holds' rows say what the API server shows: no label is not placed, a node that is gone not wanted."""
+    ours = Hold.objects.filter(plan=plan, is_foreign=False)
+    there = {node.uid for node in seen}
+    labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and UPGRADE_SKIP in node.labels}
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled).update(placed_at=None)
+        ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
 
 
 def pause(plan: Plan, because: str, *, now: datetime) -> None:

@@ -8,10 +8,11 @@ import structlog
 from fleet import kube
 from rollouts.engine.act import carry_out
 from rollouts.engine.claim import Forfeit
-from rollouts.engine.decide import decide
-from rollouts.engine.live import ask_cluster
+from rollouts.engine.decide import Decision, decide
+from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
-from rollouts.engine.record import make_moves, note_armed, pause, record_answers, void_approvals
+from rollouts.engine.picture import Picture
+from rollouts.engine.record import make_moves, note_armed, pause, record_answers, record_holds, void_approvals
 from rollouts.lifecycle import LostRace
 from rollouts.models import Plan
 from rollouts.models.plan import queue_round
@@ -64,9 +65,7 @@ def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datet
     now = clock()
     note_armed(plan, live.object_version, now=now)
     void_approvals(plan, now=now)
-    picture = observe(plan, live, now=now)
-    _check_nobody_moved_it(plan)
-    decision = decide(picture, now=now)
+    decision = _decide(plan, live, connection, now=now)
     record_answers(plan, decision.verdicts, now=now)
     make_moves(plan, decision.moves, now=now)
     if decision.pause_because:
@@ -74,6 +73,25 @@ def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datet
     for act in decision.acts:
         carry_out(plan, act, connection, clock=clock)
     return decision.waiting_for, decision.look_again_in
+
+
+def _decide(plan: Plan, live: Live, connection: kube.Connection, *, now: datetime) -> Decision:
+    """What cannot be taken back is decided twice: on rows, and then on the nodes as the API server lists them now.
+
+    Rows may be older than our last act, and nodes may have left the object with our label on them.
+    """
+    decision = decide(_look(plan, live, now=now), now=now)
+    if not decision.is_for_good:
+        return decision
+    seen = ask_nodes(connection, live.daemonsets)
+    record_holds(plan, seen.nodes, now=now)
+    return decide(_look(plan, live, now=now, seen=seen), now=now)
+
+
+def _look(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Picture:
+    picture = observe(plan, live, now=now, seen=seen)
+    _check_nobody_moved_it(plan)
+    return picture
 
 
 def _check_nobody_moved_it(plan: Plan) -> None:

@@ -68,6 +68,7 @@ class TargetEvidence:
     state_since: datetime
     before: Before | None  # None: not released yet
     is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
+    is_lost: bool = False  # excluded, because its node went away after it was let go
     driver_version: str = ""  # as the node says; blank: it does not say
     upgrade_state: str = ""
     is_ready: bool | None = None
@@ -110,7 +111,7 @@ class Evidence:
 
     @property
     def counted(self) -> tuple[TargetEvidence, ...]:
-        """Every target that must come through: none that a person took out or the failure budget answers for."""
+        """Every target that must come through: none that was taken out or the failure budget answers for."""
         return tuple(t for t in self.targets if t.state not in {TargetState.EXCLUDED, TargetState.FAILED})
 
     @property
@@ -151,6 +152,18 @@ def names(nodes: tuple[str, ...], *, most: int = 3) -> str:
 
 def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def was(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def stay(number: int) -> str:
+    return "stays" if number == 1 else "stay"
 
 
 def spell(duration: timedelta) -> str:

@@ -21,6 +21,7 @@ class FailureBudget:
             t.name
             for t in evidence.targets
             if t.state is TargetState.FAILED
+            or t.is_lost
             or (t.upgrade_state == "upgrade-failed" and t.state is not TargetState.EXCLUDED)
         )
         lost = tuple(t.name for t in evidence.changed if t.is_seen and t.is_ready is False and t.name not in failed)
@@ -28,7 +29,7 @@ class FailureBudget:
         measured = {"failed": len(bad), "tolerated": self.tolerate, "changed": len(evidence.changed)}
         if len(bad) > self.tolerate:
             return fail(
-                f"{names(bad)} failed: {len(bad)}, where {self.tolerate} would be tolerated.",
+                f"{names(bad)} failed{_gone(evidence)}: {len(bad)}, where {self.tolerate} would be tolerated.",
                 nodes=bad,
                 measured=measured,
             )
@@ -36,3 +37,8 @@ class FailureBudget:
         if to_come := [t for t in evidence.not_changed if t.name not in bad]:
             return hold(f"{used}; {count(len(to_come), 'node')} to come.", measured=measured)
         return passed(f"{used}.", measured=measured)
+
+
+def _gone(evidence: Evidence) -> str:
+    lost = sum(target.is_lost for target in evidence.targets)
+    return f" ({count(lost, 'node')} gone after being let go)" if lost else ""

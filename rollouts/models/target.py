@@ -48,6 +48,7 @@ class Target(Moving):
     before = models.JSONField(null=True)  # the node when its release was decided; null: not released yet
     released_at = models.DateTimeField(null=True)  # when the label was seen to be gone
     has_escaped = models.BooleanField(default=False)  # it changed although it was held
+    is_lost = models.BooleanField(default=False)  # its node went away after it was let go: it counts as failed
 
     objects = TargetQuerySet.as_manager()
 

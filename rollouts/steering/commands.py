@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.lifecycle import (
+    IN_FLIGHT,
     PLAN_FINAL,
     IllegalMove,
     LostRace,
@@ -117,15 +118,14 @@ def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
 def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None:
     """Take a node out of its stage. It stays held; one that failed stays as it is.
 
-    :raises IllegalMove: when it is on its way out of its hold
-    :raises Refusal: when it has begun to change and is still there, or the plan is over
+    :raises Refusal: when it was let go and is still there, or the plan is over
     """
     plan = target.stage.plan
     if plan.is_final:
         raise Refusal(f"The plan is {plan.state}: there is nothing to take a node out of.")
     was_held = target.state == TargetState.HELD
-    begun = {TargetState.CHANGING, TargetState.CHANGED}
-    if target.state in begun and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
+    let_go = {*IN_FLIGHT, TargetState.CHANGED}
+    if target.state in let_go and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
         raise Refusal(f"{target.node_name} is {target.state}: it can be taken out once it is gone, or has failed.")
     with transaction.atomic():
         target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)

@@ -70,7 +70,12 @@ class Template(Struct, frozen=True):
         return (self.metadata.labels if self.metadata else None) or {}
 
 
+class LabelSelector(Struct, frozen=True):
+    match_labels: dict[str, str] | None = None
+
+
 class DaemonSetSpec(Struct, frozen=True):
+    selector: LabelSelector | None = None
     template: Template | None = None
 
 
@@ -98,6 +103,15 @@ class DaemonSetSeen(Seen, frozen=True):
     @property
     def pod_labels(self) -> dict[str, str]:
         return self.template.labels
+
+    @property
+    def node_selector(self) -> dict[str, str]:
+        return self.template.spec.node_selector or {}
+
+    @property
+    def pod_selector(self) -> dict[str, str]:
+        """The labels by which it knows its pods, of whatever template they were made."""
+        return (self.spec.selector.match_labels if self.spec and self.spec.selector else None) or {}
 
     @property
     def is_current(self) -> bool:

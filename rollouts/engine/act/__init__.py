@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from fleet import kube
-from rollouts.engine.act.holds import lift_holds, place_holds
+from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.waves import finish_release, open_way_back, recall, release_wave
@@ -15,6 +15,7 @@ from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,
     FinishRelease,
+    FreeStrays,
     LiftHolds,
     OpenWayBack,
     PlaceHolds,
@@ -28,6 +29,7 @@ from rollouts.models import Plan
 CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
     PlaceHolds: place_holds,
     LiftHolds: lift_holds,
+    FreeStrays: free_strays,
     WriteVersion: write_version,
     ReleaseWave: release_wave,
     FinishRelease: finish_release,

@@ -8,8 +8,9 @@ from django.db import transaction
 from fleet import kube
 from fleet.kube.structs import NodeSeen
 from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP, UPGRADE_STATE
+from rollouts.engine.act.labels import clear_queued
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
+from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
 from rollouts.engine.picture import UPGRADE_REQUIRED
 from rollouts.models import Hold, Plan
 
@@ -24,6 +25,14 @@ def lift_holds(writer: Writer, act: LiftHolds) -> None:
     want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(act.nodes):
         free_node(writer, uid, name, even_queued=writer.plan.write_intended_at is None)
+
+
+def free_strays(writer: Writer, act: FreeStrays) -> None:
+    """Nobody drives these nodes' upgrades: a mark that only waited for us would empty them when they come back."""
+    want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
+    for uid, name in writer.some(act.nodes):
+        clear_queued(writer, uid, name)
+        free_node(writer, uid, name, even_queued=False)
 
 
 def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> None:

@@ -11,7 +11,11 @@ from rollouts.engine.picture import UPGRADE_FAILED, UPGRADE_REQUIRED
 def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:
     """A node without a state is judged afresh by the operator: in sync, it becomes upgrade-done."""
     for uid, name in writer.some(act.nodes):
-        writer.change(uid, name, lambda seen: _from(seen, UPGRADE_REQUIRED, None))
+        clear_queued(writer, uid, name)
+
+
+def clear_queued(writer: Writer, uid: str, name: str) -> None:
+    writer.change(uid, name, lambda seen: _from(seen, UPGRADE_REQUIRED, None))
 
 
 def requeue_failed(writer: Writer, act: RequeueFailed) -> None:

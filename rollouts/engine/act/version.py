@@ -38,11 +38,12 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
 def _not_held_live(writer: Writer) -> set[str]:
     """Nodes that must be held and are shown without the label: asked of the API server just before the write.
 
-    Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25).
+    Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25). And not
+    those that are gone: a label that nobody can place must not keep the version from being written for ever.
     """
-    held = {node.name for node in kube.list_nodes(writer.connection, label_selector=f"{UPGRADE_SKIP}=true")}
+    free = {node.name for node in kube.list_nodes(writer.connection) if UPGRADE_SKIP not in node.labels}
     wanted = {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)}
-    return (wanted | _with_driver_pod(writer)) - held
+    return (wanted | _with_driver_pod(writer)) & free
 
 
 def _with_driver_pod(writer: Writer) -> set[str]:

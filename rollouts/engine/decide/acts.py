@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rollouts.gates.base import Verdict
-from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,13 @@ class PlaceHolds:
 @dataclass(frozen=True)
 class LiftHolds:
     """Take our label off nodes that are not targets of a wave."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FreeStrays:
+    """Take our label off nodes that the driver object no longer selects, and the operator's queue mark with it."""
 
     nodes: Mapping[str, str]
 
@@ -77,6 +84,7 @@ class Recall:
 Act = (
     PlaceHolds
     | LiftHolds
+    | FreeStrays
     | WriteVersion
     | ReleaseWave
     | FinishRelease
@@ -94,6 +102,7 @@ class MoveTarget:
     to: TargetState
     because: str
     has_escaped: bool = False
+    is_lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,3 +132,10 @@ class Decision:
     verdicts: Mapping[int, Mapping[str, Verdict]] = field(default_factory=dict)  # stage → gate → answer
     pause_because: str = ""  # ask a person: put a pause in force
     look_again_in: timedelta = timedelta(seconds=5)
+
+    @property
+    def is_for_good(self) -> bool:
+        """Whether it says something of nodes that nothing later corrects: that must not rest on rows."""
+        ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
+        takes_out = any(isinstance(move, MoveTarget) and move.to is TargetState.EXCLUDED for move in self.moves)
+        return ends or takes_out or any(isinstance(act, FreeStrays) for act in self.acts)

@@ -6,7 +6,7 @@ from fleet.versions import same
 from rollouts.engine.decide.acts import MoveTarget
 from rollouts.engine.picture import NOT_BEGUN, UPGRADE_DONE, UPGRADE_FAILED, NodePicture, Picture, StagePicture
 from rollouts.gates.base import TargetEvidence
-from rollouts.lifecycle import TARGET_MOVES, TargetState
+from rollouts.lifecycle import TARGET_MOVES, PlanState, StageState, TargetState
 
 
 def follow(picture: Picture, stage: StagePicture) -> tuple[MoveTarget, ...]:
@@ -16,14 +16,35 @@ def follow(picture: Picture, stage: StagePicture) -> tuple[MoveTarget, ...]:
 
 def _moves(picture: Picture, stage: StagePicture) -> Iterator[MoveTarget]:
     nodes = {node.uid: node for node in picture.nodes}
+    gone = picture.gone if tells_who_is_gone(picture) else {}
     for target in stage.targets:
-        node = nodes.get(stage.node_uids[target.name])
+        uid = stage.node_uids[target.name]
+        if uid in gone and (lost := _lost(stage, target, gone[uid])):
+            yield lost
+        node = nodes.get(uid)
         if node is None or not target.is_seen:
             continue  # not seen is not changed, and not failed
         found = _next_state(picture, stage, target, node)
         if found is not None and (to := _step_towards(found[0], target.state)):
             escaped = has_escaped(picture, stage, target, node)
             yield MoveTarget(stage.index, target.name, to, found[1], has_escaped=escaped)
+
+
+def tells_who_is_gone(picture: Picture) -> bool:
+    """Not while rows are old, and not in the moment in which the operator makes the object's DaemonSets anew."""
+    return not picture.stale_because and (picture.has_daemonsets or picture.state is PlanState.ROLLING_BACK)
+
+
+def _lost(stage: StagePicture, target: TargetEvidence, why: str) -> MoveTarget | None:
+    """Out of its stage. One that was let go in a stage that has not passed counts as failed: who knows what it died of.
+
+    A failed one stays failed on the way forward; on the way back there is nothing left to bring back.
+    """
+    if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_the_way_back):
+        return None
+    counts = target.state is not TargetState.HELD and stage.state is not StageState.PASSED
+    is_lost = counts and not stage.is_the_way_back
+    return MoveTarget(stage.index, target.name, TargetState.EXCLUDED, f"The node {why}.", is_lost=is_lost)
 
 
 def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:

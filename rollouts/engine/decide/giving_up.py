@@ -4,26 +4,45 @@ from datetime import datetime
 
 from rollouts.engine.decide.acts import Decision, LiftHolds, MovePlan
 from rollouts.engine.decide.going_back import in_the_operators_hands, is_at_work, is_ours, ours, restore
-from rollouts.engine.decide.releasing import SOON
+from rollouts.engine.decide.releasing import SOON, recall
+from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.picture import Picture
-from rollouts.gates.base import count, names
+from rollouts.gates.base import are, count, names, stay
 from rollouts.lifecycle import PlanState
 
 
 def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
     """Give the plan up: what never changed is as before, what changed stays as it is, and held."""
+    if let_go := recall(picture):
+        return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
     if picture.write_intended and not (picture.has_old_version or picture.has_new_version):
-        because = f"Given up. The version is {picture.object_version} by somebody else's hand; every node stays held."
-        return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
+        return free_strays(picture) or _end(f"Given up. {_whose_version(picture)} {_who_is_held(picture)}")
     if picture.write_intended and (restoring := restore(picture)):
         return restoring
     if not picture.write_intended and (held := ours(picture)):
         return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
+    if freeing := free_strays(picture):
+        return freeing
     if waiting := in_the_operators_hands(picture) or _still_changing(picture):
         return waiting
     left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_as_before(node))
-    because = _what_is_left(picture, left) if left else "Given up. No node had changed."
+    return _end(_what_is_left(picture, left) if left else "Given up. No node had changed.")
+
+
+def _end(because: str) -> Decision:
     return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
+
+
+def _whose_version(picture: Picture) -> str:
+    return f"Somebody else set the version to {picture.object_version or 'nothing'}."
+
+
+def _who_is_held(picture: Picture) -> str:
+    """Of the nodes that the plan held: which of them are, and which are not."""
+    ours = [node for node in picture.nodes if is_ours(node)]
+    free = tuple(node.name for node in ours if not node.is_held)
+    held = f"{count(len(ours) - len(free), 'node')} {stay(len(ours) - len(free))} held"
+    return f"{held}; {names(free)} {are(len(free))} not, and the operator goes on there." if free else f"{held}."
 
 
 def _still_changing(picture: Picture) -> Decision | None:
@@ -35,5 +54,5 @@ def _still_changing(picture: Picture) -> Decision | None:
 
 
 def _what_is_left(picture: Picture, left: tuple[str, ...]) -> str:
-    helps = f"Take their label off, and the operator puts {picture.from_version} back on them (docs/takeover.md)."
-    return f"Given up. {names(left)} changed or failed, and stay held. {helps}"
+    helps = f"Take the label off, and the operator puts {picture.from_version} back (docs/takeover.md)."
+    return f"Given up. {names(left)} changed or failed, and {stay(len(left))} held. {helps}"

@@ -28,8 +28,9 @@ from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
+from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
-from rollouts.gates.base import Answer, Verdict, When, count, names
+from rollouts.gates.base import Answer, Verdict, When, are, count, names, stay, was
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 
 
@@ -43,6 +44,8 @@ def roll_back(picture: Picture, *, now: datetime) -> Decision:
 
 def restore(picture: Picture) -> Decision | None:
     """Steps 1 to 4. None: they are done."""
+    if let_go := recall(picture, picture.forward):
+        return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
     if unheld := _not_held(picture):
         return Decision(f"Holding {count(len(unheld), 'node')} first.", acts=(PlaceHolds(unheld),), look_again_in=SOON)
     if not (picture.has_old_version or picture.has_new_version):
@@ -54,7 +57,7 @@ def restore(picture: Picture) -> Decision | None:
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
     if picture.stale_because:
         return Decision(picture.stale_because)
-    return _let_unchanged_go(picture)
+    return free_strays(picture) or _let_unchanged_go(picture)
 
 
 def _not_held(picture: Picture) -> dict[str, str]:
@@ -219,10 +222,21 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
 
 
 def _how_it_ended(picture: Picture) -> str:
-    left_out = tuple(target.name for target in picture.way_back.in_state(TargetState.EXCLUDED))
-    if not left_out:
+    stage = picture.way_back
+    out = [(target.name, stage.node_uids[target.name]) for target in stage.in_state(TargetState.EXCLUDED)]
+    gone = tuple(f"{name} {picture.gone[uid]}" for name, uid in out if uid in picture.gone)
+    held = {node.uid for node in picture.nodes if node.is_held}
+    kept = tuple(name for name, uid in out if uid in held)
+    free = tuple(name for name, uid in out if uid not in held and uid not in picture.gone)
+    parts = (
+        f"{names(kept)} {was(len(kept))} taken out of the way back, and {stay(len(kept))} held" if kept else "",
+        f"{names(free)} {was(len(free))} taken out of the way back, and {are(len(free))} not held" if free else "",
+        names(gone),
+    )
+    but = "; ".join(part for part in parts if part)
+    if not but:
         return f"Every node runs {picture.from_version} again."
-    return f"{picture.from_version} is back, but not on {names(left_out)}: taken out of the way back, and still held."
+    return f"{picture.from_version} is back on every other node: {but}."
 
 
 def ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: True) -> dict[str, str]:

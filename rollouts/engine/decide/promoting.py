@@ -22,8 +22,9 @@ from rollouts.engine.decide.releasing import (
     to_hold,
     unfinished_releases,
 )
+from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
-from rollouts.gates.base import Answer, Verdict, When, count, names, spell
+from rollouts.gates.base import Answer, Verdict, When, are, count, names, spell, stay, was
 from rollouts.lifecycle import PlanState, StageState, TargetState
 
 ASKED = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
@@ -45,6 +46,8 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
     if unheld := to_hold(picture):
         sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
+    if picture.has_daemonsets and (freeing := free_strays(picture)):
+        return replace(freeing, acts=(*called_back, *freeing.acts), verdicts=verdicts)
     if blocked:
         return Decision(blocked, acts=called_back, verdicts=verdicts)
     if asks := _armed_for_too_long(picture, now=now):
@@ -72,21 +75,20 @@ def ask(picture: Picture, *, now: datetime) -> Verdicts:
     for stage in picture.forward:
         if stage.state is StageState.OPENING:
             answers[stage.index] = judge(stage, When.ENTRY, now=now)
-        elif stage.state in ASKED or (stage.state is StageState.PASSED and _next_is_opening(picture, stage)):
+        elif stage.state in ASKED or (stage.state is StageState.PASSED and _still_counts(picture, stage)):
             answers[stage.index] = judge(stage, When.THROUGH, now=now)
     return answers
 
 
-def _next_is_opening(picture: Picture, stage: StagePicture) -> bool:
+def _still_counts(picture: Picture, stage: StagePicture) -> bool:
+    """The next stage rests on it, or the end of the plan does."""
     following = [other for other in picture.forward if other.index > stage.index]
-    return bool(following) and following[0].state is StageState.OPENING
+    return not following or following[0].state is StageState.OPENING
 
 
 def reason_to_halt(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]]) -> tuple[int, str] | None:
     """The stage that must halt, and why. An old picture may halt a stage; it can never let it pass."""
-    current = current_stage(picture)
-    if current is None:
-        return None
+    current = current_stage(picture) or picture.forward[-1]
     if not picture.has_new_version:
         who = f"Somebody else set the version to {picture.object_version or 'nothing'}"
         return current.index, f"{who}: it should be {picture.to_version}. Every hold stays where it is."
@@ -133,13 +135,17 @@ def _halt(picture: Picture, index: int, because: str) -> tuple[MoveStage | MoveP
 def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
     if picture.stale_because:
         return Decision(picture.stale_because)
+    if not picture.has_daemonsets:
+        return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
     stage = current_stage(picture)
     if stage is None:
+        if unsure := _not_sure_any_more(picture, verdicts, now=now):
+            return unsure
         if late := held_though_changed(picture):
             return Decision(
                 f"Letting {count(len(late), 'node')} go that changed.", acts=(LiftHolds(late),), look_again_in=SOON
             )
-        return Decision("Every stage passed.", moves=(MovePlan(PlanState.PROMOTED, "Every stage passed."),))
+        return free_strays(picture) or _finish(picture)
     if unfinished := unfinished_releases(picture, stage):
         return Decision(
             f"{stage.name}: letting {names(unfinished.targets)} go.", acts=(unfinished,), look_again_in=SOON
@@ -151,6 +157,29 @@ def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
     if stage.state is StageState.PROMOTING:
         return release(picture, stage, now=now)
     return _soak(stage, verdicts[stage.index], now=now)
+
+
+def _not_sure_any_more(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision | None:
+    """Every stage has passed, and before the plan could end something is no longer as it was judged."""
+    last = picture.forward[-1]
+    undone = tuple(target.name for stage in picture.forward for target in stage.evidence.not_changed)
+    held = first(Answer.HOLD, verdicts.get(last.index, {}))
+    if not undone and not held:
+        return None
+    because = (
+        held[1].because if held else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
+    )
+    sentence = f"Every stage passed, but: {because}"
+    return Decision(sentence, pause_because=sentence if now - last.state_since > last.patience else "")
+
+
+def _finish(picture: Picture) -> Decision:
+    """A node that is in no stage, or was taken out of one, keeps its old driver and our label: that is said."""
+    held = tuple(node.name for node in picture.nodes if node.is_held and not node.hold_is_foreign)
+    because = "Every stage passed."
+    if held:
+        because = f"{because} {names(held)} {stay(len(held))} held with the driver there is (docs/takeover.md)."
+    return Decision(because, moves=(MovePlan(PlanState.PROMOTED, because),))
 
 
 def _wait(stage: StagePicture) -> Decision:

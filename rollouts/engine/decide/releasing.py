@@ -1,10 +1,11 @@
 """Who goes next, who must be held, and who is called back. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave
 from rollouts.engine.decide.budget import room
-from rollouts.engine.picture import Picture, StagePicture
+from rollouts.engine.picture import NodePicture, Picture, StagePicture
 from rollouts.gates.base import count, names, spell
 from rollouts.lifecycle import StageState, TargetState
 
@@ -77,11 +78,11 @@ def unfinished_releases(picture: Picture, stage: StagePicture) -> FinishRelease 
     return FinishRelease(stage.index, left) if left else None
 
 
-def recall(picture: Picture) -> tuple[Recall, ...]:
-    """What was let go and has not begun, in every stage (hazard Z3)."""
+def recall(picture: Picture, stages: Sequence[StagePicture] | None = None) -> tuple[Recall, ...]:
+    """What was let go and has not begun, in these stages (hazard Z3). None: in every stage."""
     begun = {node.uid for node in picture.nodes if node.has_begun}
     found = []
-    for stage in picture.stages:
+    for stage in picture.stages if stages is None else stages:
         let_go = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
         if targets := tuple(target.name for target in let_go if stage.node_uids[target.name] not in begun):
             found.append(Recall(stage.index, targets))
@@ -89,10 +90,15 @@ def recall(picture: Picture) -> tuple[Recall, ...]:
 
 
 def held_though_changed(picture: Picture) -> dict[str, str]:
-    """Nodes that were called back in the moment they began, and joiners: their holds must not outlive the plan."""
+    """Whose holds must not outlive the plan: nodes called back in the moment they began, joiners, and those that left
+    the object and came back, with a driver pod made anew."""
     changed = {
         stage.node_uids[target.name] for stage in picture.forward for target in stage.in_state(TargetState.CHANGED)
     }
-    new = (node for node in picture.nodes if node.uid in changed or (node.is_joiner and picture.is_in_sync(node)))
+    new = (node for node in picture.nodes if node.uid in changed or _came_with_it(picture, node))
     held = (node for node in new if node.is_held and not node.hold_is_foreign)
     return {node.uid: node.name for node in held}
+
+
+def _came_with_it(picture: Picture, node: NodePicture) -> bool:
+    return picture.is_in_sync(node) and (node.is_joiner or node.hold_wanted is False)

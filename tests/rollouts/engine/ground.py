@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet import kube
 from fleet.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
-from fleet.models import Bookmark, Cluster
+from fleet.models import Bookmark, Cluster, Pod
 from fleet.observe.kinds import KINDS
 from fleet.observe.rows.pod import Places
 from people.models import User
@@ -80,7 +80,8 @@ class Ground:
         return self.node(name)["metadata"].get("labels", {})
 
     def held(self) -> set[str]:
-        return {name for name in NODES if self.labels(name).get(UPGRADE_SKIP) == "true"}
+        listed, _, _ = self.store.list(NODE, label_selector=f"{UPGRADE_SKIP}=true")
+        return {node["metadata"]["name"] for node in listed}
 
     def label(self, name: str, **given: str | None) -> None:
         self.store.patch(NODE, name, {"metadata": {"labels": given}}, how="merge")
@@ -105,6 +106,23 @@ class Ground:
         kept = {key: pod["metadata"][key] for key in ("labels", "ownerReferences")}
         named = {**kept, "name": f"driver-on-{name}"}
         self.store.seed(POD, {**pod, "metadata": named, "spec": {**pod["spec"], "nodeName": name}}, "gpu-operator")
+
+    def driver_pod(self, name: str) -> str:
+        listed, _, _ = self.store.list(POD, "gpu-operator", label_selector="app.kubernetes.io/component=nvidia-driver")
+        return next(pod["metadata"]["name"] for pod in listed if pod["spec"].get("nodeName") == name)
+
+    def leave(self, name: str) -> None:
+        """The driver object's DaemonSet no longer selects it: its driver pod goes."""
+        pod = self.driver_pod(name)
+        self.label(name, **{"nvidia.com/gpu.deploy.driver": "false"})
+        self.store.delete(POD, pod, "gpu-operator", grace_s=0)
+        Pod.objects.filter(cluster=self.cluster, name=pod).delete()
+
+    def delete(self, name: str) -> None:
+        pod = self.driver_pod(name)
+        self.store.delete(NODE, name, grace_s=0)
+        self.store.delete(POD, pod, "gpu-operator", grace_s=0)
+        Pod.objects.filter(cluster=self.cluster, name=pod).delete()
 
     def cordon(self, name: str) -> None:
         self.store.patch(NODE, name, {"spec": {"unschedulable": True}}, how="merge")

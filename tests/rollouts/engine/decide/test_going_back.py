@@ -10,6 +10,7 @@ from rollouts.engine.decide.acts import (
     ClearUpgradeState,
     Decision,
     FinishRelease,
+    FreeStrays,
     LiftHolds,
     MovePlan,
     MoveStage,
@@ -34,6 +35,7 @@ from tests.rollouts.make import (
     a_held_target,
     a_node_picture,
     a_picture,
+    a_stage,
     a_target,
     put_back,
     the_way_back,
@@ -383,7 +385,7 @@ def test_a_plan_given_up_names_what_changed_and_keeps_it_held():
     decision = decided(picture)
 
     assert plan_moves(decision) == [PlanState.ABORTED]
-    assert "b changed or failed, and stay held" in decision.waiting_for
+    assert "b changed or failed, and stays held" in decision.waiting_for
     assert not decision.acts
 
 
@@ -402,4 +404,45 @@ def test_giving_up_the_way_back_holds_again_what_was_let_go():
     """Z3: abort re-holds what has not begun, on the way back as well."""
     back = (held_target("b", state=TargetState.RELEASED),)
 
-    assert decided(restored(free(moved("b")), back=back, state=ABORTING)).acts == (PlaceHolds({"uid-of-b": "b"}),)
+    assert decided(restored(free(moved("b")), back=back, state=ABORTING)).acts == (Recall(9, ("b",)),)
+
+
+def test_going_back_first_calls_back_what_the_way_forward_had_let_go():
+    """Z5: by the target's own state; rows may still show the label that was taken off."""
+    forward = a_stage(held_target("a", state=TargetState.RELEASED), state=StageState.ABANDONED)
+    picture = a_picture(forward, nodes=(untouched("a"),), state=ROLLING_BACK)
+
+    assert decided(picture).acts == (Recall(0, ("a",)),)
+
+
+@BOTH
+def test_a_node_that_left_the_object_is_let_go_in_the_end(state: PlanState):
+    """Nobody drives its upgrades any more, and our label would stay for ever."""
+    left = untouched("left")
+
+    decision = decided(replace(restored(state=state), strays=(left,)))
+
+    assert decision.acts == (FreeStrays({"uid-of-left": "left"}),)
+    assert decision.is_for_good
+    assert not decision.moves
+
+
+@BOTH
+def test_a_node_that_left_the_object_waits_until_the_version_is_back(state: PlanState):
+    picture = replace(still_written(untouched(), state=state), strays=(untouched("left"),))
+
+    assert decided(picture).acts == (WriteVersion(NEW, OLD),)
+
+
+def test_a_plan_given_up_under_a_foreign_version_says_who_is_held_and_who_is_not():
+    nodes = (untouched("a"), replace(free(moved("b", upgrade_state="cordon-required")), hold_wanted=False))
+
+    decision = decided(still_written(*nodes, state=ABORTING, object_version=""))
+
+    assert plan_moves(decision) == [PlanState.ABORTED]
+    assert "Somebody else set the version to nothing. 1 node stays held; b is not" in decision.waiting_for
+
+
+@BOTH
+def test_every_end_is_for_good_and_so_rests_on_the_nodes_as_they_are_now(state: PlanState):
+    assert decided(restored(free(untouched()), state=state)).is_for_good

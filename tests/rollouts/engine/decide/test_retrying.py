@@ -158,7 +158,7 @@ def test_a_node_that_was_taken_out_keeps_nobody_from_the_end_and_is_named():
     assert decided(picture).moves[0].to is StageState.SOAKING
     over = decided(put_back(a_picture(the_way_back(out, state=StageState.SOAKING), nodes=picture.nodes)))
     assert [move.to for move in over.moves if isinstance(move, MovePlan)] == [PlanState.ROLLED_BACK]
-    assert over.waiting_for == f"{OLD} is back, but not on b: taken out of the way back, and still held."
+    assert over.waiting_for == f"{OLD} is back on every other node: b was taken out of the way back, and stays held."
 
 
 def test_a_node_that_takes_too_long_is_named_while_it_is_waited_for():

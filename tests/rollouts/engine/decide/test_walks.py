@@ -40,7 +40,7 @@ def a_worker(chance: random.Random, *, has_bad_kernel: bool, may_die: bool) -> W
 def disturb(worker: Worker, chance: random.Random, number: int) -> None:
     """Something happens that nobody asked us about."""
     world, name = worker.world, chance.choice(list(worker.world.nodes))
-    match chance.randint(0, 90):
+    match chance.randint(0, 92):
         case 0 | 1:
             node = world.nodes[name]
             node.cordoned_by_others = not node.cordoned_by_others
@@ -56,8 +56,20 @@ def disturb(worker: Worker, chance: random.Random, number: int) -> None:
             world.nodes[name].evictions_to_fail = chance.randint(1, 5)
         case 9:
             world.nodes[name].crashes_for = chance.randint(3, 30)
-        case how if how > 60:
+        case 10 | 11:
+            go_away(world, name, chance)
+        case how if how > 62:
             person.approve(worker)
+
+
+def go_away(world: World, name: str, chance: random.Random) -> None:
+    """Out of the object's selection, back into it, or deleted."""
+    if not world.nodes[name].is_selected:
+        world.come_back(name)
+    elif chance.random() < 0.5 or len(world.nodes) <= 2:
+        world.leave(name)
+    else:
+        world.delete(name)
 
 
 def step(worker: Worker) -> None:
@@ -98,6 +110,7 @@ def check_the_end(worker: Worker) -> None:
             for name, row in stage.targets.items()
             if row.state is not TargetState.EXCLUDED
         ]
+        assert not [node.name for node in nodes.values() if node.has_label and not node.is_selected], "a label is left"
         assert all(nodes[name].template == worker.seen[name].loaded == NEW for name in wanted), (
             "promoted with a bad node"
         )
@@ -105,7 +118,8 @@ def check_the_end(worker: Worker) -> None:
     elif worker.state is PlanState.ROLLED_BACK:
         back = worker.way_back.targets
         left_out = {name for name, row in back.items() if row.state is TargetState.EXCLUDED}
-        returned = [node for node in nodes.values() if node.name not in left_out]
+        assert not [node.name for node in nodes.values() if node.has_label and not node.is_selected], "a label is left"
+        returned = [node for node in nodes.values() if node.name not in left_out and node.is_selected]
         assert all(node.template == worker.seen.get(node.name, node).loaded == OLD for node in returned), (
             "rolled back, and not every node is back"
         )
@@ -115,7 +129,7 @@ def check_the_end(worker: Worker) -> None:
         assert worker.world.version == OLD
         for node in nodes.values():  # one that joined while the version went back is the operator's, as any new node is
             seen = worker.seen.get(node.name, node)  # a driver pod may crash or come up after the last look
-            is_astray = worker.is_write_intended and seen.loaded != OLD
+            is_astray = worker.is_write_intended and seen.loaded != OLD and node.is_selected
             assert node.has_label == is_astray, f"{node} after the end"
 
 

@@ -82,11 +82,11 @@ class Worker:
 
     # Looking
 
-    def picture(self) -> Picture:
+    def picture(self, *, is_live: bool = False) -> Picture:
         """The object and its templates are asked live; the nodes are rows, and rows may be late (Z25)."""
-        if not self.seen or not self.is_late():
+        if is_live or not self.seen or not self.is_late():
             self.seen = {name: replace(node) for name, node in self.world.nodes.items()}
-        nodes = tuple(self._node(name) for name in self.seen)
+        nodes = tuple(self._node(name) for name, node in self.seen.items() if node.is_selected)
         return a_picture(
             *(self._stage(stage) for stage in self.stages),
             nodes=nodes,
@@ -98,7 +98,22 @@ class Worker:
             newest_hashes={DAEMONSET: f"hash-{self.world.template}"},
             unsettled=() if self.world.is_settled else ("nvidia-driver",),
             policy=a_policy(max_parallel=self.world.max_parallel),
+            strays=tuple(self._node(name) for name, node in self.seen.items() if self._is_stray(node)),
+            gone={f"uid-of-{name}": why for name in self._known() if (why := self._gone(name))},
+            is_live=is_live,
         )
+
+    def _known(self) -> set[str]:
+        return {name for stage in self.stages for name in stage.targets} | set(self.holds)
+
+    def _gone(self, name: str) -> str:
+        if name not in self.seen:
+            return "was deleted"
+        return "" if self.seen[name].is_selected else "is no longer selected by NVIDIADriver h100"
+
+    def _is_stray(self, node: Node) -> bool:
+        hold = self.holds.get(node.name)
+        return not node.is_selected and (node.has_label or bool(hold and (hold.is_wanted or hold.was_placed)))
 
     def _node(self, name: str) -> NodePicture:
         node, hold = self.seen[name], self.holds.get(name)
@@ -134,7 +149,9 @@ class Worker:
         )
 
     def _target(self, name: str, row: TargetRow) -> TargetEvidence:
-        node = self.seen[name]
+        node = self.seen.get(name)
+        if node is None or not node.is_selected:
+            return a_target(name, state=row.state, state_since=row.since, is_seen=False)
         return a_target(
             name,
             state=row.state,
@@ -148,6 +165,9 @@ class Worker:
     def round(self) -> None:
         try:
             decision = decide(self.picture(), now=self.now)
+            if decision.is_for_good:
+                self._record_holds()
+                decision = decide(self.picture(is_live=True), now=self.now)
             self.interrupt()
             self.waiting_for = decision.waiting_for
             if not self._move(decision.moves):
@@ -158,6 +178,11 @@ class Worker:
                 getattr(self, f"_{type(act).__name__}")(act)
         except DiedError:
             self.world.log.append("the worker died")
+
+    def _record_holds(self) -> None:
+        for name, hold in self.holds.items():
+            hold.was_placed &= name in self.world.nodes and self.world.nodes[name].has_label
+            hold.is_wanted &= name in self.world.nodes
 
     def _die_here(self) -> None:
         if self.may_die():
@@ -194,6 +219,8 @@ class Worker:
 
     def _label(self, name: str) -> None:
         self._die_here()
+        if name not in self.world.nodes:
+            return
         self.world.nodes[name].has_label = True
         self.world.nodes[name].let_go_by_us &= self.world.nodes[name].is_at_work
         self._die_here()
@@ -201,6 +228,8 @@ class Worker:
 
     def _unlabel(self, name: str) -> None:
         self._die_here()
+        if name not in self.world.nodes:
+            return
         self.world.nodes[name].has_label = False
         self._die_here()
         self.holds[name].was_placed = False
@@ -211,8 +240,9 @@ class Worker:
             self._label(name)
 
     def _LiftHolds(self, act: a.LiftHolds) -> None:  # noqa: N802
-        queued = {name for name in act.nodes.values() if self.world.nodes[name].state == "upgrade-required"}
-        nodes = set(act.nodes.values()) - (queued if self.is_write_intended else set())
+        there = set(act.nodes.values()) & set(self.world.nodes)
+        queued = {name for name in there if self.world.nodes[name].state == "upgrade-required"}
+        nodes = there - (queued if self.is_write_intended else set())
         for name in nodes:
             node = self.world.nodes[name]
             assert node.template == self.world.template, f"{name} is let go outside of a wave"
@@ -221,15 +251,24 @@ class Worker:
         for name in sorted(nodes):
             self._unlabel(name)
 
+    def _FreeStrays(self, act: a.FreeStrays) -> None:  # noqa: N802
+        self._want(act.nodes.values(), is_wanted=False)
+        for name in sorted(act.nodes.values()):
+            assert not self.world.nodes[name].is_selected, f"{name} is no stray"
+            self._relabel([name], "upgrade-required", "")
+            self._unlabel(name)
+
     def _WriteVersion(self, act: a.WriteVersion) -> None:  # noqa: N802
         if act.new == NEW:
-            if unheld := [name for name, node in self.world.nodes.items() if not node.has_label]:
+            unheld = [name for name, node in self.world.nodes.items() if node.is_selected and not node.has_label]
+            if unheld:
                 for name in set(unheld) & set(self.holds):
                     self.holds[name].was_placed = False
                 return
             if self.state is not PlanState.HOLDING or self.is_paused:
                 return
-            assert all(node.has_label for node in self.world.nodes.values()), "written before every node was held"
+            held = [node.has_label for node in self.world.nodes.values() if node.is_selected]
+            assert all(held), "written before every node was held"
             self.is_write_intended = True
         self._die_here()
         if self.world.version == act.old:
@@ -252,7 +291,9 @@ class Worker:
         self._let_go(stage, ready)
 
     def _may_go_live(self, stage: StageRow, name: str) -> bool:
-        node = self.world.nodes[name]
+        node = self.world.nodes.get(name)
+        if node is None or not node.is_selected:
+            return False
         held = node.has_label and stage.targets[name].state is TargetState.HELD
         return held and node.state in IDLE and (stage.is_the_way_back or not node.is_unschedulable)
 
@@ -266,6 +307,8 @@ class Worker:
                 return
             self._die_here()
             assert stage.targets[name].state is TargetState.RELEASING, f"{name} is let go without an intent"
+            if name not in self.world.nodes:
+                continue
             self.world.nodes[name].let_go_by_us = True
             self._unlabel(name)
 
@@ -287,7 +330,7 @@ class Worker:
     def _relabel(self, names, was: str, to: str) -> None:
         for name in names:
             self._die_here()
-            if self.world.nodes[name].state == was:
+            if name in self.world.nodes and self.world.nodes[name].state == was:
                 self.world.nodes[name].state = to
 
     def _OpenWayBack(self, act: a.OpenWayBack) -> None:  # noqa: N802

@@ -25,6 +25,7 @@ class Node:
     template: str = OLD  # the version its driver pod was made for
     let_go_by_us: bool = False
     evictions_to_fail: int = 0  # a PodDisruptionBudget keeps the operator from emptying it so often
+    is_selected: bool = True  # by the driver object; else it has no driver pod, and the operator leaves its labels
     crashes_for: int = 0  # so many ticks its driver pod does not come up, whichever template it is of
 
     @property
@@ -58,8 +59,9 @@ class World:
         return self.version == self.template
 
     def tick(self) -> None:
-        free = self.max_parallel - sum(node.state not in IDLE for node in self.nodes.values())
-        for node in self.nodes.values():
+        driven = [node for node in self.nodes.values() if node.is_selected]
+        free = self.max_parallel - sum(node.state not in IDLE for node in driven)
+        for node in driven:
             node.crashes_for = max(0, node.crashes_for - 1)
             free -= self._reconcile(node, free)
         self.template = self.version
@@ -96,6 +98,19 @@ class World:
     def recreate_driver_pod(self, name: str) -> None:
         """It takes the newest template, held or not."""
         self.nodes[name].template = self.template
+
+    def leave(self, name: str) -> None:
+        """The object's selector is narrowed: its driver pod goes, the labels stay."""
+        self.nodes[name].is_selected = False
+        self.nodes[name].let_go_by_us = False
+
+    def come_back(self, name: str) -> None:
+        """With a driver pod of the newest template."""
+        self.nodes[name].is_selected = True
+        self.nodes[name].template = self.template
+
+    def delete(self, name: str) -> None:
+        del self.nodes[name]
 
     def join(self, name: str, kernel: str) -> None:
         self.nodes[name] = Node(name, kernel, state="", template=self.template)

@@ -1,0 +1,19 @@
+"""Nodes that left the driver object while held: nobody drives their upgrades, and our label stays. Pure."""
+
+from rollouts.engine.decide.acts import Decision, FreeStrays
+from rollouts.engine.decide.releasing import SOON
+from rollouts.engine.picture import Picture
+from rollouts.gates.base import count
+
+
+def free_strays(picture: Picture) -> Decision | None:
+    """None: there are none.
+
+    One that comes back has a driver pod made anew, of the newest template whether it is held or not (hazard Z4), so
+    the label would keep it from nothing.
+    """
+    strays = {node.uid: node.name for node in picture.strays}
+    if not strays:
+        return None
+    sentence = f"Letting {count(len(strays), 'node')} go that the driver object no longer selects."
+    return Decision(sentence, acts=(FreeStrays(strays),), look_again_in=SOON)

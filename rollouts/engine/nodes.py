@@ -1,0 +1,106 @@
+"""The nodes of a plan: those of its driver object, those that left it with our label, and what became of the rest.
+
+From rows as a rule. What is claimed for good (an end, an exclusion) rests on the API server's own list instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from fleet.kube.structs import NodeSeen
+from fleet.models import Node
+from fleet.observe.rows.node import node_row
+from rollouts.engine.live import Live, NodesNow
+from rollouts.engine.workloads import DriverPod, driver_pods
+from rollouts.models import Hold, Plan, Target
+from rollouts.queries import nodes_of
+
+COLUMNS = (
+    "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",
+    "driver_unknown_since", "created_at", "allocatable", "is_gpu_node",
+)  # fmt: skip
+SAID_LIVE = (
+    "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version", "created_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PlanNodes:
+    selected: tuple[Node, ...]  # a driver DaemonSet of the object runs on them, or should
+    strays: tuple[Node, ...]  # no longer, and they carry our label or are wanted to
+    gone: Mapping[str, str]  # uid of a target or hold that is not among the selected → what became of the node
+    drivers: Mapping[str, DriverPod]  # node name → its driver pod
+    are_live: bool = False
+
+
+def from_rows(plan: Plan) -> PlanNodes:
+    """Six queries."""
+    selected = tuple(nodes_of(plan).only(*COLUMNS))
+    missing = _ours(plan)
+    for node in selected:
+        missing.pop(node.uid, None)
+    there = Q(held_by=plan.mark) | Q(uid__in=missing) | Q(name__in=missing.values())
+    others = {node.uid: node for node in Node.objects.filter(there, cluster=plan.cluster_id).only(*COLUMNS)}
+    return _sorted_out(plan, selected, others, missing, driver_pods(plan))
+
+
+def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
+    """As the API server lists them. What rows know beside (how many GPUs there are) is theirs."""
+    known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS)}
+    nodes = [_as_seen(plan, known.get(one.uid), one) for one in seen.nodes]
+    selects = [daemonset.node_selector.items() for daemonset in live.daemonsets if daemonset.node_selector]
+    labels = {one.uid: one.labels.items() for one in seen.nodes}
+    wanted = {
+        node.uid
+        for node in nodes
+        if node.name in seen.driver_pods or any(selector <= labels[node.uid] for selector in selects)
+    }
+    selected = tuple(node for node in nodes if node.is_gpu_node and node.uid in wanted)
+    missing = _ours(plan)
+    for node in selected:
+        missing.pop(node.uid, None)
+    others = {node.uid: node for node in nodes if node.uid not in wanted or not node.is_gpu_node}
+    return _sorted_out(plan, selected, others, missing, seen.driver_pods, are_live=True)
+
+
+def _ours(plan: Plan) -> dict[str, str]:
+    """Uid → name of every node that the plan has a target or a hold for."""
+    targets = Target.objects.filter(stage__plan=plan).values_list("node_uid", "node_name")
+    return dict(targets) | dict(Hold.objects.filter(plan=plan).values_list("node_uid", "node_name"))
+
+
+def _sorted_out(
+    plan: Plan,
+    selected: tuple[Node, ...],
+    others: Mapping[str, Node],
+    missing: Mapping[str, str],
+    drivers: Mapping[str, DriverPod],
+    *,
+    are_live: bool = False,
+) -> PlanNodes:
+    uids = {node.uid for node in selected}
+    left = {uid: node for uid, node in others.items() if uid not in uids}
+    kept = set(Hold.objects.filter(plan=plan, is_foreign=False).in_the_way().values_list("node_uid", flat=True))
+    strays = tuple(node for uid, node in left.items() if node.held_by == plan.mark or uid in kept)
+    there = {node.name for node in (*selected, *left.values())}
+    gone = {uid: _what_became(plan, uid, name, left, there) for uid, name in missing.items()}
+    return PlanNodes(selected, strays, gone, drivers, are_live)
+
+
+def _what_became(plan: Plan, uid: str, name: str, left: Mapping[str, Node], there: Iterable[str]) -> str:
+    if uid in left:
+        return f"is no longer selected by {plan.object_kind} {plan.object_name}"
+    return "was deleted and made again under the same name" if name in there else "was deleted"
+
+
+def _as_seen(plan: Plan, known: Node | None, seen: NodeSeen) -> Node:
+    row = node_row(seen)
+    node = known or Node(cluster=plan.cluster, uid=seen.uid)
+    for column in SAID_LIVE:
+        setattr(node, column, row[column])
+    node.is_gpu_node = node.is_gpu_node or row["is_gpu_node"]
+    node.driver_unknown_since = None  # a version that is not said is blank here
+    return node

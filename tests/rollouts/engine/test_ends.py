@@ -1,0 +1,175 @@
+"""What a plan says last rests on the API server's own list, newer than its last act: rows are late, and nodes leave."""
+
+import pytest
+
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Hold, Target
+from rollouts.steering import commands
+from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, REST, UPGRADE_SKIP, UPGRADE_STATE, Ground
+
+pytestmark = pytest.mark.rounds
+
+
+def say(verb, ground: Ground) -> None:
+    verb(ground.plan, actor=ground.ada, because="It is odd.", now=ground.clock())
+
+
+def operator_calls_done(ground: Ground) -> None:
+    """As it does once the mark of a node that never changed was cleared."""
+    for name in NODES:
+        if UPGRADE_STATE not in ground.labels(name):
+            ground.set_state(name, "upgrade-done")
+
+
+def gone_back(ground: Ground, most: int = 12) -> None:
+    for _ in range(most):
+        operator_calls_done(ground)
+        if ground.round().is_final:
+            return
+
+
+def test_an_abort_on_the_way_back_does_not_end_on_old_rows(ground: Ground):
+    """The observer stands still, a node is let go, the plan is given up: the operator is changing it."""
+    ground.armed()
+    ground.rounds(2)
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(3)
+    say(commands.roll_back, ground)
+    ground.rounds(3)
+    for name in NODES:
+        ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")
+    ground.rounds(4)
+    ground.writes()
+    while CANARY not in ground.releases():
+        ground.round(look=False)
+    ground.set_state(CANARY, "cordon-required")  # the operator has begun, and no row says so
+
+    say(commands.abort, ground)
+    for _ in range(4):
+        ground.round(look=False)
+
+    assert ground.plan.state == PlanState.ABORTING
+    assert ground.plan.waiting_for == f"Waiting until the operator is through with {CANARY}."
+    assert CANARY in ground.held()
+
+
+def test_an_abort_calls_back_what_was_let_go_before_anything_else(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    assert CANARY not in ground.held()
+
+    say(commands.abort, ground)
+    ground.round(look=False)
+
+    assert ground.held() == set(NODES)
+    assert ground.target().state == TargetState.HELD
+    assert ground.version() == NEW
+
+
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, verb):
+    ground.armed()
+    ground.leave(REST[0])
+
+    say(verb, ground)
+    gone_back(ground)
+
+    assert ground.plan.is_final, ground.plan.waiting_for
+    assert ground.held() == set()
+    assert ground.labels(REST[0]).get(UPGRADE_STATE) != "upgrade-required"
+    assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
+
+
+def test_a_hold_that_no_row_shows_is_found_before_the_plan_ends(ground: Ground):
+    """A label of ours came back behind the rows: a restored object, a worker that died."""
+    ground.armed()
+    say(commands.roll_back, ground)
+    ground.rounds(3)
+    for name in NODES:
+        ground.set_state(name, "upgrade-done")
+    ground.round()
+    ground.look()
+    ground.patch_node(
+        REST[1],
+        {
+            "metadata": {
+                "labels": {UPGRADE_SKIP: "true"},
+                "annotations": {HELD_BY: ground.plan.mark},
+            }
+        },
+    )
+
+    ground.round(look=False)
+    gone_back(ground)
+
+    assert ground.plan.state == PlanState.ROLLED_BACK
+    assert ground.held() == set()
+    assert ground.version() == OLD
+
+
+def test_a_node_that_leaves_in_the_middle_is_let_go_and_out_of_its_stage(ground: Ground):
+    ground.armed()
+    ground.leave(REST[0])
+
+    ground.rounds(3)
+
+    gone = ground.target(REST[0])
+    assert (gone.state, gone.is_lost) == (TargetState.EXCLUDED, False)
+    assert gone.because == "The node is no longer selected by NVIDIADriver h100."
+    assert REST[0] not in ground.held()
+
+
+def test_a_target_that_is_deleted_is_out_of_its_stage_and_the_stage_goes_on(ground: Ground):
+    ground.armed()
+    ground.delete(REST[0])
+    ground.rounds(2)
+
+    assert ground.target(REST[0]).because == "The node was deleted."
+    assert ground.plan.state == PlanState.PROMOTING
+    assert CANARY not in ground.held()
+
+
+def test_a_target_that_is_deleted_after_it_was_let_go_counts_as_failed(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    ground.delete(CANARY)
+
+    ground.rounds(3)
+
+    assert ground.target().is_lost
+    assert ground.plan.state == PlanState.HALTED
+    assert f"{CANARY} failed (1 node gone after being let go): 1, where 0 would be tolerated" in ground.plan.because
+
+
+def test_a_node_that_is_made_again_is_a_late_node_and_no_target(ground: Ground):
+    ground.armed()
+    ground.delete(REST[0])
+    ground.join(REST[0])
+
+    ground.rounds(3)
+
+    assert ground.target(REST[0]).because == "The node was deleted and made again under the same name."
+    assert Target.objects.filter(stage__plan=ground.plan, node_name=REST[0]).count() == 1
+    assert REST[0] in ground.held()
+
+
+def test_a_node_deleted_while_all_are_being_held_keeps_the_version_from_nothing(ground: Ground):
+    ground.start()
+    ground.round()
+    ground.delete(REST[0])
+
+    ground.rounds(3)
+
+    assert ground.plan.state == PlanState.PROMOTING, ground.plan.waiting_for
+
+
+def test_who_is_gone_is_not_said_on_rows_alone(ground: Ground):
+    """A list that was read halfway has no row of a node that is there."""
+    ground.armed()
+    ground.look()
+    ground.cluster.nodes.filter(name=REST[0]).delete()
+
+    ground.round(look=False)
+
+    assert ground.target(REST[0]).state == TargetState.HELD
