@@ -36,6 +36,7 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
             raise CannotAccept(objection)
         # Whoever watches it now loses its turn: what he heard is of the old cluster, or was refused.
         freed = {"turn": F("turn") + 1, "batch": F("batch") + 1, "lease_until": now - timedelta(seconds=1)}
+        freed |= {"failures": 0, "failing_since": None, "next_look_at": None}
         Observer.objects.filter(cluster=cluster).update(**freed)
         Bookmark.objects.filter(cluster=cluster).delete()
         evidence = {"uid": uid, "before": cluster.uid}

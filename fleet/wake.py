@@ -8,6 +8,7 @@ import atexit
 import os
 import threading
 import time
+from datetime import timedelta
 from queue import Full, Queue
 from typing import Any
 
@@ -16,6 +17,7 @@ from celery import current_app
 from django.db import transaction
 
 NEXT_TURN_EXPIRES_S = 30.0
+TIMED_AT_MOST = timedelta(seconds=10)
 PLANS_AT_MOST_EVERY_S = 0.5
 CRASH_LOGS_AT_MOST_EVERY_S = 5.0
 WAITING_AT_MOST = 1000
@@ -32,6 +34,17 @@ def wake_observer(cluster_id: int, turn: int) -> None:
         kwargs={"cluster_id": cluster_id, "turn": turn},
         expires=NEXT_TURN_EXPIRES_S,
     )
+
+
+def wake_observer_after(wait: timedelta, cluster_id: int, turn: int) -> None:
+    """A short wait is kept by a timer; of a longer one the row tells beat's sweep."""
+    if wait > TIMED_AT_MOST:
+        return
+    nudge = _Nudge("fleet.tasks.observe", "observe", {"cluster_id": cluster_id, "turn": turn}, NEXT_TURN_EXPIRES_S)
+    # Sent without a look at the database: the thread of a timer would take a connection and never give it back.
+    later = threading.Timer(wait.total_seconds(), lambda: _sender().send(nudge))
+    later.daemon = True
+    later.start()
 
 
 def wake_findings_of(cluster_id: int) -> None:

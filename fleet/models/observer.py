@@ -4,13 +4,35 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
+from django.db.models import Q
+from django.db.models.functions import Coalesce
 
 LEASE = timedelta(seconds=30)
 STALE_AFTER = timedelta(seconds=90)  # API servers send a bookmark about once a minute
+FIRST_WAIT = timedelta(seconds=1)
+LONGEST_WAIT = timedelta(minutes=5)  # a dead address costs a place 10 s: a hundred of them then cost four places
+ONE_IN = timedelta(minutes=1)  # how often one that did not answer is tried while others wait for a place
+GRACE = timedelta(seconds=15)  # from one turn to the next: longer, and nobody has a place for it
 
 
 class LostTurn(Exception):
     """Another worker has taken this cluster since. Whatever we meant to write is not ours to write."""
+
+
+def wait_after(failures: int, *, share: float) -> timedelta:
+    """How long a cluster that did not answer so many times is left alone. `share`: of the jitter, from 0 to 1."""
+    whole = min(FIRST_WAIT * 2 ** min(max(failures, 1) - 1, 16), LONGEST_WAIT)
+    return whole * (0.5 + share / 2)
+
+
+class ObserverQuerySet(models.QuerySet["Observer"]):
+    def due(self, *, now: datetime) -> ObserverQuerySet:
+        """Those whose turn anybody may take."""
+        return self.filter(Q(next_look_at=None) | Q(next_look_at__lte=now), lease_until__lt=now)
+
+    def unwatched(self, *, now: datetime) -> ObserverQuerySet:
+        """Those whose turn nobody takes: there are more clusters than places, or no worker."""
+        return self.due(now=now - GRACE)
 
 
 class Observer(models.Model):
@@ -25,11 +47,16 @@ class Observer(models.Model):
     lag_ms = models.PositiveIntegerField(default=0)  # how long the oldest change of the last flush had waited
     behind_since = models.DateTimeField(null=True)  # since when the lag is more than a page may hide; null: it is not
     clock_skew_s = models.FloatField(null=True)  # how far the API server's clock is ahead of ours; null: not measured
+    failures = models.PositiveIntegerField(default=0)  # turns in a row in which it did not answer
+    failing_since = models.DateTimeField(null=True)  # when the first of those was; null: it answered last time
+    next_look_at = models.DateTimeField(null=True)  # not before; null: as soon as the lease is over
+
+    objects = ObserverQuerySet.as_manager()
 
     @classmethod
     def take(cls, cluster_id: int, *, turn: int, owner: str, now: datetime) -> int | None:
-        """Take the turn after `turn`. None: somebody holds it, or the message is an old one."""
-        free = cls.objects.filter(cluster_id=cluster_id, turn=turn, lease_until__lt=now)
+        """Take the turn after `turn`. None: somebody holds it, it is not due, or the message is an old one."""
+        free = cls.objects.due(now=now).filter(cluster_id=cluster_id, turn=turn)
         won = free.update(turn=turn + 1, owner=owner, lease_until=now + LEASE)
         return turn + 1 if won else None
 
@@ -57,6 +84,48 @@ class Observer(models.Model):
         """End the turn early, so that the next one need not wait for the lease."""
         with transaction.atomic():
             cls.objects.filter(cluster_id=cluster_id, turn=turn).update(lease_until=now - timedelta(seconds=1))
+
+    @classmethod
+    def gives_way(cls, cluster_id: int, *, now: datetime) -> bool:
+        """Whether a cluster that did not answer last time, or was never asked, leaves this place to one that did.
+
+        Not for ever: while such ones wait, another is tried once in a minute.
+        """
+        answered = Q(failures=0, turn__gt=0)
+        if cls.objects.filter(answered, cluster_id=cluster_id).exists():
+            return False
+        if not cls.objects.due(now=now).filter(answered).exists():
+            return False
+        others = cls.objects.filter(failures__gt=0, lease_until__gt=now - ONE_IN).exclude(cluster_id=cluster_id)
+        return others.exists()
+
+    @classmethod
+    def back_off(cls, cluster_id: int, *, turn: int, share: float, now: datetime) -> timedelta:
+        """Give the place back, and wait longer each time that it does not answer.
+
+        :raises LostTurn: when the turn is somebody else's by now
+        """
+        failures = (cls.objects.filter(cluster_id=cluster_id).values_list("failures", flat=True).first() or 0) + 1
+        wait = wait_after(failures, share=share)
+        mine = cls.objects.filter(cluster_id=cluster_id, turn=turn)
+        since = Coalesce("failing_since", models.Value(now, models.DateTimeField()))
+        given = {"lease_until": now - timedelta(seconds=1), "next_look_at": now + wait, "failures": failures}
+        if not mine.update(failing_since=since, **given):
+            raise LostTurn(f"turn {turn} of cluster {cluster_id} is over")
+        return wait
+
+    @classmethod
+    def note_answer(cls, cluster_id: int, *, turn: int) -> None:
+        """It was watched: whatever failed before is over."""
+        failing = cls.objects.filter(cluster_id=cluster_id, turn=turn).exclude(failures=0, failing_since=None)
+        failing.update(failures=0, failing_since=None, next_look_at=None)
+
+    @classmethod
+    def try_now(cls, cluster_id: int) -> int | None:
+        """Leave it alone no longer. The turn to offer; None: no worker has ever heard of it."""
+        waiting = cls.objects.filter(cluster_id=cluster_id)
+        waiting.update(failures=0, next_look_at=None)
+        return waiting.values_list("turn", flat=True).first()
 
 
 class BookmarkState(models.TextChoices):

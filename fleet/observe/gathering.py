@@ -7,6 +7,7 @@ import structlog
 from fleet.kube.decoding import Unread
 from fleet.kube.structs import ClusterPolicySeen, NodeSeen, Seen
 from fleet.kube.structs.events import EventSeen
+from fleet.models import BookmarkState
 from fleet.observe.diff import Row, fingerprint, likeness
 from fleet.observe.early import Early
 from fleet.observe.kinds import KINDS, MIRRORED, Kind
@@ -40,6 +41,13 @@ class Gathering:
     @property
     def has_news(self) -> bool:
         return bool(self.size) or any(one.is_urgent or one.is_list_whole for one in self.standings.values())
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether nothing is heard or listed any more, and not because it may not be."""
+        standings = self.standings.values()
+        is_heard = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in standings)
+        return not is_heard and any(one.state is BookmarkState.FAILING for one in standings)
 
     def absorb(self, told: Told, *, now: datetime) -> None:
         standing = self.standings[told.kind]

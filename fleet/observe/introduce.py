@@ -151,4 +151,5 @@ def add(
             create_defaults=reached | {"added_at": now},
         )
         Observer.objects.get_or_create(cluster=cluster, defaults={"lease_until": now - timedelta(seconds=1)})
+        Observer.try_now(cluster.pk)
     return cluster, is_new

@@ -1,4 +1,7 @@
-"""Find every cluster that nobody watches, and offer its turn. What beat does, and a new cluster waits for."""
+"""Find every cluster that nobody watches and whose time it is, and offer its turn: first of those that answer.
+
+What beat does, and a new cluster waits for.
+"""
 
 from datetime import datetime, timedelta
 
@@ -10,7 +13,7 @@ def sweep(*, now: datetime) -> int:
     """How many turns were offered. A turn that is offered twice is taken once."""
     for cluster_id in Cluster.objects.filter(observer__isnull=True).values_list("pk", flat=True):
         Observer.objects.get_or_create(cluster_id=cluster_id, defaults={"lease_until": now - timedelta(seconds=1)})
-    expired = list(Observer.objects.filter(lease_until__lt=now).values_list("cluster_id", "turn"))
-    for cluster_id, turn in expired:
+    due = list(Observer.objects.due(now=now).order_by("failures", "lease_until").values_list("cluster_id", "turn"))
+    for cluster_id, turn in due:
         wake.wake_observer(cluster_id, turn)
-    return len(expired)
+    return len(due)

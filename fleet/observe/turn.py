@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from fleet import announce, kube, wake
+from fleet.freshness import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
 from fleet.observe import allocation, cpu_memory, known, memory, overdue, pools, shutdown
 from fleet.observe.connections import give_back
@@ -28,6 +29,7 @@ from fleet.observe.window import Window
 
 TURN_S = 60.0
 ASK_AGAIN_S = 5.0
+PATIENCE_S = 15.0  # with a cluster that was heard a moment ago: an API server restarts in less
 CLOCK_STEP_S = 0.5  # a clock that is said to be off by so much more or less is worth a write
 
 log = structlog.get_logger(__name__)
@@ -47,7 +49,13 @@ class Turn:
 
 
 def take_turn(cluster_id: int, number: int, *, seconds: float = TURN_S, stop: Event = shutdown.asked) -> None:
-    """Watch a cluster for a while, if its turn is free; then offer the next turn."""
+    """Watch a cluster for a while, if its turn is free and due; then offer the next turn.
+
+    One that does not answer gives its place back at once, and waits longer each time.
+    """
+    if Observer.gives_way(cluster_id, now=timezone.now()):
+        log.debug("others may answer and have no place", cluster=cluster_id, turn=number)
+        return
     won = Observer.take(cluster_id, turn=number, owner=f"{socket.gethostname()}:{os.getpid()}", now=timezone.now())
     if won is None:
         log.debug("the turn is taken, or the message is an old one", cluster=cluster_id, turn=number)
@@ -55,33 +63,48 @@ def take_turn(cluster_id: int, number: int, *, seconds: float = TURN_S, stop: Ev
     until = time.monotonic() + seconds * random.uniform(0.9, 1.1)
     turn = Turn(Cluster.objects.get(pk=cluster_id), won, until, stop)
     try:
-        _watch(turn)
+        if _watch(turn):
+            _hand_on(turn)
+        else:
+            wait = Observer.back_off(cluster_id, turn=won, share=random.random(), now=timezone.now())
+            wake.wake_observer_after(wait, cluster_id, won)
     except LostTurn as lost:
         log.warning("the turn went to somebody else", cluster=turn.cluster.name, because=str(lost))
-        return
-    Observer.give_up(cluster_id, turn=won, now=timezone.now())
-    wake.wake_observer(cluster_id, won)
 
 
-def _watch(turn: Turn) -> None:
-    """One window, or several where another cluster comes in between."""
+def _hand_on(turn: Turn) -> None:
+    Observer.give_up(turn.cluster.pk, turn=turn.number, now=timezone.now())
+    wake.wake_observer(turn.cluster.pk, turn.number)
+
+
+def _watch(turn: Turn) -> bool:
+    """Hold one window. False: the cluster does not answer, or another one does in its place."""
     if not Bookmark.objects.filter(cluster=turn.cluster).exists() and not forget(
         turn.cluster.pk, turn=turn.number, stop=turn.stop, clock=turn.clock
     ):
-        return
+        return True
     _make_bookmarks(turn)
-    while (connection := _reach(turn)) is not None:
-        try:
-            _hold_window(turn, connection)
-        except WrongCluster as stranger:
-            _note_failure(turn, stranger)
-        else:
-            return
-        finally:
-            connection.close()
+    try:
+        connection = _reach(turn)
+    except kube.ClusterError as error:
+        _note_failure(turn, error)
+        return False
+    if connection is None:
+        return True
+    try:
+        is_heard = _hold_window(turn, connection)
+    except WrongCluster as stranger:
+        _note_failure(turn, stranger)
+        return False
+    finally:
+        connection.close()
+    if is_heard:
+        Observer.note_answer(turn.cluster.pk, turn=turn.number)
+    return is_heard
 
 
-def _hold_window(turn: Turn, connection: kube.Connection) -> None:
+def _hold_window(turn: Turn, connection: kube.Connection) -> bool:
+    """Whether the cluster still answered at its end."""
     cluster_id = turn.cluster.pk
     remembered = memory.recall(cluster_id, turn=turn.number)
     if not remembered.fingerprints:
@@ -115,15 +138,22 @@ def _hold_window(turn: Turn, connection: kube.Connection) -> None:
     _note_clock(observer, connection, turn)
     Bookmark.objects.filter(cluster_id=cluster_id, kind__in=gathering.to_list_again).update(resource_version="")
     memory.keep(cluster_id, remembered)
+    return turn.stop.is_set() or not gathering.is_deaf
 
 
 def _reach(turn: Turn) -> kube.Connection | None:
-    """A connection to this very cluster. None: the turn was over before there was one."""
-    while not turn.is_over:
+    """A connection to this very cluster. None: told to stop before there was one.
+
+    :raises ClusterError: when it does not answer; one that did lately is asked for some seconds more
+    """
+    until = time.monotonic() + (PATIENCE_S if _was_heard_lately(turn) else 0.0)
+    while not turn.stop.is_set():
         give_back()
         try:
             connection = patiently(lambda: _connect(turn.cluster), turn.stop)
         except kube.ClusterError as error:
+            if turn.is_over or time.monotonic() >= until or isinstance(error, WrongCluster):
+                raise
             _note_failure(turn, error)
         else:
             if connection is not None:
@@ -132,6 +162,11 @@ def _reach(turn: Turn) -> kube.Connection | None:
         give_back()
         turn.stop.wait(ASK_AGAIN_S * random.uniform(0.7, 1.0))
     return None
+
+
+def _was_heard_lately(turn: Turn) -> bool:
+    nodes = Bookmark.objects.filter(cluster=turn.cluster, kind=NODES).first()
+    return nodes is not None and nodes.is_fresh(now=turn.clock())
 
 
 def _connect(cluster: Cluster) -> kube.Connection:

@@ -19,6 +19,7 @@ TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
 FULL = 4000  # rows that are written without waiting for more: gathering so many leaves others a gap to write in
+DEAF_S = 10.0  # after which a window of which no kind is heard any more is closed: others wait for its place
 LIST_S = 900.0  # how much longer than its turn a window stays open for a list: what is thrown away never ends
 
 
@@ -47,6 +48,7 @@ class Window:
         self._flush_from = 0.0
         self._waiting_since: float | None = None  # when the oldest change was received that is not written
         self._tick_at = time.monotonic() + TICK_S
+        self._deaf_since: float | None = None
         self._readers = [self._reader(name, connection) for name in gathering.standings]
 
     def hold(self) -> None:
@@ -67,6 +69,9 @@ class Window:
 
     def _is_over(self) -> bool:
         over_s = time.monotonic() - self._until
+        self._deaf_since = (self._deaf_since or time.monotonic()) if self._gathering.is_deaf else None
+        if self._deaf_since is not None and time.monotonic() - self._deaf_since >= DEAF_S:
+            return True
         is_listing = any(standing.is_worth_waiting_for for standing in self._gathering.standings.values())
         return self._stop.is_set() or over_s >= (LIST_S if is_listing else 0)
 

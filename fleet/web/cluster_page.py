@@ -133,6 +133,9 @@ def watch_of(row: Cluster, *, now: datetime) -> Watch:
         problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
         return Watch(observer, has_lease=False, glyph="waiting", word="nobody yet", problem=problem, skew="")
     has_lease = observer.lease_until > now
+    if not has_lease and observer.next_look_at is not None and observer.next_look_at > now:
+        asked = f"It is asked again at {observer.next_look_at:%H:%M:%S} UTC, after {times(observer.failures)} in vain."
+        return Watch(observer, has_lease=False, glyph="warn", word="no answer", problem=asked, skew=_skew(observer))
     if not has_lease:
         ended = f"{observer.lease_until:%Y-%m-%d %H:%M:%S} UTC"
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
@@ -140,6 +143,10 @@ def watch_of(row: Cluster, *, now: datetime) -> Watch:
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)
     glyph, word = ("warn", "behind") if problem else ("ok", "watched")
     return Watch(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
+
+
+def times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _skew(observer: Observer) -> str:

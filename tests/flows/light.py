@@ -25,8 +25,9 @@ class Watched:
 
     @contextmanager
     def turn(self, *, seconds: float = 60.0, stop: threading.Event | None = None) -> Iterator[threading.Thread]:
-        """A turn in a thread of its own; at the end it is told to stop, as when its worker is."""
-        stop, number = stop or threading.Event(), Observer.objects.get(cluster=self.cluster).turn
+        """A turn in a thread of its own, due or not; at the end it is told to stop, as when its worker is."""
+        stop, number = stop or threading.Event(), Observer.try_now(self.cluster.pk)
+        assert number is not None
 
         def hold() -> None:
             take_turn(self.cluster.pk, number, seconds=seconds, stop=stop)

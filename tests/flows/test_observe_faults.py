@@ -37,6 +37,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "SHORTEST_WATCH_S", 0.1)
     monkeypatch.setattr(window, "LOOK_UP_S", 0.05)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
+    monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)
     monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
 
@@ -342,8 +343,9 @@ def test_another_cluster_that_comes_in_during_a_turn_is_refused_and_named(north,
         server.drop()
         eventually(lambda: Cluster.objects.get().stranger_uid == "uid-of-another")
         eventually(lambda: north.bookmark("nodes").state == "failing")
-        server.uid, server.objects = "uid-of-light", {NODES: [a_node("gpu-001"), a_node("gpu-002")]}
-        during = names(), north.bookmark("nodes").message
+    during = names(), north.bookmark("nodes").message
+    server.uid, server.objects = "uid-of-light", {NODES: [a_node("gpu-001"), a_node("gpu-002")]}
+    with north.turn():
         eventually(lambda: Cluster.objects.get().stranger_uid == "")
         eventually(lambda: north.bookmark("nodes").state == "watching")
 

@@ -27,7 +27,7 @@ def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(standing, "HEARD_EVERY", timedelta(seconds=2))
     monkeypatch.setattr(window, "TICK_S", 2.0)
     monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.5)
-    for name in ("wake_observer", "wake_plans_of"):
+    for name in ("wake_observer", "wake_observer_after", "wake_plans_of"):
         monkeypatch.setattr(wake, name, lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
     servers = [
@@ -48,13 +48,15 @@ def test_five_that_hang_leave_fifteen_live_say_why_and_hold_nobody_up(many):
         eventually(lambda: all(is_failing(one) for one in hung), within_s=30)
         now = timezone.now()
         ages_s = [(now - one.bookmark("nodes").heard_at).total_seconds() for one in well]
-        leases = Observer.objects.filter(lease_until__gt=now).count()
+        leases = set(Observer.objects.filter(lease_until__gt=now).values_list("cluster", flat=True))
+        backing_off = set(Observer.objects.filter(next_look_at__isnull=False).values_list("cluster", flat=True))
         stopping = time.monotonic()
         stop.set()
     stopped_s = time.monotonic() - stopping
 
     assert max(ages_s) < 15
-    assert leases == CLUSTERS
+    assert leases == {one.cluster.pk for one in well}
+    assert backing_off == {one.cluster.pk for one in hung}
     assert {one.bookmark("nodes").state for one in well} == {"watching"}
     assert {one.bookmark("nodes").message.partition(" ")[2] for one in hung} == {"did not answer in time."}
     assert Node.objects.count() == CLUSTERS - HUNG

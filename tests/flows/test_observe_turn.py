@@ -37,6 +37,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Every turn that was offered, instead of a broker."""
     offered: list[tuple[int, int]] = []
     monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, number: offered.append((cluster_id, number)))
+    monkeypatch.setattr(wake, "wake_observer_after", lambda _, cluster_id, number: offered.append((cluster_id, number)))
     return offered
 
 

@@ -1,0 +1,81 @@
+"""More clusters than places to watch them from, and most of them dead: the one that lives does not notice."""
+
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from fleet import announce, wake
+from fleet.models import Observer
+from fleet.observe import standing, window
+from fleet.observe.sweep import sweep
+from fleet.observe.turn import take_turn
+from tests.fleet.light_server import NODES, LightServer, light_servers
+from tests.flows.light import Watched, watched
+from tests.flows.test_observe_faults import a_node
+
+pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
+PLACES, DEAD = 2, 4
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[tuple[int, int]]:
+    """The turns that were offered, instead of a broker's queue."""
+    turns: SimpleQueue[tuple[int, int]] = SimpleQueue()
+    monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, turn: turns.put((cluster_id, turn)))
+    for name in ("wake_observer_after", "wake_plans_of"):
+        monkeypatch.setattr(wake, name, lambda *_: None)  # beat's sweep finds what is due
+    monkeypatch.setattr(announce, "send", lambda *_: None)
+    monkeypatch.setattr(standing, "HEARD_EVERY", timedelta(seconds=1))
+    monkeypatch.setattr(window, "TICK_S", 1.0)
+    return turns
+
+
+@pytest.fixture
+def clusters(db: None, tmp_path: Path) -> Iterator[list[Watched]]:
+    """Those that hang are the worst: a refused connection costs nothing."""
+    hung = [LightServer(uid=f"uid-{n}", objects={}, hangs=True) for n in range(DEAD)]
+    well = LightServer(uid="uid-well", objects={NODES: [a_node("gpu-001")]}, bookmark_every_s=0.5)
+    with light_servers(*hung, well):
+        yield [watched(tmp_path, server, f"cluster-{n}") for n, server in enumerate((*hung, well))]
+
+
+def work(turns: SimpleQueue[tuple[int, int]], stop: threading.Event) -> None:
+    """One thread of a worker."""
+    while not stop.is_set():
+        try:
+            cluster_id, number = turns.get(timeout=0.1)
+        except Empty:
+            continue
+        take_turn(cluster_id, number, seconds=4.0, stop=stop)
+    connection.close()
+
+
+def test_the_one_that_lives_stays_watched(clusters, offered):
+    *hung, well = clusters
+    stop = threading.Event()
+    threads = [threading.Thread(target=work, args=(offered, stop), daemon=True) for _ in range(PLACES)]
+    for thread in threads:
+        thread.start()
+    worst_s, until = 0.0, time.monotonic() + 240
+    try:
+        while time.monotonic() < until and Observer.objects.filter(failures__gt=1).count() < DEAD:
+            sweep(now=timezone.now())
+            if well.is_listed():
+                age_s = (timezone.now() - well.bookmark("nodes").heard_at).total_seconds()
+                worst_s = max(worst_s, age_s)
+            stop.wait(1.0)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(20)
+
+    assert Observer.objects.filter(cluster__in=[one.cluster for one in hung], failures__gt=1).count() == DEAD
+    assert Observer.objects.get(cluster=well.cluster).turn > 2
+    assert worst_s < 30  # stale is 90: of two places one may be held by a dead one for 10 s, twice
