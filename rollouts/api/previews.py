@@ -2,7 +2,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from rollouts.api.shapes import Number
-from rollouts.steering.preview import Preview, StagePreview
+from rollouts.steering.preview import Forecast, Preview, StagePreview
 
 
 class NoteShape(serializers.Serializer):
@@ -43,6 +43,12 @@ class ForecastShape(serializers.Serializer):
     namespaces = serializers.ListField(child=serializers.CharField())
     pods_with_local_files = serializers.IntegerField(help_text="With an emptyDir, which a drain loses.")
     pods_nobody_makes_again = serializers.IntegerField(help_text="Without an owner.")
+    waits_for_operator_s = serializers.SerializerMethodField(
+        help_text="At most, beside what the nodes need: the operator looks at each wave every two minutes."
+    )
+
+    def get_waits_for_operator_s(self, forecast: Forecast) -> int:
+        return int(forecast.waits_for_operator.total_seconds())
 
 
 class StepShape(serializers.Serializer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fleet import selectors
 from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
@@ -29,6 +29,7 @@ from rollouts.queries import (
     upgrade_policy,
 )
 from rollouts.steering.refusals import ObjectGone
+from rollouts.upgrade_controller import LOOKS_EVERY
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Forecast:
     namespaces: list[str]
     pods_with_local_files: int  # emptyDir: lost where the operator may delete them, in the way where it may not
     pods_nobody_makes_again: int
+    waits_for_operator: timedelta  # at most, beside what the nodes need: it looks at each wave every two minutes
 
 
 @dataclass(frozen=True)
@@ -112,13 +114,14 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(plan, nodes)
     facts = facts_of(plan, nodes)
+    stages = [_stage_preview(stage, picks.by_stage[stage.index]) for stage in plan.stages.forward()]
     return Preview(
         blockers=list(_blockers(plan, picks, facts, now=now)),
         warnings=[*warnings(facts), *_pick_warnings(picks), *_budget_warnings(plan, nodes)],
-        stages=[_stage_preview(stage, picks.by_stage[stage.index]) for stage in plan.stages.forward()],
+        stages=stages,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(plan, picks.nodes),
+        forecast=_forecast(plan, picks.nodes, waves=sum(stage.waves for stage in stages)),
         canary_proves=_proof(picks),
         cohorts_uncovered=_uncovered_sentences(picks),
         isolated_canary=_isolated_canary(plan, picks),
@@ -197,7 +200,7 @@ def _stage_preview(stage: Stage, nodes: Sequence[Node]) -> StagePreview:
     )
 
 
-def _forecast(plan: Plan, nodes: Sequence[Node]) -> Forecast:
+def _forecast(plan: Plan, nodes: Sequence[Node], *, waves: int) -> Forecast:
     uids = [node.uid for node in nodes]
     pods = list(Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants())
     return Forecast(
@@ -207,6 +210,7 @@ def _forecast(plan: Plan, nodes: Sequence[Node]) -> Forecast:
         namespaces=sorted({pod.namespace for pod in pods}),
         pods_with_local_files=sum(pod.has_empty_dir for pod in pods),
         pods_nobody_makes_again=sum(not pod.owner_kind for pod in pods),
+        waits_for_operator=waves * LOOKS_EVERY,
     )
 
 

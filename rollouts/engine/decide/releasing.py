@@ -8,6 +8,7 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
 from rollouts.gates.base import count, names, spell
 from rollouts.lifecycle import StageState, TargetState
+from rollouts.upgrade_controller import LOOKS_AGAIN
 
 SOON = timedelta(seconds=1)  # something is on its way
 
@@ -20,7 +21,8 @@ def release(picture: Picture, stage: StagePicture, *, now: datetime) -> Decision
     if not held:
         on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)
         if on_the_way:
-            return Decision(f"{stage.name}: {count(len(on_the_way), 'node')} on the way.", look_again_in=SOON)
+            waits = f"{stage.name}: {count(len(on_the_way), 'node')} on the way; {LOOKS_AGAIN}."
+            return Decision(waits, look_again_in=SOON)
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target has changed."),)
         return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
     cordoned = cordoned_by_others(picture, stage)
@@ -38,9 +40,8 @@ def release(picture: Picture, stage: StagePicture, *, now: datetime) -> Decision
         return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
     if cordoned:
         return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
-    return Decision(
-        f"{stage.name}: {count(len(held), 'node')} to go; the operator has not queued them yet.", look_again_in=SOON
-    )
+    unqueued = f"{count(len(held), 'node')} to go; the operator has not queued them yet: {LOOKS_AGAIN}"
+    return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
 
 
 def _ignored(stage: StagePicture, *, now: datetime) -> tuple[str, ...]:

@@ -166,6 +166,7 @@ def test_nothing_stands_against_a_cluster_in_good_order(cluster, owner):
     assert [stage.targets for stage in found.stages] == [["node-0"], ["node-1", "node-2"]]
     assert found.forecast.nodes == 3
     assert found.forecast.gpus == 24
+    assert found.forecast.waits_for_operator == timedelta(minutes=2) * sum(stage.waves for stage in found.stages)
     assert "1 canary node" in found.canary_proves
 
 

@@ -90,6 +90,14 @@ def test_the_next_wave_waits_until_the_last_one_is_back():
     assert "not back in order" in decision.waiting_for
 
 
+def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock():
+    target = a_held_target("a", state=TargetState.RELEASED)
+
+    decision = decided(a_picture(a_stage(target), nodes=(let_go("a"),)))
+
+    assert decision.waiting_for.endswith("1 node on the way; the operator looks again within two minutes.")
+
+
 def test_the_order_of_release_is_the_targets():
     targets, nodes = held("z", "a")
 

@@ -1,0 +1,11 @@
+"""What the GPU operator's upgrade controller does by itself.
+
+It wakes on changes of the labels of state and hold and of its own objects, else after `plannedRequeueInterval`
+(gpu-operator, controllers/upgrade_controller.go). A driver pod that becomes Ready does not wake it: on v26.7.0 a node
+was seen to stand in pod-restart-required for up to that long after its new driver was loaded.
+"""
+
+from datetime import timedelta
+
+LOOKS_EVERY = timedelta(minutes=2)
+LOOKS_AGAIN = "the operator looks again within two minutes"
