@@ -5,10 +5,11 @@ import pytest
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.node.pausing import paused, resumed
 from simulator.actors.gpu_operator.states import UpgradeState
+from simulator.actors.gpu_operator.upgrade import PERIOD_S
 from simulator.actors.objects import is_true, labels
 from simulator.faults import BadDriver, Board
 from simulator.fleets.small import KERNELS
-from simulator.kinds import NODE
+from simulator.kinds import NODE, POD
 from tests.simulator.actors.stage import NEW, Stage, a_fleet
 
 FIRST, SECOND = "gpu-h100-001", "gpu-h100-002"
@@ -135,6 +136,28 @@ def test_a_whole_pool_moves_and_the_fleet_is_as_busy_as_before():
 
     assert {labels(stage.node(node))[FULL] for node in nodes} == {NEW}
     assert sum(is_true(pod, "Ready") for pod in stage.pods()) == running
+
+
+def test_the_operator_looks_again_every_two_minutes_and_no_driver_pod_that_is_ready_wakes_it():
+    """As measured on the operator v26.7.0: a node stands in pod-restart-required after its driver is loaded."""
+    stage = a_fleet(1)
+
+    stage.skip(FIRST)
+    stage.driver("h100", version=NEW)
+    stage.run(5)
+    stage.release(FIRST)
+    stage.until(lambda: stage.state(FIRST) == UpgradeState.POD_RESTART)
+    loaded_s = stage.until(lambda: _drives(stage, NEW))
+    waited_s = stage.until(lambda: stage.state(FIRST) != UpgradeState.POD_RESTART)
+
+    assert loaded_s < PERIOD_S
+    assert 5 < waited_s <= PERIOD_S
+
+
+def _drives(stage: Stage, version: str) -> bool:
+    """Whether the driver pod of this version is Ready."""
+    pods = [pod for pod in stage.play.world[POD].all() if labels(pod).get(keys.COMPONENT) == keys.DRIVER_COMPONENT]
+    return any(is_true(pod, "Ready") and version in pod["spec"]["containers"][0]["image"] for pod in pods)
 
 
 class TestBadDriver:
