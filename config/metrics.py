@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from rest_framework.negotiation import DefaultContentNegotiation
 
+from fleet.allocation.physical import by_use, physical_by_cluster
 from fleet.models import Bookmark, Cluster, Observer
 from people.api.edges import Edge
 from people.rights import Deed, require
@@ -25,6 +26,7 @@ class Rows(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield self.plans()
+        yield from self.gpus()
         yield self.overdue()
         yield from self.bookmarks()
         yield from self.observers()
@@ -37,6 +39,18 @@ class Rows(Collector):
         for state in PlanState:
             gauge.add_metric([state.value], numbers.get(state.value, 0))
         return gauge
+
+    def gpus(self) -> Iterator[GaugeMetricFamily]:
+        """A cluster whose nodes were never seen has none of these: it is not one with 0 GPUs."""
+        text = "Physical GPUs by what is made of them: each is in one use."
+        gpus = GaugeMetricFamily("quarterdeck_gpus", text, labels=["cluster", "use"])
+        text = "GPU nodes of which nobody says how many GPUs they have."
+        uncounted = GaugeMetricFamily("quarterdeck_nodes_uncounted", text, labels=["cluster"])
+        for name, physical in physical_by_cluster().items():
+            uncounted.add_metric([name], physical.uncounted)
+            for use, number in by_use(physical.uses).items():
+                gpus.add_metric([name, use], number)
+        yield from (gpus, uncounted)
 
     def overdue(self) -> GaugeMetricFamily:
         """Beat looks every second: what is due for long has no worker."""

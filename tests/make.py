@@ -72,6 +72,7 @@ def a_pool(cluster, name: str = "", *, selector: str = "nvidia.com/gpu.product=N
 def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given: Any):
     """A ready GPU node with all its GPUs. `pool` puts it there, whatever the selector says."""
     from fleet.models import Gpu, Node
+    from fleet.resources.physical import COLUMNS as USE_COLUMNS
 
     name = name or f"node-{next(_next)}"
     product = "NVIDIA-H200"
@@ -98,6 +99,9 @@ def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given:
     for column in ("capacity", "allocatable", "expected"):
         number = row[f"gpu_{column}"]
         row.setdefault(column, {} if number is None else {"nvidia.com/gpu": number})
+    row.setdefault("physical_whole", row["gpu_expected"] or 0)
+    physical = sum(row.get(column) or 0 for column in USE_COLUMNS.values())
+    row.setdefault("physical_gpus", physical or None)
     node = Node.objects.create(cluster=cluster, name=name, **row)
     Gpu.objects.bulk_create(
         Gpu(node=node, index=index, product=product, memory_mib=node.gpu_memory_mib) for index in range(gpus)

@@ -11,7 +11,7 @@ ROWS = 100
 PAGES = (
     "/",
     "/?faults=1&sort=free",
-    "/parts/fleet/summary",
+    "/parts/fleet/overview",
     "/parts/fleet/nodes",
     "/parts/fleet/map",
     "/findings",

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 
-from fleet.allocation.tally import SUM_OF
+from fleet.allocation.physical import SUM_OF
 
 WHOSE = ("tenants", "operands", "others")
 UNITS = (("cpu", "m"), ("memory", "bytes"))

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from fleet.models import ResourceSlice
-from fleet.resources import is_gpu_resource, product_in
+from fleet.resources import Use, Uses, is_gpu_resource, product_in
 from fleet.resources.names import FOR_MACHINES
 from fleet.versions import driver_as_written
 
@@ -119,6 +119,16 @@ class Offered:
         claimed = [device for device in self.devices if device.key in keys]
         held = {device.unit if device.unit in self.units else device.unit_alone for device in claimed}
         return counted(unit for unit in held if unit in self.units)
+
+    @property
+    def uses(self) -> Uses:
+        """Each board by what is made of it. One that may be cut, or handed to a virtual machine, is whole till then."""
+        cut = {device.board: device for device in self.devices if device.is_cut and device.resource and device.board}
+        whole = {device.board for unit, device in self.units.items() if unit == (device.driver, device.board)} - {*cut}
+        virtual = {device.board for device in self.devices if device.is_for_machines} - whole - {*cut}
+        mig = sum(device.type == "mig" for device in cut.values())
+        found = {Use.WHOLE: len(whole), Use.MIG: mig, Use.PARTITIONED: len(cut) - mig, Use.VIRTUAL: len(virtual)}
+        return {use: number for use, number in found.items() if number}
 
     @property
     def boards(self) -> list[Device]:

@@ -1,33 +1,22 @@
 """Counts over nodes. None where nobody knows: a cluster that was never listed does not have zero nodes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import Case, Count, F, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce
 
-from fleet.node_state import RECONFIGURING
+from fleet.allocation.amounts import AMOUNT_SUMS, IS_RECONFIGURING, KINDS, GpuAmount
+from fleet.allocation.physical import PHYSICAL_SUMS, Physical
+from fleet.resources import Uses
 
-# The MIG manager is at work, in its time: nothing is missing.
-IS_RECONFIGURING = Q(mig_config_state__in=sorted(RECONFIGURING), mig_is_overdue=False)
-
-
-def _short(of: str) -> Case:
-    short = Greatest(Coalesce(F(f"{of}_expected"), Value(0)) - Coalesce(F(f"{of}_allocatable"), Value(0)), Value(0))
-    return Case(When(IS_RECONFIGURING, then=Value(0)), default=short, output_field=IntegerField())
-
-
-GPUS_MISSING = _short("gpu")  # whole ones
-SLICES_MISSING, SHARES_MISSING = _short("slices"), _short("shares")
-UNITS_MISSING = GPUS_MISSING + SLICES_MISSING + SHARES_MISSING  # as Node.gpus_missing: of one node, never a sum
 LACKS_UNITS = ~IS_RECONFIGURING & (
     Q(gpu_expected__gt=Coalesce(F("gpu_allocatable"), 0))
     | Q(slices_expected__gt=F("slices_allocatable"))
     | Q(shares_expected__gt=F("shares_allocatable"))
 )
-PARTS = tuple(f"{kind}_{what}" for kind in ("slices", "shares") for what in ("expected", "allocatable", "allocated"))
-SUM_OF = "sum_of_"  # an aggregate may not be named as its column
+COUNTS = ("nodes", "gpu_nodes", "ready", "not_ready", "readiness_unknown", "unschedulable", "held")
 # What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 
@@ -40,7 +29,10 @@ class VersionCount:
 
 @dataclass(frozen=True)
 class Tally:
-    """Of GPU nodes, but for `nodes`, which counts all. `gpus_…` are whole ones: no slice or share is among them."""
+    """Of GPU nodes, but for `nodes`, which counts all.
+
+    `physical_gpus` are boards. `gpus_…` are those with one user: no slice or share is among them.
+    """
 
     nodes: int | None = 0
     gpu_nodes: int | None = 0
@@ -49,6 +41,9 @@ class Tally:
     readiness_unknown: int | None = 0  # the kubelet stopped reporting
     unschedulable: int | None = 0
     held: int | None = 0
+    physical_gpus: int | None = 0
+    physical_gpus_by_use: Uses | None = field(default_factory=dict)
+    uncounted_nodes: int | None = 0  # GPU nodes of which nobody says how many GPUs they have
     gpus_expected: int | None = 0
     gpus_allocatable: int | None = 0
     gpus_allocated: int | None = 0  # None also where pods cannot be read
@@ -88,13 +83,10 @@ def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
             readiness_unknown=Count("pk", filter=gpu & Q(is_ready=None)),
             unschedulable=Count("pk", filter=gpu & Q(is_unschedulable=True)),
             held=Count("pk", filter=gpu & Q(is_held=True)),
-            gpus_expected=Sum("gpu_expected"),
-            gpus_allocatable=Sum("gpu_allocatable"),
-            gpus_allocated=Sum("gpu_allocated"),
-            gpus_missing=Sum(GPUS_MISSING, filter=~Q(gpu_expected=None)),
-            **{SUM_OF + name: Coalesce(Sum(name), 0) for name in PARTS},
-            slices_missing=Coalesce(Sum(SLICES_MISSING), 0),
-            shares_missing=Coalesce(Sum(SHARES_MISSING), 0),
+            named=Count("gpu_expected"),
+            named_now=Count("gpu_allocatable"),
+            **PHYSICAL_SUMS,
+            **AMOUNT_SUMS,
         )
     )
     versions = _versions(nodes.filter(gpu), by=by)
@@ -102,12 +94,25 @@ def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
 
 
 def _tally(row: Mapping[str, Any], by: str, versions: Mapping[int, list[VersionCount]]) -> Tally:
-    """A sum of nothing is None: zero where there is no GPU node, unknown where those there are say nothing."""
-    none = None if row["gpu_nodes"] else 0
+    """Of whole GPUs none are unknown, not zero, where there are GPU nodes and none of them ever named any."""
+    physical = Physical.of(row)
     numbers = {
-        name.removeprefix(SUM_OF): none if number is None else number for name, number in row.items() if name != by
+        f"{kind}_{name}": getattr(GpuAmount.of(row, kind), name)
+        for kind in KINDS
+        for name in ("expected", "allocatable", "allocated", "missing")
     }
-    return Tally(**numbers, driver_versions=tuple(versions.get(row[by], ())))
+    if row["gpu_nodes"] and not row["named"]:
+        numbers |= {"gpus_expected": None, "gpus_missing": None}
+    if row["gpu_nodes"] and not row["named_now"]:
+        numbers |= {"gpus_allocatable": None}
+    return Tally(
+        **{name: row[name] for name in COUNTS},
+        physical_gpus=physical.total if physical.total or not physical.uncounted else None,
+        physical_gpus_by_use=physical.uses,
+        uncounted_nodes=physical.uncounted,
+        driver_versions=tuple(versions.get(row[by], ())),
+        **numbers,
+    )
 
 
 def _versions(nodes: QuerySet, *, by: str) -> dict[int, list[VersionCount]]:

@@ -10,7 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
 from fleet import selectors
-from fleet.allocation.tally import UNITS_MISSING
+from fleet.allocation.amounts import UNITS_MISSING
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools

@@ -10,7 +10,7 @@ from fleet.api.filters import NodeFilters
 from fleet.api.gpus import GpuShape
 from fleet.api.pods import PodShape
 from fleet.api.resources import Amounts, ExporterShape, ResourceShape, UnplacedShape
-from fleet.api.shapes import FreshnessShape, Ref
+from fleet.api.shapes import FreshnessShape, Ref, UsesShape
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState, node_state
 from fleet.queries import NodeSeen, for_rows, see_nodes, tell_story, timeline
@@ -26,7 +26,8 @@ ROW = (
     "is_unschedulable", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
     "instance_type", "capacity_type", "nvlink_domain", "is_gpu_node", "gpu_vendor", "gpu_product", "gpu_memory_mib",
     "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "mig_changing_since",
-    "mig_is_overdue", "layout", "capacity", "allocatable", "expected", "requested", "unhealthy_gpus", "gpu_capacity",
+    "mig_is_overdue", "layout", "capacity", "allocatable", "expected", "requested", "unhealthy_gpus", "physical_gpus",
+    "physical_gpus_by_use", "gpu_capacity",
     "gpu_allocatable", "gpu_expected", "gpu_allocated",
     "slices_expected", "slices_allocatable", "slices_allocated", "shares_expected", "shares_allocatable",
     "shares_allocated", "cpu_memory", "gpus_missing", "missing", "driver_version", "driver_unknown_since",
@@ -44,6 +45,10 @@ class NodeRow(SeenSerializer):
     allocatable = Amounts()
     expected = Amounts(help_text="The most of each that was seen under this layout.")
     requested = serializers.SerializerMethodField(help_text="By the pods bound to it. Null: pods were never seen.")
+    physical_gpus = serializers.SerializerMethodField(
+        help_text="Boards, as many as were ever seen. Null: a GPU node of which nobody says how many."
+    )
+    physical_gpus_by_use = UsesShape(source="uses", help_text="Each of them once.")
     gpu_allocated = serializers.IntegerField(source="seen.gpu_allocated", allow_null=True)
     slices_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     shares_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
@@ -67,6 +72,9 @@ class NodeRow(SeenSerializer):
 
     def get_unhealthy_gpus(self, node: Node) -> list[str]:
         return [unhealthy_in_words([one]) for one in node.unhealthy_gpus]
+
+    def get_physical_gpus(self, node: Node) -> int | None:
+        return node.physical_gpus if node.is_gpu_node else 0
 
     def get_gpus_missing(self, node: Node) -> int | None:
         never_named = node.is_gpu_node and node.gpu_expected is None and not node.expected

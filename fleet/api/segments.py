@@ -18,7 +18,7 @@ KEYS = [facet.key for facet in FACETS]
 class ValueShape(serializers.Serializer):
     value = serializers.CharField(help_text="As the list of nodes takes it. `unknown`: nothing says it.")
     nodes = serializers.IntegerField()
-    gpus = serializers.IntegerField(help_text="Whole GPUs: the most each node ever had.")
+    gpus = serializers.IntegerField(help_text="Physical GPUs: boards, whatever is made of them.")
     is_chosen = serializers.BooleanField()
 
 

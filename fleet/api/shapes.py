@@ -2,7 +2,9 @@
 
 from rest_framework import serializers
 
+from fleet.allocation.physical import by_use
 from fleet.freshness import Freshness
+from fleet.resources import Uses
 
 
 class Ref(serializers.Serializer):
@@ -25,11 +27,27 @@ class VersionCountShape(serializers.Serializer):
     nodes = serializers.IntegerField()
 
 
+class UsesShape(serializers.Serializer):
+    """Physical GPUs by what is made of them. Each is in exactly one, so that they add up."""
+
+    whole = serializers.IntegerField(help_text="One user has all of it.")
+    mig = serializers.IntegerField(help_text="Cut by NVIDIA's MIG; its slices may be shared.")
+    partitioned = serializers.IntegerField(help_text="Cut by AMD's driver.")
+    time_slicing = serializers.IntegerField()
+    mps = serializers.IntegerField()
+    shared = serializers.IntegerField(help_text="In another way (HAMi, by memory), or in one that is not known.")
+    virtual = serializers.IntegerField(help_text="Handed to virtual machines.")
+    not_offered = serializers.IntegerField(help_text="Counted by a label, and offered to no pod.")
+
+    def to_representation(self, uses: Uses) -> dict[str, int]:
+        return by_use(uses)
+
+
 class TallyShape(serializers.Serializer):
     """Counts of GPU nodes (`nodes` counts all). Null where nobody knows, which is not zero.
 
-    `gpus_…` count whole GPUs. What GPUs are cut into (slices) and what several pods share (shares) is counted apart:
-    never add the three up.
+    `physical_gpus` counts boards, `gpus_…` those of them that are whole. What GPUs are cut into (slices) and what
+    several pods share (shares) is counted apart: never add the three up.
     """
 
     nodes = serializers.IntegerField(allow_null=True)
@@ -39,9 +57,16 @@ class TallyShape(serializers.Serializer):
     readiness_unknown = serializers.IntegerField(allow_null=True, help_text="The kubelet stopped reporting.")
     unschedulable = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)
-    gpus_expected = serializers.IntegerField(allow_null=True)
+    physical_gpus = serializers.IntegerField(allow_null=True, help_text="Boards, as many as were ever seen.")
+    physical_gpus_by_use = UsesShape(allow_null=True, help_text="Each of them once.")
+    uncounted_nodes = serializers.IntegerField(
+        allow_null=True, help_text="GPU nodes of which nobody says how many GPUs they have: theirs are not counted."
+    )
+    gpus_expected = serializers.IntegerField(allow_null=True, help_text="Whole ones, as the next three.")
     gpus_allocatable = serializers.IntegerField(allow_null=True)
-    gpus_allocated = serializers.IntegerField(allow_null=True)
+    gpus_allocated = serializers.IntegerField(
+        allow_null=True, help_text="Of the allocatable. What a pod holds and its node lost is missing."
+    )
     gpus_missing = serializers.IntegerField(allow_null=True)
     slices_expected = serializers.IntegerField(allow_null=True, help_text="MIG slices and partitions, of any size.")
     slices_allocatable = serializers.IntegerField(allow_null=True)

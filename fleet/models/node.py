@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.node_state import RECONFIGURING
-from fleet.resources import Layout, Way, in_words, missing_in_words, units_missing
+from fleet.resources import Layout, Uses, Way, in_words, missing_in_words, units_missing, uses_in
+from fleet.resources.physical import COLUMNS as USE_COLUMNS
 from fleet.resources.words import PAIRS
 from people.rights import Deed, reach
 
@@ -71,6 +72,16 @@ class Node(models.Model):
     expected = models.JSONField(default=dict)  # the most of each that was ever seen under this layout
     requested = models.JSONField(default=dict)  # by the pods bound to it
     unhealthy_gpus = models.JSONField(default=list)  # those that something calls so: [{"gpu", "index", "because"}]
+    # Physical GPUs, as many as were ever seen, and what is made of each: `fleet.resources.physical` names the uses.
+    physical_gpus = models.PositiveIntegerField(null=True)  # the sum of the others; null: nobody says how many
+    physical_whole = models.PositiveIntegerField(default=0)
+    physical_mig = models.PositiveIntegerField(default=0)
+    physical_partitioned = models.PositiveIntegerField(default=0)
+    physical_time_slicing = models.PositiveIntegerField(default=0)
+    physical_mps = models.PositiveIntegerField(default=0)
+    physical_shared = models.PositiveIntegerField(default=0)
+    physical_virtual = models.PositiveIntegerField(default=0)
+    physical_not_offered = models.PositiveIntegerField(default=0)
     # The next four count whole GPUs: neither shares nor slices.
     gpu_capacity = models.PositiveIntegerField(null=True)  # null: the node does not name the resource
     gpu_allocatable = models.PositiveIntegerField(null=True)
@@ -128,6 +139,11 @@ class Node(models.Model):
         return self.mig_config_state if at_work else ""
 
     @property
+    def uses(self) -> Uses:
+        """Its physical GPUs by what is made of them. Empty: nobody says how many there are."""
+        return uses_in({column: getattr(self, column) for column in USE_COLUMNS.values()})
+
+    @property
     def gpus_missing(self) -> int:
         """What was there once and cannot be allocated now: GPUs, or the slices or shares that the node offers.
 
@@ -136,17 +152,6 @@ class Node(models.Model):
         return (
             0 if self.reconfiguring else units_missing({name: getattr(self, name) for pair in PAIRS for name in pair})
         )
-
-    @property
-    def offers(self) -> list[tuple[int, int, int, str]]:
-        """Of whole GPUs, slices and shares, where it has any: allocatable, expected, allocated, the unit's name."""
-        kinds = (("gpu", ""), ("slices", "slices"), ("shares", "shares"))
-        counts = [
-            (getattr(self, f"{kind}_allocatable") or 0, getattr(self, f"{kind}_expected") or 0,
-             getattr(self, f"{kind}_allocated"), unit)
-            for kind, unit in kinds
-        ]  # fmt: skip
-        return [each for each in counts if each[0] or each[1]]
 
     @property
     def missing_in_words(self) -> str:

@@ -8,9 +8,10 @@ import msgspec
 from fleet import labels as keys
 from fleet.kube.structs import Seen
 from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
-from fleet.observe.rows.gpus import amount_columns, layout_columns
-from fleet.resources import Layout, expect, most_by_labels
+from fleet.observe.rows.gpus import amount_columns, layout_columns, physical_columns
+from fleet.resources import Layout, Uses, expect, most_by_labels, registered_in, uses_in, uses_of
 from fleet.resources.layout import HOW_NOT_SAID
+from fleet.resources.names import is_dra
 from fleet.resources.remembering import Since
 
 Row = dict[str, Any]
@@ -72,7 +73,29 @@ def _resources(old: Row | None, row: Row) -> Row:
     before = old["expected"] if old else {}
     expected = expect(before, row["capacity"], row["allocatable"], most, since=since)
     amounts = amount_columns(row["capacity"], row["allocatable"], expected, layout)
-    return {**layout_columns(layout, expected), "layout": text, **amounts}
+    return {
+        **layout_columns(layout, expected),
+        "layout": text,
+        **amounts,
+        **_physical(old, row, expected, layout, since),
+    }
+
+
+def _physical(old: Row | None, row: Row, expected: dict[str, int], layout: Layout, since: Since) -> Row:
+    """The GPUs as boards. A label may be away, and a board lost, while nobody cut or shared them anew."""
+    uses = uses_in(row) if _is_counted_by_dra(row) else _uses(row, expected, layout)
+    before = uses_in(old) if old and since is Since.SAME else {}
+    return physical_columns(before if sum(before.values()) > sum(uses.values()) else uses)
+
+
+def _is_counted_by_dra(row: Row) -> bool:
+    """Its slices name each board, also those that only virtual machines may have."""
+    return any(map(is_dra, row["capacity"]))
+
+
+def _uses(row: Row, expected: dict[str, int], layout: Layout) -> Uses:
+    registered = len(registered_in(row["annotations"]))
+    return uses_of(row["labels"], expected, layout, product=row["gpu_product"], registered=registered)
 
 
 def _layout(old: Row | None, row: Row) -> tuple[str, Since]:

@@ -1,20 +1,17 @@
 """The GPU rows of a node: as many as it was ever seen to have, so that one that is lost is missed.
 
-They are boards. Where neither a label nor a ResourceSlice counts those, and no resource is of whole GPUs, there are
-none: how many boards thirty slices were cut from, nobody says.
+They are boards: `fleet.resources.physical` says how many, and where nobody tells that, there are none.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from fleet.allocation.devices import Device, Offered, offered_on
-from fleet.labels import GPU_COUNT
 from fleet.models import Gpu
 from fleet.observe.diff import Row
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
-from fleet.quantity import whole
-from fleet.resources import Layout, Registered, boards_in_labels, registered_in
+from fleet.resources import Registered, registered_in
 from fleet.resources.names import is_dra
 
 BOARDS_AT_MOST = 128  # of a node; more is a label that lies
@@ -61,21 +58,8 @@ def _board(row: Row) -> tuple[object, ...]:
 
 
 def _number(row: Row) -> int:
-    """Boards. Where they are shared the node offers each several times; the label counts them once.
-
-    Under the MIG strategy `single` the label counts slices.
-    """
-    counted = whole(row["labels"].get(GPU_COUNT)) if row["mig_strategy"] != "single" else None
-    counted = counted or boards_in_labels(row["labels"]) or row["gpu_expected"] or _carriers(row)
-    return min(counted, BOARDS_AT_MOST)
-
-
-def _carriers(row: Row) -> int:
-    """From how many boards the shares or slices are, where it is said how many each gives."""
-    if parts := Layout.read(row["layout"]).parts:
-        return row["slices_expected"] // parts
-    users = row["sharing_replicas"]
-    return row["shares_expected"] // users if users and not row["mig_strategy"] else 0
+    """Boards, as many as the node's row counts; at most so many get a row of their own."""
+    return min(row["physical_gpus"] or 0, BOARDS_AT_MOST)
 
 
 def _by_labels(nodes: Iterable[Row]) -> Iterator[Row]:

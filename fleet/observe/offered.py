@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from fleet.allocation.devices import Offered
 from fleet.observe.diff import Row
-from fleet.observe.rows.gpus import amount_columns, gpu_columns
+from fleet.observe.rows.gpus import amount_columns, gpu_columns, physical_columns
 from fleet.observe.rows.node import driver_version_in
-from fleet.resources import Layout, Unhealthy, vendor_of, written
+from fleet.resources import Layout, Unhealthy, uses_in, vendor_of, written
 from fleet.resources.names import is_dra
 
 
@@ -25,6 +25,7 @@ def fold(row: Row, offered: Offered | None) -> Row:
         "driver_version": row["driver_version"] or offered.first("driver_version") or "",
         "unhealthy_gpus": [*row["unhealthy_gpus"], *written(_tainted(offered))],
         **amount_columns(capacity, allocatable, {}, Layout.read(row["layout"])),
+        **physical_columns(max(offered.uses, uses_in(row), key=lambda uses: sum(uses.values()))),
     }
 
 

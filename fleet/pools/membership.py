@@ -11,6 +11,7 @@ from typing import Any
 
 from fleet import selectors
 from fleet.models import Cluster, Node, Pool
+from fleet.resources.physical import TOTAL
 from fleet.segments.labelled import labelled
 from fleet.selectors import Selector
 
@@ -90,7 +91,7 @@ class Standing:
         for node, place in Node.pools.through.objects.filter(pool__cluster=cluster).values_list("node_id", "pool_id"):
             members[place].add(node)
             places[node].add(place)
-        rows = Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", "gpu_expected")
+        rows = Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", TOTAL)
         known = {pk: (name, gpus or 0) for pk, name, gpus in rows}
         return cls({each.pk: each for each in Pool.objects.filter(cluster=cluster)}, known, members, places)
 

@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import Count, IntegerField, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster, Node, Pool
+from fleet.resources.physical import TOTAL
 from fleet.segments.facets import BY_KEY, UNKNOWN
 from fleet.segments.spelling import Spelling, Unspeakable, pool_name
 
@@ -87,7 +88,7 @@ def _groups(nodes: QuerySet[Node]) -> dict[Values, _Group]:
     rows = nodes.order_by().values_list(*columns)
     counted = rows.annotate(
         number=Count("pk"),
-        gpus_there=Coalesce(Sum("gpu_expected"), 0, output_field=IntegerField()),
+        gpus_there=Coalesce(Sum(TOTAL), 0),
         loose=Count("pk", filter=~Q(pk__in=Node.pools.through.objects.values("node_id"))),
     )
     found = {_values(values): _Group(*numbers) for values, numbers in ((row[:-3], row[-3:]) for row in counted)}

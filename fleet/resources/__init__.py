@@ -8,6 +8,7 @@ from fleet.resources.layout import Layout, Way, amd_partition, layout_of, produc
 from fleet.resources.lines import ResourceLine, resource_lines
 from fleet.resources.names import Kind, Vendor, is_gpu_resource, product_in, vendor_of
 from fleet.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of
+from fleet.resources.physical import Use, Uses, uses_in, uses_of
 from fleet.resources.registered import Registered, assigned_in, gpu_groups, registered_in
 from fleet.resources.remembering import expect
 from fleet.resources.sharing import Explanation, explain
@@ -22,6 +23,8 @@ __all__ = [
     "Registered",
     "ResourceLine",
     "Unhealthy",
+    "Use",
+    "Uses",
     "Vendor",
     "Way",
     "amd_partition",
@@ -46,6 +49,8 @@ __all__ = [
     "unhealthy_in",
     "unhealthy_in_words",
     "units_missing",
+    "uses_in",
+    "uses_of",
     "vendor_in_labels",
     "vendor_of",
     "vendors_of",

@@ -11,6 +11,7 @@ from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subq
 from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster, Node, Pool
+from fleet.resources.physical import TOTAL
 from fleet.segments.facets import (
     FACETS,
     NO_POOL,
@@ -151,9 +152,7 @@ def _sums_apart(nodes: QuerySet[Node], facet: Facet) -> "Sums":
 def _added_up(nodes: QuerySet[Node], columns: Sequence[str]) -> QuerySet:
     """Rows of these columns, then the number of nodes and of their GPUs."""
     found = nodes.order_by().annotate(**{name: ANNOTATED[name] for name in columns if name in ANNOTATED})
-    return found.values_list(*columns).annotate(
-        number=Count("pk"), gpus_there=Coalesce(Sum("gpu_expected"), 0, output_field=IntegerField())
-    )
+    return found.values_list(*columns).annotate(number=Count("pk"), gpus_there=Coalesce(Sum(TOTAL), 0))
 
 
 def _said_by() -> dict[str, dict[int | None, str]]:

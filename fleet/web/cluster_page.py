@@ -25,7 +25,7 @@ from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.parts import part
-from fleet.web.summary import pool_lines, sums_of
+from fleet.web.summary import read_fleet
 from people.rights import Deed, NotAllowed, reach, require
 from people.web.requests import PersonRequest
 
@@ -85,6 +85,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     amounts = by_cluster(nodes).get(row.pk, NOTHING)
+    read = read_fleet(request.user, cluster=row)
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
@@ -94,11 +95,11 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "watch": watch_of(row, now=now),
         "kinds": kinds,
         "rules": rules_of(kinds),
-        "sums": sums_of(nodes.with_gpus()),
+        "sums": read.whole,
+        "read": read,
         "cpu_memory": cpu_memory.of_cluster(known(amounts, by_kind(bookmarks, now=now))),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
-        "pools": pool_lines(request.user, cluster=row),
         **(_of_all(row, objects, operands, nodes) if sees_all else {}),
     }
 

@@ -8,7 +8,8 @@ from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from fleet import selectors
-from fleet.allocation.tally import IS_RECONFIGURING, LACKS_UNITS
+from fleet.allocation.amounts import IS_RECONFIGURING
+from fleet.allocation.tally import LACKS_UNITS
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import AT_REST, REBOOTING, TITLES, NodeState

@@ -1,6 +1,7 @@
 """The home page: the whole fleet at a glance, and each of its parts for when it changes."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from fleet.allocation.amounts import GpuAmount, Offer, offers_of
+from fleet.allocation.physical import physical_of
 from fleet.models import Cluster, Node, Pool
 from fleet.node_state import TITLES
 from fleet.queries import for_rows
@@ -20,7 +23,7 @@ from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
 from fleet.web.findings_page import strip
 from fleet.web.node_map import map_groups
 from fleet.web.parts import part
-from fleet.web.summary import ClusterLine, Sums, cluster_lines, pool_lines, pool_strays, sums_of
+from fleet.web.summary import ClusterLine, cluster_lines, read_fleet
 from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
@@ -35,9 +38,7 @@ def fleet(request: PersonRequest) -> HttpResponse:
         "place": "fleet",
         "has_role": not reach(request.user, Deed.SEE).nowhere,
         "seq": json.dumps({f"cluster-{line.cluster.pk}": line.seq for line in clusters}),
-        **_summary(request, clusters),
-        **_clusters(clusters),
-        **_pools(request),
+        **_overview(request, clusters),
         **_nodes(request, clusters),
         **_choices(request),
         **strip(request),
@@ -46,19 +47,15 @@ def fleet(request: PersonRequest) -> HttpResponse:
 
 
 @part
-def summary_part(request: PersonRequest) -> HttpResponse:
+def overview_part(request: PersonRequest) -> HttpResponse:
+    """The summary and the pools in one answer: what is counted in both is counted once."""
     clusters = cluster_lines(request.user, now=timezone.now())
-    return render(request, "fleet/_summary.html", _summary(request, clusters))
+    return render(request, "fleet/_overview.html", _overview(request, clusters))
 
 
 @part
 def clusters_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/_clusters.html", _clusters(cluster_lines(request.user, now=timezone.now())))
-
-
-@part
-def pools_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "fleet/_pools.html", _pools(request))
 
 
 @part
@@ -75,31 +72,27 @@ def map_part(request: PersonRequest) -> HttpResponse:
     return JsonResponse({"groups": map_groups(request.user, now=timezone.now())})
 
 
-def _summary(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
-    unseen = [line for line in clusters if not line.freshness.is_fresh]
-    sums = sums_of(Node.objects.visible_to(request.user).with_gpus())
-    return {"sums": sums, "clusters": clusters, "unseen": unseen, "bar": _bar(sums)}
+def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
+    read = read_fleet(request.user)
+    return {
+        "sums": read.whole,
+        "bar": _bar(read.whole.gpus),
+        "read": read,
+        "unseen": [line for line in clusters if not line.freshness.is_fresh],
+        "to_suggest_for": "" if read.pools else next((line.cluster.name for line in clusters), "CLUSTER"),
+        **_clusters(clusters),
+    }
 
 
-def _bar(sums: Sums) -> list[tuple[str, float, float]]:
+def _bar(gpus: GpuAmount) -> list[tuple[str, float, float]]:
     """What fills the bar, as (kind, start, width) of 100: what is taken from the left, what is missing at the right."""
-    whole = max(sums.expected, sums.allocatable) or 1
-    allocated, free, missing = (100 * part / whole for part in (sums.allocated, sums.free, sums.missing))
+    whole = gpus.expected or 1
+    allocated, free, missing = (100 * part / whole for part in (gpus.allocated, gpus.free, gpus.missing))
     return [("allocated", 0, allocated), ("free", allocated, free), ("missing", 100 - missing, missing)]
 
 
 def _clusters(clusters: list[ClusterLine]) -> dict[str, Any]:
     return {"clusters": clusters}
-
-
-def _pools(request: PersonRequest) -> dict[str, Any]:
-    lines = pool_lines(request.user)
-    named = Cluster.objects.visible_to(request.user).order_by("name").values_list("name", flat=True)
-    return {
-        "pools": lines,
-        "strays": pool_strays(request.user),
-        "to_suggest_for": "" if lines else named.first() or "CLUSTER",
-    }
 
 
 @dataclass(frozen=True)
@@ -108,6 +101,8 @@ class NodeLine:
     seen: states.Seen
     is_stale: bool
     heard_at: datetime | None
+    uses: Sequence[tuple[str, int]]  # of its GPUs, where not all are whole
+    offers: Sequence[Offer]
 
 
 def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
@@ -132,7 +127,15 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
 
 def _line(node: Node, freshness: dict) -> NodeLine:
     heard = freshness.get(node.cluster_id)
-    return NodeLine(node, states.state_of(node), not (heard and heard.is_fresh), heard and heard.heard_at)
+    physical = physical_of([node])
+    return NodeLine(
+        node,
+        states.state_of(node),
+        not (heard and heard.is_fresh),
+        heard and heard.heard_at,
+        physical.parts if physical.words else (),
+        offers_of(node),
+    )
 
 
 def _hints(every, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:

@@ -8,6 +8,7 @@ from typing import Any
 from fleet import labels as keys
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Board, Held, Unplaced
+from fleet.allocation.physical import physical_of
 from fleet.allocation.telling import said_of_exporter
 from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
@@ -61,6 +62,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
     lines = lines_of(node)
     held = held_on([node], now=now)[node.pk]
     return {
+        "physical": physical_of([node]),
         "resource_lines": lines,
         "none_because": none_because(node),
         "modes": _modes(lines, pods),

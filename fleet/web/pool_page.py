@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
@@ -26,7 +25,6 @@ SIDE_BY_SIDE = (
     "driver_version", "kernel", "product", "sharing", "os_image", "container_runtime", "zone", "instance_type",
     "capacity_type",
 )  # fmt: skip
-PARTS = ("slices_expected", "slices_allocatable", "shares_expected", "shares_allocatable")
 CHANGES = 10
 
 
@@ -54,8 +52,7 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "sums": sums,
         "by_state": _by_state(sums),
         "others": members.filter(is_gpu_node=False).count(),
-        "parts": members.order_by().aggregate(**{name: Coalesce(Sum(name), 0) for name in PARTS}),
-        "price_per_hour": None if pool.price_per_gpu_hour is None else pool.price_per_gpu_hour * sums.expected,
+        "price_per_hour": None if pool.price_per_gpu_hour is None else pool.price_per_gpu_hour * sums.physical.total,
         "versions": _versions(members),
         "overlaps": _overlaps(request, pool),
         "findings": _findings(request, pool),

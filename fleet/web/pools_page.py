@@ -13,7 +13,7 @@ from django.utils import timezone
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.web.parts import part
-from fleet.web.summary import cluster_lines, pool_lines, pool_strays
+from fleet.web.summary import cluster_lines, read_fleet
 from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
@@ -60,7 +60,7 @@ def may_change(request: PersonRequest, clusters) -> list[Cluster]:
 
 def _pools(request: PersonRequest) -> dict[str, Any]:
     unseen = [line for line in cluster_lines(request.user, now=timezone.now()) if not line.freshness.is_fresh]
-    return {"pools": pool_lines(request.user), "strays": pool_strays(request.user), "unseen": unseen}
+    return {"read": read_fleet(request.user), "unseen": unseen}
 
 
 def _suggested(cluster: Cluster) -> Suggested:

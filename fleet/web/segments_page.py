@@ -10,9 +10,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from fleet.allocation.physical import read_physical
 from fleet.models import Node
 from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
-from fleet.segments.facets import BY_KEY, FACETS, NO_POOL, SEVERAL, UNKNOWN, Choice, Facet
+from fleet.segments.facets import BY_KEY, FACETS, NO_POOL, SEVERAL, UNKNOWN, Choice, Facet, narrow
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.parts import part
 from fleet.web.summary import cluster_lines, pool_strays
@@ -21,7 +22,7 @@ from people.web.requests import PersonRequest
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
 AT_MOST = 30
-WORDS = {UNKNOWN: "not said", SEVERAL: "in several pools", NO_POOL: "in no pool"}
+WORDS = {UNKNOWN: "no label", SEVERAL: "in several pools", NO_POOL: "in no pool"}
 DEFAULT_AXES = ("product", "driver_version")
 
 
@@ -39,7 +40,6 @@ class Card:
     facet: Facet
     first: Sequence[Line]
     more: Sequence[Line]
-    most: int  # nodes of the most common value: what fills a bar
     left: int  # values that have no line
 
 
@@ -78,17 +78,20 @@ def segments_part(request: PersonRequest) -> HttpResponse:
 
 def _segments(request: PersonRequest) -> dict[str, Any]:
     choice, axes = read_choice(request.GET), _axes(request)
-    found = segments_of(Node.objects.visible_to(request.user).with_gpus(), choice, axes=axes)
+    nodes = Node.objects.visible_to(request.user).with_gpus()
+    found = segments_of(nodes, choice, axes=axes)
     clusters = cluster_lines(request.user, now=timezone.now())
     where = _Where(choice, axes)
     return {
         "found": found,
+        "physical": read_physical(narrow(nodes, choice)),
         "chosen": [
             (BY_KEY[key].title, words_of(key, value), where.toggled(key, value))
             for key, values in choice.items()
             for value in values
         ],
         "cards": [_card(counts, where) for counts in found.facets if not counts.is_silent],
+        "most": max((each.nodes for counts in found.facets for each in counts.values), default=0),
         "uncounted": [
             (facet.title, where.crossing(facet))
             for facet in FACETS
@@ -136,7 +139,6 @@ def _card(counts: FacetCounts, where: _Where) -> Card:
         counts.facet,
         lines[:SHOWN],
         lines[SHOWN:AT_MOST],
-        most=max((each.nodes for each in counts.values), default=0),
         left=max(0, len(lines) - AT_MOST),
     )
 

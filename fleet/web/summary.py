@@ -1,90 +1,85 @@
 """The one line above the fleet, and what each of its pools and clusters comes to. A fixed number of queries each."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Value, When
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Coalesce
 
-from fleet.allocation.tally import GPUS_MISSING, SHARES_MISSING, SLICES_MISSING
+from fleet.allocation.amounts import AMOUNT_SUMS, GpuAmount
+from fleet.allocation.physical import PHYSICAL_SUMS, Physical
 from fleet.models import Bookmark, Cluster, Node, Pool
 from fleet.node_state import NodeState
-from fleet.segments.facets import in_several_pools
+from fleet.segments.facets import number_of_pools
 from fleet.web import freshness
 from fleet.web.filters import FAULTS, with_state
 
-ALLOCATABLE = Coalesce(F("gpu_allocatable"), 0)
-
-
-def _free(allocatable: Combinable, allocated: str) -> Case:
-    return Case(
-        When(Q(is_ready=True, is_unschedulable=False), then=Greatest(allocatable - F(allocated), 0)),
-        default=Value(0),
-        output_field=IntegerField(),
-    )
-
-
-GPU_SUMS = {
+NODE_SUMS = {
     "nodes": Count("pk"),
-    "capacity": Coalesce(Sum("gpu_capacity"), 0),
-    "expected": Coalesce(Sum("gpu_expected"), 0),
-    "allocatable": Coalesce(Sum("gpu_allocatable"), 0),
-    "allocated": Coalesce(Sum("gpu_allocated"), 0),
-    "free": Coalesce(Sum(_free(ALLOCATABLE, "gpu_allocated")), 0),
-    "missing": Coalesce(Sum(GPUS_MISSING), 0),
-    "slices": Coalesce(Sum("slices_expected"), 0),
-    "slices_taken": Coalesce(Sum("slices_allocated"), 0),
-    "slices_free": Coalesce(Sum(_free(F("slices_allocatable"), "slices_allocated")), 0),
-    "slices_missing": Coalesce(Sum(SLICES_MISSING), 0),
-    "shares": Coalesce(Sum("shares_expected"), 0),
-    "shares_taken": Coalesce(Sum("shares_allocated"), 0),
-    "shares_free": Coalesce(Sum(_free(F("shares_allocatable"), "shares_allocated")), 0),
-    "shares_missing": Coalesce(Sum(SHARES_MISSING), 0),
     "held": Count("pk", filter=Q(is_held=True)),
-    "silent": Count("pk", filter=Q(gpu_allocatable=None, gpu_expected=None, slices_expected=0, shares_expected=0)),
+    **PHYSICAL_SUMS,
+    **AMOUNT_SUMS,
 }
 
 
 @dataclass
 class Sums:
-    """GPUs and nodes of some part of the fleet. `free` can be had now: on a ready node that takes pods.
+    """Nodes of some part of the fleet by their state, and their GPUs: as boards, and as what can be allocated."""
 
-    Slices and shares are counted for themselves; no GPU that is cut or shared is among the GPUs.
-    """
+    numbers: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(NODE_SUMS, 0)))
+    by_state: Counter[NodeState] = field(default_factory=Counter)
 
-    nodes: int = 0
-    capacity: int = 0
-    expected: int = 0
-    allocatable: int = 0
-    allocated: int = 0
-    free: int = 0
-    missing: int = 0
-    slices: int = 0  # expected
-    slices_taken: int = 0
-    slices_free: int = 0
-    slices_missing: int = 0
-    shares: int = 0
-    shares_taken: int = 0
-    shares_free: int = 0
-    shares_missing: int = 0
-    held: int = 0
-    silent: int = 0  # nodes that never named a GPU resource: their GPUs are in none of the numbers
-    by_state: dict[NodeState, int] = field(default_factory=dict)
+    def add(self, row: Mapping[str, Any], *, times: int = 1) -> None:
+        """Count in a group of nodes of one state, which the database counted `times` times."""
+        for name in NODE_SUMS:
+            self.numbers[name] += row[name] // times
+        self.by_state[NodeState(row["code"])] += row["nodes"] // times
+
+    @property
+    def nodes(self) -> int:
+        return self.numbers["nodes"]
+
+    @property
+    def held(self) -> int:
+        return self.numbers["held"]
+
+    @property
+    def physical(self) -> Physical:
+        return Physical.of(self.numbers)
+
+    @property
+    def gpus(self) -> GpuAmount:
+        """Whole ones."""
+        return GpuAmount.of(self.numbers, "gpus")
+
+    @property
+    def slices(self) -> GpuAmount:
+        return GpuAmount.of(self.numbers, "slices")
+
+    @property
+    def shares(self) -> GpuAmount:
+        return GpuAmount.of(self.numbers, "shares")
+
+    @property
+    def amounts(self) -> list[tuple[str, GpuAmount]]:
+        """Of what there is: the word for one, and how many."""
+        found = (("GPU", self.gpus), ("slice", self.slices), ("share", self.shares))
+        return [(word, amount) for word, amount in found if amount.expected]
 
     @property
     def ready(self) -> int:
-        return sum(self.by_state.get(state, 0) for state in (NodeState.READY, NodeState.HELD))
+        return sum(self.by_state[state] for state in (NodeState.READY, NodeState.HELD))
 
     @property
     def faulty(self) -> int:
-        return sum(self.by_state.get(state, 0) for state in FAULTS)
+        return sum(self.by_state[state] for state in FAULTS)
 
     @property
     def changing(self) -> int:
-        return self.by_state.get(NodeState.UPGRADING, 0)
+        return self.by_state[NodeState.UPGRADING]
 
     @property
     def reconfiguring(self) -> int:
@@ -92,25 +87,13 @@ class Sums:
 
     @property
     def cordoned(self) -> int:
-        return self.by_state.get(NodeState.CORDONED, 0)
-
-    @property
-    def unusable(self) -> int:
-        """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
-        return max(0, self.allocatable - self.allocated - self.free)
-
-    def add(self, row: dict[str, Any]) -> None:
-        """Count in a group of nodes of one state."""
-        for name in GPU_SUMS:
-            setattr(self, name, getattr(self, name) + row[name])
-        state = NodeState(row["code"])
-        self.by_state[state] = self.by_state.get(state, 0) + row["nodes"]
+        return self.by_state[NodeState.CORDONED]
 
 
 def sums_of(nodes: QuerySet) -> Sums:
     """Costs one query."""
     sums = Sums()
-    for row in with_state(nodes).order_by().values("code").annotate(**GPU_SUMS):
+    for row in with_state(nodes).order_by().values("code").annotate(**NODE_SUMS):
         sums.add(row)
     return sums
 
@@ -119,12 +102,12 @@ def sums_of(nodes: QuerySet) -> Sums:
 class PoolLine:
     pool: Pool
     sums: Sums = field(default_factory=Sums)
-    mix: dict[str, int] = field(default_factory=dict)  # driver version → nodes; blank: they do not say
+    mix: Counter[str] = field(default_factory=Counter)  # driver version → nodes; blank: no label says
     products: set[str] = field(default_factory=set)
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: Mapping[str, Any]) -> None:
         self.sums.add(row)
-        self.mix[row["driver_version"]] = self.mix.get(row["driver_version"], 0) + row["nodes"]
+        self.mix[row["driver_version"]] += row["nodes"]
         self.products |= {row["gpu_product"]} - {""}
 
     @property
@@ -137,22 +120,61 @@ class PoolLine:
         return len([version for version in self.mix if version]) > 1
 
 
-def pool_lines(user, *, cluster: Cluster | None = None) -> list[PoolLine]:
-    """Costs two queries. `cluster` None: of all there are."""
-    pools = Pool.objects.visible_to(user).select_related("cluster")
-    pools = pools.filter(cluster=cluster) if cluster else pools
+@dataclass
+class FleetRead:
+    """The GPU nodes of the fleet, or of a cluster, at one moment: pools, less their overlap, and the rest are it."""
+
+    whole: Sums
+    pools: list[PoolLine]
+    unpooled: Sums  # nodes in no pool
+    overlap: Sums  # nodes in several: what the pools count more than once
+
+    @property
+    def strays(self) -> dict[str, int]:
+        """How many are in no pool, and in more than one: both are mistakes somebody should see."""
+        return {"none": self.unpooled.nodes, "several": self.overlap.nodes}
+
+
+def read_fleet(user, *, cluster: Cluster | None = None) -> FleetRead:
+    """Two queries, of which one counts: a node that flaps is the same in the whole and in its pool."""
+    nodes, pools = Node.objects.visible_to(user).with_gpus(), Pool.objects.visible_to(user).select_related("cluster")
+    if cluster:
+        nodes, pools = nodes.filter(cluster=cluster), pools.filter(cluster=cluster)
     lines = {pool.pk: PoolLine(pool) for pool in pools}
-    members = with_state(Node.objects.with_gpus()).order_by().filter(pools__in=list(lines))
-    for row in members.values("pools", "code", "driver_version", "gpu_product").annotate(**GPU_SUMS):
-        lines[row["pools"]].add(row)
-    return list(lines.values())
+    read = FleetRead(Sums(), list(lines.values()), Sums(), Sums())
+    several: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    groups = with_state(nodes).order_by().annotate(in_pools=Coalesce(number_of_pools(), 0))
+    for row in groups.values("pools", "in_pools", "code", "driver_version", "gpu_product").annotate(**NODE_SUMS):
+        if row["pools"] in lines:
+            lines[row["pools"]].add(row)
+        if row["in_pools"] > 1:
+            several[row["in_pools"]].append(row)
+            continue
+        read.whole.add(row)
+        if row["pools"] is None:
+            read.unpooled.add(row)
+    for times, rows in several.items():
+        for row in _by_state(rows):
+            read.whole.add(row, times=times)
+            read.overlap.add(row, times=times)
+    return read
+
+
+def _by_state(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """Added up by state: of each, all pools of a node are in it, so that it divides by their number."""
+    found: dict[int, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        found[row["code"]].update({name: row[name] for name in NODE_SUMS})
+    return ({"code": code, **numbers} for code, numbers in found.items())
 
 
 def pool_strays(user) -> dict[str, int]:
-    """How many GPU nodes are in no pool, and in more than one: both are mistakes somebody should see."""
-    nodes = Node.objects.visible_to(user).with_gpus()
-    in_any = Node.pools.through.objects.values("node_id")
-    return {"none": nodes.exclude(pk__in=in_any).count(), "several": nodes.filter(pk__in=in_several_pools()).count()}
+    """Of all that the user may see. One query."""
+    nodes = Node.objects.visible_to(user).with_gpus().order_by().annotate(in_pools=Coalesce(number_of_pools(), 0))
+    return nodes.aggregate(
+        none=Count("pk", filter=Q(in_pools=0)),
+        several=Count("pk", filter=Q(in_pools__gt=1)),
+    )
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from fleet.web import (
 
 urlpatterns = [
     path("", fleet_page.fleet, name="fleet"),
-    path("parts/fleet/summary", fleet_page.summary_part, name="fleet-summary"),
+    path("parts/fleet/overview", fleet_page.overview_part, name="fleet-overview"),
     path("parts/fleet/clusters", fleet_page.clusters_part, name="fleet-clusters"),
-    path("parts/fleet/pools", fleet_page.pools_part, name="fleet-pools"),
     path("parts/fleet/nodes", fleet_page.nodes_part, name="fleet-nodes"),
     path("parts/fleet/map", fleet_page.map_part, name="fleet-map"),
     path("findings", findings_page.findings, name="findings"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from fleet import selectors
+from fleet.allocation.physical import physical_of
 from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from fleet.models import DriverObject, Mode, Node, Operand, Pod
 from fleet.operands import VALIDATOR
@@ -205,7 +206,7 @@ def _forecast(plan: Plan, nodes: Sequence[Node], *, waves: int) -> Forecast:
     pods = list(Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants())
     return Forecast(
         nodes=len(nodes),
-        gpus=sum(node.gpu_allocatable or 0 for node in nodes),
+        gpus=physical_of(nodes).total,
         pods=len(pods),
         namespaces=sorted({pod.namespace for pod in pods}),
         pods_with_local_files=sum(pod.has_empty_dir for pod in pods),

@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from fleet.web.parts import part
 from people.rights import Deed, NotAllowed, require
@@ -75,7 +76,7 @@ def _approval(request: PersonRequest, stage: Stage) -> dict[str, Any]:
         "lines": _lines(bundle),
         "seen_at": timezone.now(),
         "targets": targets,
-        "gpus": sum(node.gpu_allocatable or 0 for node in nodes),
+        "gpus": physical_of(nodes).total,
         "pods": list(pods.select_related("node").order_by("namespace", "name")),
         "needed": stage.gate_options.get("approval", {}).get("needed", 1),
         "decisions": stage.approvals.all(),

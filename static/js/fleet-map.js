@@ -1,16 +1,19 @@
-// The map: one canvas, one cell per GPU, a block per node, framed by pool. The nodes table is its twin for the keyboard.
-const READY = 0, UNKNOWN = 1, NOT_READY = 2, FAILED = 3, UPGRADING = 5, CORDONED = 6, RECONFIGURING = 8;
-const WORDS = ["ready", "not reporting", "not ready", "upgrade failed", "GPUs missing", "upgrading", "cordoned", "held", "changing MIG"];
-const TITLE_PX = 20, GROUP_GAP_PX = 18;
+// The map: one canvas, one cell per GPU, a block per node, framed by pool, the worst first. Arrow keys walk it.
+import { drawNode } from "./map-cells.js";
+import { describe } from "./map-words.js";
+
+const TITLE_PX = 20, GROUP_GAP_PX = 18, BESIDE = 1e6;
 
 class FleetMap {
   constructor(place) {
     this.place = place;
     this.canvas = place.querySelector("canvas");
     this.tip = place.querySelector(".map-tip");
+    this.said = place.querySelector("[aria-live]");
     this.groups = [];
-    this.boxes = []; // what is where: [x, y, width, height, node]
+    this.boxes = []; // what is where: [x, y, width, height, node, columns, group]
     this.etag = "";
+    this.chosen = null; // the id of the node that the keyboard is on
   }
 
   async load() {
@@ -23,7 +26,7 @@ class FleetMap {
     this.draw();
   }
 
-  // A change is drawn at once where its message told it; the numbers follow with the next fetch.
+  // A change is drawn at once where its message told it; the numbers and the order follow with the next fetch.
   apply({ nodes }) {
     const codes = new Map((nodes || []).map(([id, code]) => [id, code]));
     for (const group of this.groups) for (const node of group.nodes) if (codes.has(node[0])) node[2] = codes.get(node[0]);
@@ -41,8 +44,8 @@ class FleetMap {
     const style = getComputedStyle(this.canvas);
     const of = (name) => style.getPropertyValue(name).trim();
     return {
-      taken: of("--accent"), free: mix(of("--accent"), of("--panel"), 0.28), missing: of("--bad"), bad: of("--bad"),
-      move: of("--move"), hold: of("--hold"), warn: of("--warn"), idle: of("--idle"), line: of("--line-strong"), ink: of("--ink-2"), faint: of("--ink-3"), panel: of("--panel"),
+      taken: of("--accent"), free: mix(of("--accent"), of("--panel"), 0.28), missing: of("--bad"), bad: of("--bad"), focus: of("--focus"),
+      move: of("--move"), hold: of("--hold"), warn: of("--warn"), idle: of("--idle"), line: of("--line-strong"), ink: of("--ink-2"), panel: of("--panel"),
     };
   }
 
@@ -65,6 +68,16 @@ class FleetMap {
       pen.fillText(title, x, y);
     }
     for (const box of this.boxes) drawNode(pen, box, cell, colours);
+    this.drawChosen(pen, colours);
+  }
+
+  drawChosen(pen, colours) {
+    const box = this.isFocused() && this.chosenBox();
+    if (!box) return;
+    const [x, y, w, h] = box;
+    pen.strokeStyle = colours.focus;
+    pen.lineWidth = 3;
+    pen.strokeRect(x - 1.5, y - 1.5, w + 3, h + 3);
   }
 
   // Blocks fill rows from the left; a pool begins a new row.
@@ -73,18 +86,27 @@ class FleetMap {
     this.boxes = [];
     let y = 0;
     for (const group of this.groups) {
-      titles.push({ title: `${group.title}  ·  ${group.nodes.length} nodes`, x: 0, y });
+      const number = group.nodes.length;
+      titles.push({ title: `${group.title}  ·  ${number} node${number === 1 ? "" : "s"}`, x: 3, y });
       y += TITLE_PX;
-      const columns = Math.max(1, ...group.nodes.map((node) => columnsOf(node)));
-      const rows = Math.max(1, ...group.nodes.map((node) => Math.ceil(Math.max(node[5], 1) / columns)));
+      const columns = Math.max(1, ...group.nodes.map(columnsOf));
+      const rows = Math.max(1, ...group.nodes.map((node) => Math.ceil(cellsOf(node) / columns)));
       const w = columns * (cell + 1) + 5, h = rows * (cell + 1) + 5;
-      const perRow = Math.max(1, Math.floor((width + 4) / (w + 4)));
+      const perRow = Math.max(1, Math.floor((width - 2) / (w + 4)));
       group.nodes.forEach((node, index) => {
-        this.boxes.push([(index % perRow) * (w + 4), y + Math.floor(index / perRow) * (h + 4), w, h, node, columns]);
+        this.boxes.push([3 + (index % perRow) * (w + 4), y + Math.floor(index / perRow) * (h + 4), w, h, node, columns, group.title]);
       });
-      y += Math.ceil(group.nodes.length / perRow) * (h + 4) + GROUP_GAP_PX;
+      y += Math.ceil(number / perRow) * (h + 4) + GROUP_GAP_PX;
     }
     return { titles, height: Math.max(60, y - GROUP_GAP_PX + 4) };
+  }
+
+  isFocused() {
+    return document.activeElement === this.place;
+  }
+
+  chosenBox() {
+    return this.boxes.find((box) => box[4][0] === this.chosen);
   }
 
   at(event) {
@@ -93,94 +115,57 @@ class FleetMap {
     return this.boxes.find(([bx, by, w, h]) => x >= bx && x <= bx + w && y >= by && y <= by + h);
   }
 
-  hover(event) {
-    const box = this.at(event);
+  showTip(box) {
     this.tip.hidden = !box;
     if (!box) return;
-    const [, name, code, taken, allocatable, expected, isHeld, isSeen, partsTaken, parts] = box[4];
-    const missing = Math.max(0, expected - allocatable);
-    const words = [name, isSeen ? WORDS[code] : "not seen"];
-    if (expected || !parts) words.push(`${taken} of ${allocatable} GPUs allocated`);
-    if (parts) words.push(`${partsTaken} of ${parts} slices and shares allocated`);
-    if (missing) words.push(`${missing} of ${expected} ${code === RECONFIGURING ? "away" : "missing"}`);
-    if (isHeld) words.push("held");
-    this.tip.textContent = words.join("\n");
+    this.tip.textContent = describe(box[4]).join("\n");
     const right = Math.min(box[0] + box[2] + 18, this.place.clientWidth - this.tip.offsetWidth - 8);
     this.tip.style.left = `${Math.max(0, right)}px`;
     this.tip.style.top = `${box[1] + box[3] + 14}px`;
   }
-}
 
-const columnsOf = (node) => (node[5] > 4 ? 4 : Math.max(1, node[5]));
-
-function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
-  const [, , code, taken, allocatable, expected, isHeld, isSeen, partsTaken, parts] = node;
-  const isChanging = code === UPGRADING || code === RECONFIGURING;
-  const isBad = code === NOT_READY || code === FAILED || code === UNKNOWN;
-  pen.globalAlpha = isSeen ? 1 : 0.35;
-  for (let index = 0; index < Math.max(expected, allocatable); index += 1) {
-    pen.fillStyle = index < taken ? colours.taken : index < allocatable ? colours.free : code === RECONFIGURING ? colours.idle : colours.missing;
-    const cx = x + 3 + (index % columns) * (cell + 1), cy = y + 3 + Math.floor(index / columns) * (cell + 1);
-    pen.fillRect(cx, cy, cell, cell);
-    if (index >= allocatable && cell > 4 && code !== RECONFIGURING) cross(pen, cx, cy, cell, colours.panel);
+  choose(box) {
+    if (!box) return;
+    this.chosen = box[4][0];
+    this.draw();
+    this.showTip(box);
+    const index = this.boxes.indexOf(box) + 1;
+    this.said.textContent = [...describe(box[4]), box[6], `${index} of ${this.boxes.length}`].join(", ");
+    const top = this.canvas.getBoundingClientRect().top + box[1];
+    if (top < 0 || top + box[3] > window.innerHeight) window.scrollBy({ top: top - window.innerHeight / 2 });
   }
-  if (parts && !expected) {
-    // Slices and shares are no GPUs: one bar, filled as far as they are taken.
-    pen.fillStyle = colours.free;
-    pen.fillRect(x + 3, y + h / 2 - 2, w - 6, 4);
-    pen.fillStyle = colours.taken;
-    pen.fillRect(x + 3, y + h / 2 - 2, ((w - 6) * Math.min(partsTaken, parts)) / parts, 4);
+
+  press(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const box = this.chosenBox() ?? this.boxes[0];
+    if (!box) return;
+    if (event.key === "Enter") return void (location.href = hrefOf(box));
+    if (event.key === "Escape") return this.showTip(null);
+    const next = this.nextOf(box, event.key);
+    if (!next) return;
+    event.preventDefault();
+    this.choose(next);
   }
-  pen.globalAlpha = 1;
-  if (!isSeen) hatch(pen, x, y, w, h, colours.idle);
-  const edge = isBad ? colours.bad : isChanging ? colours.move : code === CORDONED ? colours.warn : "";
-  pen.lineWidth = edge ? 2 : 1;
-  pen.strokeStyle = edge || colours.line;
-  pen.globalAlpha = edge ? 1 : 0.5;
-  pen.setLineDash(isChanging ? [4, 2] : []);
-  pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-  pen.setLineDash([]);
-  pen.globalAlpha = 1;
-  if (isBad) cross(pen, x, y, Math.min(w, h), colours.bad, w, h);
-  if (isHeld) dot(pen, x + w - 2, y + 2, colours);
-}
 
-function cross(pen, x, y, size, colour, w = size, h = size) {
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1.4;
-  pen.beginPath();
-  pen.moveTo(x + 2, y + 2);
-  pen.lineTo(x + w - 2, y + h - 2);
-  pen.moveTo(x + w - 2, y + 2);
-  pen.lineTo(x + 2, y + h - 2);
-  pen.stroke();
-}
-
-function hatch(pen, x, y, w, h, colour) {
-  pen.save();
-  pen.beginPath();
-  pen.rect(x, y, w, h);
-  pen.clip();
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1;
-  pen.beginPath();
-  for (let at = -h; at < w; at += 5) {
-    pen.moveTo(x + at, y + h);
-    pen.lineTo(x + at + h, y);
+  nextOf(box, key) {
+    const index = this.boxes.indexOf(box), last = this.boxes.length - 1;
+    const found = { ArrowRight: Math.min(last, index + 1), ArrowLeft: Math.max(0, index - 1), Home: 0, End: last }[key];
+    if (found !== undefined) return this.boxes[found];
+    if (key === "ArrowDown") return this.nearest(box, 1);
+    return key === "ArrowUp" ? this.nearest(box, -1) : undefined;
   }
-  pen.stroke();
-  pen.restore();
+
+  // In the next row of blocks, the one most straight below or above; at the edge it stays where it is.
+  nearest(box, way) {
+    const away = ([x, y]) => (y - box[1]) * way * BESIDE + Math.abs(x - box[0]);
+    const rows = this.boxes.filter((each) => (each[1] - box[1]) * way > 0);
+    return rows.reduce((best, each) => (away(each) < away(best) ? each : best), rows[0]) ?? box;
+  }
 }
 
-function dot(pen, x, y, colours) {
-  pen.beginPath();
-  pen.arc(x, y, 3.5, 0, 7);
-  pen.fillStyle = colours.hold;
-  pen.fill();
-  pen.lineWidth = 1.5;
-  pen.strokeStyle = colours.panel;
-  pen.stroke();
-}
+const cellsOf = (node) => Math.max(1, node[5] + node[11]);
+const columnsOf = (node) => Math.min(4, cellsOf(node));
+const hrefOf = (box) => `/nodes/${box[4][0]}`;
 
 function mix(one, other, share) {
   const read = (hex) => [1, 3, 5].map((at) => Number.parseInt((hex.length === 4 ? hex.replace(/[^#]/g, "$&$&") : hex).slice(at, at + 2), 16));
@@ -195,11 +180,17 @@ for (const place of document.querySelectorAll("[data-map]")) {
   document.addEventListener("live:gap", () => map.loadSoon());
   document.addEventListener("live:poll", () => map.loadSoon());
   document.addEventListener("theme:changed", () => map.draw());
-  new ResizeObserver(() => map.draw()).observe(place);
-  map.canvas.addEventListener("mousemove", (event) => map.hover(event));
-  map.canvas.addEventListener("mouseleave", () => { map.tip.hidden = true; });
+  new ResizeObserver(() => map.draw()).observe(map.canvas.parentElement);
+  map.canvas.addEventListener("mousemove", (event) => map.showTip(map.at(event)));
+  map.canvas.addEventListener("mouseleave", () => map.showTip(null));
   map.canvas.addEventListener("click", (event) => {
     const box = map.at(event);
-    if (box) location.href = `/nodes/${box[4][0]}`;
+    if (box) location.href = hrefOf(box);
+  });
+  place.addEventListener("keydown", (event) => map.press(event));
+  place.addEventListener("focus", () => place.matches(":focus-visible") && map.choose(map.chosenBox() ?? map.boxes[0]));
+  place.addEventListener("blur", () => {
+    map.showTip(null);
+    map.draw();
   });
 }

@@ -28,7 +28,7 @@ class Place:
 @pytest.fixture(params=["fleet", "plan"])
 def place(request: pytest.FixtureRequest, draft_id: int) -> Place:
     if request.param == "fleet":
-        return Place("/", "**/parts/fleet/summary*", "#fleet-summary", "GPU node")
+        return Place("/", "**/parts/fleet/overview*", "#fleet-overview", "GPU node")
     return Place(f"/plans/{draft_id}", f"**/parts/plans/{draft_id}", "#plan", "What it disrupts")
 
 

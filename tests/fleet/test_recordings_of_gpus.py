@@ -102,7 +102,7 @@ def test_one_gpu_of_intels_for_two_pods_is_two_shares():
 
 
 def test_slices_without_any_label_are_counted_by_profile():
-    assert units(seen("h100-nvl")) == (0, 4, 0, 0)
+    assert units(seen("h100-nvl")) == (0, 4, 0, 1)
 
 
 def test_gpus_beside_those_that_are_cut_are_whole():

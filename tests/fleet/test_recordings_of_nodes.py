@@ -114,7 +114,7 @@ def test_memory_that_is_labelled_in_bytes_is_told_in_mib(name, mib):
 def test_slices_that_no_label_explains_are_cut_under_mixed():
     node = seen("a100-no-labels")
 
-    assert (units(node), node.mig_strategy) == ((0, 3, 0, 0), "mixed")
+    assert (units(node), node.mig_strategy) == ((0, 3, 0, 1), "mixed")
 
 
 def test_every_recording_is_read():

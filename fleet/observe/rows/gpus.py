@@ -10,6 +10,7 @@ from fleet.quantity import whole
 from fleet.resources import (
     Counts,
     Layout,
+    Uses,
     Vendor,
     amd_partition,
     count,
@@ -19,9 +20,11 @@ from fleet.resources import (
     product_of,
     registered_in,
     unhealthy_in,
+    uses_of,
     vendor_in_labels,
     vendor_of,
 )
+from fleet.resources.physical import columns_of
 
 # Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana. Of
 # NVIDIA's, those of class 03 are GPUs; others are bridges and sound. Before 0.4 its labels had a longer name.
@@ -56,6 +59,7 @@ def gpu_columns(
         "unhealthy_gpus": unhealthy_in(labels, boards),
         **layout_columns(layout, there),
         **amount_columns(there, to_be_had, {}, layout),
+        **physical_columns(uses_of(labels, there, layout, product=_product(labels), registered=len(boards))),
     }
 
 
@@ -87,6 +91,10 @@ def amount_columns(
         **_parts("expected", should),
         **_parts("allocatable", to_be_had),
     }
+
+
+def physical_columns(uses: Uses) -> dict[str, Any]:
+    return {name: fitted_count(number) for name, number in columns_of(uses).items()}
 
 
 def _parts(what: str, counts: Counts) -> dict[str, int]:

@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.resources import Use
 from tests.callers import calling
 from tests.make import NOON, a_bookmark, a_cluster, a_driver_object, a_node, a_pool, a_user, an_exporter_round
 
@@ -75,6 +76,9 @@ def test_what_is_counted(bob):
         "readiness_unknown": 1,
         "unschedulable": 1,
         "held": 1,
+        "physical_gpus": 24,
+        "physical_gpus_by_use": {use: 24 if use == "whole" else 0 for use in Use},
+        "uncounted_nodes": 0,
         "gpus_expected": 24,
         "gpus_allocatable": 15,
         "gpus_allocated": 8,

@@ -86,7 +86,7 @@ def test_a_stranger_gets_nothing_and_one_of_a_pool_only_what_is_of_it():
     page(visiting(make.a_user()), f"/clusters/{cluster.pk}", status=404)
     seen = page(visiting(make.a_user(role="viewer", on=pool)), f"/clusters/{cluster.pk}")
 
-    assert "1 GPU node, 8 GPUs" in seen.text
+    assert "1 GPU node 8 GPUs" in seen.text
     assert "are shown to those who see the whole cluster" in seen.text
     assert "nvidia-driver-daemonset" not in seen.text
 

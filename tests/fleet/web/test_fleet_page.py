@@ -29,7 +29,7 @@ def test_sums_allocatable_and_missing_gpus_apart(viewer):
     make.a_node(cluster, gpu_allocatable=6, gpu_allocated=5)
     make.a_node(cluster, gpu_allocated=8)
 
-    seen = page(viewer, "/parts/fleet/summary")
+    seen = page(viewer, "/parts/fleet/overview")
 
     assert "16 GPUs" in seen.text
     assert "13 allocated" in seen.text
@@ -40,7 +40,7 @@ def test_sums_allocatable_and_missing_gpus_apart(viewer):
 def test_free_gpus_of_a_cordoned_node_are_not_called_free(viewer):
     make.a_node(make.a_cluster(), gpu_allocated=2, is_unschedulable=True)
 
-    seen = page(viewer, "/parts/fleet/summary")
+    seen = page(viewer, "/parts/fleet/overview")
 
     assert "0 free" in seen.text
     assert "6 free, not usable" in seen.text
@@ -53,7 +53,7 @@ def test_zero_and_not_known_look_different(viewer):
     response = viewer.get("/parts/fleet/nodes").content.decode()
 
     assert 'class="nodata"' in response
-    assert page(viewer, "/parts/fleet/summary").text.count("1 node name no GPUs") == 1
+    assert page(viewer, "/parts/fleet/overview").text.count("1 node with GPUs not counted") == 1
 
 
 def test_a_cluster_that_is_not_seen_is_stale_and_its_nodes_are_not_called_down(viewer):
@@ -73,7 +73,7 @@ def test_pools_name_the_drivers_that_disagree(viewer):
     make.a_node(cluster, pool=pool, driver_version="570.172.08")
     make.a_node(cluster, pool=pool, driver_version="580.95.05")
 
-    seen = page(viewer, "/parts/fleet/pools")
+    seen = page(viewer, "/parts/fleet/overview")
 
     assert "570.172.08 ×1" in seen.text
     assert "580.95.05 ×1" in seen.text
@@ -86,7 +86,7 @@ def test_a_node_in_no_pool_and_one_in_two_are_pointed_at(viewer):
     make.a_node(cluster, pool=one).pools.add(other)
     make.a_node(cluster)
 
-    seen = page(viewer, "/parts/fleet/pools")
+    seen = page(viewer, "/parts/fleet/overview")
 
     assert "1 GPU node in no pool" in seen.text
     assert "1 GPU node in more than one" in seen.text
@@ -134,9 +134,7 @@ def test_hostile_names_are_shown_and_not_run(viewer):
     assert HOSTILE in seen.text.replace("  ", " ")
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/parts/fleet/nodes", "/parts/fleet/pools", "/parts/fleet/summary", "/parts/fleet/map"]
-)
+@pytest.mark.parametrize("path", ["/", "/parts/fleet/nodes", "/parts/fleet/overview", "/parts/fleet/map"])
 def test_the_number_of_queries_does_not_grow_with_the_fleet(viewer, queries_of, path):
     cluster = make.a_cluster()
     pool = make.a_pool(cluster)
@@ -200,26 +198,30 @@ def test_slices_and_shares_are_named_beside_gpus_and_never_added_to_them(viewer)
 
     row = viewer.get("/parts/fleet/nodes").content.decode().partition(f'id="node-{node.pk}"')[2]
 
-    assert ' of 28</span> <span class="faint">slices</span>' in row
-    assert node.offers == [(4, 4, 2, ""), (27, 28, 14, "slices")]
+    assert "2 of 4" in row
+    assert '14 of 27 <span class="faint">slices</span>' in row
 
 
 def test_the_pools_are_fetched_again_where_there_are_none(viewer):
     make.a_cluster("north")
 
-    assert "bin/manage suggest_pools north" in page(viewer, "/parts/fleet/pools").text
+    assert "bin/manage suggest_pools north" in page(viewer, "/parts/fleet/overview").text
 
 
 def test_slices_and_shares_are_counted_beside_gpus_and_never_among_them(viewer):
     cluster = make.a_cluster()
     nothing = {"gpu_capacity": None, "gpu_allocatable": None, "gpu_expected": None}
     make.a_node(cluster)
-    make.a_node(cluster, gpus=0, slices_expected=14, slices_allocatable=13, slices_allocated=3, **nothing)
-    make.a_node(cluster, gpus=0, shares_expected=32, shares_allocatable=32, shares_allocated=5, **nothing)
+    make.a_node(
+        cluster, gpus=0, physical_mig=2, slices_expected=14, slices_allocatable=13, slices_allocated=3, **nothing
+    )
+    make.a_node(
+        cluster, gpus=0, physical_mps=4, shares_expected=32, shares_allocatable=32, shares_allocated=5, **nothing
+    )
 
-    text = page(viewer, "/parts/fleet/summary").text
+    text = page(viewer, "/parts/fleet/overview").text
 
-    assert "8 GPUs" in text
-    assert "Cut 3 of 14 slices allocated 1 missing" in text
-    assert "Shared 5 of 32 shares allocated" in text
-    assert "name no GPUs" not in text
+    assert "14 GPUs 8 whole · 2 MIG · 4 MPS" in text
+    assert "3 of 14 slices allocated 1 missing" in text
+    assert "5 of 32 shares allocated" in text
+    assert "not counted" not in text

@@ -189,7 +189,8 @@ def test_the_page_of_a_pool(viewer):
 
     seen = page(viewer, f"/pools/{pool.pk}")
 
-    for words in ("2 GPU nodes", "1 not ready", "1 without GPUs", "16 whole GPUs", "16 of 16 shares", "production",
+    for words in ("2 GPU nodes", "1 not ready", "1 without GPUs", "16 GPUs", "0 of 16 whole GPUs allocated",
+                  "0 of 16 shares allocated", "production",
                   "3 nodes at once", "40.00 an hour", "6.8.0-60-generic ×1", "6.8.0-71-generic ×1"):  # fmt: skip
         assert words in seen.text, words
     assert "/?pool=east/h200&kernel=6.8.0-71-generic#nodes" in seen.links

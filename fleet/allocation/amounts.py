@@ -1,0 +1,115 @@
+"""Whole GPUs, slices and shares of some part of the fleet, counted in the database: the one place that adds them up.
+
+Of each: expected = allocated + free + unusable + missing + away. What a pod holds and the node lost is missing, not
+allocated; what is away while the MIG manager is at work is neither.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
+from typing import Any
+
+from django.db.models import Case, F, IntegerField, Q, Sum, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Greatest, Least
+
+from fleet.models import Node
+from fleet.node_state import RECONFIGURING
+
+KINDS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
+MARK = "amount_of_"  # an aggregate may not be named as a column
+# The MIG manager is at work, in its time: nothing is missing.
+IS_RECONFIGURING = Q(mig_config_state__in=sorted(RECONFIGURING), mig_is_overdue=False)
+TAKES_PODS = Q(is_ready=True, is_unschedulable=False)
+
+
+@dataclass(frozen=True)
+class GpuAmount:
+    """`free` can be had now: on a ready node that takes pods."""
+
+    expected: int = 0
+    allocatable: int = 0
+    allocated: int = 0
+    free: int = 0
+    missing: int = 0
+    away: int = 0  # the MIG manager cuts them anew
+    held_and_missing: int = 0  # of the missing: pods were given them and still run
+
+    @property
+    def unusable(self) -> int:
+        """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
+        return self.allocatable - self.allocated - self.free
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], kind: str) -> "GpuAmount":
+        """A row of `AMOUNT_SUMS`, or sums of such rows."""
+        return cls(**{each.name: row[f"{MARK}{kind}_{each.name}"] for each in fields(cls)})
+
+
+def _of(column: str) -> Coalesce:
+    return Coalesce(F(column), 0)
+
+
+def _usable(column: str) -> Least:
+    return Least(_of(f"{column}_allocatable"), _of(f"{column}_expected"))
+
+
+def _short(column: str) -> Case:
+    short = _of(f"{column}_expected") - _usable(column)
+    return Case(When(IS_RECONFIGURING, then=Value(0)), default=short, output_field=IntegerField())
+
+
+def _sums(kind: str, column: str) -> dict[str, Coalesce]:
+    expected, allocated = _of(f"{column}_expected"), _of(f"{column}_allocated")
+    usable = _usable(column)
+    free: Combinable = Greatest(usable - allocated, 0)
+    sums: dict[str, Combinable] = {
+        "expected": expected,
+        "allocatable": usable,
+        "allocated": Least(allocated, usable),
+        "free": Case(When(TAKES_PODS, then=free), default=Value(0), output_field=IntegerField()),
+        "missing": _short(column),
+        "away": Case(When(IS_RECONFIGURING, then=expected - usable), default=Value(0), output_field=IntegerField()),
+        "held_and_missing": Least(Greatest(Least(allocated, expected) - usable, 0), _short(column)),
+    }
+    return {f"{MARK}{kind}_{name}": Coalesce(Sum(each), 0) for name, each in sums.items()}
+
+
+AMOUNT_SUMS = {name: each for kind, column in KINDS.items() for name, each in _sums(kind, column).items()}
+UNITS_MISSING = reduce(add, map(_short, KINDS.values()))  # of one node
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Of one node, as `GpuAmount` is of many."""
+
+    unit: str  # slices, shares; blank: GPUs
+    expected: int
+    allocatable: int
+    requested: int
+    is_away: bool = False  # what is not allocatable: the MIG manager cuts it anew
+
+    @property
+    def allocated(self) -> int:
+        return min(self.requested, self.allocatable)
+
+    @property
+    def missing(self) -> int:
+        return 0 if self.is_away else self.expected - self.allocatable
+
+    @property
+    def held_and_missing(self) -> int:
+        return 0 if self.is_away else min(self.requested, self.expected) - self.allocated
+
+
+def offers_of(node: Node) -> list[Offer]:
+    """Of whole GPUs, slices and shares, those that it has, or should have."""
+    found, is_away = [], bool(node.reconfiguring)
+    for kind, column in KINDS.items():
+        expected, allocatable = (getattr(node, f"{column}_{what}") or 0 for what in ("expected", "allocatable"))
+        unit = "" if kind == "gpus" else kind
+        taken = getattr(node, f"{column}_allocated")
+        if expected:
+            found.append(Offer(unit, expected, min(allocatable, expected), taken, is_away))
+    return found

@@ -1,0 +1,76 @@
+"""Physical GPUs of some part of the fleet, counted in the database, and what is made of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from fleet.models import Node
+from fleet.resources import Use, Uses
+from fleet.resources.physical import COLUMNS, TITLES
+
+SUM_OF = "sum_of_"  # an aggregate may not be named as its column
+PHYSICAL_SUMS = {
+    **{SUM_OF + column: Coalesce(Sum(column), 0) for column in COLUMNS.values()},
+    "uncounted": Count("pk", filter=Q(is_gpu_node=True, physical_gpus=None)),
+}
+
+
+@dataclass
+class Physical:
+    """Every GPU once, by its use. What GPU nodes have of which nobody knows how many is in none of the numbers."""
+
+    uses: dict[Use, int] = field(default_factory=dict)
+    uncounted: int = 0  # such nodes
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Physical":
+        """A row of `PHYSICAL_SUMS`."""
+        found = {use: row[SUM_OF + column] for use, column in COLUMNS.items()}
+        return cls({use: number for use, number in found.items() if number}, row["uncounted"])
+
+    def add(self, other: "Physical") -> None:
+        for use, number in other.uses.items():
+            self.uses[use] = self.uses.get(use, 0) + number
+        self.uncounted += other.uncounted
+
+    @property
+    def total(self) -> int:
+        return sum(self.uses.values())
+
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        """What is made of them, by its title: nothing that is 0."""
+        return [(TITLES[use], self.uses[use]) for use in Use if self.uses.get(use)]
+
+    @property
+    def words(self) -> str:
+        """`2560 whole, 512 MIG, 504 time-slicing`; blank where all are whole."""
+        return "" if set(self.uses) <= {Use.WHOLE} else ", ".join(f"{number} {title}" for title, number in self.parts)
+
+
+def read_physical(nodes: QuerySet[Node]) -> Physical:
+    """One query."""
+    return Physical.of(nodes.aggregate(**PHYSICAL_SUMS))
+
+
+def physical_by_cluster() -> dict[str, Physical]:
+    """By the cluster's name, where its nodes were ever seen. One query."""
+    seen = Node.objects.filter(cluster__bookmarks__kind="nodes", cluster__bookmarks__heard_at__isnull=False)
+    rows = seen.order_by().values("cluster__name").annotate(**PHYSICAL_SUMS)
+    return {row["cluster__name"]: Physical.of(row) for row in rows}
+
+
+def physical_of(nodes: Iterable[Node]) -> Physical:
+    """Of rows that are read already."""
+    found = Physical()
+    for node in nodes:
+        found.add(Physical(dict(node.uses), int(node.is_gpu_node and node.physical_gpus is None)))
+    return found
+
+
+def by_use(uses: Uses) -> dict[str, int]:
+    """Each use, also those of which there is none: what REST and metrics name."""
+    return {use.value: uses.get(use, 0) for use in Use}

@@ -1,0 +1,15 @@
+// What the map says of a node: in the tip beside it, and to who walks it by keyboard.
+const STATES = ["ready", "not reporting", "not ready", "upgrade failed", "GPUs missing", "upgrading", "cordoned", "held", "changing MIG"];
+
+// [id, name, state, allocated, allocatable, whole, held, seen, parts allocated, allocatable, expected, others]
+export function describe([, name, code, taken, allocatable, whole, isHeld, isSeen, partsTaken, partsAllocatable, parts, others]) {
+  const words = [name, isSeen ? STATES[code] : "not seen"];
+  words.push(whole + others ? gpus(whole + others) : "number of GPUs not known");
+  if (whole) words.push(`${taken} of ${whole}${others ? " whole" : ""} allocated${missing(whole - allocatable, code)}`);
+  if (parts) words.push(`${partsTaken} of ${parts} slices and shares allocated${missing(parts - partsAllocatable, code)}`);
+  if (isHeld && STATES[code] !== "held") words.push("held");
+  return words;
+}
+
+const gpus = (number) => `${number} GPU${number === 1 ? "" : "s"}`;
+const missing = (number, code) => (number > 0 ? `, ${number} ${STATES[code] === "changing MIG" ? "away" : "missing"}` : "");

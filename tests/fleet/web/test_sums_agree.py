@@ -1,0 +1,166 @@
+"""Every page and every answer of the API counts the same GPUs: parts add up to the whole."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests import make
+from tests.fleet.kinds_of_nodes import KINDS, TOTAL, UNCOUNTED, a_node_of, by_use
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+POOLED = ("whole", "time-slicing", "mig-single", "dra", "vgpu")
+TWICE = ("whole", "mig-half")
+BOTH = set(POOLED) | set(TWICE)
+
+
+@pytest.fixture
+def viewer():
+    return visiting(make.a_user(role="admin"))
+
+
+@pytest.fixture
+def fleet():
+    """Two clusters of every kind of node, one of them not seen any more; pools that overlap, and nodes in none."""
+    clusters = [make.a_cluster("east"), make.a_cluster("west", seen_at=NOON - timedelta(hours=1))]
+    pools = [make.a_pool(clusters[0], "first"), make.a_pool(clusters[0], "second")]
+    for cluster in clusters:
+        for kind in KINDS:
+            node = a_node_of(cluster, kind)
+            if cluster is clusters[0]:
+                node.pools.set([pool for pool, names in zip(pools, (POOLED, TWICE), strict=True) if kind in names])
+    return clusters, pools
+
+
+def counts(viewer, what: str) -> list[dict]:
+    return [row["counts"] for row in viewer.get(f"/api/v1/{what}").json()["results"]]
+
+
+def uses_of(told: dict[str, int]) -> dict[str, int]:
+    return {use: number for use, number in told.items() if number}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_node_has_the_gpus_that_are_in_it(viewer, kind):
+    node = a_node_of(make.a_cluster(), kind)
+    expected = KINDS[kind][2]
+
+    (row,) = viewer.get("/api/v1/nodes").json()["results"]
+    seen = page(viewer, f"/nodes/{node.pk}").text
+
+    assert uses_of(row["physical_gpus_by_use"]) == expected
+    assert row["physical_gpus"] == (None if kind in UNCOUNTED else sum(expected.values()))
+    assert (f"{sum(expected.values())} GPU" in seen) == bool(expected)
+
+
+def test_the_api_counts_clusters_pools_and_segments_alike(viewer, fleet):
+    for cluster in counts(viewer, "clusters"):
+        assert (cluster["physical_gpus"], cluster["uncounted_nodes"]) == (TOTAL, len(UNCOUNTED))
+        assert uses_of(cluster["physical_gpus_by_use"]) == by_use()
+    first, second = counts(viewer, "pools")
+    assert (first["physical_gpus"], first["uncounted_nodes"]) == (sum(by_use(*POOLED).values()), 1)
+    assert uses_of(second["physical_gpus_by_use"]) == by_use(*TWICE)
+    segments = viewer.get("/api/v1/segments").json()
+    assert segments["gpus"] == 2 * TOTAL
+    for facet in segments["facets"]:
+        assert sum(value["gpus"] for value in facet["values"]) == 2 * TOTAL, facet["facet"]
+
+
+def test_the_fleet_is_what_its_pools_and_the_rest_add_up_to(viewer, fleet):
+    from fleet.web.summary import read_fleet
+    from people.models import User
+
+    read = read_fleet(User.objects.get())
+    pools = [line.sums for line in read.pools]
+
+    for number in ("nodes", "faulty", "ready", "held"):
+        parts = sum(getattr(sums, number) for sums in pools)
+        assert getattr(read.whole, number) == parts + getattr(read.unpooled, number) - getattr(read.overlap, number)
+    parts = sum(sums.physical.total for sums in pools) + read.unpooled.physical.total - read.overlap.physical.total
+    assert read.whole.physical.total == parts == 2 * TOTAL
+    assert read.whole.physical.uncounted == 2 * len(UNCOUNTED)
+    assert read.overlap.nodes == 1
+    assert read.strays == {"none": 2 * (len(KINDS) - 1) - len(BOTH), "several": 1}
+
+
+def test_pages_say_physical_gpus_first_and_then_what_is_made_of_them(viewer, fleet):
+    clusters, pools = fleet
+    words = {"whole": "whole", "mig": "MIG", "time_slicing": "time-slicing", "mps": "MPS",
+             "virtual": "for virtual machines", "not_offered": "not offered"}  # fmt: skip
+    seen = {
+        "/": (2 * TOTAL, {use: 2 * number for use, number in by_use().items()}),
+        "/parts/fleet/overview": (2 * TOTAL, {use: 2 * number for use, number in by_use().items()}),
+        f"/clusters/{clusters[0].pk}": (TOTAL, by_use()),
+        f"/pools/{pools[0].pk}": (sum(by_use(*POOLED).values()), by_use(*POOLED)),
+        "/segments": (2 * TOTAL, {use: 2 * number for use, number in by_use().items()}),
+    }
+
+    for path, (total, uses) in seen.items():
+        said = " · ".join(f"{uses[use]} {title}" for use, title in words.items() if use in uses)
+        assert f"{total} GPUs {said}" in page(viewer, path).text, path
+
+
+def test_the_segments_never_count_shared_gpus_as_none(viewer, fleet):
+    sharing = next(
+        facet for facet in viewer.get("/api/v1/segments").json()["facets"] if facet["facet"] == "sharing"
+    )  # fmt: skip
+    found = {value["value"]: value["gpus"] for value in sharing["values"]}
+
+    assert (found["time-slicing"], found["mps"], found["mig-single"], found["mig-mixed"]) == (32, 16, 16, 16)
+
+
+def test_the_map_draws_a_cell_for_every_gpu(viewer, fleet):
+    drawn = [node for group in viewer.get("/parts/fleet/map").json()["groups"] for node in group["nodes"]]
+
+    assert sum(node[5] + node[11] for node in drawn) == 2 * TOTAL
+    assert sum(node[5] for node in drawn) == 2 * by_use()["whole"]
+
+
+def test_a_preview_of_a_pool_counts_all_its_gpus(viewer, fleet):
+    cluster = fleet[0][0]
+    asked = {"cluster": cluster.pk, "selector": "nvidia.com/gpu.present=true"}
+
+    found = viewer.post("/api/v1/pool-previews", asked, content_type="application/json").json()
+
+    labelled = ("whole", "mig-single", "mig-half", "time-slicing", "renamed", "mps", "no-plugin", "nobody-says")
+    assert (found["count"], found["gpus"]) == (len(labelled), sum(by_use(*labelled).values()))
+
+
+def test_metrics_count_the_same(viewer, fleet):
+    text = viewer.get("/metrics").content.decode()
+
+    lines = [line for line in text.splitlines() if line.startswith('quarterdeck_gpus{cluster="east"')]
+    assert sum(float(line.rpartition(" ")[2]) for line in lines) == TOTAL
+    assert 'quarterdeck_gpus{cluster="east",use="time_slicing"} 16.0' in lines
+
+
+LOST = {"gpu_allocatable": 6, "allocatable": {"nvidia.com/gpu": 6}, "gpu_allocated": 8}
+
+
+def test_gpus_that_are_lost_are_missing_and_not_allocated_though_pods_hold_them(viewer):
+    cluster = make.a_cluster()
+    a_node_of(cluster, "whole", **LOST)
+
+    seen = page(viewer, "/parts/fleet/overview").text
+    (node,) = viewer.get("/parts/fleet/map").json()["groups"][0]["nodes"]
+    (counted,) = counts(viewer, "clusters")
+
+    assert "6 allocated 0 free 2 missing" in seen
+    assert node[3:6] == [6, 6, 8]
+    assert [counted[f"gpus_{what}"] for what in ("expected", "allocated", "missing")] == [8, 6, 2]
+    assert "6 of 6 2 missing, 2 held by pods" in page(viewer, "/parts/fleet/nodes").text
+
+
+@pytest.mark.parametrize("kind", ["mig-single", "time-slicing"])
+def test_slices_and_shares_that_are_lost_are_missing_too(viewer, kind):
+    unit = "slices" if kind == "mig-single" else "shares"
+    node = a_node_of(make.a_cluster(), kind)
+    number = getattr(node, f"{unit}_expected")
+    a_seventh = {f"{unit}_allocatable": number - 4, f"{unit}_allocated": number}
+    type(node).objects.filter(pk=node.pk).update(**a_seventh)
+
+    (drawn,) = viewer.get("/parts/fleet/map").json()["groups"][0]["nodes"]
+
+    assert drawn[8:11] == [number - 4, number - 4, number]
+    assert f"{number - 4} of {number} {unit} allocated 4 missing" in page(viewer, "/parts/fleet/overview").text
