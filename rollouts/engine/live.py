@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fleet import kube
-from fleet.kube.structs import ConfigMapSeen, DaemonSetSeen, NodeSeen, PodSeen
+from fleet.kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
 from fleet.models.pod import DONE
 from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
@@ -22,6 +22,7 @@ class Live:
     unsettled: tuple[str, ...]
     stopped_because: str
     daemonsets: tuple[DaemonSetSeen, ...] = ()  # of the driver object
+    object_trouble: str = ""  # why there is nothing to promote any more; blank: the object is there
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,7 @@ class NodesNow:
 def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
     """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
     switch = kube.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH)
-    seen = kube.get_driver_object(connection, plan.object_kind, plan.object_name)
-    if seen.uid != plan.object_uid:
-        raise kube.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
+    seen = _driver_object(plan, connection)
     known = driver_daemonsets(plan)
     daemonsets = [
         daemonset
@@ -54,7 +53,8 @@ def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
     ]
     newest = {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
     return Live(
-        object_version=seen.driver.version or "",
+        object_version=(seen.driver.version or "") if seen and seen.uid == plan.object_uid else "",
+        object_trouble=_trouble(plan, seen),
         hashes=newest,
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
         stopped_because=_stopped(plan, switch),
@@ -82,6 +82,21 @@ def _pods_of(connection: kube.Connection, daemonset: DaemonSetSeen) -> Iterator[
         is_its = pod.metadata.owner is not None and pod.metadata.owner.uid == daemonset.uid
         if is_its and pod.status.phase not in DONE:
             yield pod
+
+
+def _driver_object(plan: Plan, connection: kube.Connection) -> DriverObjectSeen | None:
+    try:
+        return kube.get_driver_object(connection, plan.object_kind, plan.object_name)
+    except kube.Absent:
+        return None
+
+
+def _trouble(plan: Plan, seen: DriverObjectSeen | None) -> str:
+    if seen is None:
+        return f"{plan.object_kind} {plan.object_name} was deleted."
+    if seen.uid != plan.object_uid:
+        return f"{plan.object_kind} {plan.object_name} was deleted and made again: it is another object now."
+    return ""
 
 
 def _stopped(plan: Plan, switch: ConfigMapSeen | None) -> str:

@@ -71,6 +71,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         nodes=tuple(_node(plan, row, drivers.get(row.name), holds.get(row.uid), ahead) for row in rows),
         strays=tuple(_node(plan, row, None, holds.get(row.uid), ahead) for row in nodes.strays),
         gone=nodes.gone,
+        object_trouble=live.object_trouble,
         is_live=nodes.are_live,
         stages=tuple(
             _stage(plan, stage, surroundings, resumed_at=resumed_at, failures=failures if stage.is_the_way_back else {})

@@ -102,6 +102,7 @@ class Picture:
     pod_daemonsets: Mapping[str, str] = field(default_factory=dict)  # node uid → uid of its driver pod's DaemonSet
     strays: tuple[NodePicture, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
     gone: Mapping[str, str] = field(default_factory=dict)  # uid of a target that is no node of the object → why
+    object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property

@@ -9,6 +9,7 @@ from rollouts.engine.decide.going_back import roll_back
 from rollouts.engine.decide.holding import hold_all
 from rollouts.engine.decide.promoting import ask, promote
 from rollouts.engine.decide.releasing import SOON, recall, to_hold
+from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState
@@ -25,6 +26,8 @@ def stay_halted(picture: Picture, *, now: datetime) -> Decision:
     verdicts = ask(picture, now=now)
     if moves:
         return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=SOON)
+    if picture.object_trouble:
+        return Decision(f"Halted. {picture.object_trouble} {ABORT_FREES}", verdicts=verdicts)
     # First what was let go: a joiner whose label cannot be written must not keep it from being called back.
     called_back = recall(picture)
     if picture.write_intended and (unheld := to_hold(picture)):

@@ -2,17 +2,19 @@
 
 from datetime import datetime
 
-from rollouts.engine.decide.acts import Decision, LiftHolds, MovePlan
-from rollouts.engine.decide.going_back import in_the_operators_hands, is_at_work, is_ours, ours, restore
+from rollouts.engine.decide.acts import Decision, FreeStrays, LiftHolds, MovePlan
+from rollouts.engine.decide.going_back import in_the_operators_hands, is_at_work, is_ours, may_be_held, ours, restore
 from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import are, count, names, stay
-from rollouts.lifecycle import PlanState
+from rollouts.lifecycle import BEGUN, PlanState
 
 
 def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
     """Give the plan up: what never changed is as before, what changed stays as it is, and held."""
+    if picture.object_trouble:
+        return _free_all(picture)
     if let_go := recall(picture):
         return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
     if picture.write_intended and not (picture.has_old_version or picture.has_new_version):
@@ -27,6 +29,17 @@ def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
         return waiting
     left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_as_before(node))
     return _end(_what_is_left(picture, left) if left else "Given up. No node had changed.")
+
+
+def _free_all(picture: Picture) -> Decision:
+    """Nobody drives these nodes any more, so nothing has to wait for the operator."""
+    marked = (node for node in (*picture.nodes, *picture.strays) if not node.hold_is_foreign and may_be_held(node))
+    if nodes := {node.uid: node.name for node in marked}:
+        sentence = f"Letting {count(len(nodes), 'node')} go: {picture.object_trouble}"
+        return Decision(sentence, acts=(FreeStrays(nodes),), look_again_in=SOON)
+    begun = tuple(target.name for stage in picture.forward for target in stage.in_state(*BEGUN))
+    changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
+    return _end(f"Given up. {picture.object_trouble} Every hold is gone. {changed}")
 
 
 def _end(because: str) -> Decision:
@@ -54,5 +67,8 @@ def _still_changing(picture: Picture) -> Decision | None:
 
 
 def _what_is_left(picture: Picture, left: tuple[str, ...]) -> str:
-    helps = f"Take the label off, and the operator puts {picture.from_version} back (docs/takeover.md)."
+    first = (
+        "Take the label off" if picture.policy.auto_upgrade else "autoUpgrade is off. Switch it on, take the label off"
+    )
+    helps = f"{first}, and the operator puts {picture.from_version} back (docs/takeover.md)."
     return f"Given up. {names(left)} changed or failed, and {stay(len(left))} held. {helps}"

@@ -28,18 +28,31 @@ from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
-from rollouts.engine.decide.strays import free_strays
+from rollouts.engine.decide.strays import ABORT_FREES, free_strays
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
 from rollouts.gates.base import Answer, Verdict, When, are, count, names, stay, was
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 
 
 def roll_back(picture: Picture, *, now: datetime) -> Decision:
+    if picture.object_trouble:
+        return Decision(f"{picture.object_trouble} There is nothing to put back. {ABORT_FREES}")
     if restoring := restore(picture):
         return restoring
+    if waiting := _without_operator(picture):
+        return waiting
     stage = picture.way_back
     verdicts = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
     return replace(_bring_back(picture, verdicts, now=now), verdicts=verdicts)
+
+
+def _without_operator(picture: Picture) -> Decision | None:
+    left = tuple(node.name for node in picture.nodes if is_ours(node) and not picture.is_as_before(node))
+    if picture.policy.auto_upgrade or not left:
+        return None
+    why = f"autoUpgrade is off: the operator does not bring {names(left)} back to {picture.from_version}."
+    helps = f"Switch it on, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
+    return Decision(f"{why} {helps}", acts=recall(picture))
 
 
 def restore(picture: Picture) -> Decision | None:
@@ -103,7 +116,8 @@ def _let_unchanged_go(picture: Picture) -> Decision | None:
     if queued := ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_REQUIRED):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
-    if free := ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_DONE):
+    judged = {UPGRADE_DONE} if picture.policy.auto_upgrade else {UPGRADE_DONE, ""}  # switched off, it calls nobody done
+    if free := ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state in judged):
         sentence = f"Letting {count(len(free), 'node')} go that never changed."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
     if waiting := ours(picture, lambda node: picture.is_as_before(node) and not node.upgrade_state):
@@ -244,9 +258,9 @@ def ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: Tru
 
     Rows are late: a node that we want held, or know to have held, may carry our label before they show it.
     """
-    ours = (node for node in picture.nodes if not node.hold_is_foreign and _may_be_held(node))
+    ours = (node for node in picture.nodes if not node.hold_is_foreign and may_be_held(node))
     return {node.uid: node.name for node in ours if wanted(node)}
 
 
-def _may_be_held(node: NodePicture) -> bool:
+def may_be_held(node: NodePicture) -> bool:
     return (node.has_label and node.label_is_ours) or node.label_was_placed or node.hold_wanted is True

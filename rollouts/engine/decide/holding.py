@@ -10,6 +10,8 @@ from rollouts.lifecycle import PlanState
 
 
 def hold_all(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
+    if picture.object_trouble:
+        return Decision(picture.object_trouble, moves=(MovePlan(PlanState.HALTED, picture.object_trouble),))
     if picture.has_new_version and picture.write_intended:
         because = f"{picture.to_version} is written; every node of the object was held before."
         return Decision(because, moves=(MovePlan(PlanState.PROMOTING, because),), look_again_in=timedelta(0))

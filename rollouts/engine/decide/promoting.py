@@ -89,6 +89,8 @@ def _still_counts(picture: Picture, stage: StagePicture) -> bool:
 def reason_to_halt(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]]) -> tuple[int, str] | None:
     """The stage that must halt, and why. An old picture may halt a stage; it can never let it pass."""
     current = current_stage(picture) or picture.forward[-1]
+    if picture.object_trouble:
+        return current.index, picture.object_trouble
     if not picture.has_new_version:
         who = f"Somebody else set the version to {picture.object_version or 'nothing'}"
         return current.index, f"{who}: it should be {picture.to_version}. Every hold stays where it is."

@@ -5,6 +5,8 @@ from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import count
 
+ABORT_FREES = "Abort ends the plan and frees every hold."  # of a plan whose driver object is gone
+
 
 def free_strays(picture: Picture) -> Decision | None:
     """None: there are none.

@@ -1,0 +1,133 @@
+"""The driver object is deleted or made again, or the operator's upgrade controller is switched off, in mid-plan."""
+
+import pytest
+
+from fleet.models import DriverObject
+from rollouts.lifecycle import PlanState
+from rollouts.models import Hold
+from rollouts.steering import commands
+from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
+from simulator.kinds import DAEMON_SET
+from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
+from tests.rollouts.engine.test_ends import gone_back, say
+
+pytestmark = pytest.mark.rounds
+
+
+def delete_the_object(ground: Ground) -> None:
+    ground.store.delete(NVIDIA_DRIVER, "h100", grace_s=0)
+
+
+def make_it_again(ground: Ground) -> None:
+    """Another object by the same name; the operator's DaemonSet for the earlier one goes with that."""
+    known = ground.store.get(NVIDIA_DRIVER, "h100")
+    delete_the_object(ground)
+    ground.store.seed(NVIDIA_DRIVER, {"metadata": {"name": "h100"}, "spec": known["spec"]})
+    for one in ground.daemonsets():
+        if any(owner["uid"] == ground.plan.object_uid for owner in one["metadata"].get("ownerReferences", [])):
+            ground.store.delete(DAEMON_SET, one["metadata"]["name"], one["metadata"]["namespace"], grace_s=0)
+
+
+GONE = pytest.mark.parametrize(
+    ("happens", "says"), [(delete_the_object, "h100 was deleted."), (make_it_again, "was deleted and made again")]
+)
+
+
+@GONE
+def test_it_halts_and_says_what_ends_it(ground: Ground, happens, says: str):
+    ground.armed()
+    happens(ground)
+
+    ground.rounds(2)
+
+    assert ground.plan.state == PlanState.HALTED
+    assert says in ground.plan.because
+    assert "Abort ends the plan and frees every hold." in ground.plan.waiting_for
+    assert ground.held() == set(NODES)
+
+
+@GONE
+def test_it_halts_before_the_version_is_written(ground: Ground, happens, says: str):
+    ground.start()
+    ground.round()
+    happens(ground)
+
+    ground.round()
+
+    assert (ground.plan.state, says in ground.plan.because) == (PlanState.HALTED, True)
+
+
+@GONE
+@pytest.mark.parametrize("is_going_back", [False, True])
+def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_going_back: bool):
+    ground.armed()
+    if is_going_back:
+        say(commands.roll_back, ground)
+        ground.round()
+    happens(ground)
+    ground.round()
+
+    say(commands.abort, ground)
+    for _ in range(4):
+        ground.round()
+
+    assert ground.plan.state == PlanState.ABORTED
+    assert says in ground.plan.because
+    assert "Every hold is gone. No node had begun to change." in ground.plan.because
+    assert ground.held() == set()
+    assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
+
+
+def switch_off(ground: Ground) -> None:
+    """As the operator does: it takes the state label off every node."""
+    for name in NODES:
+        ground.set_state(name, None)
+    ground.store.patch(NVIDIA_DRIVER, "h100", {"spec": {"upgradePolicy": {"autoUpgrade": False}}}, how="merge")
+    ground.look()
+    assert not DriverObject.objects.get(name="h100").upgrade_policy["autoUpgrade"]
+
+
+def moved_canary(ground: Ground) -> None:
+    ground.armed()
+    ground.rounds(2)
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(2)
+
+
+def test_without_auto_upgrade_the_way_back_frees_what_never_changed_and_names_what_it_cannot_bring_back(ground: Ground):
+    moved_canary(ground)
+    switch_off(ground)
+
+    say(commands.roll_back, ground)
+    ground.rounds(5)
+
+    assert ground.version() == OLD
+    assert ground.held() == {CANARY}
+    assert f"autoUpgrade is off: the operator does not bring {CANARY} back to {OLD}." in ground.plan.waiting_for
+    assert "or abort" in ground.plan.waiting_for
+
+
+def test_without_auto_upgrade_an_abort_ends_and_lists_what_has_changed(ground: Ground):
+    moved_canary(ground)
+    switch_off(ground)
+
+    say(commands.abort, ground)
+    gone_back(ground)
+
+    assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
+    assert f"{CANARY} changed or failed, and stays held. autoUpgrade is off." in ground.plan.because
+    assert ground.held() == {CANARY}
+    assert set(REST).isdisjoint(ground.held())
+
+
+def test_without_auto_upgrade_and_nothing_changed_the_way_back_ends(ground: Ground):
+    ground.armed()
+    switch_off(ground)
+    assert ground.version() == NEW
+
+    say(commands.roll_back, ground)
+    ground.rounds(6)
+
+    assert ground.plan.state == PlanState.ROLLED_BACK, ground.plan.waiting_for
+    assert ground.held() == set()
