@@ -6,9 +6,11 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_init
 
+from config.faults import say_where
 from config.garbage import collect_rarely
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+say_where()  # whatever is of ours imports this: web, workers, beat and commands
 
 app = Celery("quarterdeck")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -8,10 +8,11 @@ from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from rest_framework.negotiation import DefaultContentNegotiation
 
+from config.models import ProcessEnd
 from fleet.allocation.physical import by_use, physical_by_cluster
 from fleet.models import Bookmark, Cluster, Observer
 from people.api.edges import Edge
@@ -24,7 +25,7 @@ class Rows(Collector):
     def __init__(self, now: datetime) -> None:
         self.now = now
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         yield self.plans()
         yield from self.gpus()
         yield self.overdue()
@@ -32,6 +33,7 @@ class Rows(Collector):
         yield from self.observers()
         yield self.unread()
         yield self.strangers()
+        yield from self.process_ends()
 
     def plans(self) -> GaugeMetricFamily:
         gauge = GaugeMetricFamily("quarterdeck_plans", "Plans by state.", labels=["state"])
@@ -104,6 +106,17 @@ class Rows(Collector):
         for name, stranger_uid in Cluster.objects.values_list("name", "stranger_uid"):
             gauge.add_metric([name], bool(stranger_uid))
         return gauge
+
+    def process_ends(self) -> Iterator[Metric]:
+        text = "Processes of ours that ended unasked, by what they died of."
+        times = CounterMetricFamily("quarterdeck_process_ends", text, labels=["process", "cause"])
+        text = "When a process last ended unasked of this, and on which host."
+        labels = ["process", "cause", "host"]
+        last = GaugeMetricFamily("quarterdeck_process_last_end_timestamp_seconds", text, labels=labels)
+        for end in ProcessEnd.objects.all():
+            times.add_metric([end.process, end.cause], end.times)
+            last.add_metric([end.process, end.cause, end.last_host], end.last_at.timestamp())
+        yield from (times, last)
 
 
 class AnyAccept(DefaultContentNegotiation):

@@ -1,10 +1,11 @@
-"""Watches the parts of a stack: tells where it is, ends all of it when one part ends or somebody presses Ctrl-C."""
+"""Watches the parts of a stack: tells where it is, starts again what dies, ends all of it on Ctrl-C."""
 
 import fcntl
 import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ from demo.settings import contract, write_for_shell
 from demo.stack import PASSWORD, Stack, StackError
 
 LOOK_EVERY_S = 0.5
+OURS = ("web", "observe", "rollouts", "default", "beat")  # what runs the product's code
+STARTS_AGAIN = 3  # a part that dies oftener does not come up
 TO_TRY = (
     "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
     f"Draft a plan that takes a100 to {NEWER}; make its soaks 0.5 minutes; look at its preview, then start it.",
@@ -123,13 +126,18 @@ def contract_names(stack: Stack) -> list[str]:
 
 
 def watch(stack: Stack, changes: Changes | None) -> int:
-    """Look after the parts until a person ends them; a part that ends by itself ends the demo, with its last words."""
+    """Look after the parts until a person ends them. What dies of ours starts again; without the rest the demo ends."""
+    deaths: Counter[str] = Counter()
     try:
         while True:
             time.sleep(LOOK_EVERY_S)
-            if ended := stack.ended():
-                report(ended)
-                return 1
+            for child in stack.ended():
+                report(child)
+                deaths[child.name] += 1
+                if child.name not in OURS or deaths[child.name] > STARTS_AGAIN:
+                    print("\nThe demo ends with it.", file=sys.stderr)
+                    return 1
+                start_again(stack, child)
             if changes and changes.seen():
                 restart_ours(stack)
     except KeyboardInterrupt:
@@ -137,15 +145,20 @@ def watch(stack: Stack, changes: Changes | None) -> int:
         return 0
 
 
-def report(ended: list[tied.Child]) -> None:
-    """Name each part that ended, with the end of its log."""
-    for child in ended:
-        print(f"\n{child.name} ended with {child.process.returncode}. Its last lines:\n{child.last_words()}")
-    print("\nThe demo ends with it.", file=sys.stderr)
+def report(child: tied.Child) -> None:
+    """Say what a part died of, with the end of its log."""
+    print(f"\n{child.name} ended of {child.cause}. All of its log: {child.log}. Its last lines:\n{child.last_words()}")
+
+
+def start_again(stack: Stack, child: tied.Child) -> None:
+    """Count it where `/metrics` reads it, and start the part anew."""
+    stack.restart(child.name)
+    stack.manage(["note_process_end", child.name, child.cause])
+    print(f"\n{child.name} runs again.", flush=True)
 
 
 def restart_ours(stack: Stack) -> None:
     """Start again what runs the product's code."""
     print("A file changed: web, workers and beat start again.", flush=True)
-    for name in ("web", "observe", "rollouts", "default", "beat"):
+    for name in OURS:
         stack.restart(name)

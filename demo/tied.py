@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+FAULT = "Fatal Python error"
+OF_A_FAULT = {"SIGSEGV", "SIGFPE", "SIGABRT", "SIGBUS", "SIGILL"}  # what faulthandler writes for
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -32,10 +34,20 @@ class Child:
         return self.process.poll() is not None
 
     def last_words(self, lines: int = 20) -> str:
-        """Return the end of its log."""
+        """Return the end of its log; of a process that a fault ended, what Python said of that first."""
         with suppress(FileNotFoundError):
-            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+            words = self.log.read_text(errors="replace")
+            fault = words.rfind(FAULT)
+            if self.has_ended and self.cause in OF_A_FAULT and fault >= 0:
+                return "\n".join(words[fault:].splitlines()[:lines])
+            return "\n".join(words.splitlines()[-lines:])
         return ""
+
+    @property
+    def cause(self) -> str:
+        """Return the signal that ended it, or its exit code."""
+        code = self.process.returncode
+        return signal.Signals(-code).name if code < 0 else f"exit {code}"
 
     def stop(self, timeout_s: float = 3.0) -> None:
         """Ask it to end; end it when it takes longer than that."""

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import ctypes
+import faulthandler
 import gc
 import json
 import re
@@ -112,6 +113,7 @@ def stop(simulations: list[Simulation]) -> None:
 
 
 def main() -> None:
+    faulthandler.enable()
     options = arguments()
     if options.die_with_parent:
         die_with_parent()

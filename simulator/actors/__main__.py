@@ -1,6 +1,7 @@
 """`python -m simulator.actors --kubeconfig F`: the actors against any API server that has no controllers of its own."""
 
 import argparse
+import faulthandler
 import json
 import logging
 import signal
@@ -37,6 +38,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
+    faulthandler.enable()
     options = arguments()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     cluster, clock = HttpCluster.of_kubeconfig(options.kubeconfig, options.context), Clock(options.speed)

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from config.models import ProcessEnd
 from fleet.models import Observer
 from tests.callers import calling
 from tests.make import NOON, a_bookmark, a_cluster, a_draft, a_fleet, a_token, a_user
@@ -55,12 +56,24 @@ def test_how_well_a_cluster_is_seen(bob):
     assert found["quarterdeck_unread_objects", "east", "pods.example.com"] == 1
 
 
+def test_which_processes_died_and_of_what(bob):
+    for cause in ("SIGSEGV", "SIGSEGV", "exit 1"):
+        ProcessEnd.note("observe", cause, host="worker-7", now=NOON)
+
+    found = scraped(bob)
+
+    assert found["quarterdeck_process_ends_total", "SIGSEGV", "observe"] == 2
+    assert found["quarterdeck_process_ends_total", "exit 1", "observe"] == 1
+    last = found["quarterdeck_process_last_end_timestamp_seconds", "SIGSEGV", "worker-7", "observe"]
+    assert last == NOON.timestamp()
+
+
 @pytest.mark.parametrize("number", [1, 5])
 def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_assert_num_queries):
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         bob.get("/metrics")
 
 

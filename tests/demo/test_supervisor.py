@@ -12,7 +12,7 @@ import httpx
 from demo.ports import LOOPBACK
 from demo.stack import PASSWORD
 from demo.visitor import Visitor, wait_until
-from tests.demo.terminal import Terminal
+from tests.demo.terminal import START_S, Terminal
 
 
 def running(folder: Path) -> dict[int, str]:
@@ -27,6 +27,10 @@ def running(folder: Path) -> dict[int, str]:
         if mark in words or mark in variables:
             found[int(process.name)] = words.replace(b"\0", b" ").decode()
     return found
+
+
+def pid_of(words: str, terminal: Terminal) -> int:
+    return next(pid for pid, command in running(terminal.folder).items() if words in command)
 
 
 def wait_until_nothing_runs(folder: Path, timeout_s: float = 5.0) -> dict[int, str]:
@@ -49,7 +53,8 @@ def test_a_demo_from_its_first_start_to_a_reset(demo: Callable[..., Terminal]):
 
     third = demo("--reset")
     assert seen(third)[0] != before[0]
-    ends_with_the_last_words_of_a_part(third)
+    says_of_what_a_worker_died_and_starts_it_again(third)
+    ends_with_its_cluster(third)
 
 
 def test_a_demo_that_is_told_to_end_while_it_starts_leaves_nothing_behind(demo: Callable[..., Terminal]):
@@ -110,11 +115,27 @@ def leaves_nothing_behind_when_killed(terminal: Terminal) -> None:
     assert wait_until_nothing_runs(terminal.folder) == {}
 
 
-def ends_with_the_last_words_of_a_part(terminal: Terminal) -> None:
-    worker = next(pid for pid, words in running(terminal.folder).items() if "worker -Q rollouts" in words)
+def says_of_what_a_worker_died_and_starts_it_again(terminal: Terminal) -> None:
+    died = pid_of("worker -Q observe", terminal)
 
-    os.kill(worker, signal.SIGKILL)
+    os.kill(died, signal.SIGSEGV)
 
-    assert "rollouts ended with -9" in terminal.wait_for("ended with", timeout_s=10)
-    assert terminal.process.wait(timeout=10) == 1
+    said = terminal.wait_for("ended of")
+    assert "observe ended of SIGSEGV" in said
+    assert str(terminal.folder / "logs" / "observe.log") in said
+    terminal.wait_for("Fatal Python error: Segmentation fault")
+    terminal.wait_for("observe runs again")
+    assert pid_of("worker -Q observe", terminal) != died
+    with Visitor(terminal.url(), "viewer") as viewer:
+        viewer.sign_in(PASSWORD)
+        assert (
+            'quarterdeck_process_ends_total{cause="SIGSEGV",process="observe"} 1.0' in viewer.http.get("/metrics").text
+        )
+
+
+def ends_with_its_cluster(terminal: Terminal) -> None:
+    os.kill(pid_of("-m simulator", terminal), signal.SIGKILL)
+
+    assert "simulator ended of SIGKILL" in terminal.wait_for("ended of")
+    assert terminal.process.wait(timeout=START_S) == 1
     assert wait_until_nothing_runs(terminal.folder) == {}

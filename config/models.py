@@ -1,0 +1,27 @@
+from datetime import datetime
+
+from django.db import models, transaction
+
+
+class ProcessEnd(models.Model):
+    """How often one of our processes ended although nobody had asked it to, by what it died of.
+
+    Written for it by whoever had started it: of its own death a process can say nothing.
+    """
+
+    process = models.CharField(max_length=32)  # web, observe, rollouts, default, beat
+    cause = models.CharField(max_length=32)  # SIGSEGV, SIGKILL, …, or exit 1
+    times = models.PositiveIntegerField(default=0)
+    last_at = models.DateTimeField()
+    last_host = models.CharField(max_length=100)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["process", "cause"], name="one_count_per_process_and_cause")]
+
+    @classmethod
+    def note(cls, process: str, cause: str, *, host: str, now: datetime) -> None:
+        with transaction.atomic():
+            cls.objects.get_or_create(process=process, cause=cause, defaults={"last_at": now, "last_host": host})
+            cls.objects.filter(process=process, cause=cause).update(
+                times=models.F("times") + 1, last_at=now, last_host=host
+            )

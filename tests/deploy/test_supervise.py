@@ -1,0 +1,72 @@
+"""What is said and counted of a process that dies, and of one that is told to end."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SEGFAULT = "import faulthandler, os, signal; faulthandler.enable(); os.kill(os.getpid(), signal.SIGSEGV)"
+
+
+@pytest.fixture
+def surroundings(tmp_path: Path) -> dict[str, str]:
+    """Of a Quarterdeck with a database of its own."""
+    mine = {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "DJANGO_SETTINGS_MODULE": "config.settings.dev"}
+    surroundings = {**os.environ, **mine}
+    migrate = [sys.executable, "manage.py", "migrate", "quarterdeck", "--verbosity", "0"]
+    subprocess.run(migrate, cwd=ROOT, env=surroundings, check=True)
+    return surroundings
+
+
+def supervised(code: str, surroundings: dict[str, str]) -> "subprocess.Popen[str]":
+    words = [sys.executable, "deploy/supervise.py", "observe", sys.executable, "-u", "-c", code]
+    return subprocess.Popen(
+        words, cwd=ROOT, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def counted(tmp_path: Path) -> list[tuple[str, str, int]]:
+    with sqlite3.connect(tmp_path / "db.sqlite3") as database:
+        return database.execute("SELECT process, cause, times FROM quarterdeck_processend ORDER BY cause").fetchall()
+
+
+def test_who_dies_is_named_with_the_signal_and_counted(surroundings, tmp_path):
+    for code, status in ((SEGFAULT, 139), (SEGFAULT, 139), ("raise SystemExit(7)", 7)):
+        ended = supervised(code, surroundings)
+        _, said = ended.communicate()
+        assert ended.returncode == status
+
+        line = json.loads(said.splitlines()[-1])
+        assert line["event"].startswith(f"observe ended of {line['cause']}, and nobody had asked it to.")
+        assert ("Fatal Python error" in line["event"]) == (line["cause"] == "SIGSEGV")
+        assert ("Fatal Python error: Segmentation fault" in said) == (line["cause"] == "SIGSEGV")
+
+    assert counted(tmp_path) == [("observe", "SIGSEGV", 2), ("observe", "exit 7", 1)]
+
+
+def test_who_is_told_to_end_ends_and_is_not_counted(surroundings, tmp_path):
+    asleep = supervised("import time; print('up'); time.sleep(3600)", surroundings)
+    assert asleep.stdout.readline() == "up\n"
+
+    asleep.send_signal(signal.SIGTERM)
+    _, said = asleep.communicate()
+
+    assert asleep.returncode == 128 + signal.SIGTERM
+    assert said == ""
+    assert counted(tmp_path) == []
+
+
+def test_a_database_that_is_away_costs_only_the_count(surroundings):
+    away = {**surroundings, "DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}
+    ended = supervised("raise SystemExit(7)", away)
+    _, said = ended.communicate()
+
+    assert ended.returncode == 7
+    assert "observe ended of exit 7" in said
+    assert "It could not be counted" in said.splitlines()[-1]
