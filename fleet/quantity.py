@@ -53,4 +53,4 @@ def _factor(suffix: str) -> Decimal:
 
 
 def _within(number: float) -> int:
-    return MOST if number >= MOST else max(0, int(number))
+    return MOST if number >= MOST else int(max(0.0, number))

@@ -17,6 +17,7 @@ SYSTEMS = (
 )  # fmt: skip
 SYSTEM = re.compile(rf"(?:{'|'.join(SYSTEMS)})[\d.]*", re.ASCII)
 # ASCII: the digits of other scripts are digits to Python, and to nobody who writes or reads a version.
+LONGEST = 64  # characters of a number with its dots: longer is none, and Python reads no number of 4,301 digits
 NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)", re.ASCII)
 THREE = re.compile(r"(\d{3,4})\.(\d{1,4})\.(\d{1,4})", re.ASCII)
 BRANCH = re.compile(r"\d+", re.ASCII)
@@ -76,7 +77,7 @@ def same(one: str, other: str) -> bool:
 def driver_of(tag: str) -> str:
     """The driver that an image tag names, as it is written there: 580.95.05, or the branch 580. Blank: none."""
     found = NUMBERS.match(tag.strip())
-    return found.group(1) if found else ""
+    return found.group(1) if found and len(found.group(1)) <= LONGEST else ""
 
 
 def driver_as_written(text: str) -> str:
@@ -103,7 +104,7 @@ def version_of(image: str) -> str:
 
 
 def _part(piece: str) -> Part:
-    found = NUMBERS.fullmatch(piece)
+    found = NUMBERS.fullmatch(piece) if len(piece) <= LONGEST else None
     return tuple(int(number) for number in found.group(1).split(".")) if found else piece
 
 

@@ -19,7 +19,6 @@ from kubernetes.client import ApiClient
 from kubernetes.client.rest import tcp_keepalive_socket_options
 from urllib3.exceptions import (
     ConnectTimeoutError,
-    HTTPError,
     LocationValueError,
     NameResolutionError,
     ProtocolError,
@@ -28,7 +27,17 @@ from urllib3.exceptions import (
 )
 
 from fleet.kube import kubeconfig
-from fleet.kube.errors import ClusterError, NotAnApiServer, Unreachable, Unreadable, Untrusted, error_for
+from fleet.kube.errors import (
+    BadCredentials,
+    BadKubeconfig,
+    ClusterError,
+    NotAnApiServer,
+    Unreachable,
+    Unreadable,
+    Untrusted,
+    error_for,
+)
+from fleet.kube.kubeconfig import worded
 from fleet.kube.server_clock import ServerClock
 
 CONNECT_S = 5.0
@@ -61,7 +70,10 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
     settings = kubeconfig.load(kubeconfig_path, context)
     settings.connection_pool_maxsize = 64  # a watch of each kind, and what is asked beside them
     settings.socket_options = tcp_keepalive_socket_options(**KEEP_ALIVE)
-    return Connection(ApiClient(settings))
+    try:
+        return Connection(ApiClient(settings))
+    except Exception as error:  # a proxy's scheme, a CA file: of whatever class
+        raise BadKubeconfig(f"What {kubeconfig_path or 'our pod'} says cannot be used: {worded(error)}") from error
 
 
 class Connection:
@@ -159,16 +171,21 @@ class Connection:
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": user_agent()}
         with self._renewing:
-            self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "", None)
+            try:
+                self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "", None)
+            except Exception as error:  # a plugin that the kubeconfig names has said something else than credentials
+                raise BadCredentials(f"No credentials for {self.server}: {worded(error)}") from error
         return headers
 
 
 @contextmanager
 def translated(server: str) -> Iterator[None]:
-    """Turn what the transport raises into our words."""
+    """Turn what the transport raises into our words, of whatever class: a token with a line break is a ValueError."""
     try:
         yield
-    except (HTTPError, OSError) as error:
+    except ClusterError:
+        raise
+    except Exception as error:
         raise _in_our_words(server, error) from error
 
 

@@ -4,6 +4,8 @@ Nothing outside `fleet.kube` may catch, import or mention the client's exception
 with the original chained as the cause.
 """
 
+import re
+
 import msgspec
 
 
@@ -105,6 +107,9 @@ PATCH_DOES_NOT_APPLY = "the server rejected our request due to an error in our r
 # kubernetes/kubernetes pull 92537; the body is quoted in kubernetes-client/java issue 2190).
 VERSION_TOO_LARGE = "ResourceVersionTooLarge"
 
+SECONDS = re.compile(r"[0-9]{1,9}")  # RFC 9110 10.2.3; a date in its place is left
+LONGEST_WAIT_S = 300.0
+
 BY_STATUS: dict[int, type[ClusterError]] = {
     401: BadCredentials,
     403: Forbidden,
@@ -150,7 +155,7 @@ def error_from(status: Status, *, code: int | None = None, retry_after: str | No
     message = status.message or status.reason or f"The API server answered {code}."
     wait_s = _seconds(retry_after)
     if wait_s is None and status.details is not None:
-        wait_s = status.details.retry_after_seconds
+        wait_s = _bounded(status.details.retry_after_seconds)
     if code == 422 and status.message == PATCH_DOES_NOT_APPLY:
         return Conflict("The object is not what the patch was made for.")
     if status.details is not None and any(one.reason == VERSION_TOO_LARGE for one in status.details.causes or ()):
@@ -180,4 +185,9 @@ def _without_status(code: int, retry_after: str | None) -> ClusterError:
 
 
 def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isdigit() else None
+    return _bounded(float(text)) if text and SECONDS.fullmatch(text) else None
+
+
+def _bounded(seconds: float | None) -> float | None:
+    """No longer than a person would wait to see it again; nobody can sleep for 1e300 s."""
+    return None if seconds is None else max(0.0, min(seconds, LONGEST_WAIT_S))

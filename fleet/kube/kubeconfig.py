@@ -19,7 +19,9 @@ def load(kubeconfig: str, context: str) -> Configuration:
 
 
 def contexts_in(path: Path) -> list[str]:
-    return [entry["name"] for entry in _read(path).get("contexts") or [] if isinstance(entry, dict) and "name" in entry]
+    contexts = _read(path).get("contexts")
+    entries = contexts if isinstance(contexts, list) else []
+    return [str(entry["name"]) for entry in entries if isinstance(entry, dict) and "name" in entry]
 
 
 def _from_pod() -> Configuration:
@@ -45,8 +47,8 @@ def _from_file(path: Path, context: str) -> Configuration:
     try:
         # Nothing is written back: the file is the administrator's, and other tools read it too.
         config.load_kube_config(str(path), context, client_configuration=settings, persist_config=False)
-    except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
-        raise BadKubeconfig(f"Context “{context}” of {path} cannot be used: {error}") from error
+    except Exception as error:  # the client walks through it unasked: any class, and often without words
+        raise BadKubeconfig(f"Context “{context}” of {path} cannot be used: {worded(error)}") from error
     return settings
 
 
@@ -57,8 +59,13 @@ def _read(path: Path) -> dict[str, Any]:
         raise BadKubeconfig(f"There is no file {path}.") from error
     except OSError as error:
         raise BadKubeconfig(f"{path} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except Exception as error:  # a date that does not exist is a ValueError, a deep nest a RecursionError
         raise BadKubeconfig(f"{path} is not YAML, so it is no kubeconfig.") from error
     if not isinstance(document, dict):
         raise BadKubeconfig(f"{path} is no kubeconfig: its content is not a mapping.")
     return document
+
+
+def worded(error: Exception) -> str:
+    """What others raise may say nothing but its class."""
+    return f"{type(error).__name__} {error}".strip()[:300]

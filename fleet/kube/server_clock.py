@@ -41,6 +41,6 @@ class ServerClock:
 def _seconds(date: str | None) -> float | None:
     try:
         moment = parsedate_to_datetime(date or "")
-    except ValueError:
+    except Exception:  # noqa: BLE001 - of whatever class: a date that cannot be read says nothing
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -55,9 +55,9 @@ def users_of(boards: Sequence[Registered]) -> int | None:
 def _json(text: str) -> Iterator[Registered]:
     try:
         boards: Any = json.loads(text)
-    except (ValueError, RecursionError):
+    except Exception:  # noqa: BLE001 - of whatever class
         return  # the node is then read as if nothing were registered, as its page shows
-    for board in boards:
+    for board in boards if isinstance(boards, list) else ():
         if isinstance(board, dict):
             yield from _board(
                 board.get("id"), board.get("count"), board.get("type"), is_healthy=board.get("health") is not False

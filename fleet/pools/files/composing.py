@@ -42,8 +42,10 @@ def compose(text: str) -> yaml.Node:
         mark = error.problem_mark or error.context_mark
         said = f"This is no YAML: {error.problem or error.context}."
         raise BadPoolFile([Problem(mark.line + 1 if mark else 1, said)]) from error
-    except yaml.YAMLError as error:
-        raise BadPoolFile([Problem(1, f"This is no YAML: {error}")]) from error
+    except BadPoolFile:
+        raise
+    except Exception as error:  # an escape of no character is a ValueError, and the next release may have others
+        raise BadPoolFile([Problem(1, f"This is no YAML: {str(error)[:200]}")]) from error
     if root is None:
         raise BadPoolFile([Problem(1, "The file is empty. It begins with “pools:”.")])
     return root
