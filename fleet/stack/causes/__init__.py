@@ -4,6 +4,7 @@ Adding a cause = one rule in the file it belongs to and one line in that file's 
 """
 
 from fleet.stack.causes import (
+    configuration,
     crash,
     cuda,
     device_plugin,
@@ -20,11 +21,12 @@ from fleet.stack.causes.base import Cause, Event, PodSigns, Rule, Signs, Weight
 
 WITHOUT_POD: tuple[Rule, ...] = (*placement.RULES, *missing.RULES)
 WHEN_READY: tuple[Rule, ...] = (*device_plugin.WHEN_READY, *mig.WHEN_READY)
-# An image that is missing is nobody else's fault. Else what is only the consequence of another operand's trouble comes
-# before what its own words may mean, and the general last.
+# An image that is missing, or a container that cannot be made, is nobody else's fault. Else what is only the consequence
+# of another operand's trouble comes before what its own words may mean, and the general last.
 NOT_READY: tuple[Rule, ...] = (
     *waiting.FIRST,
     *images.RULES,
+    *configuration.RULES,
     *waiting.THEN,
     *driver.RULES,
     *device_plugin.RULES,

@@ -58,6 +58,11 @@ class PodSigns:
         return telling(self.log) or self.last_words
 
     @property
+    def of_it(self) -> str:
+        """At the beginning of a sentence: which container it is about."""
+        return f"Its container {self.container}" if self.container else "A container of it"
+
+    @property
     def is_starting(self) -> bool:
         """Whether its init containers are still at work."""
         return self.phase == "Pending" or self.container.endswith("-validation")
@@ -82,6 +87,7 @@ class Signs:
     others_have_one: bool = False  # without one: whether the cluster has DaemonSets of this operand for other nodes
     runs_version: str = ""  # of the driver, as the node says
     is_driver_off: bool = False  # the ClusterPolicy is told to install none
+    has_operator: bool = True  # NVIDIA's GPU Operator acts in this cluster
     driver_asked_by: str = ""  # "ClusterPolicy cluster-policy": what asks for a driver on this node
     daemon_set: str = ""
     daemon_set_events: Sequence[Event] = ()
@@ -115,7 +121,10 @@ Rule = Callable[[Signs], Cause | None]
 
 @dataclass(frozen=True)
 class Saying:
-    """A rule that knows a cause by what is said: a line of a log, a termination message, or an Event."""
+    """A rule that knows a cause by what is said: a line of a log, a termination message, or an Event.
+
+    What its pattern names, sentence and action may use: `(?P<module>…)`, {module}.
+    """
 
     key: str
     pattern: re.Pattern[str]
@@ -124,18 +133,21 @@ class Saying:
     operands: frozenset[str] = frozenset()  # empty: any
     weight: Weight = Weight.WRONG
     is_normal_at_first: bool = False  # while a pod is coming up, it is said where all goes well, too
+    alone: str = ""  # what to do where no operator runs; blank: the same
 
     def __call__(self, signs: Signs) -> Cause | None:
         if self.operands and signs.operand not in self.operands:
             return None
         if self.is_normal_at_first and signs.pod is not None and signs.pod.is_coming_up:
             return None
-        said = next((line for line in signs.everything_said() if self.pattern.search(line)), "")
-        if not said:
+        said = next((found for line in signs.everything_said() if (found := self.pattern.search(line))), None)
+        if said is None:
             return None
         facts = {"node": signs.node, "kernel": signs.kernel or "of this node", "os": signs.os_image or "its system"}
         facts["runtime"] = signs.runtime.partition(":")[0] or "the container runtime"
-        return Cause(self.key, self.weight, self.sentence.format(**facts), self.action.format(**facts), said.strip())
+        facts |= {name: text or "" for name, text in said.groupdict().items()}
+        action = self.action if signs.has_operator else self.alone or self.action
+        return Cause(self.key, self.weight, self.sentence.format(**facts), action.format(**facts), said.string.strip())
 
 
 def words(*patterns: str) -> re.Pattern[str]:

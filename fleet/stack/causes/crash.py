@@ -5,7 +5,6 @@ from fleet.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight
 from fleet.telling import telling
 
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
-CONFIG = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
 
 def out_of_memory(signs: Signs) -> Cause | None:
@@ -15,7 +14,7 @@ def out_of_memory(signs: Signs) -> Cause | None:
     return Cause(
         "out_of_memory",
         Weight.WRONG,
-        f"{_container(signs)} was killed: it used more memory than its limit.",
+        f"{pod.of_it} was killed: it used more memory than its limit.",
         "Raise the operand's memory limit in the ClusterPolicy.",
     )
 
@@ -33,17 +32,6 @@ def evicted(signs: Signs) -> Cause | None:
     )
 
 
-def not_created(signs: Signs) -> Cause | None:
-    pod = signs.pod
-    if pod is None or pod.reason not in CONFIG:
-        return None
-    if pod.reason == "CreateContainerError":
-        sentence, action = "cannot be made by the container runtime.", "What it says names the cause."
-    else:
-        sentence, action = "cannot be made as its pod describes it.", "A ConfigMap, a Secret or a key of it is missing."
-    return Cause("not_created", Weight.WRONG, f"{_container(signs)} {sentence}", action, pod.message)
-
-
 def crashed(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None or pod.reason not in CRASHES:
@@ -55,7 +43,7 @@ def crashed(signs: Signs) -> Cause | None:
     return Cause(
         "crashed",
         Weight.WRONG,
-        f"{_container(signs)} keeps crashing ({pod.reason}{times}). {last}",
+        f"{pod.of_it} keeps crashing ({pod.reason}{times}). {last}",
         "" if said else f"kubectl -n {namespace} logs {name} -c {pod.container or 'CONTAINER'} --previous",
         said or pod.message,
     )
@@ -105,9 +93,5 @@ def _at_work(pod: PodSigns) -> Cause:
     return Cause("starting", Weight.WAITING, f"Its init container {pod.container} is at work.", "", said)
 
 
-def _container(signs: Signs) -> str:
-    return f"Its container {signs.pod.container}" if signs.pod and signs.pod.container else "A container of it"
-
-
-RULES: tuple[Rule, ...] = (out_of_memory, evicted, not_created, crashed)
+RULES: tuple[Rule, ...] = (out_of_memory, evicted, crashed)
 LAST: tuple[Rule, ...] = (ended, not_ready_yet, starting)

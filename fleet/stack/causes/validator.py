@@ -4,11 +4,55 @@ gpu-operator, assets/state-operator-validation and cmd/nvidia-validator/main.go:
 the driver, toolkit-validation runs it in a container that the runtime prepared, cuda-validation and plugin-validation
 start a pod each (nvidia-cuda-validator, nvidia-device-plugin-validator), the latter after the node offers a GPU.
 They try again for ever (gpu-operator #2909), so that a pod that is only Init:2/4 may be stuck.
+
+After nvidia-smi driver-validation loads the driver's modules, makes its device nodes and links them under /dev/char:
+"error creating symlink creator: failed to load NVIDIA kernel modules: failed to load module nvidia-modeset" (#671), "…
+nvidia-uvm" (#1923, a vGPU host driver), "failed to create NVIDIA device nodes: … failed to determine major" (#1015).
+Drivers from 550.40 on are called nvidia and no longer nvidia-frontend in /proc/devices, which toolkits before 1.14.6
+do not know (nvidia-container-toolkit #324, #352). The links are for runc with systemd's cgroups (#430).
 """
 
 from fleet.operands import TESTS
-from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
 
+WITHOUT_LINKS = (
+    "set DISABLE_DEV_CHAR_SYMLINK_CREATION=true in the ClusterPolicy's spec.validator.driver.env: the links are only "
+    "for containers that systemd's cgroups would take their GPU from"
+)
+NO_UVM = Saying(
+    "dev_char_uvm",
+    words(r"failed to load module (?P<module>nvidia-uvm)\b.*not found"),
+    "nvidia-smi runs, but the driver on this node has no module {module}, without which nothing computes. NVIDIA's "
+    "vGPU host driver comes so, and it is no guest driver.",
+    "If the GPUs are for virtual machines: kubectl label node {node} nvidia.com/gpu.workload.config=vm-vgpu "
+    "--overwrite, with sandboxWorkloads.enabled. If they are for containers: install the data center driver instead.",
+)
+NO_MODULE = Saying(
+    "dev_char_module",
+    words(r"failed to load module (?P<module>[\w-]+)"),
+    "nvidia-smi runs; making links under /dev/char then fails, as the module {module} does not load on this node.",
+    f"Look why modprobe {{module}} fails there (dmesg). Or {WITHOUT_LINKS}.",
+)
+NO_MAJOR = Saying(
+    "dev_char_major",
+    words("failed to determine major", r"no (device )?major (number )?(was )?found", "missing required device"),
+    "nvidia-smi runs; making links under /dev/char then fails, as the driver's devices are not found in /proc/devices.",
+    "Take an operator that knows this driver: from 550.40 on it is called nvidia there, no longer nvidia-frontend. Or "
+    f"{WITHOUT_LINKS}.",
+)
+NO_LINKS = Saying(
+    "dev_char",
+    words("error creating symlink creator", "error creating symlinks", "failed to create symlinks under /dev/char"),
+    "nvidia-smi runs; making links under /dev/char for the driver's devices then fails.",
+    f"What it says names the step. Where the links are not needed, {WITHOUT_LINKS}.",
+)
+NOT_SAID = Saying(
+    "driver_ctr_not_ready",
+    words(r"\.driver-ctr-ready"),
+    "It waits for the driver's container to say that it is ready, in /run/nvidia/validations/.driver-ctr-ready.",
+    "Look at the driver pod of this node: its log, and what its startup probe answers.",
+    is_normal_at_first=True,
+)
 MEANINGS: dict[str, tuple[str, str]] = {
     "driver-validation": (
         "nvidia-smi does not run on this node's driver",
@@ -73,4 +117,4 @@ def held_by_validator(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (held_by_validator, stuck_validation)
+RULES: tuple[Rule, ...] = (held_by_validator, NO_UVM, NO_MODULE, NO_MAJOR, NO_LINKS, NOT_SAID, stuck_validation)

@@ -118,6 +118,6 @@ def test_every_file_with_rules_is_in_the_table():
     with_rules = {path.stem for path in folder.glob("*.py") if "Rule, ...] = (" in path.read_text()}
 
     assert with_rules - {"__init__"} == {
-        "crash", "cuda", "device_plugin", "driver", "images", "mig", "missing", "placement", "runtime", "validator",
+        "configuration", "crash", "cuda", "device_plugin", "driver", "images", "mig", "missing", "placement", "runtime", "validator",
         "waiting",
     }  # fmt: skip
