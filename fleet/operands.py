@@ -4,7 +4,11 @@ Names from NVIDIA's gpu-operator, assets/*; the driver's pods are told by their 
 ClusterPolicy and the NVIDIADriver way of running it set. Without the operator: k8s-device-plugin, deployments/*;
 node-feature-discovery, deployment/helm/*/templates/worker.yaml; openshift/cluster-nfd-operator, assets/worker;
 dcgm-exporter, deployment; device plugin, driver installer and exporter of Google's clusters
-(GoogleCloudPlatform/container-engine-accelerators).
+(GoogleCloudPlatform/container-engine-accelerators). kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm: its chart
+called the label nvidia-dra-driver-gpu-component before 0.4. Of other vendors: ROCm/k8s-device-plugin, helm/amd-gpu and
+k8s-ds-amdgpu-*.yaml; ROCm/gpu-operator, internal/{plugin,nodelabeller,metricsexporter} (all of a DeviceConfig's
+DaemonSets have the label daemonset-name); intel-device-plugins-for-kubernetes, deployments/gpu_plugin; Habana's
+habanalabs-device-plugin.yaml.
 """
 
 from collections.abc import Mapping
@@ -19,6 +23,14 @@ NFD = "node-feature-discovery"
 MIG_MANAGER = "mig-manager"
 DRA_DRIVER = "dra-driver"
 DRIVER_INSTALLER = "driver-installer"
+AMD_PLUGIN = "amd-device-plugin"
+AMD_LABELLER = "amd-node-labeller"
+AMD_EXPORTER = "amd-metrics-exporter"
+AMD_DRA = "amd-dra-driver"
+INTEL_PLUGIN = "intel-gpu-plugin"
+INTEL_DRA = "intel-dra-driver"
+GAUDI_PLUGIN = "gaudi-device-plugin"
+OF_OTHERS = frozenset({AMD_PLUGIN, AMD_LABELLER, AMD_EXPORTER, AMD_DRA, INTEL_PLUGIN, INTEL_DRA, GAUDI_PLUGIN})
 TESTS = frozenset({"cuda-test", "plugin-test"})  # the validator's own pods: each runs once and is done
 EXPORTERS = ("dcgm-exporter", "dcgm-exporter-dra")
 
@@ -48,6 +60,13 @@ TITLES: Mapping[str, str] = MappingProxyType(
         DRA_DRIVER: "DRA driver",
         "dcgm-dra": "DCGM (DRA)",
         "dcgm-exporter-dra": "DCGM exporter (DRA)",
+        AMD_PLUGIN: "AMD device plugin",
+        AMD_LABELLER: "AMD node labeller",
+        AMD_EXPORTER: "AMD metrics exporter",
+        AMD_DRA: "AMD DRA driver",
+        INTEL_PLUGIN: "Intel GPU plugin",
+        INTEL_DRA: "Intel DRA driver",
+        GAUDI_PLUGIN: "Gaudi device plugin",
     },
 )
 
@@ -76,6 +95,7 @@ BY_APP: Mapping[str, str] = MappingProxyType(
         "nvidia-dcgm-dra": "dcgm-dra",
         "nvidia-dcgm-exporter-dra": "dcgm-exporter-dra",
         "nfd-worker": NFD,
+        "intel-gpu-plugin": INTEL_PLUGIN,
     },
 )
 
@@ -92,11 +112,26 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("app.kubernetes.io/name", "gke-managed-dcgm-exporter"): "dcgm-exporter",
         ("app.kubernetes.io/name", "dcgm-exporter"): "dcgm-exporter",  # its own chart and manifest
         ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # its own chart, without the operator
+        ("dra-driver-nvidia-gpu-component", "kubelet-plugin"): DRA_DRIVER,
+        ("name", "amdgpu-dp-ds"): AMD_PLUGIN,
+        ("name", "amd-gpu-dp-ds"): AMD_PLUGIN,
+        ("name", "amdgpu-lr-ds"): AMD_LABELLER,
+        ("name", "amd-gpu-lr-ds"): AMD_LABELLER,
+        ("name", "habanalabs-device-plugin-ds"): GAUDI_PLUGIN,
     },
 )
 
 # The device plugin's own chart gives all its DaemonSets the same labels: only their names differ.
 BY_NAME = (("gpu-feature-discovery", GFD), ("mps-control-daemon", "mps-control-daemon"))
+# AMD's operator, too, and some are told by nothing else: a label that must be there, how the name goes on.
+BY_LABEL_AND_NAME = (
+    ("daemonset-name", "-device-plugin", AMD_PLUGIN),
+    ("daemonset-name", "-node-labeller", AMD_LABELLER),
+    ("daemonset-name", "-metrics-exporter", AMD_EXPORTER),
+    ("daemonset-name", "-dra-driver", AMD_DRA),
+    ("", "intel-gpu-resource-driver-kubelet-plugin", INTEL_DRA),
+    ("", "habana-ai-device-plugin", GAUDI_PLUGIN),
+)
 
 # What an operand's own init containers wait for, the first one first: driver-validation, toolkit-validation, …
 WAITS_FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -126,7 +161,12 @@ def operand_of(labels: Mapping[str, str], name: str = "") -> str:
     found = next((operand for (key, value), operand in BY_LABEL.items() if labels.get(key) == value), "")
     if found == DEVICE_PLUGIN:
         found = next((operand for part, operand in BY_NAME if part in name), found)
-    return found or BY_APP.get(labels.get("app", ""), "")
+    return found or BY_APP.get(labels.get("app", ""), "") or _by_name(labels, name)
+
+
+def _by_name(labels: Mapping[str, str], name: str) -> str:
+    fitting = (operand for key, part, operand in BY_LABEL_AND_NAME if part in name and (not key or key in labels))
+    return next(fitting, "")
 
 
 def title_of(operand: str) -> str:

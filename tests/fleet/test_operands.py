@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.operands import BY_APP, BY_LABEL, TITLES, WAITS_FOR, operand_of
+from fleet.operands import BY_APP, BY_LABEL, BY_LABEL_AND_NAME, TITLES, WAITS_FOR, operand_of
 
 
 def test_driver_pods_are_told_by_their_component_however_they_are_named():
@@ -48,7 +48,30 @@ def test_the_device_plugins_own_chart_gives_two_daemon_sets_the_same_labels():
 
 
 def test_every_operand_has_a_title():
-    assert {*BY_APP.values(), *BY_LABEL.values()} == set(TITLES)
+    by_name = {operand for *_, operand in BY_LABEL_AND_NAME}
+
+    assert {*BY_APP.values(), *BY_LABEL.values(), *by_name} == set(TITLES)
+
+
+@pytest.mark.parametrize(
+    ("labels", "name", "operand"),
+    [
+        ({"dra-driver-nvidia-gpu-component": "kubelet-plugin"}, "dra-driver-nvidia-gpu-kubelet-plugin-x", "dra-driver"),
+        ({"dra-driver-nvidia-gpu-component": "controller"}, "dra-driver-nvidia-gpu-controller-5d", ""),
+        ({"name": "amdgpu-dp-ds"}, "amdgpu-device-plugin-daemonset-q2", "amd-device-plugin"),
+        ({"name": "amdgpu-lr-ds"}, "amdgpu-labeller-daemonset-q2", "amd-node-labeller"),
+        ({"daemonset-name": "gpus"}, "gpus-device-plugin-7xk2l", "amd-device-plugin"),
+        ({"daemonset-name": "gpus"}, "gpus-node-labeller-9z", "amd-node-labeller"),
+        ({"daemonset-name": "gpus-metrics-exporter"}, "gpus-metrics-exporter-4d", "amd-metrics-exporter"),
+        ({"daemonset-name": "mine"}, "mine-x", ""),
+        ({"app": "intel-gpu-plugin"}, "intel-gpu-plugin-gktbr", "intel-gpu-plugin"),
+        ({}, "intel-gpu-resource-driver-kubelet-plugin-mn8k6", "intel-dra-driver"),
+        ({}, "habana-ai-device-plugin-ds-4kq", "gaudi-device-plugin"),
+        ({"name": "habanalabs-device-plugin-ds"}, "habanalabs-device-plugin-daemonset-x", "gaudi-device-plugin"),
+    ],
+)
+def test_every_vendors_are_operands(labels, name, operand):
+    assert operand_of(labels, name) == operand
 
 
 def test_nothing_waits_for_itself_or_for_what_does_not_exist():
