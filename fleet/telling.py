@@ -57,6 +57,7 @@ ADVICE = any_of(
     r"\bis required to address\b",
     r"^\s*https?://\S+$",
 )
+ECHOED = re.compile(r"\++ ")  # a shell's own trace of what it runs (set -x)
 TRACED = any_of(r"\bstack_?trace\"?[=:]")
 FATAL = any_of(
     r"(?:^|\s)panic: ",
@@ -65,7 +66,7 @@ FATAL = any_of(
     r"\"level\": ?\"d?(?:panic|fatal)\"",
     r"^F\d{4} \d\d:",
     r"^(?:FATA|PANI)\[",
-    r"(?:^|[\]:\s])FATAL[:\s]",
+    r"(?:^|[\]:\s])(?-i:FATAL)[:\s]",
     r"^\[?(?:signal )?SIG(?:SEGV|BUS|ABRT|ILL)\b",
 )
 ERROR = any_of(
@@ -75,7 +76,7 @@ ERROR = any_of(
     r"^ERRO\[",
     r"^E: ",
     r"(?:^|[\]:\s\"*(])Err(?:or)?: ",
-    r"(?:^|[\[\s-])ERROR[\]:\s]",
+    r"(?:^|[\[\s-])(?-i:ERROR)[\]:\s]",
     r"^[\w.]+(?:Error|Exception): ",
     r"^[\w./-]+: .{0,80}\berror\b",
     r"\*\*\* .{0,200}\berror \d",
@@ -86,14 +87,14 @@ WARNING = any_of(
     r"^W\d{4} \d\d:",
     r"^WARN\[",
     r"^Warning\b",
-    r"(?:^|[\[\s-])WARN(?:ING)?[\]:\s]",
+    r"(?:^|[\[\s-])(?-i:WARN(?:ING)?)[\]:\s]",
 )
 NOTE = any_of(
     r"\blevel=\"?(?:info|debug)",
     r"\"level\": ?\"(?:info|debug)",
     r"^I\d{4} \d\d:",
     r"^(?:INFO|DEBU)\[",
-    r"(?:^|[\[\s-])INFO[\]:\s]",
+    r"(?:^|[\[\s-])(?-i:INFO)[\]:\s]",
 )
 WORDS = any_of(
     r"\b(?:fail(?:ed|ure|s)?|cannot|can't|could ?n[o']t|unable|refus\w+|denied|invalid|no such|unbound|timed? ?out)\b",
@@ -125,8 +126,8 @@ def weight(line: str) -> Weight:
     line = line[:LOOKED_AT]
     if is_frame(line) or ADVICE.search(line):
         return Weight.NOTHING
-    if TRACED.search(line):
-        return Weight.ASIDE  # it says that something went wrong; what, says another line
+    if TRACED.search(line) or ECHOED.match(line):
+        return Weight.ASIDE  # what went wrong says another line
     for pattern, level in ((FATAL, Weight.FATAL), (ERROR, Weight.ERROR), (WARNING, Weight.WARNING)):
         if pattern.search(line):
             return level

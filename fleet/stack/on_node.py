@@ -105,7 +105,12 @@ def _on_node(
     node: Node, rows: StackRows, daemon_set: Operand | None, pod: Pod | None, ready: Mapping[str, bool]
 ) -> OperandOnNode:
     operand = pod.operand if pod else daemon_set.operand if daemon_set else ""
-    signs = replace(signs_of(node, operand, daemon_set), sees_pods=rows.sees_pods)
+    signs = replace(
+        signs_of(node, operand, daemon_set),
+        sees_pods=rows.sees_pods,
+        has_operator=rows.has_operator and operand not in operands.OF_OTHERS,
+        slice_devices=rows.devices_of(operand),
+    )
     log = rows.log_of(pod)
     if daemon_set is not None:
         lost = next((each for each in rows.pods if not each.node_name and each.owner_uid == daemon_set.uid), None)
@@ -169,6 +174,7 @@ def _driver_without_daemon_set(
         replace(
             signs_of(node, DRIVER, None),
             selector={DEPLOY_DRIVER: "true"},
+            has_operator=rows.has_operator,
             others_have_one=others or any(each.kind == "NVIDIADriver" for each in rows.driver_objects),
             runs_version=node.driver_version,
             driver_asked_by=str(asks) if asks else "",

@@ -39,6 +39,7 @@ def read_stack(node: Node, *, now: datetime) -> NodeStack:
     daemon_sets = list(Operand.objects.filter(cluster=node.cluster_id))
     pods = list(_pods(node))
     uids = [each.uid for each in daemon_sets]
+    slices = list(ResourceSlice.objects.filter(cluster=node.cluster_id, node_name=node.name))
     rows = StackRows(
         operands=daemon_sets,
         revisions=OperandRevision.objects.filter(cluster=node.cluster_id, owner_uid__in=uids),
@@ -46,12 +47,12 @@ def read_stack(node: Node, *, now: datetime) -> NodeStack:
         pods=pods,
         now=now,
         events=_events(node, [*uids, *(pod.uid for pod in pods)], now=now),
+        slices=slices,
         sees_pods=PODS in seen,
         sees_daemon_sets=DAEMON_SETS in seen,
         crash_logs=CrashLog.objects.filter(cluster=node.cluster_id, pod_uid__in=[pod.uid for pod in pods]),
     )
     operands = operands_on(node, rows)
-    slices = list(ResourceSlice.objects.filter(cluster=node.cluster_id, node_name=node.name))
     return NodeStack(operands, driver_versions(node, operands, slices))
 
 

@@ -1,13 +1,15 @@
 """What the rows of a cluster say about the stack of one node."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.models import ClusterEvent, CrashLog, DriverObject, Operand, OperandRevision, Pod
+from fleet.labels import DEPLOY_PREFIX
+from fleet.models import ClusterEvent, CrashLog, DriverObject, Operand, OperandRevision, Pod, ResourceSlice
 from fleet.stack.causes import Event
+from fleet.stack.causes.dra import PUBLISHES
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class StackRows:
     now: datetime
     events: Iterable[ClusterEvent] = ()
     crash_logs: Iterable[CrashLog] = ()
+    slices: Sequence[ResourceSlice] = ()  # the node's
     sees_pods: bool = True  # False: they were never listed, so that none is no news
     sees_daemon_sets: bool = True
 
@@ -30,10 +33,22 @@ class StackRows:
         return found
 
     @cached_property
+    def has_operator(self) -> bool:
+        """Whether NVIDIA's GPU Operator acts here: one of its objects, or a DaemonSet that goes by its labels."""
+        gated = (key for each in self.operands for key in each.node_selector)
+        return bool(self.driver_objects) or any(key.startswith(DEPLOY_PREFIX) for key in gated)
+
+    @cached_property
     def newest(self) -> Mapping[str, str]:
         """The hash of the newest template of each DaemonSet, by its UID."""
         ordered = sorted(self.revisions, key=lambda row: row.revision)
         return {row.owner_uid: row.revision_hash for row in ordered}
+
+    def devices_of(self, operand: str) -> int | None:
+        """How many its DRA driver publishes here. None: it publishes no slice, or is none."""
+        mine = [each for each in self.slices if each.driver == PUBLISHES.get(operand)]
+        newest = max((each.pool_generation for each in mine), default=0)
+        return sum(len(each.devices) for each in mine if each.pool_generation == newest) if mine else None
 
     @cached_property
     def _logs(self) -> Mapping[str, list[CrashLog]]:

@@ -9,12 +9,18 @@ from fleet.models import Node
 from fleet.stack import NodeStack, OperandOnNode, read_stack
 from fleet.stack.causes import Weight
 from tests import make
+from tests.fleet.logs import logged
 from tests.fleet.recorded import Recorded, observed, seen, unread
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
 OPERATED = ("ClusterPolicy", "NVIDIADriver")
-CLUSTERS = (Recorded("stacks"), Recorded("driver-off", OPERATED), Recorded("operator-down", OPERATED))
+CLUSTERS = (
+    Recorded("stacks"),
+    Recorded("driver-off", OPERATED),
+    Recorded("operator-down", OPERATED),
+    Recorded("no-operator"),
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -183,6 +189,42 @@ def test_what_nobody_means_is_shown_as_it_is():
     assert node.upgrade_state == "upgrade-of-tomorrow"
     assert "upgrade-of-tomorrow" in said
     assert "hostile-stack/odd-affinity" not in {row.daemon_set for row in stack(node).operands}
+
+
+def test_a_plugin_without_an_operator_lacks_nothing():
+    rows = [row for row in stack(seen("labelled-by-hand")).operands if row.pod or "nvdp" in row.daemon_set]
+
+    assert [(row.operand, row.is_ready, row.cause) for row in rows] == [("device-plugin", True, None)]
+    assert all(row.operand != "driver" for row in stack(seen("labelled-by-hand")).operands)
+    said = page(visiting(make.a_user(role="viewer")), f"/nodes/{seen('labelled-by-hand').pk}").text
+    assert "operator has not labelled" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "operand", "lines", "key"),
+    [
+        ("dra-now", "dra-driver", ["Error: error creating driver: empty cluster UUID, refusing to start"],
+         "dra_no_cluster_uuid"),
+        ("black-knight-03", "amd-device-plugin", ["panic: runtime error: index out of range [0]"], "crashed"),
+        ("controller-1", "intel-gpu-plugin", logged("intel-no-drm"), "intel_no_driver"),
+    ],
+)  # fmt: skip
+def test_operands_of_every_vendor_have_causes(name, operand, lines, key):
+    node = seen(name)
+    row = next(row for row in stack(node).operands if row.pod)
+    assert (row.operand, row.cause.key) == (operand, "crashed")
+    make.a_crash_log(node.cluster.pods.get(node_name=name), *lines)
+
+    row = next(row for row in stack(node).operands if row.pod)
+    assert row.cause.key == key
+    assert row.cause.said in [line.strip() for line in lines]
+    assert "ClusterPolicy" not in row.cause.action
+
+
+def test_a_dra_driver_that_publishes_no_device_says_so():
+    row = next(row for row in stack(seen("dra-empty")).operands if row.pod)
+
+    assert (row.operand, row.is_ready, row.cause.key) == ("dra-driver", True, "dra_publishes_nothing")
 
 
 def test_every_recording_is_read():

@@ -4,36 +4,59 @@ Adding a cause = one rule in the file it belongs to and one line in that file's 
 """
 
 from fleet.stack.causes import (
+    cluster,
+    confidential,
     configuration,
     crash,
     cuda,
+    dcgm,
     device_plugin,
+    dra,
     driver,
     images,
     mig,
     missing,
     placement,
     runtime,
+    sandbox,
     validator,
+    vendors,
     waiting,
 )
 from fleet.stack.causes.base import Cause, Event, PodSigns, Rule, Signs, Weight
 
 WITHOUT_POD: tuple[Rule, ...] = (*placement.RULES, *missing.RULES)
-WHEN_READY: tuple[Rule, ...] = (*device_plugin.WHEN_READY, *mig.WHEN_READY)
-# An image that is missing, or a container that cannot be made, is nobody else's fault. Else what is only the consequence
-# of another operand's trouble comes before what its own words may mean, and the general last.
+WHEN_READY: tuple[Rule, ...] = (
+    *device_plugin.WHEN_READY,
+    *mig.WHEN_READY,
+    *confidential.WHEN_READY,
+    *dra.WHEN_READY,
+)
+# An image that is missing, or a container that cannot be made, is nobody else's fault. Else what is only the
+# consequence of another operand's trouble comes before what its own words may mean, and the general last.
 NOT_READY: tuple[Rule, ...] = (
     *waiting.FIRST,
     *images.RULES,
     *configuration.RULES,
     *waiting.THEN,
     *driver.RULES,
+    *mig.RULES,
+    *dra.RULES,
+    *confidential.RULES,
+    *sandbox.RULES,
+    *vendors.RULES,
+    *runtime.FIRST,
+    *dcgm.RULES,
     *device_plugin.RULES,
     *runtime.RULES,
+    *dcgm.LAST,
     *cuda.RULES,
     *validator.RULES,
+    *cluster.RULES,
+    *crash.BEFORE,
+    *cluster.LAST,
     *crash.RULES,
+    *confidential.WHEN_READY,
     *mig.WHEN_READY,
     *waiting.LAST,
     *crash.LAST,

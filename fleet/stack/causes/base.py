@@ -7,7 +7,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from fleet.telling import telling
+from fleet.telling import Weight as Told
+from fleet.telling import telling, weight
 
 
 class Weight(StrEnum):
@@ -104,8 +105,13 @@ class Signs:
     runtime: str = ""  # containerd://1.7.24
     mig_config: str = ""
     mig_state: str = ""
+    slice_devices: int | None = None  # of this operand's DRA driver, in the node's ResourceSlices; None: no slice
     gpus_expected: int = 0  # devices of any kind that were ever there
     gpus_allocatable: int = 0
+
+    def advice(self, operated: str, alone: str) -> str:
+        """What to do, where the GPU Operator made the operand and where nobody's operator did."""
+        return operated if self.has_operator else alone
 
     def everything_said(self) -> Iterator[str]:
         """Every line about the pod, the one that tells most first."""
@@ -133,6 +139,7 @@ class Saying:
     operands: frozenset[str] = frozenset()  # empty: any
     weight: Weight = Weight.WRONG
     is_normal_at_first: bool = False  # while a pod is coming up, it is said where all goes well, too
+    is_told_as_trouble: bool = False  # a line that is only for information does not count
     alone: str = ""  # what to do where no operator runs; blank: the same
 
     def __call__(self, signs: Signs) -> Cause | None:
@@ -140,13 +147,14 @@ class Saying:
             return None
         if self.is_normal_at_first and signs.pod is not None and signs.pod.is_coming_up:
             return None
-        said = next((found for line in signs.everything_said() if (found := self.pattern.search(line))), None)
+        lines = (line for line in signs.everything_said() if not self.is_told_as_trouble or weight(line) >= Told.WORDED)
+        said = next((found for line in lines if (found := self.pattern.search(line))), None)
         if said is None:
             return None
         facts = {"node": signs.node, "kernel": signs.kernel or "of this node", "os": signs.os_image or "its system"}
         facts["runtime"] = signs.runtime.partition(":")[0] or "the container runtime"
         facts |= {name: text or "" for name, text in said.groupdict().items()}
-        action = self.action if signs.has_operator else self.alone or self.action
+        action = signs.advice(self.action, self.alone or self.action)
         return Cause(self.key, self.weight, self.sentence.format(**facts), action.format(**facts), said.string.strip())
 
 

@@ -23,14 +23,14 @@ NO_NODE = Saying(
     "Look whether the driver is loaded and nvidia-smi runs: it makes the device. Of modules that are loaded later "
     "(nvidia-uvm, nvidia-modeset): nvidia-modprobe -c0 -u -m.",
 )
+KNOWN: tuple[Rule, ...] = (NOT_SHARED, NO_NODE, *runtime.FIRST, *runtime.RULES)
 
 
 def not_made(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None or pod.reason not in CONFIG:
         return None
-    known = next((cause for rule in (NOT_SHARED, NO_NODE, *runtime.RULES) if (cause := rule(signs))), None)
-    if known:
+    if known := next((cause for rule in KNOWN if (cause := rule(signs))), None):
         return known
     if pod.reason == "CreateContainerError":
         sentence, action = "cannot be made by the container runtime.", "What it says names the cause."

@@ -15,7 +15,7 @@ def out_of_memory(signs: Signs) -> Cause | None:
         "out_of_memory",
         Weight.WRONG,
         f"{pod.of_it} was killed: it used more memory than its limit.",
-        "Raise the operand's memory limit in the ClusterPolicy.",
+        signs.advice("Raise the operand's memory limit in the ClusterPolicy.", "Raise the limit in its DaemonSet."),
     )
 
 
@@ -93,5 +93,6 @@ def _at_work(pod: PodSigns) -> Cause:
     return Cause("starting", Weight.WAITING, f"Its init container {pod.container} is at work.", "", said)
 
 
-RULES: tuple[Rule, ...] = (out_of_memory, evicted, crashed)
+BEFORE: tuple[Rule, ...] = (out_of_memory, evicted)
+RULES: tuple[Rule, ...] = (crashed,)
 LAST: tuple[Rule, ...] = (ended, not_ready_yet, starting)

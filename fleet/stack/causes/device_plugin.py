@@ -4,26 +4,56 @@ k8s-device-plugin: internal/rm/factory.go ("Incompatible strategy detected", ear
 "could not load NVML library"), cmd/nvidia-device-plugin/main.go ("No devices found. Waiting indefinitely.", "unable to
 load config"); issues #10, #82 ("Could not register device plugin: context deadline exceeded", "Could not contact
 Kubelet, retrying."), #231 ("nvml: GPU is lost"), #637 ("nvml error: insufficient permissions"), #1228 (Running, and
-allocatable is 0); kubernetes, pkg/kubelet/cm/devicemanager ("requested number of devices unavailable").
+allocatable is 0), #338 ("error getting device handle for index '0': Unknown Error"); kubernetes,
+pkg/kubelet/cm/devicemanager ("requested number of devices unavailable"). GB10 shares its machine's memory and tells
+none of its own: "error getting device memory: Not Supported" before plugin 0.17.4 (gpu-operator #1794), "GetMemoryInfo
+… Not Supported" of the DRA driver before dra-driver-nvidia-gpu #1115. "Failed to initialize NVML: Unknown Error" is
+what a container says that systemd took its devices from (gpu-operator #485). cmd/mps-control-daemon: "MPS daemon not
+ready".
 """
 
-from fleet.operands import DEVICE_PLUGIN, GFD
+from fleet.operands import AMD_PLUGIN, DEVICE_PLUGIN, DRA_DRIVER, GFD, INTEL_PLUGIN
 from fleet.stack.causes.base import Cause, PodSigns, Rule, Saying, Signs, Weight, words
 
+MEMORY = Saying(
+    "memory_not_reported",
+    words("error getting device memory: not supported", "(getmemoryinfo|memory info|memory of device).*not supported"),
+    "The GPU has no memory of its own to tell of (GB10 shares the machine's), which this version takes for a failure.",
+    "Take the device plugin 0.17.4 or newer: operator 25.10.0 brings it. Of the DRA driver: a release with its change "
+    "#1115.",
+    frozenset({DEVICE_PLUGIN, GFD, DRA_DRIVER}),
+    alone="Take the device plugin 0.17.4 or newer; of the DRA driver: a release with its change #1115.",
+)
+MIG_STRATEGY = Saying(
+    "mig_strategy",
+    words("more than one mig device type present", "same migenabled value", "invalid mig configuration",
+          "with migenabled=true was not configured correctly", "invalid mig strategy"),
+    "The GPUs of this node are not all cut alike, or one has MIG on and no slice: its MIG strategy does not allow it.",
+    "Cut all alike with nvidia.com/mig.config, or choose mig.strategy: mixed in the ClusterPolicy.",
+    frozenset({DEVICE_PLUGIN, GFD}),
+    alone="Cut all alike, or choose migStrategy: mixed for it.",
+)  # fmt: skip
+MPS = Saying(
+    "mps_not_ready",
+    words("mps daemon.*(not ready|failed|error|timed out)", "(waiting for|send command to|connect to) (the )?mps"),
+    "It waits for the MPS control daemon, which does not answer on this node.",
+    "Look at its pod here: it runs where the node has nvidia.com/mps.capable=true, and needs /run/nvidia/mps.",
+    frozenset({DEVICE_PLUGIN, "mps-control-daemon"}),
+)
 PRIVILEGES = Saying(
     "plugin_privileges",
-    words("insufficient permissions", r"device-plugins/\S*: permission denied", "operation not permitted"),
+    words("insufficient permissions", r"device-plugins/\S*: (connect: )?permission denied", "operation not permitted"),
     "It lacks the rights to ask the GPUs or to write the kubelet's device-plugins folder.",
     "Look at its security context (privileged, SYS_ADMIN under MIG), and at SELinux or AppArmor on the node.",
-    frozenset({DEVICE_PLUGIN, GFD, "mps-control-daemon"}),
+    frozenset({DEVICE_PLUGIN, GFD, "mps-control-daemon", AMD_PLUGIN, INTEL_PLUGIN}),
 )
 SOCKET = Saying(
     "plugin_socket",
     words("could not register device plugin", "could not contact kubelet", "failed to create fs watcher",
-          r"kubelet\.sock: (connect|connection)"),
+          "cannot register to kubelet", r"kubelet\.sock: (connect|connection)"),
     "It cannot register with the kubelet: nothing answers on kubelet.sock in /var/lib/kubelet/device-plugins.",
     "Look whether the kubelet runs, and whether its --root-dir is another one than the plugin mounts.",
-    frozenset({DEVICE_PLUGIN}),
+    frozenset({DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN}),
 )  # fmt: skip
 SHARING_CONFIG = Saying(
     "sharing_config",
@@ -40,13 +70,22 @@ NO_LIBRARY = Saying(
     "It does not see the driver's library: its container did not start with the NVIDIA runtime, or there is no driver.",
     "Look whether the toolkit is ready here, whether the pod has runtimeClassName nvidia, and whether {runtime} has a "
     "runtime of that name.",
+    alone="Look whether the driver and the NVIDIA Container Toolkit are on the node, whether the pod has "
+    "runtimeClassName nvidia, and whether {runtime} has a runtime of that name.",
 )  # fmt: skip
+OLD_LIBRARY = Saying(
+    "nvml_too_old",
+    words(r"undefined symbol: nvml", r"function_not_found", "nvml: function not found"),
+    "It calls a function that the driver's library on this node does not have: the driver is too old for it.",
+    "Take a newer driver, or an older release of this operand.",
+)
 NONE_FOUND = Saying(
     "plugin_no_devices",
     words("no devices found. waiting indefinitely"),
     "It runs and found no GPU when it started; it does not look again.",
     "Once nvidia-smi in the driver pod shows the GPUs, delete this pod.",
     frozenset({DEVICE_PLUGIN}),
+    alone="Once nvidia-smi on the node shows the GPUs, delete this pod.",
 )
 
 GPU_LOST = Saying(
@@ -55,6 +94,28 @@ GPU_LOST = Saying(
     "A GPU of this node is lost: it no longer answers on the PCI bus.",
     "Look in the kernel's log for Xid 79. Drain the node and reboot it; if it is lost again, the board, its power or "
     "its slot is broken.",
+)
+NO_HANDLE = Saying(
+    "gpu_no_handle",
+    words("unable to determine the device handle", "(getting|get) device handle for", "nvml: unknown error for gpu"),
+    "The driver lists a GPU that it cannot open: one GPU of this node does not answer, and so it offers none.",
+    "Look in the kernel's log for NVRM and Xid lines of that GPU. Drain the node and reboot it; if it fails again, the "
+    "board, its power or its slot is broken.",
+)
+DEVICES_TAKEN = Saying(
+    "devices_taken",
+    words("failed to initialize nvml: unknown error"),
+    "Its container has lost its GPU devices: most often systemd read its units again and took them out of the cgroup.",
+    "Delete this pod, and those of tenants that say the same. For good: links under /dev/char (do not set "
+    "DISABLE_DEV_CHAR_SYMLINK_CREATION), or CDI.",
+    alone="Delete this pod, and those of tenants that say the same. For good: nvidia-ctk system "
+    "create-dev-char-symlinks --create-all at boot, or CDI.",
+)
+OPEN_FILES = Saying(
+    "open_files",
+    words("too many open files", "inotify_(init|add_watch)", "no space left on device.*inotify"),
+    "The node's limit of inotify watches or open files is reached.",
+    "On the node: raise fs.inotify.max_user_instances and fs.inotify.max_user_watches (sysctl).",
 )
 NONE_FREE = Saying(
     "no_gpu_free",
@@ -93,5 +154,20 @@ def _never_offered(signs: Signs, pod: PodSigns) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (GPU_LOST, NONE_FREE, PRIVILEGES, SOCKET, SHARING_CONFIG, NO_LIBRARY, NONE_FOUND)
+RULES: tuple[Rule, ...] = (
+    GPU_LOST,
+    NO_HANDLE,
+    NONE_FREE,
+    OPEN_FILES,
+    MEMORY,
+    MIG_STRATEGY,
+    MPS,
+    DEVICES_TAKEN,
+    SHARING_CONFIG,
+    PRIVILEGES,
+    SOCKET,
+    OLD_LIBRARY,
+    NO_LIBRARY,
+    NONE_FOUND,
+)
 WHEN_READY: tuple[Rule, ...] = (offers_nothing,)

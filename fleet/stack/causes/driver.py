@@ -11,6 +11,11 @@ The lines are those of NVIDIA's own scripts and programs:
 - nvidia-installer, as people met it in gpu-operator's issues: kernel headers #85, #526, #583 ("/lib/modules/…/build: No
   such file or directory"), nouveau #15, not signed #266, #1142, #1726, compiling #15, #210, not loadable #1390, "No
   devices were found" #641, #649, #653.
+- the fabric manager on NVSwitch: "fabric manager NVIDIA GPU driver interface version … don't match with driver version"
+  (gpu-driver-container #735, gpu-operator #544), "Unknown option: …/fabricmanager.cfg" (#1595), NVLink5 without
+  ib_umad (#2781); the script ends where it does not start since gpu-driver-container #908.
+- the kernel's words that the script repeats: "requires use of the NVIDIA open kernel modules", "RmInitAdapter failed",
+  "Lockdown: … unsigned module loading is restricted".
 """
 
 from fleet.operands import DRIVER, DRIVER_INSTALLER
@@ -18,6 +23,81 @@ from fleet.stack.causes.base import Rule, Saying, words
 
 OF_DRIVER = frozenset({DRIVER, DRIVER_INSTALLER, "vgpu-manager"})
 
+FABRIC_VERSION = Saying(
+    "fabric_version",
+    words(
+        r"driver interface version (?P<fabric>[\d.]+) \S+( not)? match with( the)? driver version (?P<driver>[\d.]+)"
+    ),
+    "The fabric manager of the image is of version {fabric}, the driver of {driver}: it does not start, and GPUs on "
+    "NVSwitch cannot be used.",
+    "Take another build or version of the driver image, in which both are of one version. On the host: install the "
+    "fabric manager of exactly the driver's version.",
+    OF_DRIVER,
+)
+FABRIC = Saying(
+    "fabric_no_start",
+    words(r"unknown option: \S*fabricmanager\.cfg", r"nv-fabricmanager\S* .*failed", "nvswitch.*failed with error",
+          "fabric ?manager.{0,60}(failed|not (start|running)|exited|abort)", "failed to start.{0,20}fabric"),
+    "The fabric manager does not start on this node: GPUs on NVSwitch cannot be used without it.",
+    "Look at its lines in the driver's log. HGX B200 and newer need ib_umad and mlx5_ib on the host "
+    "(linux-modules-extra); else it must be of exactly the driver's version.",
+    OF_DRIVER,
+)  # fmt: skip
+OPEN_MODULES = Saying(
+    "open_modules",
+    words("requires use of the nvidia open kernel modules", "installed in this system requires.*open"),
+    "The GPUs of this node run with NVIDIA's open kernel modules only, and the driver loads the proprietary ones.",
+    "Set kernelModuleType: open (or auto) in the NVIDIADriver, or in the ClusterPolicy's spec.driver.",
+    OF_DRIVER,
+)
+CLOSED_MODULES = Saying(
+    "closed_modules",
+    words("not supported by open nvidia", "does not include the required gpu system processor"),
+    "The GPUs of this node do not run with NVIDIA's open kernel modules.",
+    "Set kernelModuleType: proprietary in the NVIDIADriver, or in the ClusterPolicy's spec.driver.",
+    OF_DRIVER,
+)
+GPU_TOO_OLD = Saying(
+    "gpu_not_supported",
+    words(r"supported through the nvidia [\d.x]+ legacy", r"is not supported by the nvidia [\d.]+ driver",
+          "will ignore this gpu"),
+    "This driver does not support the GPUs of this node.",
+    "Take the last branch that does: V100, P100 and older end with R580.",
+    OF_DRIVER,
+)  # fmt: skip
+COMPILER = Saying(
+    "compiler",
+    words(r"unrecognized command.?line option", r"\b(gcc|cc)(-\d+)?: (not found|command not found|no such file)",
+          "unable to find the development tool", "compiler version check failed", "compiler.*does not match"),
+    "Kernel {kernel} was built with another compiler than the one in the driver's image, so that the driver does not "
+    "compile.",
+    "Take a driver image for this kernel's system (the tag ends with it) or a newer build of it, or a precompiled "
+    "driver.",
+    OF_DRIVER,
+)  # fmt: skip
+LOADED_ALREADY = Saying(
+    "host_module_loaded",
+    words("appears to (already )?be (already )?loaded in your kernel", "a different version of the driver is.*loaded"),
+    "A driver that this container did not load is in the kernel already: the host has one of its own.",
+    "Either leave it to the host (driver.enabled: false, or nvidia.com/gpu.deploy.driver=pre-installed), or remove it "
+    "from the host and reboot.",
+    OF_DRIVER,
+)
+ENTITLEMENT = Saying(
+    "rhel_entitlement",
+    words("entitlement may be improperly deployed", "no (enabled )?repositories available", "no enabled repos"),
+    "The packages of Red Hat that the driver is compiled with cannot be had: the node or its pods have no entitlement.",
+    "On OpenShift: look at the Driver Toolkit's image stream of this release. On RHEL: register the node, so that "
+    "/etc/pki/entitlement and the repositories reach the container (repoConfig).",
+    OF_DRIVER,
+)
+EVICTION = Saying(
+    "eviction_blocked",
+    words("violate the pod's disruption budget", "error when evicting", "cannot evict pod"),
+    "The driver manager cannot evict the pods that use GPUs on this node: a PodDisruptionBudget allows none to go.",
+    "Look which budget it is, and let one more pod of it become ready elsewhere first.",
+    OF_DRIVER,
+)
 PACKAGES_UNREACHABLE = Saying(
     "packages_unreachable",
     words("temporary failure resolving", "could not resolve host", r"^e: failed to fetch", "cannot download repomd"),
@@ -81,6 +161,7 @@ NOT_SIGNED = Saying(
         "loading of unsigned module is rejected",
         "not signed by a key that is trusted",
         "kernel module load error: operation not permitted",
+        "unsigned module loading is restricted",
     ),
     "The kernel refuses the driver's module: secure boot is on, and the module is not signed by a key it trusts.",
     "Use a precompiled driver that the system's vendor signed, enrol the key (MOK), or switch secure boot off.",
@@ -115,14 +196,17 @@ NO_VGPU_DRIVER = Saying(
 )
 VGPU_LICENCE = Saying(
     "vgpu_licence",
-    words(r"/drivers/(gridd\.conf|clientconfigtoken)\S*'?: no such file"),
-    "The vGPU licence configuration is missing: the driver cannot get a licence.",
-    "Look at licensingConfig: its Secret or ConfigMap needs gridd.conf and, for NLS, client_configuration_token.tok.",
+    words(r"/drivers/(gridd\.conf|clientconfigtoken)\S*'?: no such file", "failed to acquire license",
+          "valid grid license not found", "unlicensed \\((un)?restricted"),
+    "The driver gets no vGPU licence: its configuration is missing, or the licence server does not answer.",
+    "Look at licensingConfig: its Secret or ConfigMap needs gridd.conf and, for NLS, client_configuration_token.tok; "
+    "and whether the node reaches the licence server.",
     OF_DRIVER,
-)
+)  # fmt: skip
 RDMA = Saying(
     "rdma",
-    words("nvidia-peermem module is not loaded", "failed to load nvidia-peermem", "failed to wait for mofed driver",
+    words("nvidia-peermem module is not loaded", "failed to load nvidia-peermem",
+          r"could not insert '?nvidia[_-]peermem", "failed to wait for mofed driver",
           "waiting for mellanox ofed"),
     "GPUDirect RDMA waits for the network driver (MOFED), which is not ready on this node.",
     "Look at the network operator's driver on the node, or at rdma.useHostMofed.",
@@ -130,7 +214,7 @@ RDMA = Saying(
 )  # fmt: skip
 NO_DEVICES = Saying(
     "no_devices",
-    words("no devices were found", "no nvidia gpu device is present"),
+    words("no devices were found", "no nvidia gpu device is present", "rminitadapter failed"),
     "The driver is loaded and finds no GPU: none of them initialises.",
     "Look in the kernel's log for NVRM and Xid lines (dmesg): a GPU that fell off the bus, a missing firmware, or a "
     "kernelModuleType that the GPU does not support. A reboot tells a hung GPU from a dead one.",
@@ -177,15 +261,24 @@ RULES: tuple[Rule, ...] = (
     HOST_DRIVER,
     TWO_DRIVERS,
     NOUVEAU,
+    EVICTION,
     DRIVER_IN_USE,
+    LOADED_ALREADY,
     NOT_SIGNED,
+    OPEN_MODULES,
+    CLOSED_MODULES,
+    GPU_TOO_OLD,
     VFIO,
     NO_VGPU_DRIVER,
     VGPU_LICENCE,
+    ENTITLEMENT,
     PACKAGES_UNREACHABLE,
     NO_PRECOMPILED,
     KERNEL_HEADERS,
+    COMPILER,
     NOT_COMPILED,
+    FABRIC_VERSION,
+    FABRIC,
     NO_DEVICES,
     RDMA,
     CANNOT_TALK,

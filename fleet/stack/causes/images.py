@@ -11,12 +11,18 @@ A precompiled driver's image is missing where the kernel moved before NVIDIA bui
 import re
 
 from fleet.operands import DRIVER
-from fleet.stack.causes.base import Cause, Rule, Signs, Weight, words
+from fleet.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight, words
 from fleet.versions import read, tag_of
 
 PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
                      "RegistryUnavailable", "SignatureValidationFailed"})  # fmt: skip
 QUOTED = re.compile(r'image \\?"([^"\\]+)\\?"')
+
+NEEDS_SECRET = frozenset({"image_not_allowed", "image_no_such_tag", "image_pull"})
+LOST_SECRET = (
+    "A pull secret that the pod names is not in its namespace.",
+    "Make the Secret there (type kubernetes.io/dockerconfigjson), or take its name out of imagePullSecrets.",
+)
 
 # In this order: a proxy that refuses a name answers in words of several of these.
 REASONS: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
@@ -31,7 +37,7 @@ REASONS: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
         words("unauthorized", "authentication required", "access denied", "forbidden", "authorization failed",
               "no basic auth", "insufficient_scope"),
         "The registry does not let this cluster pull the image.",
-        "Look at the operator's imagePullSecrets, and whether the key in it still works.",
+        "Look at its imagePullSecrets, and whether the key in them still works.",
     ),
     (
         "image_registry_unknown",
@@ -73,7 +79,7 @@ REASONS: tuple[tuple[str, re.Pattern[str], str, str], ...] = (
     (
         "image_registry_failing",
         words(r"unexpected status.*\b5\d\d\b", "bad gateway", "service unavailable", "gateway time-?out",
-              "internal server error", "registryunavailable", "error pinging docker registry",
+              "internal server error", "too many redirects", "registryunavailable", "error pinging docker registry",
               "pinging container registry", r"\bEOF\b"),
         "The registry, or a proxy before it, does not answer as it should.",
         "It is tried again by itself. If it lasts, look at the proxy and the registry.",
@@ -100,9 +106,16 @@ def image_pull(signs: Signs) -> Cause | None:
     said = _telling(signs)
     image = _image(signs)
     key, sentence, action = _reason(said)
+    if key in NEEDS_SECRET and (lost := _lost_secret(pod)):
+        key, sentence, action, said = "image_pull_secret", *LOST_SECRET, lost
     if key == "image_no_such_tag":
         sentence, action = f"There is no image {image}.", _missing_tag(signs, image) or action
     return Cause(key, Weight.WRONG, sentence, action, said)
+
+
+def _lost_secret(pod: PodSigns) -> str:
+    """The Event FailedToRetrieveImagePullSecret (kubernetes, pkg/kubelet/kubelet_pods.go)."""
+    return next((event.message for event in pod.events if "image pull secret" in event.message), "")
 
 
 def _reason(said: str) -> tuple[str, str, str]:

@@ -8,10 +8,10 @@ from fleet.stack.causes.tolerations import keeping_away, spell
 SCC = "OpenShift's security context constraints do: look at the SCC of the operand's service account."
 POD_SECURITY = "The namespace's Pod Security does: label it pod-security.kubernetes.io/enforce=privileged."
 QUOTA = (
-    "A quota does. Where a cluster limits the class system-node-critical, as GKE does outside kube-system, the "
-    "operator's namespace needs a ResourceQuota for that class."
+    "A quota does. Where a cluster limits the class system-node-critical, as GKE does outside kube-system, its "
+    "namespace needs a ResourceQuota for that class."
 )
-RUNTIME_CLASS = "Its RuntimeClass is not there. The operator makes it: look at the ClusterPolicy's state."
+RUNTIME_CLASS = "Its RuntimeClass is not there: kubectl get runtimeclass. It is made with the toolkit or by hand."
 REFUSALS = (
     (words("security context constraint"), SCC),
     (words("violates podsecurity", "podsecuritypolicy"), POD_SECURITY),
@@ -31,8 +31,11 @@ def tainted(signs: Signs) -> Cause | None:
         "tainted",
         Weight.WRONG,
         f"The node has {noun} that it does not tolerate: {named}.",
-        "Add a toleration to the ClusterPolicy's spec.daemonsets.tolerations (an NVIDIADriver has its own), or remove "
-        "the taint.",
+        signs.advice(
+            "Add a toleration to the ClusterPolicy's spec.daemonsets.tolerations (an NVIDIADriver has its own), or "
+            "remove the taint.",
+            "Add a toleration to its DaemonSet, or remove the taint.",
+        ),
     )
 
 
@@ -58,7 +61,7 @@ def unscheduled(signs: Signs) -> Cause | None:
         "unscheduled",
         Weight.WRONG,
         "A pod of its DaemonSet was given no node: most likely the one for this node.",
-        "While one driver pod is unscheduled, the upgrade controller moves no node of the cluster.",
+        signs.advice("While one driver pod is unscheduled, the upgrade controller moves no node of the cluster.", ""),
         signs.unscheduled,
     )
 

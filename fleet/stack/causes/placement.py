@@ -94,7 +94,9 @@ def label_empty(signs: Signs) -> Cause | None:
 
 
 def not_labelled(signs: Signs) -> Cause | None:
-    """A GPU node that the operator has given no deploy label at all."""
+    """A GPU node that the operator has given no deploy label at all. Without one gpu.present is people's own."""
+    if not signs.has_operator:
+        return None
     if not _is_gated(signs) or not signs.is_gpu_node or signs.labels.get(keys.GPU_PRESENT) not in ("true", "false"):
         return None
     if any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.labels):

@@ -6,6 +6,11 @@
 - libnvidia-container: "initialization error: nvml error: driver not loaded", "… driver/library version mismatch"
   (gpu-operator #898), "driver rpc error: timed out", "requirement error: unsatisfied condition: cuda>=12.4, …".
 - nvidia-container-toolkit, cmd/nvidia-ctk-installer: "unable to setup runtime: unable to restart containerd: …".
+- files of a driver that is gone: `error mounting "/run/nvidia/driver/usr/lib/…/libnvidia-egl-gbm.so.1.1.1" to rootfs …
+  no such file or directory` (gpu-operator #778), "mount error: stat failed: …".
+- "failed to add device rules: unable to find any existing device filters attached to the cgroup" (libnvidia-container
+  #154; with #176 and nvidia-container-toolkit #139, which says what the latest release does); "cgroup subsystem devices
+  not found" (k8s-device-plugin #324).
 """
 
 from fleet.operands import TOOLKIT
@@ -17,12 +22,14 @@ NO_HANDLER = Saying(
     "{runtime} on this node knows no runtime named nvidia, although the runtime class asks for it.",
     "The toolkit writes it into {runtime}'s configuration and restarts it: look whether the toolkit is ready here, "
     "whether it writes the file that {runtime} reads, and whether something overwrote that since.",
+    alone="On the node: nvidia-ctk runtime configure --runtime={runtime}, then restart {runtime}.",
 )
 NO_RUNTIME_CLASS = Saying(
     "no_runtime_class",
     words(r'runtimeclass(es)?\S* \\?"?nvidia\S* not found', r'runtimeclass "nvidia" not found'),
     "The cluster has no runtime class named nvidia.",
     "The operator makes it: look at the ClusterPolicy's state, and at who deleted the RuntimeClass.",
+    alone="Make a RuntimeClass nvidia with handler nvidia, or take runtimeClassName out of the pod.",
 )
 CDI = Saying(
     "cdi_unresolvable",
@@ -30,6 +37,7 @@ CDI = Saying(
     "A device was asked for by a CDI name that no file on this node has.",
     "The toolkit and the device plugin write those files to /var/run/cdi: look whether both are ready and agree on "
     "CDI (ClusterPolicy spec.cdi), and restart the one that changed last.",
+    alone="On the node: nvidia-ctk cdi list says which there are, nvidia-ctk cdi generate writes them anew.",
 )
 LIBRARY_MISMATCH = Saying(
     "library_mismatch",
@@ -38,13 +46,17 @@ LIBRARY_MISMATCH = Saying(
     "while the old one was loaded.",
     "No new container gets a GPU until the module is loaded anew: drain the node and reboot it, or, where the operator "
     "installs the driver, delete the driver pod. Keep unattended upgrades away from a host's driver.",
+    alone="No new container gets a GPU until the module is loaded anew: drain the node and reboot it. Keep unattended "
+    "upgrades away from the driver.",
 )
 NO_MODULE = Saying(
     "driver_module_missing",
-    words("nvml error: driver not loaded", "initialization error: driver error: failed to process request"),
+    words(r"nvml: driver.not.loaded", "nvml error: driver not loaded", "error_driver_not_loaded",
+          "initialization error: driver error: failed to process request"),
     "The driver's module is not loaded on this node: no container gets a GPU.",
     "Look at the driver pod, or, where the driver is the host's, at dmesg and modprobe nvidia on the node.",
-)
+    alone="On the node: modprobe nvidia, and dmesg where it fails.",
+)  # fmt: skip
 NO_ANSWER = Saying(
     "driver_no_answer",
     words("driver rpc error: timed out"),
@@ -64,7 +76,39 @@ RUNTIME_GONE = Saying(
     "{runtime} is to start containers with the NVIDIA runtime, whose program is not on this node.",
     "The toolkit installs it to /usr/local/nvidia/toolkit: look whether the toolkit is ready here, or was removed and "
     "left its entry in {runtime}'s configuration.",
+    alone="Install the NVIDIA Container Toolkit on the node, or take its entry out of {runtime}'s configuration.",
 )
+STALE_FILE = Saying(
+    "driver_file_gone",
+    words(
+        r'error mounting \\?"(?P<file>/[^"\\]*\.so[^"\\]*)\\?".*no such file',
+        r"mount error: .*(stat failed|file creation failed).*\.so",
+        r"failed to (stat|fulfil mount request).*\.so.*no such file",
+    ),
+    "{runtime} mounts a file of the driver into the container that is not on this node: what lists the driver's files "
+    "was written for another version.",
+    "Delete the toolkit's pod of this node, then this one: the CDI files in /var/run/cdi are written anew. A driver on "
+    "the host that was updated needs a reboot first.",
+    alone="On the node: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml, and ldconfig; then delete this pod.",
+)
+DEVICE_FILTER = Saying(
+    "cgroup_devices",
+    words("device filters attached to the cgroup", "failed to add device rules", "cgroup subsystem devices not found",
+          "unable to (generate|create|replace).*device filter"),
+    "The container is not given its devices: NVIDIA's hook cannot change the device filter of its cgroup.",
+    "Take a newer NVIDIA Container Toolkit, which no longer changes it, or CDI. In LXC or without root: no-cgroups = "
+    "true in /etc/nvidia-container-runtime/config.toml.",
+)  # fmt: skip
+CDI_SPEC = Saying(
+    "cdi_not_written",
+    words(r"failed to (generate|create|save|write)( \S+)? cdi spec", r"unable to (generate|create|write) cdi spec",
+          r"failed to locate libcuda\.so", r"pattern libcuda\.so\S* not found"),
+    "It cannot list the driver's files for containers (CDI): the driver's libraries are not where it looks for them.",
+    "Look whether the driver is complete where it is said to be: the operator's in /run/nvidia/driver, the host's in "
+    "/ (NVIDIA_DRIVER_ROOT).",
+    alone="Look whether the driver is complete on the node, and where the plugin is told that it is "
+    "(NVIDIA_DRIVER_ROOT).",
+)  # fmt: skip
 RUNTIME_RESTART = Saying(
     "runtime_restart",
     words(r"unable to (restart|configure|signal) (containerd|cri-?o|docker)", r"unable to dial.*(containerd|crio)",
@@ -76,11 +120,14 @@ RUNTIME_RESTART = Saying(
 )  # fmt: skip
 RUNTIME_CONFIG = Saying(
     "runtime_config",
-    words(r"unable to (load|flush|update|parse) config", "unsupported config version", r"toml: "),
+    words(r"unable to (load|flush|update|parse) config", "unsupported config version", r"toml: ",
+          r"(unable to|failed to|error|cannot) .{0,40}(load|read|get)\w* .{0,40}config",
+          "config dump.*(exit|not found)"),
     "The toolkit cannot read or write {runtime}'s configuration on this node.",
-    "Look at that file on the node: what the toolkit says names the line or the path.",
+    "Look at that file on the node: what the toolkit says names the line or the path. Where it is not to ask {runtime} "
+    "for it: RUNTIME_CONFIG_SOURCE=file.",
     frozenset({TOOLKIT}),
-)
+)  # fmt: skip
 SANDBOX = Saying(
     "sandbox",
     words("failed to create pod sandbox"),
@@ -94,17 +141,17 @@ MOUNT = Saying(
     "What is said names the volume: most often a ConfigMap, Secret or host path that is not there.",
 )
 
+# What others' rules would take for a lack of rights or of the library.
+FIRST: tuple[Rule, ...] = (DEVICE_FILTER, STALE_FILE, LIBRARY_MISMATCH, NO_MODULE, CDI_SPEC)
 RULES: tuple[Rule, ...] = (
     NO_HANDLER,
     NO_RUNTIME_CLASS,
     CDI,
-    LIBRARY_MISMATCH,
-    NO_MODULE,
     NO_ANSWER,
     REQUIREMENT,
     RUNTIME_GONE,
-    RUNTIME_RESTART,
     RUNTIME_CONFIG,
+    RUNTIME_RESTART,
     SANDBOX,
     MOUNT,
 )

@@ -30,4 +30,5 @@ def an_event(message: str, reason: str = "FailedCreatePodSandBox") -> Event:
 
 
 def crashing(*log: str, **given: Any) -> PodSigns:
-    return a_pod(reason="CrashLoopBackOff", message="back-off 5m0s restarting failed container", log=log, **given)
+    crash = {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting failed container"}
+    return a_pod(log=log, **crash | given)

@@ -138,7 +138,7 @@ def test_a_node_for_virtual_machines_wants_no_driver(workload, words):
         ('is forbidden: PodSecurityPolicy: unable to admit pod: [spec.volumes[0]: Invalid value: "hostPath"]',
          "Pod Security"),
         ("insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]", "ResourceQuota"),
-        ('pods "x" is forbidden: pod rejected: RuntimeClass "nvidia" not found', "ClusterPolicy's state"),
+        ('pods "x" is forbidden: pod rejected: RuntimeClass "nvidia" not found', "kubectl get runtimeclass"),
         ('admission webhook "validate.kyverno.svc-fail" denied the request', "webhook"),
         ("something else", "What it says names who."),
     ],

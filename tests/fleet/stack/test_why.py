@@ -118,6 +118,6 @@ def test_every_file_with_rules_is_in_the_table():
     with_rules = {path.stem for path in folder.glob("*.py") if "Rule, ...] = (" in path.read_text()}
 
     assert with_rules - {"__init__"} == {
-        "configuration", "crash", "cuda", "device_plugin", "driver", "images", "mig", "missing", "placement", "runtime", "validator",
-        "waiting",
+        "cluster", "confidential", "configuration", "crash", "cuda", "dcgm", "device_plugin", "dra", "driver", "images",
+        "mig", "missing", "placement", "runtime", "sandbox", "validator", "vendors", "waiting",
     }  # fmt: skip
