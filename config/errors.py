@@ -13,6 +13,7 @@ from rest_framework.views import exception_handler
 from config import error_pages
 from config.error_pages import Failure
 from fleet.acceptance import CannotAccept
+from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.selectors import BadSelector
@@ -40,6 +41,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     BadGate: Meaning(400, "bad-gate", "A gate cannot be read"),
     BadSelector: Meaning(400, "bad-selector", "A selector cannot be read"),
     CannotAccept: Meaning(409, "cannot-accept", "This cluster cannot be accepted"),
+    ProductionAsks: Meaning(409, "production-asks", "Production is never changed unasked"),
     PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
     BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),
     OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),

@@ -58,6 +58,11 @@ class Visitor:
         headers = {"X-CSRFToken": self._csrf(), "Referer": self.url}
         return self._decoded(self.http.post(path, json={} if body is None else body, headers=headers))
 
+    def patch(self, path: str, body: Any) -> Any:
+        """Return what the path answers, decoded."""
+        headers = {"X-CSRFToken": self._csrf(), "Referer": self.url}
+        return self._decoded(self.http.patch(path, json=body, headers=headers))
+
     def all(self, path: str, **asked: str | int) -> list[Any]:
         """Return every row of a list that comes in pages."""
         rows: list[Any] = []

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q
 
 from people.models import Role, User
 from people.models.role_binding import Scope
@@ -60,6 +61,13 @@ def reach(user: User | AnonymousUser, deed: Deed) -> Reach:
         cluster_ids=frozenset(key for scope, key in places if scope == Scope.CLUSTER),
         pool_ids=frozenset(key for scope, key in places if scope == Scope.POOL),
     )
+
+
+def who_may(deed: Deed, *, cluster_id: int) -> set[str]:
+    """Names of the people who may do this in a cluster, if they sign in. One query."""
+    there = Q(bindings__scope=Scope.FLEET) | Q(bindings__scope=Scope.CLUSTER, bindings__scope_id=cluster_id)
+    people = User.objects.filter(there, is_active=True, bindings__role__in=[role.value for role in ROLES_FOR[deed]])
+    return set(people.values_list("username", flat=True))
 
 
 OF: dict[Deed, str] = {

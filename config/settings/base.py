@@ -164,6 +164,8 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "ApprovalRule": "fleet.models.ApprovalRule",
+        "PoolApproval": "fleet.models.pool.PoolApproval",
         "PlanState": "rollouts.lifecycle.PlanState",
         "StageState": "rollouts.lifecycle.StageState",
         "TargetState": "rollouts.lifecycle.TargetState",

@@ -8,11 +8,13 @@ from rest_framework.response import Response
 from fleet.api.cpu_memory import ClusterCpuMemoryShape
 from fleet.api.shapes import FreshnessShape, TallyShape
 from fleet.compatibility import Answer
-from fleet.models import Cluster, ExporterRound, Observer
+from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
+from fleet.pools.asking import set_approval
 from fleet.queries import ClusterSeen, see_clusters
 from fleet.stack.combinations import Comparison, Surroundings, look
 from fleet.stack.driver_mode import Mode
-from people.api.edges import Edge, Listing, SeenSerializer
+from people.api.edges import Asked, Edge, Listing, SeenSerializer
+from people.rights import Deed, require
 
 ANSWERS = [(answer.value, answer.value) for answer in Answer]
 MODES = [(mode.value, mode.value) for mode in Mode]
@@ -30,8 +32,8 @@ class ClusterShape(SeenSerializer):
     class Meta:
         model = Cluster
         fields = (
-            "id", "name", "uid", "stranger_uid", "mode", "server_version", "added_at", "counts", "cpu_memory",
-            "freshness", "kubeconfig", "context",
+            "id", "name", "uid", "stranger_uid", "mode", "approval", "server_version", "added_at", "counts",
+            "cpu_memory", "freshness", "kubeconfig", "context",
         )  # fmt: skip
 
 
@@ -115,6 +117,13 @@ class ClusterDetailShape(ClusterShape):
         fields = (*ClusterShape.Meta.fields, "observer", "exporters", "operator", "driver_mode", "compatibility")
 
 
+class ClusterChange(Asked):
+    approval = serializers.ChoiceField(
+        choices=ApprovalRule.choices, help_text="none: plans may change nodes unasked, in pools that say nothing else."
+    )
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
 class ClusterList(Listing):
     serializer_class = ClusterShape
 
@@ -128,9 +137,19 @@ class ClusterList(Listing):
 class ClusterDetail(Edge):
     @extend_schema(responses=ClusterDetailShape)
     def get(self, request, cluster_id: int) -> Response:
+        return Response(self.shown(cluster_id))
+
+    @extend_schema(request=ClusterChange, responses=ClusterDetailShape)
+    def patch(self, request, cluster_id: int) -> Response:
+        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        require(self.user, Deed.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        set_approval(cluster, actor=self.user.get_username(), now=timezone.now(), **self.read(ClusterChange))
+        return Response(self.shown(cluster_id))
+
+    def shown(self, cluster_id: int) -> dict:
         now = timezone.now()
         visible = Cluster.objects.visible_to(self.user).select_related("observer", "exporter_round")
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
         around, compared = look(cluster, user=self.user, today=now.date())
-        return Response(ClusterDetailShape(ClusterStory(**vars(seen), around=around, compared=compared)).data)
+        return ClusterDetailShape(ClusterStory(**vars(seen), around=around, compared=compared)).data

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 from fleet.api.filters import PoolFilters
 from fleet.api.shapes import FreshnessShape, Ref, TallyShape
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import validate_selector
+from fleet.models.pool import PoolApproval, validate_selector
 from fleet.pools.making import change_pool, create_pool, delete_pool
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
@@ -25,8 +25,8 @@ class PoolShape(SeenSerializer):
     class Meta:
         model = Pool
         fields = (
-            "id", "cluster", "name", "selector", "environment", "workload_class", "max_unavailable",
-            "price_per_gpu_hour", "counts", "nodes_freshness",
+            "id", "cluster", "name", "selector", "environment", "workload_class", "approval",
+            "max_unavailable", "price_per_gpu_hour", "counts", "nodes_freshness",
         )  # fmt: skip
 
 
@@ -36,11 +36,14 @@ class PoolChange(Asked, serializers.ModelSerializer):
         max_digits=10, decimal_places=4, min_value=0, allow_null=True, required=False, help_text="Null: not known."
     )
     max_unavailable = serializers.IntegerField(min_value=1, max_value=100_000, required=False)
+    approval = serializers.ChoiceField(
+        choices=PoolApproval.choices, required=False, help_text="none: plans may change its nodes unasked."
+    )
 
     class Meta:
         model = Pool
         fields: tuple[str, ...] = (
-            "name", "selector", "environment", "workload_class", "max_unavailable", "price_per_gpu_hour",
+            "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
         )  # fmt: skip
 
     def validate_selector(self, text: str) -> str:

@@ -68,6 +68,11 @@ class Matrix:
         leading = order(driver)[0]
         return next((branch for branch in self.branches if branch.branch == leading), None)
 
+    def names_driver(self, driver: str) -> bool:
+        """Whether any operator lists or ships exactly this one: what nobody names may not exist."""
+        named = {order(each) for entry in self.listed for each in entry.drivers}
+        return order(driver) in named | {order(release.driver) for release in self.releases}
+
     def is_grace(self, product: str) -> bool:
         return any(entry.is_grace and is_named(product, entry.names) for entry in self.products)
 

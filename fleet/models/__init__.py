@@ -1,5 +1,5 @@
 from fleet.models.admission import LimitRange, PriorityClass, ResourceQuota
-from fleet.models.cluster import Cluster, Mode
+from fleet.models.cluster import ApprovalRule, Cluster, Mode
 from fleet.models.cluster_event import ClusterEvent
 from fleet.models.crash_log import CrashLog
 from fleet.models.disruption_budget import DisruptionBudget
@@ -19,6 +19,7 @@ from fleet.models.pool import Pool
 from fleet.models.workload import Workload
 
 __all__ = [
+    "ApprovalRule",
     "Bookmark",
     "BookmarkState",
     "Cluster",

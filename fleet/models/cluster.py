@@ -10,6 +10,13 @@ class Mode(models.TextChoices):
     OPERATE = "operate"  # plans may change the cluster
 
 
+class ApprovalRule(models.TextChoices):
+    """Whether a plan's stages wait for a person. Where the environment is production they always do."""
+
+    REQUIRED = "required"
+    NONE = "none"  # a stage may go unasked
+
+
 class ClusterQuerySet(models.QuerySet["Cluster"]):
     def visible_to(self, user) -> "ClusterQuerySet":
         """The clusters of which the user may see at least one pool."""
@@ -27,6 +34,7 @@ class Cluster(models.Model):
     kubeconfig = models.CharField(max_length=1024, blank=True)  # a path on the workers; blank: in-cluster
     context = models.CharField(max_length=253, blank=True)
     mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.OBSERVE_ONLY)
+    approval = models.CharField(max_length=16, choices=ApprovalRule.choices, default=ApprovalRule.REQUIRED)
     own_namespace = models.CharField(max_length=63, default="quarterdeck")  # our Lease and the stop switch live there
     stranger_uid = models.CharField(max_length=64, blank=True)  # another cluster answers in its place: a person decides
     server_version = models.CharField(max_length=64, blank=True)

@@ -1,9 +1,22 @@
+import re
+import unicodedata
+
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
 from fleet import selectors
+from fleet.models.cluster import ApprovalRule
 from people.rights import Deed, reach
+
+
+class PoolApproval(models.TextChoices):
+    AS_CLUSTER = "as-cluster"  # what its cluster says
+    REQUIRED = ApprovalRule.REQUIRED.value
+    NONE = ApprovalRule.NONE.value
+
+
+PRODUCTION = frozenset({"production", "productive", "prod", "prd", "live"})
 
 
 class WorkloadClass(models.TextChoices):
@@ -11,6 +24,12 @@ class WorkloadClass(models.TextChoices):
     INFERENCE = "inference"
     DEVELOPMENT = "development"
     MIXED = "mixed"
+
+
+def is_production(environment: str) -> bool:
+    """Whether a word of it says production, however it is written. So does "pre-production": rather asked than not."""
+    words = re.split(r"[\W_]+", unicodedata.normalize("NFKC", environment).casefold())
+    return not PRODUCTION.isdisjoint(words)
 
 
 def validate_selector(text: str) -> None:
@@ -37,6 +56,8 @@ class Pool(models.Model):
     max_unavailable = models.PositiveIntegerField(default=1)  # nodes, those already broken included
     price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)  # null: not known
 
+    approval = models.CharField(max_length=16, choices=PoolApproval.choices, default=PoolApproval.AS_CLUSTER)
+
     objects = PoolQuerySet.as_manager()
 
     class Meta:
@@ -45,3 +66,7 @@ class Pool(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_production(self) -> bool:
+        return is_production(self.environment)

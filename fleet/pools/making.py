@@ -8,6 +8,7 @@ from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
 from fleet.models import Cluster, Pool
+from fleet.pools import asking
 from fleet.pools.membership import claimed
 from people.models import AuditEntry, RoleBinding
 from people.models.role_binding import Scope
@@ -25,20 +26,22 @@ class PoolInUse(Exception):
 
 
 def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:
-    """:raises PoolTaken: when its name is another pool's"""
+    """:raises PoolTaken: when its name is another pool's; asking.ProductionAsks"""
     with transaction.atomic():
         pool = _write(Pool(cluster=cluster), fields)
         _record(pool, "pool.create", actor=actor, now=now, evidence=fields)
+        asking.tell(cluster, actor=actor, now=now)
     return pool
 
 
 def change_pool(pool: Pool, *, actor: str, now: datetime, **fields: Any) -> Pool:
-    """:raises PoolTaken: when its new name is another pool's"""
+    """:raises PoolTaken: when its new name is another pool's; asking.ProductionAsks"""
     with transaction.atomic():
         pool = Pool.objects.select_for_update().get(pk=pool.pk)
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
         _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
+        asking.tell(pool.cluster, actor=actor, now=now)
     return pool
 
 
@@ -74,6 +77,7 @@ def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
     """With its nodes at once: the observer keeps them, but a page must not wait for it."""
     for name, value in fields.items():
         setattr(pool, name, value)
+    asking.refuse_contradiction(pool.cluster, pool)
     try:
         with transaction.atomic():
             pool.save()

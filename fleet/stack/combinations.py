@@ -152,9 +152,33 @@ def compare(nodes: QuerySet[Node], around: Surroundings, *, today: date) -> Comp
 
 def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdict]:
     """No query. The worst first; none for a node without GPUs of NVIDIA."""
-    if not node.is_gpu_node or node.gpu_vendor not in {"", "nvidia"}:
+    if not is_compared(node):
         return []
-    row = {
+    return judge(_facts(row_of(node), around), today=today)
+
+
+def compare_driver(nodes: Iterable[Node], around: Surroundings, driver: str, *, today: date) -> tuple[Line, ...]:
+    """What the matrix says of these nodes if they ran this driver, as far as it is about the driver. No query."""
+    rows = [row_of(node) for node in nodes if is_compared(node)]
+    groups = Counter(tuple(row.items()) for row in rows)
+    counted: Counter[Verdict] = Counter()
+    for group, number in groups.items():
+        facts = _facts(dict(group), around)
+        anyway = set(judge(replace(facts, driver=""), today=today))
+        for verdict in judge(replace(facts, driver=driver), today=today):
+            if verdict not in anyway:
+                counted[verdict] += number
+    return _lines(counted.items())
+
+
+def is_compared(node: Node) -> bool:
+    """The matrix is of NVIDIA's GPUs."""
+    return node.is_gpu_node and node.gpu_vendor in {"", "nvidia"}
+
+
+def row_of(node: Node) -> dict[str, Any]:
+    """What `_groups` reads of many."""
+    return {
         "os_image": node.os_image,
         "openshift": node.labels.get(OPENSHIFT),
         "aks": node.labels.get(AKS),
@@ -167,7 +191,6 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
         "is_pre": node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED,
         "kernel": node.kernel,
     }
-    return judge(_facts(row, around), today=today)
 
 
 def _label(key: str) -> Subquery:

@@ -16,7 +16,8 @@ from fleet import acceptance, lag
 from fleet.acceptance import CannotAccept
 from fleet.allocation.cpu_memory import NOTHING, by_cluster
 from fleet.freshness import by_kind
-from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand
+from fleet.models import ApprovalRule, Bookmark, Cluster, DriverObject, Node, Observer, Operand
+from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.queries import known
 from fleet.stack.combinations import are_policies_known, compare, surroundings
 from fleet.stack.operator_pods import operator_trouble
@@ -51,6 +52,27 @@ def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
     else:
         messages.success(request, f"{row.name} is the cluster {row.uid} from now on: a worker lists it anew.")
     return redirect("cluster", cluster_id=row.pk)
+
+
+@require_POST
+def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Say whether plans may change nodes of the cluster unasked. The same call that REST makes."""
+    row = _visible(request, cluster_id)
+    try:
+        require(request.user, Deed.ADMINISTER, cluster_id=row.pk, where=f"cluster {row.name}")
+        _set_approval(request, row)
+    except (NotAllowed, ProductionAsks) as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{row.name} says “approval: {row.approval}” from now on.")
+    return redirect("cluster", cluster_id=row.pk)
+
+
+def _set_approval(request: PersonRequest, row: Cluster) -> None:
+    rule, because = request.POST.get("approval", ""), request.POST.get("because", "").strip()[:1000]
+    if rule not in ApprovalRule.values or not because:
+        raise ProductionAsks("Say what it is to be, and why.")
+    set_approval(row, rule, actor=request.user.get_username(), because=because, now=timezone.now())
 
 
 def _accept(request: PersonRequest, row: Cluster) -> None:

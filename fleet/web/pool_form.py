@@ -10,7 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import WorkloadClass
+from fleet.models.pool import PoolApproval, WorkloadClass
+from fleet.pools.asking import ProductionAsks
 from fleet.pools.making import PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
 from fleet.pools.membership import Preview, preview
 from fleet.segments.spelling import Offer, offer
@@ -22,19 +23,33 @@ from people.rights import Deed, NotAllowed, require, why_not
 from people.web.fields import Amount, WholeNumber
 from people.web.requests import PersonRequest
 
+APPROVALS = [("as-cluster", "as the cluster says"), ("required", "required"), ("none", "none")]
+
 
 class PoolForm(forms.ModelForm):
     max_unavailable = WholeNumber(min_value=1, max_value=100_000, initial=1)
     workload_class = forms.ChoiceField(choices=WorkloadClass.choices, initial=WorkloadClass.MIXED)
+    approval = forms.ChoiceField(choices=APPROVALS, initial=PoolApproval.AS_CLUSTER, required=False)
     price_per_gpu_hour = Amount(max_digits=10, decimal_places=4, min_value=0, required=False)
 
     class Meta:
         model = Pool
-        fields = ("name", "selector", "environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
+        fields = (
+            "name",
+            "selector",
+            "environment",
+            "workload_class",
+            "approval",
+            "max_unavailable",
+            "price_per_gpu_hour",
+        )
         error_messages = {
             "name": {"invalid": "Letters, digits, - and _ only."},
             "selector": {"required": "Without a selector a pool would have every node of its cluster."},
         }
+
+    def clean_approval(self) -> str:
+        return self.cleaned_data["approval"] or PoolApproval.AS_CLUSTER
 
     def clean_selector(self) -> str:
         """On one line, however it was pasted. One of blanks or of commas is none."""
@@ -119,10 +134,13 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
     except PoolTaken as refusal:
         form.add_error("name", str(refusal))
         return _form(request, form, preview=shown, status=409, **context)
+    except ProductionAsks as refusal:
+        form.add_error("approval", str(refusal))
+        return _form(request, form, preview=shown, status=409, **context)
     except NotAllowed as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=403, **context)
-    messages.success(request, f"Pool {saved.name} of {saved.cluster.name} has {shown.nodes} nodes.")
+    messages.success(request, f"Pool {saved.name} of {saved.cluster.name} has {_nodes(shown.nodes)}.")
     return redirect("pool", pool_id=saved.pk)
 
 
@@ -145,6 +163,10 @@ def _pool(request: PersonRequest, pool_id: int) -> Pool:
 
 def _refusal(request: PersonRequest, pool: Pool) -> str:
     return why_not(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
+
+
+def _nodes(number: int) -> str:
+    return f"{number} node" if number == 1 else f"{number} nodes"
 
 
 def _nowhere(request: PersonRequest, clusters: list[Cluster]) -> str:

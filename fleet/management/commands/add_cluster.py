@@ -10,8 +10,10 @@ from django.utils import timezone
 from fleet import wake
 from fleet.kube.errors import BadKubeconfig
 from fleet.kube.kubeconfig import contexts_in
-from fleet.models import Mode, Observer
+from fleet.models import ApprovalRule, Mode, Observer
 from fleet.observe.introduce import CannotAdd, add, ask
+from fleet.pools.asking import ProductionAsks, set_approval
+from fleet.pools.making import CONSOLE
 
 
 class Command(BaseCommand):
@@ -25,16 +27,25 @@ class Command(BaseCommand):
         parser.add_argument("--in-cluster", action="store_true", help="we run in it: use our pod's service account")
         parser.add_argument("--mode", choices=Mode.values, help="default: observe-only, or as it was")
 
+        parser.add_argument(
+            "--approval", choices=ApprovalRule.values, help="none: plans may change nodes unasked; default: required"
+        )
+
     def handle(self, *args: Any, **given: Any) -> None:
         try:
             validate_slug(given["name"])
-            self._add(**{key: given[key] for key in ("name", "context", "kubeconfig", "in_cluster", "mode")})
+            self._add(
+                **{key: given[key] for key in ("name", "context", "kubeconfig", "in_cluster", "mode", "approval")}
+            )
         except ValidationError as refusal:
             raise CommandError(f"“{given['name']}” is no name: use letters, digits, - and _.") from refusal
-        except CannotAdd as refusal:
+        except (CannotAdd, ProductionAsks) as refusal:
             raise CommandError(str(refusal)) from refusal
 
-    def _add(self, *, name: str, context: str, kubeconfig: str | None, in_cluster: bool, mode: str | None) -> None:
+    def _add(
+        self, *, name: str, context: str, kubeconfig: str | None, in_cluster: bool, mode: str | None,
+        approval: str | None,
+    ) -> None:  # fmt: skip
         if in_cluster and context:
             raise CannotAdd("--in-cluster has no context: it uses the service account of our pod.")
         if not in_cluster and not context:
@@ -49,6 +60,9 @@ class Command(BaseCommand):
             introduction=introduction,
             now=timezone.now(),
         )
+        if approval and approval != cluster.approval:
+            because = "add_cluster said so."
+            set_approval(cluster, approval, actor=CONSOLE, because=because, now=timezone.now())
         wake.wake_observer(cluster.pk, Observer.objects.get(cluster=cluster).turn)
         self._tell(cluster.name, cluster.mode, introduction.server, introduction.server_version, is_new=is_new)
         for note in introduction.notes:

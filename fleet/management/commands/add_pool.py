@@ -7,10 +7,11 @@ from django.utils import timezone
 
 from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Cluster, Pool
-from fleet.models.pool import WorkloadClass
+from fleet.models.pool import PoolApproval, WorkloadClass
+from fleet.pools.asking import ProductionAsks
 from fleet.pools.making import CONSOLE, change_pool, create_pool
 
-COLUMNS = ("selector", "environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
+COLUMNS = ("selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour")
 
 
 class Command(BaseCommand):
@@ -23,6 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--selector", required=True, help="as kubectl's: nvidia.com/gpu.product=…,zone in (a,b)")
         parser.add_argument("--environment", help="production, staging, …")
         parser.add_argument("--workload-class", choices=WorkloadClass.values)
+        parser.add_argument("--approval", choices=PoolApproval.values, help="none: plans change its nodes unasked")
         parser.add_argument("--max-unavailable", type=int, help="nodes, those already broken included")
         parser.add_argument("--price-per-gpu-hour", type=Decimal)
 
@@ -31,10 +33,13 @@ class Command(BaseCommand):
         fields = {column: given[column] for column in COLUMNS if given[column] is not None}
         known = Pool.objects.filter(cluster=cluster, name=given["name"]).first()
         self._check(cluster, given["name"], fields)
-        if known is None:
-            pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), name=given["name"], **fields)
-        else:
-            pool = change_pool(known, actor=CONSOLE, now=timezone.now(), **fields)
+        try:
+            if known is None:
+                pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), name=given["name"], **fields)
+            else:
+                pool = change_pool(known, actor=CONSOLE, now=timezone.now(), **fields)
+        except ProductionAsks as refusal:
+            raise CommandError(str(refusal)) from refusal
         done = "is up to date" if known else "is added"
         self.stdout.write(
             f"Pool {pool.name} of {cluster.name} {done}: {pool.nodes.count()} nodes match {pool.selector}."

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from fleet.models import Cluster, Pool
+from fleet.pools.asking import contradiction
 from fleet.pools.files.reading import KEYS, Entry
 from fleet.pools.making import in_use
 from fleet.pools.membership import Preview, Standing, preview
@@ -75,11 +76,16 @@ def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) 
 def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry, standing: Standing) -> Change:
     if pool is None:
         shown = preview(cluster, entry.fields["selector"], standing=standing)
-        return Change(What.CREATED, entry.name, None, entry.fields, {}, shown)
+        return Change(What.CREATED, entry.name, None, entry.fields, {}, shown, _contradiction(cluster, entry))
     before = {key: getattr(pool, key) for key in KEYS}
     fields = {key: value for key, value in entry.fields.items() if value != before[key]}
     changed = preview(cluster, fields["selector"], pool=pool, standing=standing) if "selector" in fields else None
-    return Change(What.CHANGED if fields else What.UNCHANGED, entry.name, pool, fields, before, changed)
+    what = What.CHANGED if fields else What.UNCHANGED
+    return Change(what, entry.name, pool, fields, before, changed, _contradiction(cluster, entry))
+
+
+def _contradiction(cluster: Cluster, entry: Entry) -> str:
+    return contradiction(cluster, Pool(**entry.fields))
 
 
 def _unwanted(pool: Pool, standing: Standing, *, prune: bool) -> Change:

@@ -16,7 +16,8 @@ from fleet.pools.files.problems import BadPoolFile, Problem
 MOST_POOLS = 200
 STRING, INTEGER, FLOAT, NULL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "null"))
 DEFAULTS: Mapping[str, Any] = {
-    name: getattr(Pool(), name) for name in ("environment", "workload_class", "max_unavailable", "price_per_gpu_hour")
+    name: getattr(Pool(), name)
+    for name in ("environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour")
 }
 NEEDED = ("name", "selector")
 KEYS = (*NEEDED, *DEFAULTS)
@@ -156,6 +157,7 @@ READERS: Mapping[str, Callable[[yaml.Node, str, list[Problem]], Any]] = {
     "selector": _word,
     "environment": _word,
     "workload_class": _word,
+    "approval": _word,
     "max_unavailable": _whole,
     "price_per_gpu_hour": _price,
 }

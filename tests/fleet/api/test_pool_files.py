@@ -55,7 +55,7 @@ def test_bad_entries_are_named_by_their_lines(root):
         {
             "field": "line 5",
             "sentence": "There is no “selektor” here. There are: name, selector, environment, workload_class, "
-            "max_unavailable, price_per_gpu_hour.",
+            "approval, max_unavailable, price_per_gpu_hour.",
         }
     ]
     assert not Pool.objects.exists()

@@ -44,6 +44,7 @@ def test_a_file_is_read():
         "selector": "zone=b",
         "environment": "",
         "workload_class": "mixed",
+        "approval": "as-cluster",
         "max_unavailable": 1,
         "price_per_gpu_hour": None,
     }

@@ -1,0 +1,73 @@
+"""Where a plan may change nodes unasked: where cluster or pool say `approval: none`, and never in production."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.models import ApprovalRule, Cluster, Pool
+from fleet.models.pool import PoolApproval
+from people.models import AuditEntry
+
+Listener = Callable[[Cluster, str, datetime], None]
+LISTENERS: list[
+    Listener
+] = []  # of the apps above: told, with the actor, when somebody may have to be asked from now on
+
+
+class ProductionAsks(Exception):
+    """`approval: none` does not go together with production."""
+
+
+def rule_of(cluster: Cluster, pool: Pool) -> str:
+    return cluster.approval if pool.approval == PoolApproval.AS_CLUSTER else pool.approval
+
+
+def why_asked(cluster: Cluster, pools: Sequence[Pool]) -> str:
+    """Why a node that is in these pools is not changed without an approval. Blank: it may be."""
+    if production := [pool.name for pool in pools if pool.is_production]:
+        return f"pool {production[0]} is production"
+    if asking := [pool.name for pool in pools if rule_of(cluster, pool) != ApprovalRule.NONE]:
+        return f"pool {asking[0]} does not say “approval: none”"
+    if not pools and cluster.approval != ApprovalRule.NONE:
+        return f"cluster {cluster.name} does not say “approval: none”"
+    return ""
+
+
+def contradiction(cluster: Cluster, pool: Pool) -> str:
+    """Why a pool cannot be as it is to be written. Blank: it can."""
+    if not pool.is_production or rule_of(cluster, pool) != ApprovalRule.NONE:
+        return ""
+    if pool.approval == PoolApproval.NONE:
+        return f"Pool {pool.name} is production: it cannot say “approval: none”."
+    return f"Pool {pool.name} is production, and {cluster.name} says “approval: none”. Let the pool say “required”."
+
+
+def set_approval(cluster: Cluster, approval: str, *, actor: str, because: str, now: datetime) -> None:
+    """:raises ProductionAsks: naming the pools that forbid it"""
+    with transaction.atomic():
+        locked = Cluster.objects.select_for_update().get(pk=cluster.pk)
+        before, locked.approval = locked.approval, approval
+        _refuse(contradiction(locked, pool) for pool in Pool.objects.filter(cluster=locked))
+        locked.save(update_fields=["approval"])
+        evidence = {"before": before, "approval": approval}
+        AuditEntry.record(
+            f"cluster:{cluster.pk}", verb="cluster.approval", actor=actor, because=because, evidence=evidence, now=now
+        )
+        tell(locked, actor=actor, now=now)
+    cluster.approval = approval
+
+
+def refuse_contradiction(cluster: Cluster, pool: Pool) -> None:
+    """Inside a transaction. :raises ProductionAsks: where the pool contradicts itself, or its cluster"""
+    _refuse([contradiction(Cluster.objects.select_for_update().get(pk=cluster.pk), pool)])
+
+
+def tell(cluster: Cluster, *, actor: str, now: datetime) -> None:
+    for listener in LISTENERS:
+        listener(cluster, actor, now)
+
+
+def _refuse(sentences: Iterable[str]) -> None:
+    if wrong := [sentence for sentence in sentences if sentence]:
+        raise ProductionAsks(" ".join(wrong[:3]))
