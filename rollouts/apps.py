@@ -6,7 +6,11 @@ class RolloutsConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet.acceptance import OBJECTIONS
+        from fleet.pools.asking import LISTENERS
         from rollouts.objections import plans_that_rest_on
+        from rollouts.steering.unasked import ask_from_now_on
 
         if plans_that_rest_on not in OBJECTIONS:
             OBJECTIONS.append(plans_that_rest_on)
+        if ask_from_now_on not in LISTENERS:
+            LISTENERS.append(ask_from_now_on)

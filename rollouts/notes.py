@@ -10,3 +10,5 @@ class Note:
     code: str
     sentence: str
     fix: str = ""
+    is_grave: bool = False  # of a warning: shown as red as a blocker
+    may_be_overridden: bool = False  # of a blocker: a person may start all the same, with a reason that is kept

@@ -16,6 +16,13 @@ def a_user(name: str = "", *, role: str | None = None, on: Any = None):
     return give(user, role, on=on) if role else user
 
 
+def somebody_who_approves():
+    """Without anybody who may approve it, a plan cannot start. The same person each time."""
+    from people.models import User
+
+    return User.objects.filter(username="on-call").first() or a_user("on-call", role="approver")
+
+
 def give(user, role: str, *, on: Any = None):
     from people.models import RoleBinding
 
@@ -191,6 +198,7 @@ def a_draft(cluster=None, *, author=None, **given: Any):
     """A draft for the NVIDIADriver of `a_fleet`: one canary node, then the rest of the pool."""
     from rollouts.steering.drafting import StageDraft, draft
 
+    somebody_who_approves()
     cluster = cluster or a_fleet()
     stages = [
         StageDraft("Canary", "canary", count=1),

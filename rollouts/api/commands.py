@@ -44,6 +44,10 @@ class StartRequest(Asked):
     expected_revision = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, help_text="The `revision` whose preview was seen."
     )
+    override_because = serializers.CharField(
+        max_length=1000, allow_blank=True, required=False, default="",
+        help_text="Why it starts despite blockers that `may_be_overridden`. Kept, and shown to approvers.",
+    )  # fmt: skip
 
 
 class Tell(PlanEdge):

@@ -9,6 +9,8 @@ class NoteShape(serializers.Serializer):
     code = serializers.CharField()
     sentence = serializers.CharField()
     fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
+    is_grave = serializers.BooleanField(help_text="Of a warning: as red as a blocker.")
+    may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_because` of a start.")
 
 
 class GateChosen(serializers.Serializer):

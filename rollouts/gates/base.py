@@ -150,8 +150,8 @@ def names(nodes: tuple[str, ...], *, most: int = 3) -> str:
     return shown if len(nodes) <= most else f"{shown} and {len(nodes) - most} more"
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
 def are(number: int) -> str:

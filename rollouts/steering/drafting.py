@@ -17,7 +17,9 @@ from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.models.moving import record_event
 from rollouts.queries import nodes_of
+from rollouts.steering.extremes import never_met
 from rollouts.steering.refusals import BadPlan, OutOfDate
+from rollouts.steering.unasked import with_approvals
 
 GATES_BY_DEFAULT: Mapping[str, dict[str, Any]] = {
     "approval": {"needed": 1},
@@ -62,11 +64,12 @@ def draft(
     actor: User,
     now: datetime,
 ) -> Plan:
-    """Write a plan down.
+    """Write a plan down. A stage that may not go unasked gets an approval, where it names none.
 
     :raises BadPlan: naming each field that is wrong
     """
     _check(cluster, to_version, stages)
+    stages = with_approvals(cluster, stages)
     with transaction.atomic():
         plan = Plan.objects.create(
             cluster=cluster,
@@ -105,6 +108,7 @@ def edit(
     :raises BadPlan: naming each field that is wrong
     """
     _check(plan.cluster, to_version, stages)
+    stages = with_approvals(plan.cluster, stages)
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     with transaction.atomic():
         changed = same.update(
@@ -212,7 +216,7 @@ def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
         return [("gate_options", str(refusal))]
     if not any(gate.key != "approval" for gate in gates):
         return [("gate_options", "A stage without a gate can never pass. Name at least one besides the approval.")]
-    return []
+    return [("gate_options", sentence) for sentence in never_met(gates)]
 
 
 def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -29,7 +30,10 @@ from rollouts.queries import (
     stale_because,
     upgrade_policy,
 )
+from rollouts.steering.extremes import cannot_be_approved, meaningless
 from rollouts.steering.refusals import ObjectGone
+from rollouts.steering.unasked import goes_unasked, must_ask
+from rollouts.steering.version_notes import version_notes
 from rollouts.upgrade_controller import LOOKS_EVERY
 
 
@@ -82,12 +86,12 @@ class Picks:
         return [node for nodes in self.by_stage.values() for node in nodes]
 
 
-def pick(plan: Plan, nodes: Sequence[Node]) -> Picks:
+def pick(stages: Iterable[Stage], nodes: Sequence[Node]) -> Picks:
     """Hand the object's nodes out to the stages. A node goes to the first stage that takes it."""
     picks = Picks()
     left = {node.uid: node for node in nodes if not _why_excluded(node)}
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
-    for stage in plan.stages.forward().select_related("pool"):
+    for stage in stages:
         matching = [node for node in left.values() if _takes(stage, node)]
         candidates = [candidate(node) for node in matching]
         chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
@@ -111,18 +115,34 @@ def _takes(stage: Stage, node: Node) -> bool:
     return selectors.parse(stage.selector).matches(node.labels)
 
 
+def forward(plan: Plan) -> list[Stage]:
+    return list(plan.stages.forward().select_related("pool"))
+
+
 def preview(plan: Plan, *, now: datetime) -> Preview:
     nodes = list(nodes_of(plan).prefetch_related("pools"))
-    picks = pick(plan, nodes)
+    stages = forward(plan)
+    picks = pick(stages, nodes)
     facts = facts_of(plan, nodes)
-    stages = [_stage_preview(stage, picks.by_stage[stage.index]) for stage in plan.stages.forward()]
+    barred, warned = version_notes(plan, stages, picks.nodes, today=now.date())
+    previews = [_stage_preview(stage, picks.by_stage[stage.index]) for stage in stages]
     return Preview(
-        blockers=list(_blockers(plan, picks, facts, now=now)),
-        warnings=[*warnings(facts), *_pick_warnings(picks), *_budget_warnings(plan, nodes)],
-        stages=stages,
+        blockers=[*_blockers(plan, stages, picks, facts, now=now), *barred],
+        warnings=sorted(
+            [
+                *goes_unasked(plan, stages),
+                *warned,
+                *_meaningless(plan, stages, picks),
+                *warnings(facts),
+                *_pick_warnings(picks),
+                *_budget_warnings(stages, nodes),
+            ],
+            key=lambda note: not note.is_grave,
+        ),
+        stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(plan, picks.nodes, waves=sum(stage.waves for stage in stages)),
+        forecast=_forecast(plan, picks.nodes, waves=sum(stage.waves for stage in previews)),
         canary_proves=_proof(picks),
         cohorts_uncovered=_uncovered_sentences(picks),
         isolated_canary=_isolated_canary(plan, picks),
@@ -155,21 +175,32 @@ def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
     )
 
 
-def _blockers(plan: Plan, picks: Picks, facts: DriverFacts, *, now: datetime):
+def _blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFacts, *, now: datetime):
     if stale := stale_because(plan.cluster, now=now):
         yield Note("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
     if plan.cluster.mode != Mode.OPERATE:
         yield Note("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
     if facts.object_version != plan.from_version:
-        sentence = f"The object asks for {facts.object_version} now; the plan was written for {plan.from_version}."
+        asks = f"asks for {facts.object_version}" if facts.object_version else "names no version"
+        sentence = f"The object {asks} now; the plan was written for {plan.from_version or 'an object without one'}."
         yield Note("drifted", sentence, "Draft it anew.")
     same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
     if other := same_object.exclude(pk=plan.pk).first():
         yield Note("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
     yield from preflight(facts)
-    for stage in plan.stages.forward():
+    for stage in stages:
         if not picks.by_stage.get(stage.index):
             yield Note("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
+    yield from must_ask(plan, stages, picks.by_stage)
+    yield from cannot_be_approved(plan, stages)
+
+
+def _meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[Note]:
+    pods = Pod.objects.filter(cluster=plan.cluster_id).tenants().filter(node__in=picks.nodes)
+    by_node = Counter(pods.values_list("node_id", flat=True))
+    for stage in stages:
+        nodes = picks.by_stage.get(stage.index, [])
+        yield from meaningless(stage, nodes=len(nodes), pods=sum(by_node[node.pk] for node in nodes))
 
 
 def _pick_warnings(picks: Picks):
@@ -181,10 +212,10 @@ def _pick_warnings(picks: Picks):
     yield from (Note("cohort", sentence) for sentence in _uncovered_sentences(picks))
 
 
-def _budget_warnings(plan: Plan, nodes: Sequence[Node]) -> Iterator[Note]:
+def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator[Note]:
     """A budget that is used up before the plan starts: it counts what is broken already, by whomever."""
     broken = tuple(sorted(node.name for node in nodes if node.is_unschedulable or node.is_ready is not True))
-    for stage in plan.stages.forward():
+    for stage in stages:
         if len(broken) >= stage.max_unavailable:
             sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {names(broken)} already are."
             yield Note("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")

@@ -42,4 +42,7 @@ class Blocked(Refusal):
 
     def __init__(self, blockers: Sequence[Note]) -> None:
         super().__init__(" ".join(blocker.sentence for blocker in blockers))
-        self.blockers = [{"code": b.code, "sentence": b.sentence, "fix": b.fix} for b in blockers]
+        self.blockers = [
+            {"code": b.code, "sentence": b.sentence, "fix": b.fix, "may_be_overridden": b.may_be_overridden}
+            for b in blockers
+        ]

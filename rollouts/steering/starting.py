@@ -1,6 +1,7 @@
 """Sealing: from here on the plan is what it is, and the engine drives it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,40 +17,66 @@ from rollouts.models.plan import queue_round
 from rollouts.notes import Note
 from rollouts.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
 from rollouts.steering.commands import is_carried_out
-from rollouts.steering.preview import Picks, pick, preview
+from rollouts.steering.preview import Picks, forward, pick, preview
 from rollouts.steering.refusals import Blocked, OutOfDate, Refusal
+from rollouts.steering.unasked import said_by, unasked
 
 
-def start(plan: Plan, *, actor: User, because: str, expected_revision: int, key: str = "", now: datetime) -> None:
+def start(
+    plan: Plan,
+    *,
+    actor: User,
+    because: str,
+    expected_revision: int,
+    override_because: str = "",
+    key: str = "",
+    now: datetime,
+) -> None:
     """Seal a draft and let the engine take it up. The same key again is the same start.
+
+    `override_because`: why it starts although the version is known to fail, unsupported or unknown.
 
     :raises OutOfDate: when the draft is not the one the caller saw
     :raises Blocked: naming what stands against it
     :raises IllegalMove: when it is no draft
     """
     try:
-        _start(plan, actor=actor, because=because, expected_revision=expected_revision, key=key, now=now)
+        asked = Asked(actor, because, override_because, expected_revision, key)
+        _start(plan, asked, now=now)
     except (IllegalMove, LostRace, Refusal):
         # Sent twice at once: what the first has started is no reason to refuse the second.
         if not is_carried_out(plan, Verb.START, key):
             raise
 
 
-def _start(plan: Plan, *, actor: User, because: str, expected_revision: int, key: str, now: datetime) -> None:
-    if is_carried_out(plan, Verb.START, key):
+@dataclass(frozen=True)
+class Asked:
+    actor: User
+    because: str
+    override_because: str
+    expected_revision: int
+    key: str
+
+
+def _start(plan: Plan, asked: Asked, *, now: datetime) -> None:
+    if is_carried_out(plan, Verb.START, asked.key):
         return
+    actor, because = asked.actor, asked.because
     if plan.state != PlanState.DRAFT:
         raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
-    if blockers := preview(plan, now=now).blockers:
+    stands = preview(plan, now=now).blockers
+    overridden = [note for note in stands if note.may_be_overridden] if asked.override_because.strip() else []
+    if blockers := [note for note in stands if note not in overridden]:
         raise Blocked(blockers)
+    despite = _despite(overridden, actor, asked.override_because)
     nodes = list(nodes_of(plan).prefetch_related("pools"))
-    picks = pick(plan, nodes)
+    picks = pick(forward(plan), nodes)
     try:
         with transaction.atomic():
-            _seal(plan, nodes, picks, expected_revision=expected_revision, now=now)
+            _seal(plan, nodes, picks, despite, expected_revision=asked.expected_revision, now=now)
             plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
             Command.objects.create(
-                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=key
+                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key
             )
             AuditEntry.record(
                 plan.mark, verb="start", actor=actor.get_username(), because=because, evidence=plan.sealed, now=now
@@ -59,8 +86,24 @@ def _start(plan: Plan, *, actor: User, because: str, expected_revision: int, key
     queue_round(plan.pk)
 
 
-def _seal(plan: Plan, nodes: Sequence[Node], picks: Picks, *, expected_revision: int, now: datetime) -> None:
-    sealed = _content(plan, picks)
+def _despite(overridden: Sequence[Note], actor: User, because: str) -> dict[str, Any]:
+    """What was overridden, by whom and why: part of what an approval binds. Empty: nothing."""
+    if not overridden:
+        return {}
+    notes = [{"code": note.code, "sentence": note.sentence} for note in overridden]
+    return {"by": actor.get_username(), "because": because.strip(), "notes": notes}
+
+
+def _seal(
+    plan: Plan,
+    nodes: Sequence[Node],
+    picks: Picks,
+    despite: dict[str, Any],
+    *,
+    expected_revision: int,
+    now: datetime,
+) -> None:
+    sealed = _content(plan, picks) | {"despite": despite}
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     content_hash = digest(sealed)
     won = same.update(sealed_at=now, sealed=sealed, content_hash=content_hash, next_look_at=now, lease_until=now)
@@ -100,6 +143,7 @@ def _target(stage: Stage, position: int, node: Node, *, now: datetime) -> Target
 def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
     """All that an approval binds: what changes, where, in which order, under which gates, and how it goes back."""
     daemonsets = driver_daemonsets(plan)
+    stages = forward(plan)
     return {
         "component": plan.component,
         "cluster": plan.cluster.uid,
@@ -119,5 +163,6 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
             }
             for stage in plan.stages.all()
         ],
+        "unasked": [{"stage": stage.name, "said_by": said_by(plan, stage)} for stage in unasked(stages)],
         "way_back": f"{plan.object_kind} {plan.object_name} back to {plan.from_version}, in waves",
     }

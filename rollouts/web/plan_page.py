@@ -71,6 +71,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "may_exclude": reach(request.user, Deed.RUN).covers_cluster(row.cluster_id),
         "why": _why(row, picture, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
+        "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
         "way_back": row.sealed.get("way_back", ""),
         "driver_object": DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first(),
     }

@@ -69,7 +69,9 @@ def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
     if verb == "discard":
         tell()
     elif verb == "start":
-        tell(key=key, expected_revision=whole(asked.get("revision", "")) or 0)
+        override_because = asked.get("override_because", "").strip()[:1000]
+        expected = whole(asked.get("revision", "")) or 0
+        tell(key=key, expected_revision=expected, override_because=override_because)
     else:
         # Only going on rests on what was seen: nobody who stops or goes back is asked whether they looked again.
         tell(key=key, expected_state=asked.get("expected_state", "")[:16] if verb == "resume" else "")

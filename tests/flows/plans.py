@@ -29,6 +29,7 @@ def canary(count: int = 1, **more: Any) -> Shown:
 
 
 def the_others(**more: Any) -> Shown:
+    """Nobody is asked about it: the flows' cluster says “approval: none”."""
     return {"name": "The others", "kind": "pool", "max_unavailable": 1, "gate_options": GATES} | more
 
 

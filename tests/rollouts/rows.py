@@ -16,6 +16,7 @@ from tests.make import (
     a_node,
     a_pod,
     an_operand,
+    somebody_who_approves,
 )
 from tests.rollouts.make import NEW, OLD_HASH
 
@@ -27,6 +28,7 @@ REST = StageDraft("Rest", StageKind.POOL, gate_options=GATES)
 
 
 def a_driver_cluster(*, nodes: int = 3, seen_at: datetime | None = NOON, **driver: Any) -> Cluster:
+    somebody_who_approves()
     cluster = a_cluster(seen_at=None)
     if seen_at:
         for kind in JUDGED_KINDS:

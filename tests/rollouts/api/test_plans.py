@@ -36,7 +36,7 @@ def test_drafting_a_plan(ada):
     plan = reply.json()
     assert (plan["state"], plan["author"], plan["from_version"]) == ("draft", "ada", "570.172.08")
     assert [stage["name"] for stage in plan["stages"]] == ["Canary", "The rest", "The way back"]
-    assert plan["stages"][0]["gate_options"] == {"driver_version": {}, "soak": {"duration_s": 60}}
+    assert plan["stages"][0]["gate_options"] == {"approval": {}, "driver_version": {}, "soak": {"duration_s": 60}}
 
 
 def test_what_makes_no_plan_is_said_field_by_field(ada):

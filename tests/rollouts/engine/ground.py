@@ -262,7 +262,7 @@ def a_ground(simulation: Simulation) -> Ground:
     Planting(StoreCluster(simulation.store), small(nodes=6), simulation.store.clock.now()).plant()
     simulation.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
     uid = simulation.store.get(NAMESPACE, "kube-system")["metadata"]["uid"]
-    row = {"uid": uid, "kubeconfig": str(Path(simulation.kubeconfig)), "context": "simulator"}
+    row = {"uid": uid, "kubeconfig": str(Path(simulation.kubeconfig)), "context": "simulator", "approval": "none"}
     cluster = a_cluster("north", seen_at=None, **row)
     for kind in KINDS:
         a_bookmark(cluster, kind)

@@ -5,7 +5,7 @@ OF_POOL = [("as-cluster", "As Cluster"), *OF_CLUSTER]
 
 
 class Migration(migrations.Migration):
-    dependencies = [("fleet", "0001_initial")]
+    dependencies = [("fleet", "0005_physical_gpus")]
 
     operations = [
         migrations.AddField(

@@ -1,0 +1,87 @@
+"""Gates and budgets at their ends: what can never be met, and what is met whatever happens."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from people.rights import Deed, who_may
+from rollouts.gates.approval import Approval
+from rollouts.gates.base import Gate, When, count, spell
+from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.options import write_options
+from rollouts.gates.soak import Soak
+from rollouts.gates.workloads_ready import WorkloadsReady
+from rollouts.models import Plan, Stage
+from rollouts.notes import Note
+
+LEAST = {"approval": {"valid_for_s": 60.0}}  # below this nobody can meet it; of every other length of time: zero
+LONGEST = timedelta(days=7)  # a gate that waits for longer asks nobody in time
+MOST_RESTARTS = 20  # a pod that has crashed so often is crashing
+JUDGING = frozenset({"driver_version", "operands_ready", "allocatable_restored", "workloads_ready", "failure_budget"})
+
+
+def never_met(gates: Sequence[Gate]) -> Iterator[str]:
+    """Why a stage with these gates could never pass."""
+    judging = [gate for gate in gates if gate.when is When.THROUGH]
+    if judging and all(isinstance(gate, Soak) for gate in judging):
+        yield "The soak counts while every other gate passes, and there is none: name one that looks at the nodes."
+    for gate in gates:
+        for name, value in write_options(gate).items():
+            least = LEAST.get(gate.key, {}).get(name, 0.0)
+            if name.endswith("_s") and not isinstance(gate, Soak) and value <= least:
+                yield f"{gate.title}: with {name} {value:g} it could never pass."
+
+
+def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Note]:
+    """Stages that need more approvals than there are people to give them. One query."""
+    people = sorted(who_may(Deed.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor})
+    for stage in stages:
+        gate = next((gate for gate in stage.gates if isinstance(gate, Approval)), None)
+        if gate is None or gate.needed <= len(people):
+            continue
+        needs = f"{stage.name} needs {count(gate.needed, 'approval')}"
+        may = f"only {count(len(people), 'person', 'people')} may give one: {', '.join(people[:5])}"
+        sentence = f"{needs}, and {may if people else 'nobody but who wrote the plan may give one'}."
+        yield Note("approvers", sentence, "Ask for fewer, or have an admin give more people the role approver.")
+
+
+def meaningless(stage: Stage, *, nodes: int, pods: int) -> Iterator[Note]:
+    """What of a stage holds nothing back. `pods`: tenants' GPU pods on its nodes."""
+    sentences = [*_of_the_stage(stage, nodes)]
+    for gate in stage.gates:
+        sentences += [*_of_a_gate(gate, nodes=nodes, pods=pods), *_too_long(gate)]
+    yield from (Note("meaningless", f"{stage.name}: {sentence}", is_grave=True) for sentence in sentences)
+
+
+def _of_the_stage(stage: Stage, nodes: int) -> Iterator[str]:
+    if nodes > 1 and stage.max_unavailable >= nodes:
+        yield f"its budget lets all {nodes} nodes go at once, so that no wave can stop the next."
+    present: Mapping[str, Any] = stage.gate_options
+    if "soak" not in present:
+        yield "it has no soak: what fails a minute later is not seen before the next stage."
+    if JUDGING.isdisjoint(present):
+        yield "no gate looks at its nodes."
+    elif "failure_budget" not in present:
+        yield "it has no failure budget: a node that is lost does not stop the others."
+
+
+def _of_a_gate(gate: Gate, *, nodes: int, pods: int) -> Iterator[str]:
+    if isinstance(gate, FailureBudget) and gate.tolerate and gate.tolerate >= nodes:
+        yield f"it tolerates {count(gate.tolerate, 'failure')} and takes {count(nodes, 'node')}: it never stops."
+    if isinstance(gate, Soak) and not gate.duration:
+        yield "it soaks for no time at all."
+    if isinstance(gate, WorkloadsReady):
+        if gate.tolerate and gate.tolerate >= pods:
+            yield f"it tolerates {count(gate.tolerate, 'broken pod')}, and {_are(pods)} on its nodes."
+        if gate.max_restarts > MOST_RESTARTS:
+            yield f"a pod may restart {gate.max_restarts} times before it counts as crashing."
+
+
+def _too_long(gate: Gate) -> Iterator[str]:
+    for name, value in write_options(gate).items():
+        if name.endswith("_s") and value > LONGEST.total_seconds():
+            yield f"{gate.title} has {name.removesuffix('_s').replace('_', ' ')} {spell(timedelta(seconds=value))}."
+
+
+def _are(pods: int) -> str:
+    return f"{count(pods, 'GPU pod')} {'is' if pods == 1 else 'are'}"

@@ -1,0 +1,100 @@
+"""Every option of a gate at its ends: what can never be met is refused, what holds nothing back is said in red."""
+
+from dataclasses import replace
+
+import pytest
+
+from rollouts.steering.drafting import edit
+from rollouts.steering.preview import preview
+from rollouts.steering.refusals import BadPlan
+from tests.make import NOON, a_user
+from tests.rollouts.make import NEW
+from tests.rollouts.rows import CANARY, REST, a_draft
+
+GOOD = {"approval": {}, "driver_version": {}, "failure_budget": {}, "soak": {"duration_s": 600}}
+
+
+def rest(gates=None, **given):
+    return replace(REST, gate_options=GOOD if gates is None else GOOD | gates, **given)
+
+
+def grave(plan) -> str:
+    return " ".join(note.sentence for note in preview(plan, now=NOON).warnings if note.code == "meaningless")
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [
+        {"approval": {}, "soak": {"duration_s": 60}},
+        {"approval": {"valid_for_s": 0}, "driver_version": {}},
+        {"approval": {"needed": 0}, "driver_version": {}},
+        {"driver_version": {"patience_s": 0}},
+        {"operands_ready": {"patience_s": 0}},
+        {"allocatable_restored": {"settle_s": 0}},
+        {"workloads_ready": {"patience_s": 0}},
+    ],
+)
+def test_what_can_never_be_met_is_refused(cluster, owner, gates):
+    with pytest.raises(BadPlan) as refusal:
+        a_draft(cluster, owner, stages=(CANARY, replace(REST, gate_options=gates)))
+
+    assert refusal.value.problems[0]["field"] == "stages.1.gate_options"
+
+
+@pytest.mark.parametrize(("needed", "are_barred"), [(1, False), (2, True), (99, True)])
+def test_more_approvals_than_people_bar_the_start(cluster, owner, needed, are_barred):
+    plan = a_draft(cluster, owner, stages=(CANARY, rest({"approval": {"needed": needed}})))
+
+    codes = [note.code for note in preview(plan, now=NOON).blockers]
+
+    assert codes == (["approvers"] if are_barred else [])
+
+
+def test_who_wrote_or_changed_it_is_not_counted(cluster, owner):
+    amy = a_user("amy", role="admin")
+    plan = a_draft(cluster, owner, stages=(CANARY, rest({"approval": {"needed": 2}})))
+    assert preview(plan, now=NOON).blockers == []
+
+    edit(
+        plan, title="", to_version=NEW, stages=(CANARY, rest({"approval": {"needed": 2}})), expected_revision=1,
+        actor=amy, now=NOON,
+    )  # fmt: skip
+
+    (note,) = preview(plan, now=NOON).blockers
+    assert note.sentence == "Rest needs 2 approvals, and only 1 person may give one: on-call."
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_nobody_counts_who_may_not_approve(cluster, owner, role):
+    a_user("bob", role=role)
+    a_user("cy", role="approver", on=type(cluster)(pk=cluster.pk + 1))
+
+    plan = a_draft(cluster, owner, stages=(CANARY, rest({"approval": {"needed": 2}})))
+
+    assert [note.code for note in preview(plan, now=NOON).blockers] == ["approvers"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        (rest({"failure_budget": {"tolerate": 999}}), "tolerates 999 failures and takes 2 nodes: it never stops"),
+        (rest({"failure_budget": {"tolerate": 2}}), "tolerates 2 failures and takes 2 nodes"),
+        (rest({"soak": {"duration_s": 0}}), "soaks for no time at all"),
+        (rest({"driver_version": {"patience_s": 366 * 86400}}), "8784 h"),
+        (rest({"approval": {"valid_for_s": 30 * 86400}}), "valid for 720 h"),
+        (rest({"workloads_ready": {"tolerate": 50}}), "tolerates 50 broken pods, and 0 GPU pods are on its nodes"),
+        (rest({"workloads_ready": {"max_restarts": 1000}}), "may restart 1000 times"),
+        (rest(max_unavailable=2), "lets all 2 nodes go at once"),
+        (rest(max_unavailable=100_000), "lets all 2 nodes go at once"),
+        (replace(REST, gate_options={"driver_version": {}}), "it has no soak"),
+        (replace(REST, gate_options={"driver_version": {}}), "it has no failure budget"),
+    ],
+)
+def test_what_holds_nothing_back_is_said_in_red(cluster, owner, stage, words):
+    assert words in grave(a_draft(cluster, owner, stages=(CANARY, stage)))
+
+
+def test_the_usual_gates_are_not_called_meaningless(cluster, owner):
+    canary = replace(CANARY, gate_options=GOOD)
+
+    assert grave(a_draft(cluster, owner, stages=(canary, rest()))) == ""

@@ -1,0 +1,142 @@
+"""What the matrix says of the version a plan goes to, and of the one its way back leads to."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet.compatibility import the_matrix
+from fleet.models import Node
+from people.models import AuditEntry
+from rollouts.components.driver_crd import VERSION
+from rollouts.steering.preview import forward, preview
+from rollouts.steering.refusals import Blocked
+from rollouts.steering.starting import start
+from rollouts.steering.version_notes import version_notes
+from tests.make import NOON
+from tests.rollouts.make import NEW
+from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster
+
+
+def barred(plan) -> dict[str, str]:
+    return {note.code: note.sentence for note in preview(plan, now=NOON).blockers}
+
+
+def warned(plan) -> list[str]:
+    return [f"{note.code}: {note.sentence}" for note in preview(plan, now=NOON).warnings if note.is_grave]
+
+
+def started(plan, owner, **given) -> None:
+    start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON, **given)
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "words"),
+    [
+        ("999.1.1", "unknown-version", "newer than all that the matrix knows"),
+        ("570.86.15", "unsupported", "reached its end of life"),
+        ("500.10.10", "unknown-version", "does not know the branch"),
+    ],
+)
+def test_a_version_that_is_unknown_or_unsupported_is_not_started(cluster, owner, version, code, words):
+    plan = a_draft(cluster, owner, to_version=version)
+
+    assert words in barred(plan)[code]
+    with pytest.raises(Blocked):
+        started(plan, owner)
+
+
+def test_a_version_that_is_known_to_fail_on_some_nodes_says_on_how_many(cluster, owner):
+    Node.objects.filter(name="node-2").update(gpu_product="Tesla-V100-SXM2-32GB")
+    plan = a_draft(cluster, owner, to_version="595.71.05")
+
+    said = barred(plan)["known-bad"]
+
+    assert "does not work with driver 595.71.05" in said
+    assert said.endswith("That is about 1 node of 3.")
+
+
+def test_a_maintained_and_listed_version_is_not_barred(cluster, owner):
+    assert barred(a_draft(cluster, owner)) == {}
+
+
+def test_a_version_that_no_list_names_is_a_warning_in_red(cluster, owner):
+    plan = a_draft(cluster, owner, to_version="580.999.99")
+
+    assert barred(plan) == {}
+    assert any(each.startswith("version-unlisted: 580.999.99: no operator") for each in warned(plan))
+
+
+def test_the_way_back_is_judged_too(cluster, owner):
+    assert any(
+        each.startswith("way-back: The way back leads to 570.172.08. R570") for each in warned(a_draft(cluster, owner))
+    )
+
+
+def test_a_reason_of_its_own_overrides_it_and_is_kept_where_approvers_see_it(cluster, owner):
+    plan = a_draft(cluster, owner, to_version="570.86.15")
+
+    started(plan, owner, override_because="NVIDIA asked us to try it.")
+
+    plan.refresh_from_db()
+    despite = plan.sealed["despite"]
+    assert (despite["by"], despite["because"]) == ("owner", "NVIDIA asked us to try it.")
+    assert [note["code"] for note in despite["notes"]] == ["unsupported"]
+    assert AuditEntry.objects.get(subject=plan.mark, verb="start").evidence["despite"] == despite
+
+
+@pytest.mark.parametrize("because", ["", "   "])
+def test_no_reason_overrides_nothing(cluster, owner, because):
+    with pytest.raises(Blocked):
+        started(a_draft(cluster, owner, to_version="999.1.1"), owner, override_because=because)
+
+
+def test_a_reason_overrides_nothing_else(cluster, owner):
+    cluster.mode = "observe-only"
+    cluster.save()
+
+    with pytest.raises(Blocked) as refusal:
+        started(a_draft(cluster, owner, to_version="999.1.1"), owner, override_because="All the same.")
+
+    assert [blocker["code"] for blocker in refusal.value.blockers] == ["mode"]
+
+
+def test_nobody_overrides_it_where_a_stage_goes_unasked(owner):
+    cluster = a_driver_cluster()
+    type(cluster).objects.update(approval="none")
+    cluster.refresh_from_db()
+    unasked = [CANARY, type(REST)("Rest", "pool", gate_options={"driver_version": {}})]
+
+    with pytest.raises(Blocked) as refusal:
+        started(a_draft(cluster, owner, to_version="999.1.1", stages=unasked), owner, override_because="I want to.")
+
+    assert "cannot be overridden" in refusal.value.blockers[0]["fix"]
+
+
+def test_a_plan_whose_start_was_not_overridden_names_nothing(cluster, owner):
+    plan = a_draft(cluster, owner)
+
+    started(plan, owner, override_because="Not needed.")
+
+    plan.refresh_from_db()
+    assert plan.sealed["despite"] == {}
+
+
+@pytest.mark.parametrize("text", ["５８０.126.20", "580.126.20\n", "580.126.٢٠", "580", "", "580..1"])
+def test_only_plain_digits_are_a_version(text):
+    assert not VERSION.fullmatch(text)
+
+
+@given(st.from_regex(VERSION, fullmatch=True))
+def test_every_version_that_can_be_written_is_known_or_not_without_an_error(version):
+    matrix = the_matrix()
+
+    assert isinstance(matrix.names_driver(version), bool)
+
+
+def test_what_supports_every_node_leaves_nothing_to_say_of_the_version(cluster, owner):
+    plan = a_draft(cluster, owner)
+
+    blockers, notes = version_notes(plan, forward(plan), list(Node.objects.all()), today=NOON.date())
+
+    assert blockers == []
+    assert not [note for note in notes if note.code != "way-back" and note.is_grave and NEW in note.sentence]
