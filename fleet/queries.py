@@ -1,7 +1,7 @@
 """Reads over several models, for pages and REST alike. Each costs a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -19,6 +19,7 @@ from fleet.freshness import NODES, PODS, KindFreshness, by_kind
 from fleet.models import Bookmark, Cluster, DriverObject, ExporterReading, ExporterRound, Node, NodeEvent, Pod, Pool
 from fleet.resources import Layout, ResourceLine, resource_lines
 from fleet.segments.labelled import labelled
+from fleet.sight import ClusterSight, sight_of_cluster
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
 from fleet.stack.owning import key_of, nodes_by_owner
 from people.rights import Deed, reach
@@ -33,6 +34,7 @@ class ClusterSeen:
     freshness: Freshnesses  # by kind; nodes and pods are always in it
     tally: Tally
     cpu_memory: OfCluster
+    sight: ClusterSight
     kubeconfig: str | None  # a path on the workers, and
     context: str | None  # only for those who administer the cluster
 
@@ -86,9 +88,10 @@ class NodeStory(NodeSeen):
 
 
 def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterSeen]:
-    """Six queries. Counts only the nodes that the user may see."""
+    """Six queries, of clusters with their observers. Counts only the nodes that the user may see."""
     administers = reach(user, Deed.ADMINISTER)
-    freshness = freshness_by_cluster([cluster.pk for cluster in clusters], now=now)
+    marks = _bookmarks([cluster.pk for cluster in clusters])
+    freshness = {cluster.pk: by_kind(marks[cluster.pk], now=now) for cluster in clusters}
     nodes = Node.objects.visible_to(user).filter(cluster__in=clusters)
     counted = tallies(nodes, by="cluster")
     amounts = by_cluster(nodes)
@@ -97,6 +100,7 @@ def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[Cl
             cluster=cluster,
             cpu_memory=known(amounts.get(cluster.pk, NO_NODES), freshness[cluster.pk]),
             freshness=freshness[cluster.pk],
+            sight=sight_of_cluster(cluster, marks[cluster.pk], now=now),
             tally=known(counted.get(cluster.pk, NOTHING), freshness[cluster.pk]),
             kubeconfig=cluster.kubeconfig if administers.covers_cluster(cluster.pk) else None,
             context=cluster.context if administers.covers_cluster(cluster.pk) else None,
@@ -180,11 +184,16 @@ def matching(cluster: Cluster, selector: str) -> list[Node]:
     return list(nodes.only("pk", "name", "cluster_id"))
 
 
-def freshness_by_cluster(cluster_ids: Iterable[int], *, now: datetime) -> dict[int, dict[str, KindFreshness]]:
+def freshness_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, dict[str, KindFreshness]]:
+    found = _bookmarks(cluster_ids)
+    return {cluster_id: by_kind(found[cluster_id], now=now) for cluster_id in cluster_ids}
+
+
+def _bookmarks(cluster_ids: Collection[int]) -> dict[int, list[Bookmark]]:
     found: dict[int, list[Bookmark]] = defaultdict(list)
     for bookmark in Bookmark.objects.filter(cluster__in=set(cluster_ids)):
         found[bookmark.cluster_id].append(bookmark)
-    return {cluster_id: by_kind(found[cluster_id], now=now) for cluster_id in cluster_ids}
+    return found
 
 
 def known(counted: Counted, kinds: Freshnesses) -> Counted:

@@ -11,6 +11,7 @@ from fleet.compatibility import Answer
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterSeen, see_clusters
+from fleet.sight import Sight
 from fleet.stack.combinations import Comparison, Surroundings, look
 from fleet.stack.driver_mode import Mode
 from people.api.edges import Asked, Edge, Listing, SeenSerializer
@@ -21,10 +22,22 @@ MODES = [(mode.value, mode.value) for mode in Mode]
 ADMINS = "How the workers reach it. Null: only admins see it."
 
 
+class SightShape(serializers.Serializer):
+    """How well the cluster is seen: the word, the sentence and the advice of its page."""
+
+    state = serializers.ChoiceField(choices=[(state.value, state.value) for state in Sight])
+    since = serializers.DateTimeField(allow_null=True, help_text="Null: it is live.")
+    heard_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
+    sentence = serializers.CharField(help_text="Blank: it is live.")
+    action = serializers.CharField(help_text="What helps; blank: nothing need be done.")
+    unwatched_since = serializers.DateTimeField(allow_null=True, help_text="No worker takes it up. Null: one does.")
+
+
 class ClusterShape(SeenSerializer):
     row = "cluster"
     counts = TallyShape(source="seen.tally")
     cpu_memory = ClusterCpuMemoryShape(source="seen.cpu_memory", help_text="Of the nodes that the caller may see.")
+    sight = SightShape(source="seen.sight")
     freshness = FreshnessShape(source="seen.kinds", many=True)
     kubeconfig = serializers.CharField(source="seen.kubeconfig", allow_null=True, help_text=ADMINS)
     context = serializers.CharField(source="seen.context", allow_null=True, help_text=ADMINS)  # type: ignore[assignment]
@@ -33,7 +46,7 @@ class ClusterShape(SeenSerializer):
         model = Cluster
         fields = (
             "id", "name", "uid", "stranger_uid", "mode", "approval", "server_version", "added_at", "counts",
-            "cpu_memory", "freshness", "kubeconfig", "context",
+            "cpu_memory", "sight", "freshness", "kubeconfig", "context",
         )  # fmt: skip
 
 
@@ -128,7 +141,7 @@ class ClusterList(Listing):
     serializer_class = ClusterShape
 
     def get_queryset(self):
-        return Cluster.objects.visible_to(self.user)
+        return Cluster.objects.visible_to(self.user).select_related("observer")
 
     def see(self, rows) -> list[ClusterSeen]:
         return see_clusters(rows, user=self.user, now=timezone.now())

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from fleet.api.acceptances import AcceptanceList
+from fleet.api.attempts import AttemptList
 from fleet.api.clusters import ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
 from fleet.api.findings import FindingList
@@ -15,6 +16,7 @@ urlpatterns = [
     path("clusters", ClusterList.as_view()),
     path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
     path("clusters/<int:cluster_id>/acceptances", AcceptanceList.as_view()),
+    path("clusters/<int:cluster_id>/attempts", AttemptList.as_view()),
     path("driver-objects", DriverObjectList.as_view()),
     path("findings", FindingList.as_view()),
     path("gpus", GpuList.as_view()),

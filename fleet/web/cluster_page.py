@@ -12,11 +12,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from fleet import acceptance, lag
+from fleet import acceptance, lag, waking
 from fleet.acceptance import CannotAccept
 from fleet.allocation.cpu_memory import NOTHING, by_cluster
 from fleet.freshness import by_kind
-from fleet.models import ApprovalRule, Bookmark, Cluster, DriverObject, Node, Observer, Operand
+from fleet.models import ApprovalRule, Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.queries import known
 from fleet.stack.combinations import are_policies_known, compare, surroundings
@@ -30,6 +30,7 @@ from fleet.web.summary import read_fleet
 from people.rights import Deed, NotAllowed, reach, require
 from people.web.requests import PersonRequest
 
+DAEMON_SETS = "daemonsets.apps"
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
 
 
@@ -75,6 +76,20 @@ def _set_approval(request: PersonRequest, row: Cluster) -> None:
     set_approval(row, rule, actor=request.user.get_username(), because=because, now=timezone.now())
 
 
+@require_POST
+def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Ask a cluster that does not answer once more, without waiting for its time. The same call that REST makes."""
+    row = _visible(request, cluster_id)
+    try:
+        require(request.user, Deed.STOP, cluster_id=row.pk, where=f"cluster {row.name}")
+    except NotAllowed as refusal:
+        messages.error(request, str(refusal))
+    else:
+        waking.try_now(row)
+        messages.success(request, f"A worker asks {row.name} as soon as it has a place for it.")
+    return redirect("cluster", cluster_id=row.pk)
+
+
 def _accept(request: PersonRequest, row: Cluster) -> None:
     because = request.POST.get("because", "").strip()[:1000]
     if not because:
@@ -105,6 +120,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
+    heard = freshness.of_cluster(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     amounts = by_cluster(nodes).get(row.pk, NOTHING)
     read = read_fleet(request.user, cluster=row)
@@ -113,7 +129,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "cluster": row,
         "administers": reach(request.user, Deed.ADMINISTER).covers_cluster(row.pk),
         "sees_all": sees_all,
-        "freshness": freshness.of_cluster(bookmarks, now=now),
+        "freshness": heard,
         "watch": watch_of(row, now=now),
         "kinds": kinds,
         "rules": rules_of(kinds),
@@ -122,16 +138,31 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "cpu_memory": cpu_memory.of_cluster(known(amounts, by_kind(bookmarks, now=now))),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
-        **(_of_all(row, objects, operands, nodes) if sees_all else {}),
+        "may_try": not heard.is_fresh and reach(request.user, Deed.STOP).covers_cluster(row.pk),
+        **(_of_all(row, objects, nodes) if sees_all else {}),
+        **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),
     }
 
 
-def _of_all(row: Cluster, objects: list[DriverObject], operands: list[Operand], nodes: Any) -> dict[str, Any]:
+def _operands(
+    operands: list[Operand], bookmarks: list[Bookmark], heard: freshness.ClusterFreshness, *, now: datetime
+) -> dict[str, Any]:
+    """What was seen a while ago is never green: it is said when that was."""
+    mark = next((each for each in bookmarks if each.kind == DAEMON_SETS), None)
+    is_live = heard.is_fresh and mark is not None and mark.is_fresh(now=now) and mark.state == BookmarkState.WATCHING
+    as_of = None if is_live or mark is None else mark.heard_at or mark.listed_at
+    return {
+        "operands": operand_lines(operands, as_of=as_of),
+        "operands_as_of": as_of,
+        "knows_operands": mark is not None and mark.listed_at is not None,
+    }
+
+
+def _of_all(row: Cluster, objects: list[DriverObject], nodes: Any) -> dict[str, Any]:
     """What is of no pool: only for those who see the whole cluster."""
     return {
         "objects": objects,
         "operator_trouble": operator_trouble(row),
-        "operands": operand_lines(operands),
         "configs": config_cards(row.pk, objects, nodes.with_gpus()),
         "dra": dra_card(row.pk),
         "quotas": quota_card(row.pk),
@@ -157,8 +188,8 @@ def watch_of(row: Cluster, *, now: datetime) -> Watch:
         return Watch(observer, has_lease=False, glyph="waiting", word="nobody yet", problem=problem, skew="")
     has_lease = observer.lease_until > now
     if not has_lease and observer.next_look_at is not None and observer.next_look_at > now:
-        asked = f"It is asked again at {observer.next_look_at:%H:%M:%S} UTC, after {times(observer.failures)} in vain."
-        return Watch(observer, has_lease=False, glyph="warn", word="no answer", problem=asked, skew=_skew(observer))
+        word = f"asked {times(observer.failures)} in vain"
+        return Watch(observer, has_lease=False, glyph="warn", word=word, problem="", skew=_skew(observer))
     if not has_lease:
         ended = f"{observer.lease_until:%Y-%m-%d %H:%M:%S} UTC"
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, TextField
@@ -41,13 +42,16 @@ class OperandLine:
     word: str
 
 
-def operand_lines(operands: Sequence[Operand]) -> list[OperandLine]:
+def operand_lines(operands: Sequence[Operand], *, as_of: datetime | None = None) -> list[OperandLine]:
+    """`as_of`: when they were last seen, where that is not now."""
     ordered = sorted(operands, key=lambda row: (ORDER.get(row.operand, len(ORDER)), row.name))
-    return [_operand_line(row) for row in ordered]
+    return [_operand_line(row, as_of) for row in ordered]
 
 
-def _operand_line(row: Operand) -> OperandLine:
+def _operand_line(row: Operand, as_of: datetime | None) -> OperandLine:
     glyph, word = _rollout(row)
+    if as_of is not None:
+        glyph, word = "unseen", f"{word}, as of {as_of:%H:%M:%S}"
     owner = f"{row.owner_kind} {row.owner_name}".strip()
     return OperandLine(row, title_of(row.operand), tag_of(row.image), owner, glyph, word)
 

@@ -120,6 +120,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
         "driver_chosen": wanted.chosen("driver_version"),
         "page": page,
         "total": every.count(),
+        "looked_at": sum(line.freshness.has_begun for line in clusters),
         "lines": [_line(rows[key], freshness) for key in keys if key in rows],
         "hints": _hints(every, wanted, page),
     }
@@ -128,10 +129,11 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
 def _line(node: Node, freshness: dict) -> NodeLine:
     heard = freshness.get(node.cluster_id)
     physical = physical_of([node])
+    is_live = bool(heard and heard.is_fresh)
     return NodeLine(
         node,
-        states.state_of(node),
-        not (heard and heard.is_fresh),
+        states.state_of(node, is_live=is_live),
+        not is_live,
         heard and heard.heard_at,
         physical.parts if physical.words else (),
         offers_of(node),

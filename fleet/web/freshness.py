@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.freshness import NAMES, name_of
-from fleet.models import Bookmark, BookmarkState
-from fleet.models.observer import STALE_AFTER
+from fleet.models import Bookmark, BookmarkState, Cluster, Observer
+from fleet.sight import ClusterSight, sight_of
 
 KINDS: dict[str, str] = {
     "nodes": "nodes",
@@ -36,13 +36,27 @@ class KindFreshness:
 
 @dataclass(frozen=True)
 class ClusterFreshness:
-    """What is heard of one cluster. Its nodes' bookmark stands for the whole: without nodes nothing can be judged."""
+    """What is heard of one cluster."""
 
     kinds: tuple[KindFreshness, ...]
-    heard_at: datetime | None
-    is_fresh: bool
-    has_begun: bool
-    sentence: str  # why it is not fresh; blank where it is
+    sight: ClusterSight
+
+    @property
+    def heard_at(self) -> datetime | None:
+        return self.sight.heard_at
+
+    @property
+    def is_fresh(self) -> bool:
+        return self.sight.is_live
+
+    @property
+    def has_begun(self) -> bool:
+        return self.sight.is_known
+
+    @property
+    def sentence(self) -> str:
+        """Why it is not live; blank where it is."""
+        return self.sight.sentence
 
     @property
     def read(self) -> int:
@@ -73,33 +87,18 @@ def of_kind(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
     return KindFreshness(bookmark.kind, title, glyph, word, bookmark.heard_at, is_fresh, bookmark.message, is_listed)
 
 
-def of_cluster(bookmarks: list[Bookmark], *, now: datetime) -> ClusterFreshness:
+def of_cluster(
+    bookmarks: list[Bookmark], *, now: datetime, observer: Observer | None = None, added_at: datetime | None = None
+) -> ClusterFreshness:
     by_kind = {bookmark.kind: bookmark for bookmark in bookmarks}
     kinds = tuple(of_kind(by_kind[kind], now=now) for kind in sorted(by_kind, key=_place))
-    nodes = by_kind.get("nodes")
-    if nodes is None:
-        return ClusterFreshness(kinds, None, is_fresh=False, has_begun=False, sentence="Nobody observes it yet.")
-    return ClusterFreshness(
-        kinds=kinds,
-        heard_at=nodes.heard_at,
-        is_fresh=nodes.is_fresh(now=now),
-        has_begun=nodes.listed_at is not None,
-        sentence=_sentence(nodes, now=now),
-    )
+    return ClusterFreshness(kinds, sight_of(bookmarks, observer, added_at=added_at, now=now))
 
 
-def _sentence(nodes: Bookmark, *, now: datetime) -> str:
-    if nodes.is_fresh(now=now):
-        return ""
-    reason = f" {nodes.message}" if nodes.message else ""
-    if nodes.state in GONE:
-        return f"Its nodes cannot be read: {GONE[BookmarkState(nodes.state)]}.{reason}"
-    if nodes.heard_at is None:
-        return f"It was never heard of.{reason}"
-    if nodes.listed_at is None:
-        return f"Its first list is not complete.{reason}"
-    limit = int(STALE_AFTER.total_seconds())
-    return f"Not seen since {nodes.heard_at:%H:%M:%S} UTC: nothing heard for more than {limit} s.{reason}"
+def heard_of(row: Cluster, *, now: datetime) -> ClusterFreshness:
+    """One query, and one more where the cluster was loaded without its observer."""
+    observer = getattr(row, "observer", None)
+    return of_cluster(list(Bookmark.objects.filter(cluster=row)), now=now, observer=observer, added_at=row.added_at)
 
 
 def _place(kind: str) -> tuple[int, str]:

@@ -6,8 +6,9 @@ from typing import Any
 from django.db.models import F
 from django.db.models.functions import Coalesce, Greatest, Least
 
-from fleet.models import Bookmark, Node, Pool
+from fleet.models import Node, Pool
 from fleet.node_state import NodeState
+from fleet.sight import sights_of_all
 from fleet.web.filters import WORST_FIRST, with_state
 
 FIELDS = (
@@ -32,7 +33,7 @@ RANKS = {state: rank for rank, state in enumerate(WORST_FIRST)}
 
 
 def map_groups(user, *, now: datetime) -> list[dict[str, Any]]:
-    """Costs four queries. A node in two pools is drawn in the first of them: the map counts each GPU once."""
+    """Costs five queries. A node in two pools is drawn in the first of them: the map counts each GPU once."""
     pools = {
         pool.pk: f"{pool.cluster.name} / {pool.name}"
         for pool in Pool.objects.visible_to(user).select_related("cluster")
@@ -40,7 +41,7 @@ def map_groups(user, *, now: datetime) -> list[dict[str, Any]]:
     nodes = with_state(Node.objects.visible_to(user).with_gpus()).annotate(**DRAWN)
     members = Node.pools.through.objects.filter(pool_id__in=pools).order_by("-pool_id")
     pool_of: dict[int, int] = dict(members.values_list("node_id", "pool_id"))
-    fresh = {row.cluster_id for row in Bookmark.objects.filter(kind="nodes") if row.is_fresh(now=now)}
+    fresh = {cluster_id for cluster_id, sight in sights_of_all(now=now).items() if sight.is_live}
     groups: dict[str, list[list[Any]]] = {title: [] for title in pools.values()}
     for row in nodes.order_by("severity", "cluster_id", "name").values_list(*FIELDS):
         title = pools.get(pool_of.get(row[0], 0), "in no pool")

@@ -31,7 +31,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 def _visible(request: PersonRequest, node_id: int) -> Node:
-    nodes = Node.objects.visible_to(request.user).select_related("cluster").prefetch_related("pools")
+    nodes = Node.objects.visible_to(request.user).select_related("cluster__observer").prefetch_related("pools")
     return get_object_or_404(nodes, pk=node_id)
 
 
@@ -39,13 +39,14 @@ def _node(row: Node, *, now: datetime) -> dict[str, Any]:
     stack = read_stack(row, now=now)
     tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="").select_related("node")
     bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
+    heard = freshness.of_cluster(bookmarks, now=now, observer=getattr(row.cluster, "observer", None))
     knows_pods = by_kind(bookmarks, now=now)[PODS].is_known
     context = f" --context {row.cluster.context}" if row.cluster.context else ""
     return {
         "node": row,
-        "seen": states.state_of(row),
+        "seen": states.state_of(row, is_live=heard.is_fresh),
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
-        "freshness": freshness.of_cluster(bookmarks, now=now),
+        "freshness": heard,
         "stack": lines_of(stack),
         "versions": stack.driver,
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),

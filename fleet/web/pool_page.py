@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from fleet.models import Bookmark, Finding, Node, Pool
+from fleet.models import Finding, Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import TITLES
 from fleet.segments.counting import Kind, kinds_of
@@ -57,7 +57,7 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "overlaps": _overlaps(request, pool),
         "findings": _findings(request, pool),
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
-        "seen": freshness.of_cluster(list(Bookmark.objects.filter(cluster=pool.cluster_id)), now=now),
+        "seen": freshness.heard_of(pool.cluster, now=now),
         "query": f"pool={pool.cluster.name}/{pool.name}",
         "why_not": why_not(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=where),
     }

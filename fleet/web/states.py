@@ -55,7 +55,13 @@ class Seen:
     since: datetime | None = None
 
 
-def state_of(node: Node) -> Seen:
+def state_of(node: Node, *, is_live: bool = True) -> Seen:
+    """`is_live`: whether its cluster is seen now; else it is how the node was."""
+    seen = _state_of(node)
+    return seen if is_live else Seen(seen.code, "unseen", f"was {seen.word}", seen.because)
+
+
+def _state_of(node: Node) -> Seen:
     code = node_state(
         is_ready=node.is_ready,
         is_unschedulable=node.is_unschedulable,

@@ -201,7 +201,12 @@ def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     return [
         ClusterLine(
             cluster=cluster,
-            freshness=freshness.of_cluster(bookmarks[cluster.pk], now=now),
+            freshness=freshness.of_cluster(
+                bookmarks[cluster.pk],
+                now=now,
+                observer=getattr(cluster, "observer", None),
+                added_at=cluster.added_at,
+            ),
             seq=cluster.observer.batch if hasattr(cluster, "observer") else 0,
             nodes=counted.get(cluster.pk, {}).get("nodes", 0),
             gpu_nodes=counted.get(cluster.pk, {}).get("gpu_nodes", 0),

@@ -24,6 +24,7 @@ urlpatterns = [
     path("clusters/<int:cluster_id>", cluster_page.cluster, name="cluster"),
     path("clusters/<int:cluster_id>/accept", cluster_page.accept, name="cluster-accept"),
     path("clusters/<int:cluster_id>/approval", cluster_page.approval, name="cluster-approval"),
+    path("clusters/<int:cluster_id>/try", cluster_page.try_now, name="cluster-try"),
     path("parts/clusters/<int:cluster_id>", cluster_page.cluster_part, name="cluster-part"),
     path("pools", pools_page.pools, name="pools"),
     path("parts/pools", pools_page.pools_part, name="pools-part"),

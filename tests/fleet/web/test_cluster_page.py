@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet import wake
 from fleet.models import Observer
 from tests import make
 from tests.make import NOON
@@ -279,3 +280,64 @@ def test_the_part_is_not_sent_again_while_nothing_changes(viewer):
     etag = viewer.get(path)["ETag"]
 
     assert viewer.get(path, headers={"If-None-Match": etag}).status_code == 304
+
+
+def a_dead_cluster(**given):
+    """Its kinds failed 20 s ago; what was heard of it is no older than half a minute."""
+    cluster = make.a_cluster(seen_at=None)
+    row = {"heard_at": NOON - timedelta(seconds=30), "state": "failing", "state_since": NOON - timedelta(seconds=20)}
+    for kind in ("nodes", "pods", "daemonsets.apps"):
+        make.a_bookmark(cluster, kind, message="Connection refused.", **row | given)
+    Observer.objects.create(cluster=cluster, turn=4, lease_until=NOON)
+    return cluster
+
+
+def test_no_page_calls_a_cluster_live_whose_kinds_fail(viewer):
+    cluster = a_dead_cluster()
+    node = make.a_node(cluster)
+    make.an_operand(cluster, desired=1, ready=1, updated=1)
+
+    text = page(viewer, f"/clusters/{cluster.pk}").text
+    row = viewer.get("/api/v1/clusters").json()["results"][0]
+
+    assert "failing since 11:59:40" in text
+    assert "rolled out, as of 11:59:30" in text
+    assert "does not answer since 11:59:40 UTC. Connection refused." in text
+    for address in ("/", f"/nodes/{node.pk}"):
+        shown = page(viewer, address).text
+        assert "failing since 11:59:40" in shown
+        assert "was ready" in shown
+    assert (row["sight"]["state"], row["sight"]["heard_at"]) == ("failing", "2026-11-21T11:59:30Z")
+
+
+def test_a_cluster_that_was_never_reached_has_no_nodes_instead_of_0(viewer):
+    cluster = a_dead_cluster(heard_at=None)
+
+    for address in ("/", f"/clusters/{cluster.pk}"):
+        text = page(viewer, address).text
+        assert "never reached" in text
+        assert "It was never reached: tried since 11:59:40 UTC. Connection refused." in text
+        assert "bin/manage doctor" in text
+        assert "no data of its nodes" in text
+        assert "0 GPU nodes" not in text.replace("0 GPU nodes 0 with faults", "")
+
+
+def test_who_may_stop_plans_may_have_a_cluster_asked_at_once(monkeypatch):
+    offered = []
+    monkeypatch.setattr(wake, "wake_observer", lambda *turn: offered.append(turn))
+    cluster = a_dead_cluster()
+    late = NOON + timedelta(minutes=5)
+    Observer.objects.update(failures=9, next_look_at=late)
+    viewer, operator = visiting(make.a_user(role="viewer")), visiting(make.a_user(role="operator"))
+
+    way = f'action="/clusters/{cluster.pk}/try"'
+
+    assert way not in viewer.get(f"/clusters/{cluster.pk}").content.decode()
+    viewer.post(f"/clusters/{cluster.pk}/try")
+    assert viewer.post(f"/api/v1/clusters/{cluster.pk}/attempts").status_code == 403
+    assert Observer.objects.get().next_look_at == late
+
+    assert way in operator.get(f"/clusters/{cluster.pk}").content.decode()
+    operator.post(f"/clusters/{cluster.pk}/try")
+    assert (Observer.objects.get().next_look_at, offered) == (None, [(cluster.pk, 4)])
+    assert operator.post(f"/api/v1/clusters/{cluster.pk}/attempts").status_code == 204

@@ -1,0 +1,178 @@
+"""How well a cluster is seen, in one word and one sentence: the same on every page, in REST and for the rules.
+
+Its nodes' bookmark stands for the whole: without nodes nothing can be judged. The first that is true of it wins.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from fleet.freshness import NODES
+from fleet.models import Bookmark, BookmarkState, Cluster, Observer
+from fleet.models.observer import GRACE, STALE_AFTER
+
+VOID = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
+
+
+class Sight(StrEnum):
+    FORBIDDEN = "forbidden"  # it answers, and its nodes may not be read
+    NEVER = "never-reached"  # it is tried, and has never answered
+    CONNECTING = "connecting"  # no first list of its nodes is complete yet
+    STALE = "stale"  # nothing was heard for 90 s
+    FAILING = "failing"  # it was heard a moment ago, and does not answer now
+    LIVE = "live"
+
+
+GLYPHS = {
+    Sight.FORBIDDEN: "bad",
+    Sight.NEVER: "bad",
+    Sight.CONNECTING: "waiting",
+    Sight.STALE: "unseen",
+    Sight.FAILING: "bad",
+    Sight.LIVE: "ok",
+}
+HELP = {
+    Sight.FORBIDDEN: "Give our user the rule that its page shows.",
+    Sight.NEVER: "Look whether its address answers from where the workers run, and at its kubeconfig: "
+    "`bin/manage doctor` asks it now.",
+    Sight.STALE: "Look at its API server, and at what is between here and there.",
+    Sight.FAILING: "Look at its API server, and at what is between here and there.",
+}
+NO_WORKER = (
+    "Look whether one of the queue “observe” runs, and whether those have a thread for each cluster that answers."
+)
+
+
+@dataclass(frozen=True)
+class ClusterSight:
+    state: Sight
+    since: datetime | None  # None: live
+    heard_at: datetime | None  # None: never
+    is_known: bool  # whether its rows ever were the cluster's: else there is no data, which is not zero
+    sentence: str  # blank: live
+    action: str  # what helps; blank: nothing need be done
+    unwatched_since: datetime | None  # nobody takes its turn, though it is due; None: somebody has it
+
+    @property
+    def is_live(self) -> bool:
+        return self.state is Sight.LIVE
+
+    @property
+    def glyph(self) -> str:
+        return GLYPHS[self.state]
+
+    @property
+    def word(self) -> str:
+        """`live`, `stale since 12:03:10`, `never reached`."""
+        named = self.state.value.replace("-", " ")
+        if self.state in (Sight.STALE, Sight.FAILING) and self.since:
+            return f"{named} since {self.since:%H:%M:%S}"
+        return named
+
+
+def sight_of(
+    bookmarks: Sequence[Bookmark], observer: Observer | None, *, added_at: datetime | None = None, now: datetime
+) -> ClusterSight:
+    """`bookmarks`: all of one cluster."""
+    nodes = next((each for each in bookmarks if each.kind == NODES), None)
+    state = _state(nodes, bookmarks, observer, now=now)
+    unwatched_since = _unwatched_since(observer, added_at=added_at, now=now)
+    since = _since(state, nodes, observer) or added_at
+    said = "" if state is Sight.LIVE else _sentence(state, nodes, observer, since=since, now=now)
+    return ClusterSight(
+        state=state,
+        since=None if state is Sight.LIVE else since,
+        heard_at=nodes.heard_at if nodes else None,
+        is_known=nodes is not None and nodes.listed_at is not None,
+        sentence=f"{said} {_watching(unwatched_since, now)}".strip(),
+        action=NO_WORKER if unwatched_since else HELP.get(state, ""),
+        unwatched_since=unwatched_since,
+    )
+
+
+def sights_of_all(*, now: datetime) -> dict[int, ClusterSight]:
+    """By the cluster's key. Two queries."""
+    marks: dict[int, list[Bookmark]] = defaultdict(list)
+    for mark in Bookmark.objects.all():
+        marks[mark.cluster_id].append(mark)
+    clusters = Cluster.objects.select_related("observer").order_by()
+    return {each.pk: sight_of_cluster(each, marks[each.pk], now=now) for each in clusters}
+
+
+def sight_of_cluster(cluster: Cluster, bookmarks: Sequence[Bookmark], *, now: datetime) -> ClusterSight:
+    """One query where the cluster was loaded without its observer."""
+    return sight_of(bookmarks, getattr(cluster, "observer", None), added_at=cluster.added_at, now=now)
+
+
+def _state(nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None, *, now: datetime) -> Sight:
+    if nodes is None:
+        return Sight.NEVER if observer is not None and observer.failures else Sight.CONNECTING
+    if nodes.state in VOID:
+        return Sight.FORBIDDEN
+    if nodes.listed_at is None or nodes.heard_at is None:
+        return Sight.NEVER if nodes.state == BookmarkState.FAILING else Sight.CONNECTING
+    if now - nodes.heard_at > STALE_AFTER:
+        return Sight.STALE
+    return Sight.FAILING if _is_failing(nodes, bookmarks) else Sight.LIVE
+
+
+def _is_failing(nodes: Bookmark, bookmarks: Sequence[Bookmark]) -> bool:
+    """Its nodes' watch, or most of its kinds': one that hangs is the last to tell."""
+    there = [each for each in bookmarks if each.state not in VOID]
+    failing = sum(each.state == BookmarkState.FAILING for each in there)
+    return nodes.state == BookmarkState.FAILING or 2 * failing > len(there)
+
+
+def _since(state: Sight, nodes: Bookmark | None, observer: Observer | None) -> datetime | None:
+    tried_since = observer.failing_since if observer else None
+    if nodes is None:
+        return tried_since
+    if state is Sight.STALE:
+        return nodes.heard_at
+    return tried_since or nodes.state_since if state is Sight.NEVER else nodes.state_since
+
+
+def _unwatched_since(observer: Observer | None, *, added_at: datetime | None, now: datetime) -> datetime | None:
+    if observer is None:
+        return added_at if added_at is not None and now - added_at > GRACE else None
+    due_at = max(observer.lease_until, observer.next_look_at or observer.lease_until)
+    return due_at if now - due_at > GRACE else None
+
+
+def _sentence(
+    state: Sight, nodes: Bookmark | None, observer: Observer | None, *, since: datetime | None, now: datetime
+) -> str:
+    because = f" {nodes.message}" if nodes and nodes.message else ""
+    again = _again(observer, now=now)
+    match state:
+        case Sight.FORBIDDEN:
+            return f"Its nodes may not be read, since {_clock(since, now)}.{because}"
+        case Sight.NEVER:
+            return f"It was never reached: tried since {_clock(since, now)}.{because}{again}"
+        case Sight.CONNECTING if nodes is None:
+            return "Nobody observes it yet."
+        case Sight.CONNECTING:
+            return f"Its first list is not complete.{because}"
+        case Sight.STALE:
+            limit = int(STALE_AFTER.total_seconds())
+            return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{because}{again}"
+        case _:
+            return f"It does not answer since {_clock(since, now)}.{because}{again}"
+
+
+def _again(observer: Observer | None, *, now: datetime) -> str:
+    if observer is None or observer.next_look_at is None or observer.next_look_at <= now:
+        return ""
+    return f" It is tried again at {_clock(observer.next_look_at, now)}."
+
+
+def _watching(unwatched_since: datetime | None, now: datetime) -> str:
+    return f"No worker takes it up, since {_clock(unwatched_since, now)}." if unwatched_since else ""
+
+
+def _clock(at: datetime | None, now: datetime) -> str:
+    if at is None:
+        return "the beginning"
+    return f"{at:%H:%M:%S} UTC" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S} UTC"

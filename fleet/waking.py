@@ -1,0 +1,10 @@
+"""A person who does not wait until it is time to ask a cluster again."""
+
+from fleet import wake
+from fleet.models import Cluster, Observer
+
+
+def try_now(cluster: Cluster) -> None:
+    turn = Observer.try_now(cluster.pk)
+    if turn is not None:
+        wake.wake_observer(cluster.pk, turn)

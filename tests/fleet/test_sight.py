@@ -1,0 +1,75 @@
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Bookmark, Observer
+from fleet.models.observer import GRACE
+from fleet.sight import Sight, sight_of
+from tests.make import NOON
+
+AGO = timedelta(minutes=4)
+
+
+def a_mark(kind="nodes", *, heard=timedelta(seconds=5), state="watching", message=""):
+    heard_at = None if heard is None else NOON - heard
+    since = NOON - timedelta(seconds=20)
+    return Bookmark(kind=kind, state=state, state_since=since, heard_at=heard_at, listed_at=heard_at, message=message)
+
+
+def an_observer(**given):
+    return Observer(**{"turn": 7, "lease_until": NOON + timedelta(seconds=20)} | given)
+
+
+@pytest.mark.parametrize(
+    ("marks", "state"),
+    [
+        ([], Sight.CONNECTING),
+        ([a_mark(heard=None, state="listing")], Sight.CONNECTING),
+        ([a_mark(heard=None, state="failing")], Sight.NEVER),
+        ([a_mark()], Sight.LIVE),
+        ([a_mark(state="failing")], Sight.FAILING),
+        ([a_mark(), a_mark("pods", state="failing"), a_mark("events", state="failing")], Sight.FAILING),
+        ([a_mark(), a_mark("pods", state="failing"), a_mark("events")], Sight.LIVE),
+        ([a_mark(heard=AGO)], Sight.STALE),
+        ([a_mark(heard=AGO, state="failing")], Sight.STALE),
+        ([a_mark(state="forbidden")], Sight.FORBIDDEN),
+        ([a_mark(heard=None, state="forbidden")], Sight.FORBIDDEN),
+    ],
+)
+def test_a_cluster_is_seen_as_its_kinds_are(marks, state):
+    assert sight_of(marks, an_observer(), now=NOON).state is state
+
+
+def test_one_that_fails_is_not_live_for_90_seconds_more():
+    """As soon as its kinds fail, its dot and its words say so."""
+    seen = sight_of([a_mark(state="failing", message="Connection refused.")], an_observer(), now=NOON)
+
+    assert (seen.word, seen.glyph) == ("failing since 11:59:40", "bad")
+    assert seen.sentence == "It does not answer since 11:59:40 UTC. Connection refused."
+    assert "API server" in seen.action
+
+
+def test_one_that_was_never_reached_says_since_when_it_is_tried_why_and_when_again():
+    observer = an_observer(
+        lease_until=NOON, failures=4, failing_since=NOON - timedelta(hours=2), next_look_at=NOON + timedelta(minutes=1)
+    )
+
+    seen = sight_of([a_mark(heard=None, state="failing", message="No route to host.")], observer, now=NOON)
+
+    assert not seen.is_known
+    assert seen.word == "never reached"
+    assert seen.sentence == (
+        "It was never reached: tried since 10:00:00 UTC. No route to host. It is tried again at 12:01:00 UTC."
+    )
+    assert "bin/manage doctor" in seen.action
+
+
+def test_one_whose_turn_nobody_takes_is_unwatched_but_not_while_it_waits_for_its_time():
+    late = NOON - GRACE - timedelta(seconds=1)
+
+    assert sight_of([a_mark()], an_observer(lease_until=late), now=NOON).unwatched_since == late
+    assert "No worker takes it up" in sight_of([a_mark()], an_observer(lease_until=late), now=NOON).sentence
+    assert sight_of([a_mark()], an_observer(lease_until=NOON - GRACE), now=NOON).unwatched_since is None
+    waits = an_observer(lease_until=late, next_look_at=NOON + timedelta(minutes=1))
+    assert sight_of([a_mark()], waits, now=NOON).unwatched_since is None
+    assert sight_of([], None, added_at=late, now=NOON).unwatched_since == late
