@@ -10,6 +10,8 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Doubt
 from django.core.exceptions import ImproperlyConfigured
 
+from people.addresses import proxies as read_proxies
+
 SHORTEST_KEY = 50
 FEWEST_LETTERS = 8  # different ones
 KEY_HINT = (
@@ -39,6 +41,16 @@ def hosts(**_: Any) -> list[CheckMessage]:
         return []
     hint = "Name the hosts in QUARTERDECK_ALLOWED_HOSTS: WebSockets of foreign pages are told by them."
     return [Error("Every host is allowed.", hint, id="qd.E002")]
+
+
+@register()
+def proxies(**_: Any) -> list[CheckMessage]:
+    try:
+        read_proxies(settings.QUARTERDECK_PROXIES)
+    except ValueError as error:
+        hint = "Write the addresses or networks of your proxies with commas, or how many there are."
+        return [Error(f"QUARTERDECK_PROXIES cannot be read: {error}.", hint, id="qd.E006")]
+    return []
 
 
 @register()

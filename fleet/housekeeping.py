@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models, transaction
 
 from fleet.models import CrashLog, Finding, NodeEvent, Pod
+from people import throttle
 
 AT_ONCE = 500  # rows a transaction: a person's halt must find a gap
 
@@ -14,13 +15,14 @@ log = structlog.get_logger(__name__)
 
 
 def tidy(*, now: datetime) -> int:
-    """How many rows went: old lines of nodes' timelines, findings long resolved, logs of pods that are gone."""
+    """How many rows went: old lines of nodes' timelines, findings long resolved, logs of pods that are gone, tries to sign in."""
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = (
         _delete(NodeEvent.objects.filter(at__lt=before))
         + _delete(Finding.objects.filter(resolved_at__lt=before))
         + _delete(CrashLog.objects.exclude(pod_uid__in=Pod.objects.values("uid")))
     )
+    gone += throttle.forget(now=now)
     if gone:
         log.info("tidied up", rows=gone)
     return gone

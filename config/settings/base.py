@@ -149,8 +149,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "config.paging.Pages",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.Schema",
     "EXCEPTION_HANDLER": "config.errors.translate",
-    # Whoever may write X-Forwarded-For may be everybody: only as many of its ends count as there are proxies of ours.
-    "NUM_PROXIES": env.int("QUARTERDECK_PROXIES", default=0),
+    "NUM_PROXIES": 0,  # addresses are told by `people.addresses`
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Quarterdeck",
@@ -191,6 +190,8 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
+# Whoever may write X-Forwarded-For may be everybody: it is read only where proxies of ours write it.
+QUARTERDECK_PROXIES = env("QUARTERDECK_PROXIES", default="0")
 KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)  # of nodes and findings, not of decisions
 
 logs.set_up()

@@ -4,6 +4,7 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions
 
 from people.models import ApiToken, User
+from people.throttle import count_wrong_token
 
 CSRF = "Send the value of the csrftoken cookie as the header X-CSRFToken, from the page that you signed in at."
 
@@ -18,6 +19,8 @@ class TokenAuthentication(authentication.BaseAuthentication):
         now = timezone.now()
         token = ApiToken.of(secret.strip(), now=now)
         if token is None or not token.user.is_active:
+            if wait := count_wrong_token(request, now=now):
+                raise exceptions.Throttled(wait.total_seconds())
             raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
         token.mark_used(now=now)
         token.user.token = token

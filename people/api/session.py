@@ -3,33 +3,22 @@ from typing import Any
 
 from django.contrib.auth import authenticate, login, logout
 from django.middleware.csrf import get_token
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, Throttled
 from rest_framework.permissions import AllowAny
-from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
 
 from people.api.edges import Asked, Edge
 from people.api.me import MeShape, introduced
+from people.throttle import count_password, forgive, looked_up
 
 
 class WrongPassword(APIException):
     status_code = 401
     default_detail = "There is no such user with this password."
-
-
-class SignInThrottle(SimpleRateThrottle):
-    """So many tries for one name from one address: guessing gets slow, and nobody can lock another out."""
-
-    scope = "sign-in"
-    rate = "20/min"
-
-    def get_cache_key(self, request: Request, view) -> str:
-        name = request.data.get("username", "") if isinstance(request.data, dict) else ""
-        return self.cache_format % {"scope": self.scope, "ident": f"{self.get_ident(request)}:{hash(str(name))}"}
 
 
 class SessionRequest(Asked):
@@ -45,16 +34,17 @@ class Session(Edge):
     def get_permissions(self) -> Sequence[Any]:
         return [AllowAny()] if self._is_signing_in else super().get_permissions()
 
-    def get_throttles(self) -> list[BaseThrottle]:
-        return [SignInThrottle()] if self._is_signing_in else []
-
     @extend_schema(request=SessionRequest, responses={200: MeShape})
     def post(self, request) -> Response:
         """Sign in. Sets the session cookie, and the csrftoken cookie whose value writes must send as X-CSRFToken."""
         asked = self.read(SessionRequest)
-        user = authenticate(request._request, **asked)  # noqa: SLF001 (Django's own wants Django's request)
+        name = looked_up(asked["username"])
+        if wait := count_password(request, name, now=timezone.now()):
+            raise Throttled(wait.total_seconds())
+        user = authenticate(request._request, username=name, password=asked["password"])  # noqa: SLF001 (Django's own)
         if user is None:
             raise WrongPassword
+        forgive(request, name)
         login(request._request, user)  # noqa: SLF001
         get_token(request._request)  # noqa: SLF001
         return Response(introduced(user))

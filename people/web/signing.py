@@ -1,13 +1,14 @@
 from datetime import timedelta
-from hashlib import sha256
+from math import ceil
 
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 
-TRIES, WINDOW = 20, timedelta(minutes=1)  # as REST has it: guessing gets slow, and nobody can lock another out
+from people.throttle import count_password, forgive
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -16,23 +17,22 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args, **kwargs) -> HttpResponse:
-        if not _is_too_often(request):
-            return super().post(request, *args, **kwargs)
-        form = self.get_form()
-        form.add_error(None, "Too many tries for this name. Wait a minute.")
-        return self.render_to_response(self.get_context_data(form=form), status=429)
+        if wait := count_password(request, request.POST.get("username", ""), now=timezone.now()):
+            return self._wait(wait)
+        return super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        forgive(self.request, self.request.POST.get("username", ""))
+        return super().form_valid(form)
+
+    def _wait(self, wait: timedelta) -> HttpResponse:
+        """The form is shown unread: its own check is what the guesser waits for."""
+        seconds = ceil(wait.total_seconds())
+        context = self.get_context_data(form=AuthenticationForm(self.request), wait_s=seconds)
+        response = self.render_to_response(context, status=429)
+        response["Retry-After"] = str(seconds)
+        return response
 
 
 class SignOut(LogoutView):
     pass
-
-
-def _is_too_often(request: HttpRequest) -> bool:
-    """Count one more try for this name from this address."""
-    who = f"{request.META.get('REMOTE_ADDR', '')}:{request.POST.get('username', '')}"
-    key = f"sign-in-page:{sha256(who.encode()).hexdigest()}"
-    cache.add(key, 0, timeout=WINDOW.total_seconds())
-    try:
-        return cache.incr(key) > TRIES
-    except ValueError:  # it ran out between the two lines: a new window
-        return False

@@ -1,5 +1,4 @@
 import pytest
-from django.core.cache import cache
 from rest_framework.test import APIClient
 
 from tests.make import a_user
@@ -10,7 +9,6 @@ PASSWORD = "correct horse battery"
 @pytest.fixture
 def bob_at_the_door(db) -> APIClient:
     """A client that checks CSRF, as a browser's server does."""
-    cache.clear()
     user = a_user("bob", role="viewer")
     user.set_password(PASSWORD)
     user.save()

@@ -1,18 +1,12 @@
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from people.models import ApiToken, AuditEntry, User
-from people.web.signing import TRIES
+from people.throttle import TRIES
 from tests import make
 from tests.pages import Page, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-
-
-@pytest.fixture(autouse=True)
-def _no_tries_yet():
-    cache.clear()
 
 
 def test_a_person_signs_in_and_lands_where_they_wanted():
