@@ -14,15 +14,16 @@ if broken := [message for message in run_checks() if message.level >= ERROR]:
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
 from config.garbage import collect_rarely  # noqa: E402
+from config.nul import RefuseNulCookie  # noqa: E402
+from config.origins import SameOrigin  # noqa: E402
 from config.routing import sockets  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": pages,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(sockets))),
+        "websocket": SameOrigin(RefuseNulCookie(AuthMiddlewareStack(URLRouter(sockets)))),
     },
 )
 

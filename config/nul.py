@@ -6,8 +6,9 @@ A body of JSON is looked through where it is read (`config.parsing`).
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from channels.security.websocket import WebsocketDenier
 from django.core.exceptions import SuspiciousOperation
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, parse_cookie
 
 NUL = "\x00"
 FORMS = {"application/x-www-form-urlencoded", "multipart/form-data"}
@@ -31,6 +32,19 @@ class RefuseNul:
     def process_view(self, request: HttpRequest, *_: Any) -> None:
         if request.content_type in FORMS and not request.path.startswith("/api/"):
             _refuse("the form", _texts(request.POST.lists()))
+
+
+class RefuseNulCookie:
+    """The same for a WebSocket, whose session is looked up by its cookie as well."""
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        said = [value.decode("latin-1") for name, value in scope.get("headers", ()) if name == b"cookie"]
+        if any(NUL in text for each in said for text in _texts(_listed(parse_cookie(each)))):
+            return await WebsocketDenier()(scope, receive, send)
+        return await self.application(scope, receive, send)
 
 
 def _listed(given: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:

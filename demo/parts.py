@@ -68,7 +68,7 @@ def web(port: int) -> list[str]:
         "--port",
         str(port),
         "--no-access-log",
-        "--no-proxy-headers",  # uvicorn believes X-Forwarded-For from loopback; QUARTERDECK_PROXIES says whom we believe
+        "--no-proxy-headers",  # uvicorn believes X-Forwarded-For from loopback, and we only QUARTERDECK_PROXIES
         "--lifespan",
         "off",
     ]

@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 
 def tidy(*, now: datetime) -> int:
-    """How many rows went: old lines of nodes' timelines, findings long resolved, logs of pods that are gone, tries to sign in."""
+    """How many rows went: lines of timelines, findings long resolved, logs of pods that are gone, tries to sign in."""
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = (
         _delete(NodeEvent.objects.filter(at__lt=before))

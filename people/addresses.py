@@ -1,7 +1,7 @@
 """From where a request comes: the address that is counted by whoever may not be able to choose it.
 
-`X-Forwarded-For` is believed only where QUARTERDECK_PROXIES says that a proxy of ours writes it: the addresses or networks of
-those proxies, or how many of them there are in front, whatever their addresses.
+`X-Forwarded-For` is believed only where QUARTERDECK_PROXIES says that a proxy of ours writes it: the addresses or
+networks of those proxies, or how many of them there are in front, whatever their addresses.
 """
 
 from functools import lru_cache

@@ -1,7 +1,7 @@
 """How often one may guess. What is counted is what is looked up, so that no spelling of a name is a name of its own.
 
-A name is counted together with the address it is tried from: whoever guesses at it elsewhere locks nobody out. An address is
-counted for itself too, for many names tried from one place; a larger number, as a whole office may have one address.
+A name is counted together with the address it is tried from: whoever guesses at it elsewhere locks nobody out. An
+address is counted for itself too, for many names tried from one place: in larger numbers, as an office may have one.
 """
 
 from dataclasses import dataclass

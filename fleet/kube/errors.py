@@ -21,7 +21,15 @@ class ClusterError(Exception):
 
 
 class BadKubeconfig(ClusterError):
-    """There is no file, or it does not say how to reach a cluster."""
+    """There is no file, or it does not say how to reach a cluster.
+
+    Its sentence is for whoever sees the cluster: no path, no context and no word of a plugin is in it. `in_full` is for
+    who has a shell, and for the log.
+    """
+
+    def __init__(self, sentence: str, *, in_full: str = "") -> None:
+        super().__init__(sentence)
+        self.in_full = in_full or sentence
 
 
 class Unreachable(ClusterError):

@@ -7,7 +7,10 @@ import yaml
 from kubernetes import config
 from kubernetes.client import Configuration
 
+from fleet.kube import plugins
 from fleet.kube.errors import BadKubeconfig
+
+plugins.keep_secrets_from_them()
 
 
 def load(kubeconfig: str, context: str) -> Configuration:
@@ -38,17 +41,21 @@ def _from_pod() -> Configuration:
 def _from_file(path: Path, context: str) -> Configuration:
     known = contexts_in(path)
     if context not in known:
-        raise BadKubeconfig(
+        in_full = (
             f"{path} has no context “{context}”. It has: {', '.join(known)}."
             if known
-            else f"{path} has no contexts at all: it is no kubeconfig, or an empty one.",
+            else f"{path} has no contexts at all: it is no kubeconfig, or an empty one."
         )
+        raise BadKubeconfig("The kubeconfig does not have the context of this cluster.", in_full=in_full)
     settings = Configuration()
     try:
         # Nothing is written back: the file is the administrator's, and other tools read it too.
         config.load_kube_config(str(path), context, client_configuration=settings, persist_config=False)
     except Exception as error:  # the client walks through it unasked: any class, and often without words
-        raise BadKubeconfig(f"Context “{context}” of {path} cannot be used: {worded(error)}") from error
+        raise BadKubeconfig(
+            "The context of this cluster cannot be used; `bin/manage doctor` says why.",
+            in_full=f"Context “{context}” of {path} cannot be used: {worded(error)}",
+        ) from error
     return settings
 
 
@@ -56,13 +63,16 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise BadKubeconfig(f"There is no file {path}.") from error
+        raise BadKubeconfig("The worker has no such kubeconfig.", in_full=f"There is no file {path}.") from error
     except OSError as error:
-        raise BadKubeconfig(f"{path} cannot be read: {error.strerror}.") from error
+        said = f"cannot be read: {error.strerror}."
+        raise BadKubeconfig(f"The kubeconfig {said}", in_full=f"{path} {said}") from error
     except Exception as error:  # a date that does not exist is a ValueError, a deep nest a RecursionError
-        raise BadKubeconfig(f"{path} is not YAML, so it is no kubeconfig.") from error
+        said = "is not YAML, so it is no kubeconfig."
+        raise BadKubeconfig(f"The kubeconfig {said}", in_full=f"{path} {said}") from error
     if not isinstance(document, dict):
-        raise BadKubeconfig(f"{path} is no kubeconfig: its content is not a mapping.")
+        said = "is none: its content is not a mapping."
+        raise BadKubeconfig(f"The kubeconfig {said}", in_full=f"{path} {said}")
     return document
 
 

@@ -12,10 +12,11 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.http import QueryDict
 
-from fleet.live import heart
+from fleet.live import guard, heart
 from fleet.live.outbox import Outbox
 from fleet.live.topics import Opened, Topic, pulse_of
 from people.models import User
+from people.standing import Claim
 
 # The observer announces a cluster every 150 ms at most: this is for pages that follow many. Waiting here for as long
 # again would make the two waits one.
@@ -41,6 +42,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         self.has_news = asyncio.Event()
         self.sender: asyncio.Task | None = None
         self.is_listening = False
+        self.claim: Claim | None = None
 
     async def connect(self) -> None:
         await self.accept()
@@ -48,6 +50,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         if not isinstance(user, User) or not user.is_active:
             await self.close(SIGNED_OUT)
             return
+        # First by what they are let in: what is taken from them from here on is noticed.
+        self.claim = await database_sync_to_async(Claim.of)(user, self.scope.get("session"))
         self.opened = await database_sync_to_async(self._open)(user)
         if not self.opened:
             await self.close(NOT_YOURS)
@@ -60,8 +64,16 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         await self.send_json({"type": "hello", **self._mine(pulse)})
         self.heard_at = time.monotonic()
         self.sender = asyncio.create_task(self._send())
+        guard.guard().admit(self)
+
+    async def turn_out(self, because: str) -> None:
+        """From `guard`: nothing more is sent, and the page says why."""
+        if self.sender is not None:
+            self.sender.cancel()
+        await self.close(SIGNED_OUT, reason=because)
 
     async def disconnect(self, code: int) -> None:
+        guard.guard().leave(self)
         if self.sender is not None:
             self.sender.cancel()
         if self.is_listening:

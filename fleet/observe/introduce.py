@@ -58,6 +58,8 @@ def ask(kubeconfig: str, context: str) -> Introduction:
         ) from error
     except kube.Untrusted as error:
         raise CannotAdd(f"{error}. The kubeconfig's certificate-authority must be the server's.") from error
+    except kube.BadKubeconfig as error:
+        raise CannotAdd(error.in_full) from error
     except kube.ClusterError as error:
         raise CannotAdd(str(error)) from error
 

@@ -188,7 +188,9 @@ def _note_failure(turn: Turn, error: kube.ClusterError) -> None:
             Cluster.objects.filter(pk=turn.cluster.pk).update(stranger_uid=error.stranger_uid)
         Observer.keep(turn.cluster.pk, turn=turn.number, now=now, flushed=bool(changed))
     if changed:
-        log.warning("a cluster cannot be watched", cluster=turn.cluster.name, because=message)
+        log.warning(
+            "a cluster cannot be watched", cluster=turn.cluster.name, because=getattr(error, "in_full", message)
+        )
         seq = Observer.batch_of(turn.cluster.pk)
         announce.cluster_changed(turn.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
 

@@ -19,7 +19,7 @@ class Link {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     this.socket = new WebSocket(`${scheme}//${location.host}/live/?topics=${encodeURIComponent(this.topics)}`);
     this.socket.onmessage = (event) => this.hear(JSON.parse(event.data));
-    this.socket.onclose = (event) => this.closed(event.code);
+    this.socket.onclose = (event) => this.closed(event.code, event.reason);
     this.show();
   }
 
@@ -52,9 +52,9 @@ class Link {
     emit(hasGap ? "live:gap" : "live:changed", message);
   }
 
-  closed(code) {
+  closed(code, reason) {
     this.socket = null;
-    if (code === SIGNED_OUT) return this.end("You are signed out. Sign in again to go on.");
+    if (code === SIGNED_OUT) return this.end(`${reason || "You are signed out."} This page is not kept current any more: load it again to go on.`);
     if (code === NOT_YOURS) return this.end("What this page shows is gone, or is no longer yours to see.");
     this.state = this.lostAt || this.heardAt ? "lost" : "connecting";
     this.lostAt ??= Date.now();

@@ -15,6 +15,7 @@ from tests.make import NOON, a_token, a_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 PASSWORD = "correct horse battery"
+GUESS = "guess"
 SPELLINGS = ["ada", " ada", "ada ", "ada\t", "\u3000ada", "ａｄａ", "ａda", "\u00a0ada\u2003"]
 
 
@@ -23,11 +24,11 @@ def ada() -> User:
     return User.objects.create_user("ada", password=PASSWORD)
 
 
-def on_page(name: str = "ada", password: str = "guess", *, at: str = "192.0.2.1"):
+def on_page(name: str = "ada", password: str = GUESS, *, at: str = "192.0.2.1"):
     return Client(REMOTE_ADDR=at).post("/sign-in", {"username": name, "password": password})
 
 
-def by_rest(name: str = "ada", password: str = "guess", *, at: str = "192.0.2.1"):
+def by_rest(name: str = "ada", password: str = GUESS, *, at: str = "192.0.2.1"):
     asked = {"username": name, "password": password}
     return APIClient(REMOTE_ADDR=at).post("/api/v1/session", asked, format="json")
 

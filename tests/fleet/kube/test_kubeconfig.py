@@ -17,7 +17,7 @@ contexts: [{name: one, context: {cluster: a, user: a}}, {name: two, context: {cl
     [
         (None, "one", "There is no file"),
         ("a: [", "one", "is not YAML"),
-        ("just words", "one", "is no kubeconfig"),
+        ("just words", "one", "its content is not a mapping"),
         ("kind: Config", "one", "has no contexts at all"),
         (GOOD, "three", "has no context “three”. It has: one, two."),
         (GOOD, "two", "cannot be used"),
@@ -28,8 +28,12 @@ def test_says_what_is_wrong_with_it(tmp_path, content, context, sentence):
     if content is not None:
         path.write_text(content)
 
-    with pytest.raises(BadKubeconfig, match=sentence):
+    with pytest.raises(BadKubeconfig) as refusal:
         kubeconfig.load(str(path), context)
+
+    assert sentence in refusal.value.in_full
+    assert str(tmp_path) in refusal.value.in_full
+    assert not any(word in str(refusal.value) for word in (str(tmp_path), "“", "three", "two"))
 
 
 def test_a_context_gives_its_server_and_credentials(tmp_path):

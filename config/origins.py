@@ -1,0 +1,75 @@
+"""A WebSocket is opened by our own pages only: its Origin has the scheme, name and port that it is asked at.
+
+`channels.security.websocket.AllowedHostsOriginValidator` compares names alone: another service on this machine, or the
+same name without TLS, would pass.
+"""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+PORTS = {"http": 80, "https": 443}
+
+
+class Origin(NamedTuple):
+    scheme: str
+    host: str
+    port: int | None
+
+
+class SameOrigin:
+    def __init__(self, application: Any) -> None:
+        self.application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        if scope["type"] == "websocket" and not is_ours(scope):
+            return await WebsocketDenier()(scope, receive, send)
+        return await self.application(scope, receive, send)
+
+
+def is_ours(scope: dict[str, Any]) -> bool:
+    """A browser always names its origin, and once; who names none is no browser of ours."""
+    said, hosts = _headers(scope, b"origin"), _headers(scope, b"host")
+    origin = read(said[0]) if len(said) == 1 else None
+    if origin is None or len(hosts) != 1:
+        return False
+    own = read(f"{_scheme(scope)}://{hosts[0]}")
+    is_known = validate_host(split_domain_port(hosts[0])[0], settings.ALLOWED_HOSTS)
+    return (is_known and origin == own) or _is_trusted(origin, settings.CSRF_TRUSTED_ORIGINS)
+
+
+def read(text: str) -> Origin | None:
+    try:
+        parts = urlsplit(text)
+        if parts.scheme not in PORTS or not parts.hostname:
+            return None
+        return Origin(parts.scheme, parts.hostname, parts.port or PORTS[parts.scheme])
+    except ValueError:
+        return None
+
+
+def _is_trusted(origin: Origin, trusted: Iterable[str]) -> bool:
+    """As Django reads CSRF_TRUSTED_ORIGINS: `https://*.example.com` are the names below it."""
+    known = [each for written in trusted if (each := read(written))]
+    return any(
+        (origin.scheme, origin.port) == (each.scheme, each.port) and fnmatchcase(origin.host, each.host)
+        for each in known
+    )
+
+
+def _scheme(scope: dict[str, Any]) -> str:
+    """A proxy that ends TLS says so in the header that Django itself believes."""
+    if secure := settings.SECURE_PROXY_SSL_HEADER:
+        name, value = secure
+        said = _headers(scope, name.removeprefix("HTTP_").replace("_", "-").lower().encode())
+        return "https" if said and said[0].split(",")[0].strip() == value else "http"
+    return "https" if scope.get("scheme") in {"wss", "https"} else "http"
+
+
+def _headers(scope: dict[str, Any], name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope.get("headers", ()) if key.lower() == name]

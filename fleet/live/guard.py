@@ -1,0 +1,66 @@
+"""Turns out whoever may no longer listen: signed out, switched off, password changed, a role taken.
+
+A socket asks for its rights when it opens and would outlive them. One look for all sockets of a process, every two
+seconds: it costs three queries however many there are, and none of them asks the database for itself.
+"""
+
+import asyncio
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import structlog
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from people.standing import Claim, lapsed
+
+EVERY_S = 2.0  # so that five seconds after the change nobody listens any more
+
+log = structlog.get_logger(__name__)
+
+
+class Socket(Protocol):
+    claim: Claim | None
+
+    async def turn_out(self, because: str) -> None: ...
+
+
+class Guard:
+    """One an event loop; looks while there is somebody to look after."""
+
+    def __init__(self) -> None:
+        self._sockets: set[Socket] = set()
+        self._task: asyncio.Task | None = None
+
+    def admit(self, socket: Socket) -> None:
+        self._sockets.add(socket)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    def leave(self, socket: Socket) -> None:
+        self._sockets.discard(socket)
+        if not self._sockets and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 - a database that is away also ends the heartbeat, and that the sockets
+                log.warning("rights of sockets are not known", because=f"{type(error).__name__}: {error}")
+
+    async def _look(self) -> None:
+        claims = {socket.claim for socket in self._sockets if socket.claim is not None}
+        gone = await database_sync_to_async(lapsed)(claims, now=timezone.now())
+        leaving = [(socket, gone[socket.claim]) for socket in self._sockets if socket.claim in gone]
+        # Together: one browser that takes nothing must not keep the others listening.
+        await asyncio.gather(*(socket.turn_out(why) for socket, why in leaving), return_exceptions=True)
+
+
+_guards: WeakKeyDictionary[asyncio.AbstractEventLoop, Guard] = WeakKeyDictionary()
+
+
+def guard() -> Guard:
+    return _guards.setdefault(asyncio.get_running_loop(), Guard())
