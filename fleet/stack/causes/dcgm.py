@@ -4,7 +4,9 @@ dcgm-exporter, internal/pkg/dcgmprovider/dcgm.go: "Attempting to connect to remo
 "Failed to connect to remote hostengine", earlier "Error connecting to nv-hostengine: Host engine connection
 invalid/disconnected" (gpu-operator #414), or nothing but a caught panic (dcgm-exporter #536). "This request is serviced
 by a module of DCGM that is not currently loaded" (dcgm-exporter #22, #707; DCGM #219: 4.2.3 mends some of it).
-"DCGM initialization error" (gpu-monitoring-tools #96), "libdcgm.so not Found", "Failed to start host engine server".
+"DCGM initialization error" (gpu-monitoring-tools #96), "libdcgm.so not Found", "Failed to start host engine server"
+(#54). internal/pkg/counters: "could not find DCGM field". internal/pkg/transformation/hpc.go: "Unable to access HPC job
+mapping file directory … Ignoring": its series then lack hpc_job.
 """
 
 import re
@@ -90,6 +92,6 @@ NO_JOBS = Saying(
     frozenset(EXPORTERS),
 )
 
-RULES: tuple[Rule, ...] = (no_host_engine, NO_MODULE, NO_LIBRARY, NO_FIELD, NO_JOBS)
+RULES: tuple[Rule, ...] = (no_host_engine, NO_MODULE, NO_LIBRARY, NO_FIELD)
 # Most often it is the driver's library or module that is missing, and that is said beside it.
-LAST: tuple[Rule, ...] = (NO_START,)
+LAST: tuple[Rule, ...] = (NO_START, NO_JOBS)

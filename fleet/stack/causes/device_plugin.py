@@ -8,8 +8,8 @@ allocatable is 0), #338 ("error getting device handle for index '0': Unknown Err
 pkg/kubelet/cm/devicemanager ("requested number of devices unavailable"). GB10 shares its machine's memory and tells
 none of its own: "error getting device memory: Not Supported" before plugin 0.17.4 (gpu-operator #1794), "GetMemoryInfo
 … Not Supported" of the DRA driver before dra-driver-nvidia-gpu #1115. "Failed to initialize NVML: Unknown Error" is
-what a container says that systemd took its devices from (gpu-operator #485). cmd/mps-control-daemon: "MPS daemon not
-ready".
+what a container says that systemd took its devices from (gpu-operator #485). "error waiting for MPS daemon: error
+checking MPS daemon health: …": k8s-device-plugin #1094.
 """
 
 from fleet.operands import AMD_PLUGIN, DEVICE_PLUGIN, DRA_DRIVER, GFD, INTEL_PLUGIN
@@ -17,7 +17,10 @@ from fleet.stack.causes.base import Cause, PodSigns, Rule, Saying, Signs, Weight
 
 MEMORY = Saying(
     "memory_not_reported",
-    words("error getting device memory: not supported", "(getmemoryinfo|memory info|memory of device).*not supported"),
+    words(
+        "(?<!ignoring )error getting device memory: not supported",
+        "(getmemoryinfo|memory info|memory of device).*not supported",
+    ),
     "The GPU has no memory of its own to tell of (GB10 shares the machine's), which this version takes for a failure.",
     "Take the device plugin 0.17.4 or newer: operator 25.10.0 brings it. Of the DRA driver: a release with its change "
     "#1115.",

@@ -22,7 +22,7 @@ EMPTY_UUID = Saying(
 FABRIC = Saying(
     "dra_fabric",
     words(r"fabric.{0,60}(state[=: ]+[12]\b|in.progress|not (ready|completed|registered))", "nvlink fabric error",
-          "error getting fabric info", "crashonnvlinkfabricerrors"),
+          "error getting fabric info"),
     "A GPU of this node has not joined the NVLink fabric, and its ComputeDomain plugin does not start without.",
     "Look at the fabric manager and, between nodes, IMEX. After a boot it comes by itself; where NVLink between nodes "
     "is not wanted, switch off the feature gate CrashOnNVLinkFabricErrors.",

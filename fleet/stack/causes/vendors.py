@@ -10,9 +10,7 @@ from fleet.stack.causes.base import Rule, Saying, words
 
 AMD = Saying(
     "amd_no_driver",
-    words(
-        "(amdgpu|gim) driver is not loaded", r"/sys/(class/kfd|module/amdgpu)\S*: no such file", "no amd gpus? found"
-    ),
+    words("(amdgpu|gim) driver is not loaded", r"/sys/(class/kfd|module/amdgpu)\S*: no such file"),
     "The driver amdgpu is not loaded on this node.",
     "Where AMD's operator installs it (DeviceConfig, spec.driver.enable), look at its KMM module pods; else modprobe "
     "amdgpu on the node, and dmesg where it fails.",

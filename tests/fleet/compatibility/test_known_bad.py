@@ -92,6 +92,8 @@ def test_a_combination_that_is_all_right_has_no_hole():
         ({"gdrcopy": True, "is_precompiled": True}, {"gdrcopy": True}, "GDRCopy with a precompiled driver"),
         ({"runtime": "containerd://1.6.39", "cdi": True}, {"runtime": "containerd://1.7.1", "cdi": True},
          "CDI on containerd before 1.7"),
+        ({"product": "NVIDIA-GB10", "operator": "25.3.4"}, {"product": "NVIDIA-GB10", "operator": "25.10.0"},
+         "GB10 before operator 25.10.0"),
         ({"operator": "24.9.2", "distribution": "k0s"}, {"operator": "24.9.2"}, "Operator 24.9 on k0s"),
         ({"mig": "single", "driver": "550.54.15"}, {"mig": "single", "driver": "550.90.07"},
          "MIG on H200, driver 550.54.15"),

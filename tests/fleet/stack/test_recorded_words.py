@@ -113,3 +113,26 @@ def test_without_an_operator_no_advice_leads_to_one(rule):
         return
 
     assert not [word for word in OF_THE_OPERATOR if word in (rule.alone or rule.action)]
+
+
+@pytest.mark.parametrize(
+    ("operand", "benign"),
+    [
+        # a plugin that knows GB10, as gpu-operator #1794 quotes it
+        ("device-plugin", "W1204 18:29:54.725748 Ignoring error getting device memory: Not Supported"),
+        # dra-driver-nvidia-gpu #1008: its feature gates, with which every start begins
+        ("dra-driver", 'Feature gates: map[string]bool{"AllAlpha":false, "CrashOnNVLinkFabricErrors":true}'),
+        # dcgm-exporter #707: it goes on without
+        ("dcgm-exporter", 'level=info msg="This request is serviced by a module of DCGM that is not currently loaded"'),
+        # nvidia-ctk-installer, every start
+        ("container-toolkit", 'level=info msg="Loading config from /runtime/config-dir/config.toml"'),
+        # subscription-manager in every image of Red Hat's: gpu-operator #649, #129
+        ("driver", "Unable to read consumer identity"),
+        # mig-parted, every run
+        ("mig-manager", "Asserting that the requested configuration is present in the configuration file"),
+    ],
+)
+def test_what_is_said_where_all_goes_well_is_no_cause(operand, benign):
+    cause = why(signs(operand, crashing(benign, "panic: something else")))
+
+    assert (cause.key, cause.said) == ("crashed", "panic: something else")
