@@ -55,14 +55,18 @@ CLOUD_VENDOR = (  # nvidia, amd
     "karpenter.k8s.aws/instance-gpu-manufacturer",
     "eks.amazonaws.com/instance-gpu-manufacturer",
     "karpenter.azure.com/sku-gpu-manufacturer",
+    "doks.digitalocean.com/gpu-brand",  # DigitalOcean's; docs.digitalocean.com, GPU worker nodes
 )
 COREWEAVE = ("gpu.nvidia.com/model", "gpu.nvidia.com/class")
+ACK = "aliyun.accelerator/nvidia_name"  # Alibaba's; help.aliyun.com, GPU nodes of ACK. 16276MiB beside it
 CLOUD_PRODUCT = (
     GKE_ACCELERATOR,
     "karpenter.k8s.aws/instance-gpu-name",
     "eks.amazonaws.com/instance-gpu-name",
     "karpenter.azure.com/sku-gpu-name",
     "k8s.amazonaws.com/accelerator",
+    ACK,
+    "doks.digitalocean.com/gpu-model",
     *COREWEAVE,
 )
 CLOUD_COUNT = (
@@ -70,8 +74,14 @@ CLOUD_COUNT = (
     "karpenter.k8s.aws/instance-gpu-count",
     "eks.amazonaws.com/instance-gpu-count",
     "karpenter.azure.com/sku-gpu-count",
+    "aliyun.accelerator/nvidia_count",
+    "gpu.nvidia.com/count",
 )
-CLOUD_MEMORY = ("karpenter.k8s.aws/instance-gpu-memory", "eks.amazonaws.com/instance-gpu-memory")  # MiB
+CLOUD_MEMORY = (  # MiB
+    "karpenter.k8s.aws/instance-gpu-memory",
+    "eks.amazonaws.com/instance-gpu-memory",
+    "aliyun.accelerator/nvidia_mem",
+)
 
 REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"

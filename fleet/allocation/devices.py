@@ -24,6 +24,7 @@ WHOLE = frozenset({"gpu", "amdgpu", ""})
 FOR_MACHINES_ONLY = "vfio"  # its type, NVIDIA's and AMD's alike
 CUT = frozenset({"mig", "amdgpu-partition"})
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
+NO_SICKNESS = frozenset({"gpu.amd.com/memory-partition-conflict"})  # of a mode that its board is not in just now
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
 Key = tuple[str, str, str]  # driver, pool, device: unique in a cluster
 Unit = tuple[str, str]  # the resource, and which of it
@@ -173,8 +174,12 @@ def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:
         profile=said.get("profile", "")[:40],
         driver_version=driver_as_written(said.get("driver_version", "")[:64]),
         memory_mib=min(memory // MIB, 2**31 - 1) if memory else None,
-        taints=tuple(_taint(taint) for taint in said.get("taints", ()) if taint.get("effect") in UNUSABLE),
+        taints=tuple(_taint(taint) for taint in said.get("taints", ()) if _keeps_off(taint)),
     )
+
+
+def _keeps_off(taint: Mapping[str, str]) -> bool:
+    return taint.get("effect") in UNUSABLE and taint.get("key") not in NO_SICKNESS
 
 
 def _taint(said: Mapping[str, str]) -> str:

@@ -33,7 +33,8 @@ def _tainted(offered: Offered) -> Iterator[Unhealthy]:
     for device in offered.devices:
         if device.taints:
             because = f"its DRA driver taints it {', '.join(device.taints)}"
-            yield Unhealthy(device.name, because, device.index, device.board)
+            called = device.name if device.index is None else f"GPU {device.index}"
+            yield Unhealthy(called, because, device.index, device.board)
 
 
 def unfolded(old: Row) -> Row:

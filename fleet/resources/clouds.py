@@ -22,7 +22,7 @@ def cut_and_shared(labels: Mapping[str, str]) -> tuple[str, str, int | None]:
 
 
 def vendor_in_labels(labels: Mapping[str, str]) -> Vendor | None:
-    if product_in_labels(labels).startswith("nvidia-") or any(labels.get(key) for key in keys.COREWEAVE):
+    if product_in_labels(labels).startswith("nvidia-") or any(labels.get(key) for key in (*keys.COREWEAVE, keys.ACK)):
         return Vendor.NVIDIA
     said = (VENDORS.get(labels.get(key, "")) for key in (*keys.CLOUD_VENDOR, *AKS))
     return next((vendor for vendor in said if vendor), None)

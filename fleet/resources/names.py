@@ -2,10 +2,13 @@
 
 NVIDIA: README of k8s-device-plugin (`nvidia.com/gpu`, `.shared` with renameByDefault, `nvidia.com/mig-<profile>`), and
 the sandbox device plugin's names for virtual machines, which are the board's (`nvidia.com/GA102GL_A10`).
-KubeVirt's permitted devices are named by people, most often `nvidia.com/gpu_…` (user-guide, compute/host-devices).
+Plugins that are built to name resources by model (k8s-device-plugin issues/424 and 1121, volcano-sh/devices pull/68)
+call them nvidia.com/t4 or nvidia.com/A100. KubeVirt's permitted devices are named by people, most often
+`nvidia.com/gpu_…` (user-guide, compute/host-devices). The sound and the switches beside a board are no GPUs.
 HAMi for Volcano offers vGPUs as `volcano.sh/vgpu-number`; gpushare gives GPUs out by `aliyun.com/gpu-mem`, in units of
 their memory. What else is called nvidia.com/gpu… counts no GPUs: gpumem and gpucores of HAMi, gpu.memory of others.
-AMD: docs/user-guide/configuration.md of ROCm/k8s-device-plugin (`amd.com/gpu`, under `mixed` `amd.com/cpx_nps4`).
+AMD: docs/user-guide/configuration.md of ROCm/k8s-device-plugin (`amd.com/gpu`, under `mixed` `amd.com/cpx_nps4`; for
+virtual machines, pull/146, `amd.com/gpu_vf` and `amd.com/gpu_pf`).
 Habana: docs.habana.ai, Intel Gaudi Device Plugin. Intel: cmd/gpu_plugin/README.md (its `*_monitoring`, millicores,
 memory.max and tiles are no GPUs).
 """
@@ -26,7 +29,12 @@ LONGEST = 317  # characters of a qualified name: 253 of the domain, a slash, 63
 
 AMD_PARTITION = re.compile(r"^(?:gpu\.)?amd\.com/([a-z]px_nps\d+)$")
 WHOLE_PARTITION = "spx"  # one partition: the whole GPU
-VIRTUAL = re.compile(r"^nvidia\.com/(pgpu|vgpu|gpu_.+|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)$")
+VIRTUAL = re.compile(r"^(?:nvidia\.com/(?:pgpu|vgpu|gpu_.+|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)|amd\.com/gpu_[pv]f)$")
+NO_GPU = re.compile(r"AUDIO|USB|UCSI|NVSWITCH|BRIDGE")  # of a board, or beside it
+SERIES = (
+    r"(?:(?:tesla|geforce|quadro|[rg]tx)[-_]?)+\d{3,4}[a-z]{0,2}|(?:tesla[-_]?)?(?:gb|gh|[abhklmptv])\d{1,4}[a-z]{0,2}"
+)
+MODEL = re.compile(rf"^nvidia\.com/(?:{SERIES})(?:[-_.]\d{{1,3}}gb?)?$", re.IGNORECASE)
 FOR_MACHINES = "/vfio"  # after a DRA driver: boards that it offers to virtual machines only
 ODD = re.compile(r"[^A-Za-z0-9-_. ]")
 DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")
@@ -72,8 +80,8 @@ def vendor_of(name: str) -> Vendor | None:
         return vendor
     if prefix := next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None):
         return _PREFIXES[prefix]
-    if VIRTUAL.match(name):
-        return Vendor.NVIDIA
+    if MODEL.match(name) or is_virtual(name):
+        return Vendor.AMD if name.startswith("amd.com/") else Vendor.NVIDIA
     return Vendor.AMD if AMD_PARTITION.match(name) else None
 
 
@@ -104,7 +112,9 @@ def is_dra(name: str) -> bool:
 
 def is_virtual(name: str) -> bool:
     """Whether it counts what is handed to virtual machines."""
-    return bool(VIRTUAL.match(name)) or (name.endswith(FOR_MACHINES) and is_dra(name))
+    if VIRTUAL.match(name):
+        return not (MODEL.match(name) or NO_GPU.search(name))
+    return name.endswith(FOR_MACHINES) and is_dra(name)
 
 
 def vendor_in(names: Iterable[str]) -> Vendor | None:

@@ -81,9 +81,10 @@ def _sharing(way: Way) -> Use:
 
 
 def _is_vgpu(name: str) -> bool:
-    """A type of which a board gives several, as NVIDIA_A10-12Q; a board that is passed through has a chip's name."""
+    """A type of which a board gives several, as NVIDIA_A10-12Q or AMD's virtual functions; a whole board has its chip's
+    name."""
     kind = name.partition("/")[2]
-    return kind == "vgpu" or bool(re.search(rf"[-_]{VGPU_TYPE}", kind))
+    return kind in ("vgpu", "gpu_vf") or bool(re.search(rf"[-_]{VGPU_TYPE}", kind))
 
 
 def _cut(amounts: Mapping[str, int], layout: Layout, product: str, *, others: int) -> int:

@@ -117,5 +117,101 @@ def test_slices_that_no_label_explains_are_cut_under_mixed():
     assert (units(node), node.mig_strategy) == ((0, 3, 0, 1), "mixed")
 
 
+N, A, H, X = "nvidia", "amd", "habana", "intel"
+
+
+@pytest.mark.parametrize(
+    ("name", "resources", "vendor", "product", "mib"),
+    [
+        ("ack-p100", (1, 0, 0, 1), N, "Tesla-P100-PCIE-16GB", 16_276),
+        ("ack-a10-no-plugin", (None, 0, 0, 2), N, "NVIDIA-A10", 23_028),
+        ("doks-h100", (None, 0, 0, 0), N, "h100", None),
+        ("doks-mi300x", (None, 0, 0, 0), A, "mi300x", None),
+        ("coreweave-h100", (None, 0, 0, 8), N, "H100_NVLINK_80GB", None),
+        ("karpenter-p5", (8, 0, 0, 8), N, "h100", 81_920),
+        ("gke-dra-h100", (None, 0, 0, 8), N, "nvidia-h100-80gb", None),
+        ("aks-a100-mig1g", (None, 56, 0, 8), N, "", None),
+        ("h200-mixed", (0, 32, 0, 8), N, "NVIDIA-H200", 143_771),
+        ("b200-single", (None, 56, 0, 8), N, "NVIDIA-B200", None),
+        ("rtx6000-gfx", (0, 6, 0, 2), N, "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 97_887),
+        ("a100-single-shared", (None, 0, 70, 1), N, "A100-SXM4-40GB", None),
+        ("a100-mixed-shared", (0, 2, 28, 2), N, "NVIDIA-A100-SXM4-80GB", None),
+        ("h100-count-8", (0, 56, 0, 8), N, "NVIDIA-H100-80GB-HBM3", 81_559),
+        ("gb200-tray", (4, 0, 0, 4), N, "NVIDIA-GB200", 189_471),
+        ("named-by-model", (4, 0, 0, 4), N, "Tesla-T4", 15_360),
+        ("named-by-model-upper", (8, 0, 0, 8), N, "NVIDIA-A100-SXM4-80GB", None),
+        ("mps-renamed", (None, 0, 40, 4), N, "NVIDIA-L40S", 46_068),
+        ("max-1550", (4, 0, 0, 4), X, "Max_1550", None),
+        ("xe-b580", (1, 0, 0, 1), X, "", None),
+        ("gaudi3", (8, 0, 0, 8), H, "", None),
+        ("fake-gpu", (2, 0, 0, 2), N, "Tesla-K80", 11_441),
+        ("vgpu-guest", (1, 0, 0, 1), N, "GRID-V100D-8Q", 8192),
+        ("hami-sick", (None, 0, 10, 2), N, "L4", None),
+        ("partitionable", (1, 0, 0, 1), N, "NVIDIA-H100-80GB-HBM3", 81_559),
+        ("consumable", (1, 0, 0, 1), N, "NVIDIA-L40S", 46_068),
+        ("amd-auto", (1, 0, 0, 1), A, "AMD_Instinct_MI300X_OAM", 196_592),
+        ("dra-xid", (1, 0, 0, 2), N, "NVIDIA-H100-80GB-HBM3", None),
+        ("dra-xid-none", (1, 0, 0, 1), N, "NVIDIA-H100-80GB-HBM3", None),
+        ("nfd-class", (None, 0, 0, 0), N, "", None),
+        ("nfd-amd", (None, 0, 0, 0), A, "", None),
+        ("spark-gb10", (1, 0, 0, 1), N, "NVIDIA-GB10", None),
+        ("plugin-zero", (0, 0, 0, 2), N, "NVIDIA-A30", 24_576),
+        ("odd-order", (None, 0, 4, 1), N, "Tesla-T4", 15_360),
+        ("nvsentinel-cordoned", (8, 0, 0, 8), N, "NVIDIA-H100-80GB-HBM3", None),
+    ],
+)
+def test_what_is_offered_is_told(name, resources, vendor, product, mib):
+    node = seen(name)
+
+    assert (node.is_gpu_node, units(node), node.gpu_vendor) == (True, resources, vendor)
+    assert (node.gpu_product, node.gpu_memory_mib) == (product, mib)
+
+
+@pytest.mark.parametrize("name", ["imex-only", "nfd-no-vendor"])
+def test_what_only_looks_like_a_gpu_makes_no_gpu_node(name):
+    assert not seen(name).is_gpu_node
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "boards"),
+    [
+        ("kubevirt-vgpu", ["nvidia.com/NVIDIA_A10-12Q", "nvidia.com/GA102GL_A10"], 1),
+        ("kubevirt-audio", ["nvidia.com/GA102GL_A10"], 2),
+        ("kata-pgpu", ["nvidia.com/pgpu"], 8),
+        ("amd-vf", ["amd.com/gpu_vf"], 0),
+        ("amd-pf", ["amd.com/gpu_pf"], 8),
+        ("amd-vfio", ["gpu.amd.com/vfio"], 1),
+    ],
+)
+def test_what_virtual_machines_get_is_told_as_that(name, devices, boards):
+    node = seen(name)
+
+    assert units(node) == (None, 0, 0, boards)
+    assert [(line.name, line.kind) for line in lines_of(node)] == [(each, "virtual") for each in devices]
+
+
+@pytest.mark.parametrize(
+    ("name", "because"),
+    [
+        ("dra-xid", "GPU 5: its DRA driver taints it gpu.nvidia.com/xid=79."),
+        ("hami-sick", "GPU 1: HAMi's device plugin calls it unhealthy."),
+    ],
+)
+def test_whoever_names_the_sick_gpu_is_quoted(name, because):
+    assert state_of(seen(name)).because == because
+
+
+def test_a_mode_that_a_board_is_not_in_is_no_sickness():
+    assert (seen("amd-auto").gpus_missing, seen("amd-auto").unhealthy_gpus) == (0, [])
+
+
+def test_two_claims_on_one_device_take_one_gpu():
+    assert seen("consumable").gpu_allocated == 1
+
+
+def test_the_nvlink_domain_is_that_of_the_label():
+    assert seen("gb200-tray").nvlink_domain == "8b7dd5f3-a2f7-4a1a-9a1b-1e0f6a4c2d11.32766"
+
+
 def test_every_recording_is_read():
     assert unread(CLUSTERS) == set()

@@ -26,11 +26,13 @@ from fleet.resources import (
 )
 from fleet.resources.physical import columns_of
 
-# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana. Of
-# NVIDIA's, those of class 03 are GPUs; others are bridges and sound. Before 0.4 its labels had a longer name.
+# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana, 1002
+# AMD. Of NVIDIA's, those of class 03 are GPUs; others are bridges and sound. AMD's of class 0300 are most often in a
+# CPU. Before 0.4 its labels had a longer name.
 PCI = re.compile(
     r"^(?:feature\.node\.kubernetes\.io/|node\.alpha\.kubernetes-incubator\.io/nfd-)"
-    r"pci-(?:(?:03[0-9a-f]{2}_)?(?P<nvidia>10de)|(?:12[0-9a-f]{2}_)?(?P<habana>1da3))(?:_[0-9a-f]+)*\.present$"
+    r"pci-(?:(?:03[0-9a-f]{2}_)?(?P<nvidia>10de)|(?:12[0-9a-f]{2}_)?(?P<habana>1da3)"
+    r"|(?:12[0-9a-f]{2}|0380)_(?P<amd>1002))(?:_[0-9a-f]+)*\.present$"
 )
 AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
 PCI_PREFIXES = ("feature.node.kubernetes.io/pci-", "node.alpha.kubernetes-incubator.io/nfd-pci-")
@@ -146,6 +148,7 @@ def _memory_mib(labels: Mapping[str, str]) -> int | None:
 
 def _mib(said: str) -> int | None:
     """MiB; the feature discovery that came with OpenShift 4.10 wrote bytes. No board has a tebibyte."""
+    said = said.removesuffix("MiB")
     amount = int(said) if said.isdecimal() and len(said) < 16 else 0
     mib = amount // MIB if amount >= MIB else amount
     return fitted_count(mib or None)
