@@ -14,11 +14,15 @@ MOST_SEED = 2**31 - 1
 
 def main() -> int:
     """Read the words of the command line and start what they ask for."""
-    asked = parser().parse_args()
+    words = parser()
+    asked = words.parse_args()
     if asked.smoke:
-        from demo.smoke import smoke
+        from demo.smoke import FEWEST_NODES, smoke
 
-        return smoke(nodes=16 if asked.nodes is None else asked.nodes)
+        nodes = FEWEST_NODES if asked.nodes is None else asked.nodes
+        if nodes < FEWEST_NODES:
+            words.error(f"--smoke needs {FEWEST_NODES} nodes or more: canaries of two SKUs, and waves after them")
+        return smoke(nodes=nodes)
     nodes, faults = 64 if asked.nodes is None else asked.nodes, (BREAKS_WORKLOADS,)
     fleet = Fleet(asked.fleet, nodes=nodes, seed=asked.seed, speed=asked.speed, faults=faults, is_kept=True)
     return run(asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload)

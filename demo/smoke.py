@@ -28,6 +28,7 @@ from demo.stack import CLUSTER, PASSWORD, Stack, StackError
 from demo.visitor import RefusedError, TooSlowError, Visitor, wait_until
 
 SPEED = 60.0  # cluster seconds per second: a node's upgrade takes two or three of ours
+FEWEST_NODES = 16
 CANARIES = 2
 QUIET_S = 3.0  # after a halt: long enough for a release that should not come
 

@@ -39,8 +39,7 @@ def run(base: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> in
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # also where a shell started us without Ctrl-C
     try:
-        folder = kept.folder_for(base, fleet)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = made(kept.folder_for(base, fleet))
         with only_one(folder / kept.LOCK):
             prepare(folder, fleet, reset=reset)
             with Stack(folder, fleet, port=port, debug=reload, say=starting) as stack:
@@ -51,6 +50,16 @@ def run(base: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> in
         return 1
     except KeyboardInterrupt:
         return 0
+
+
+def made(folder: Path) -> Path:
+    """Return the folder, once it is there and ours to write in."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / kept.LOCK).touch()
+    except OSError as error:
+        raise NotOursError(f"{folder} cannot be used: {error.strerror}. Give another --data-dir.") from error
+    return folder
 
 
 @contextmanager
