@@ -19,6 +19,7 @@ from config.garbage import collect_rarely  # noqa: E402
 from config.nul import RefuseNulCookie  # noqa: E402
 from config.origins import SameOrigin  # noqa: E402
 from config.routing import sockets  # noqa: E402
+from config.tidying import keep_tidy  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
@@ -28,3 +29,4 @@ application = ProtocolTypeRouter(
 )
 
 collect_rarely()
+keep_tidy()

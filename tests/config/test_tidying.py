@@ -1,0 +1,73 @@
+"""What a crowd leaves in the web process goes again."""
+
+import gc
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from django.core.signals import request_finished
+
+from config.tidying import ANSWERS, collect_after_answers, tidy_up
+
+WEB = "import threading, config.asgi; print(sorted(each.name for each in threading.enumerate() if each.daemon))"
+
+
+class Held:
+    """An answer as REST framework leaves it: it knows its view, and the view knows it."""
+
+    def __init__(self) -> None:
+        self.view = {"response": self}
+
+
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    """Only where it is asked for: what Python does by itself is another matter."""
+    gc.disable()
+    collect_after_answers()
+    yield
+    request_finished.disconnect(dispatch_uid="config.tidying")
+    gc.enable()
+
+
+def test_answers_that_outlived_the_young_do_not_stay(collecting: None):
+    """Fifty that are made at once grow old before the first of them is sent."""
+    held = Held()
+    known = weakref.ref(held)
+    gc.collect(1)
+    gc.collect(1)
+    del held
+    gc.collect(1)
+    assert known() is not None
+
+    for _ in range(ANSWERS):
+        request_finished.send(sender=None)
+
+    assert known() is None
+
+
+def test_it_is_not_looked_through_after_each(collecting: None):
+    """That would take longer than the answers."""
+    before = gc.get_stats()[2]["collections"]
+
+    for _ in range(10 * ANSWERS):
+        request_finished.send(sender=None)
+
+    assert gc.get_stats()[2]["collections"] == before + 10
+
+
+def test_tidying_up_takes_what_is_in_a_cycle(collecting: None):
+    held = Held()
+    known = weakref.ref(held)
+    del held
+
+    tidy_up()
+
+    assert known() is None
+
+
+def test_the_web_process_keeps_tidy():
+    said = subprocess.run([sys.executable, "-c", WEB], capture_output=True, text=True, check=True).stdout
+
+    assert "tidying" in said
