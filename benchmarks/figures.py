@@ -1,4 +1,7 @@
-"""How a bench speaks: one JSON line a figure; it fails when one is not ok."""
+"""How a bench speaks: one JSON line a figure; it fails when one is not ok.
+
+Beside each time stands how many times the reference it is: that can be compared with another machine's.
+"""
 
 import json
 import os
@@ -6,6 +9,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from benchmarks.reference import reference_ms
+
+REFERENCE = "reference_ms"
+IN_MS = {"ms": 1.0, "s": 1000.0}
 
 
 @dataclass
@@ -16,6 +24,12 @@ class Figures:
     conditions: dict[str, Any]
     suffix: str = ""
     failed: list[str] = field(default_factory=list)
+    reference_ms: float = field(default=0.0, init=False)
+
+    def measure_reference(self) -> None:
+        """Of every run by itself: the hours of one machine differ, too."""
+        self.reference_ms = reference_ms()
+        self.beside(REFERENCE, self.reference_ms, "ms")
 
     def under(self, suffix: str, **more: Any) -> "Figures":
         """The same bench under other conditions: what fails there fails here."""
@@ -35,6 +49,9 @@ class Figures:
         """A comparator that could not run: the bench is not ok, whatever the others say."""
         self.failed.append(f"{name}{self.suffix} ({because})")
 
+    def per_reference(self, value: float, unit: str) -> float:
+        return round(value * IN_MS[unit] / self.reference_ms, 3)
+
     def end(self) -> None:
         """Exit as the figures say."""
         sys.exit(f"not ok: {', '.join(self.failed)}" if self.failed else 0)
@@ -50,6 +67,8 @@ class Figures:
             "target": target,
             "ok": is_ok,
         }
+        if unit in IN_MS and self.reference_ms and name != REFERENCE:
+            line["/ reference"] = self.per_reference(value, unit)
         print(json.dumps(line | more | self.conditions | {"load": round(os.getloadavg()[0], 2)}), flush=True)
 
 

@@ -30,6 +30,7 @@ def main() -> None:
     for nodes in asked.nodes:
         fleet = Fleet(name=asked.fleet, nodes=nodes, seed=asked.seed, speed=1.0)
         sized = figures.under("" if nodes == LARGE else f"_{nodes}", nodes=nodes)
+        sized.measure_reference()
         with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
             observe(sized, Path(folder), fleet, length)
     figures.end()

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from benchmarks.figures import percentile
+from benchmarks.observing.worker import Running
 from demo.visitor import Visitor
 
 WARM_UP = 3
@@ -23,16 +25,22 @@ PAGES = (
 )
 
 
-Timed = dict[str, float]  # the 95th percentile of each path, in milliseconds
+@dataclass(frozen=True)
+class Took:
+    """What a path takes: as the person has it, and what of it the web process works. The rest is waiting for others."""
+
+    p95_ms: float
+    p50_ms: float
+    cpu_ms: float  # the mean
 
 
-def time_pages(viewer: Visitor, there: dict[str, int], *, times: int) -> Timed:
-    return {path: _p95_ms(viewer, path, times=times) for path in (page.format(**there) for page in PAGES)}
+def pages(there: dict[str, int]) -> list[str]:
+    return [page.format(**there) for page in PAGES]
 
 
-def time_lists(viewer: Visitor, there: dict[str, int], *, times: int) -> Timed:
+def lists(viewer: Visitor, there: dict[str, int]) -> list[str]:
     """Every list that the API's own description names, a hundred rows of each."""
-    return {path: _p95_ms(viewer, path, times=times) for path in _lists(viewer, there)}
+    return list(_lists(viewer, there))
 
 
 def _lists(viewer: Visitor, there: dict[str, int]) -> Iterable[str]:
@@ -44,9 +52,17 @@ def _lists(viewer: Visitor, there: dict[str, int]) -> Iterable[str]:
             yield f"{path.format(**there)}?limit={ROWS}"
 
 
-def _p95_ms(viewer: Visitor, path: str, *, times: int) -> float:
-    took = [_once_ms(viewer, path) for _ in range(WARM_UP + times)][WARM_UP:]
-    return round(percentile(took, 0.95), 1)
+def timed(viewer: Visitor, web: Running, paths: Iterable[str], *, times: int) -> dict[str, Took]:
+    return {path: _took(viewer, web, path, times=times) for path in paths}
+
+
+def _took(viewer: Visitor, web: Running, path: str, *, times: int) -> Took:
+    for _ in range(WARM_UP):
+        _once_ms(viewer, path)
+    cpu_s = web.cpu_s
+    took = [_once_ms(viewer, path) for _ in range(times)]
+    cpu_ms = (web.cpu_s - cpu_s) * 1000 / times
+    return Took(*(round(each, 1) for each in (percentile(took, 0.95), percentile(took, 0.5), cpu_ms)))
 
 
 def _once_ms(viewer: Visitor, path: str) -> float:

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from benchmarks.figures import Figures, percentile
 from benchmarks.observing import changes, kubectl, pages
 from benchmarks.observing.api import Api
 from benchmarks.observing.crowd import crowd
-from benchmarks.observing.decoding import decode_ratio
+from benchmarks.observing.decoding import decode_ratio, typed_models_s
 from benchmarks.observing.ear import TOPIC, Ear
 from benchmarks.observing.worker import Running
 from demo.parts import Fleet
@@ -72,7 +72,8 @@ def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> Non
         ids = {node["name"]: node["id"] for node in viewer.all("/api/v1/nodes", limit=1000)}
         with viewer.listening(TOPIC) as socket:
             latency(figures, stack, api, viewer, Ear(socket), ids, length)
-        standing(figures, Running(stack.children["observe"].pid), api, viewer, length)
+        observer, web = (Running(stack.children[name].pid) for name in ("observe", "web"))
+        standing(figures, observer, api, length, churning=lambda: reading(figures, viewer, web, length))
 
 
 def first_sync(figures: Figures, stack: Introduced, api: Api) -> None:
@@ -87,6 +88,9 @@ def first_sync(figures: Figures, stack: Introduced, api: Api) -> None:
     serving_s = statistics.median(api.serving_s(paths) for _ in range(3))
     figures.beside("simulator_s", serving_s, "s")
     figures.at_most("first_sync_s", taken_s - serving_s, 10, "s")
+    theirs_s = typed_models_s(api, paths)
+    figures.beside("typed_models_s", theirs_s, "s")
+    figures.at_least("first_sync_ratio", theirs_s / (taken_s - serving_s), 3, "x")
 
 
 def is_listed(rows: sqlite3.Connection) -> bool:
@@ -116,7 +120,7 @@ def median_of(rounds: list[list[float]], share: float) -> float:
     return statistics.median(percentile(late, share) for late in rounds)
 
 
-def standing(figures: Figures, worker: Running, api: Api, viewer: Visitor, length: Length) -> None:
+def standing(figures: Figures, worker: Running, api: Api, length: Length, *, churning: Callable[[], None]) -> None:
     """What it costs to go on watching: first nothing but heartbeats, then a fleet that lives."""
     time.sleep(length.settle_s)
     cpu_s, began = worker.cpu_s, time.monotonic()
@@ -124,19 +128,23 @@ def standing(figures: Figures, worker: Running, api: Api, viewer: Visitor, lengt
     figures.at_most("quiet_cpu_ratio", (worker.cpu_s - cpu_s) / (time.monotonic() - began), 0.02, "of a core")
     rss_mib, until = worker.rss_mib, time.monotonic() + length.churn_s
     api.churn(CHURN_PER_S)
-    reading(figures, viewer, length)
+    churning()
     time.sleep(max(0.0, until - time.monotonic()))
     figures.at_most("observer_rss_mib", worker.rss_mib, 400, "MiB")
     figures.at_most("observer_growth_mib", worker.rss_mib - rss_mib, 5, "MiB")
 
 
-def reading(figures: Figures, viewer: Visitor, length: Length) -> None:
+def reading(figures: Figures, viewer: Visitor, web: Running, length: Length) -> None:
     there = {
         "cluster_id": viewer.all("/api/v1/clusters")[0]["id"],
         "node_id": viewer.get("/api/v1/gpus", limit=1)["results"][0]["node"]["id"],
         "pool_id": viewer.get("/api/v1/pools", limit=1)["results"][0]["id"],
     }
-    look: Callable[..., pages.Timed]
-    for name, look, target_ms in (("page", pages.time_pages, 150), ("list", pages.time_lists, 100)):
-        each = look(viewer, there, times=length.times)
-        figures.at_most(f"{name}_p95_ms", max(each.values()), target_ms, "ms", each=each)
+    for name, paths, target_ms in (("page", pages.pages(there), 150), ("list", pages.lists(viewer, there), 100)):
+        each = pages.timed(viewer, web, paths, times=length.times)
+        told = {
+            path: asdict(took) | {"/ reference": figures.per_reference(took.p95_ms, "ms")}
+            for path, took in each.items()
+        }
+        slowest = max(took.p95_ms for took in each.values())
+        figures.at_most(f"{name}_p95_ms", slowest, target_ms, "ms", each=told)

@@ -23,5 +23,11 @@ class Running:
     def rss_mib(self) -> float:
         return int(self._read("statm").split()[1]) * PAGE_MIB
 
+    @property
+    def peak_mib(self) -> float:
+        """The most it ever held."""
+        line = next(line for line in self._read("status").splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) / 1024
+
     def _read(self, name: str) -> str:
         return Path(f"/proc/{self.pid}/{name}").read_text()

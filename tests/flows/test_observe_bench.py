@@ -10,8 +10,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.observe
 FIGURES = {
+    "reference_ms",
     "decode_ratio",
     "first_sync_s",
+    "first_sync_ratio",
+    "typed_models_s",
     "simulator_s",
     "change_to_socket_p50_ms",
     "change_to_socket_p99_ms",
@@ -35,3 +38,7 @@ def test_says_every_figure_of_watching_a_cluster():
     assert figures.keys() == FIGURES, ended.stderr
     assert all(line["nodes"] == 16 for line in figures.values())
     assert [name for name in HOLD_ANYWHERE if not figures[name]["ok"]] == []
+    for name in ("page_p95_ms", "list_p95_ms"):
+        assert all(
+            took.keys() == {"p95_ms", "p50_ms", "cpu_ms", "/ reference"} for took in figures[name]["each"].values()
+        )
