@@ -1,12 +1,12 @@
 """Live questions to the API server: what is true now, not what was seen last."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
 from fleet.kube.client import Connection
-from fleet.kube.decoding import decode, decode_by, decoder
+from fleet.kube.decoding import Unread, decode, decode_by, decoder
 from fleet.kube.errors import Absent, NotAnApiServer, Unreadable
 from fleet.kube.listing import list_pages
 from fleet.kube.resources import (
@@ -34,9 +34,11 @@ from fleet.kube.structs import (
     RevisionSeen,
     Seen,
     ServerVersion,
+    WholeSpec,
 )
 
 VERSION = decoder(ServerVersion)
+WHOLE_SPEC = decoder(WholeSpec)
 S = TypeVar("S", bound=Seen)
 log = structlog.get_logger(__name__)
 
@@ -84,6 +86,11 @@ def get_driver_object(connection: Connection, kind: str, name: str) -> NvidiaDri
     return decode(connection.get(DRIVER_OBJECTS[kind].path(name)), DRIVER_OBJECTS[kind].struct)
 
 
+def get_driver_spec(connection: Connection, kind: str, name: str) -> dict[str, Any]:
+    """All of it, also what we have no word for: to tell whether anything was changed."""
+    return decode_by(WHOLE_SPEC, connection.get(DRIVER_OBJECTS[kind].path(name))).spec or {}
+
+
 def list_driver_objects(connection: Connection) -> tuple[DriverObjectSeen, ...]:
     """All there are of both kinds; one that is not installed has none."""
     return tuple(_installed(connection, NVIDIA_DRIVERS)) + tuple(_installed(connection, CLUSTER_POLICIES))
@@ -99,6 +106,11 @@ def list_revisions(connection: Connection, *, namespace: str = "", label_selecto
 
 def list_nodes(connection: Connection, *, label_selector: str = "") -> list[NodeSeen]:
     return list_all(connection, NODES, label_selector=label_selector)
+
+
+def list_nodes_and_unread(connection: Connection) -> tuple[list[NodeSeen], list[Unread]]:
+    """For who may not take a node that cannot be read for one that is gone."""
+    return list_and_unread(connection, NODES)
 
 
 def list_pods(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[PodSeen]:
@@ -133,10 +145,22 @@ def list_all(
     namespace: str = "",
     label_selector: str = "",
 ) -> list[S]:
+    items, _ = list_and_unread(connection, resource, namespace=namespace, label_selector=label_selector)
+    return items
+
+
+def list_and_unread(
+    connection: Connection,
+    resource: Resource[S],
+    *,
+    namespace: str = "",
+    label_selector: str = "",
+) -> tuple[list[S], list[Unread]]:
     pages = list(list_pages(connection, resource, namespace=namespace, label_selector=label_selector))
-    for unread in (one for page in pages for one in page.unread):
-        log.warning("an object cannot be read", kind=resource.name, object=unread.name, because=unread.because)
-    return [item for page in pages for item in page.items]
+    unread = [one for page in pages for one in page.unread]
+    for one in unread:
+        log.warning("an object cannot be read", kind=resource.name, object=one.name, because=one.because)
+    return [item for page in pages for item in page.items], unread
 
 
 MANY = 50

@@ -1,7 +1,8 @@
 """What is about to be written is asked of the API server itself: rows are of different moments (hazard Z25)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from fleet import kube
 from fleet.kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
@@ -22,6 +23,7 @@ class Live:
     unsettled: tuple[str, ...]
     stopped_because: str
     daemonsets: tuple[DaemonSetSeen, ...] = ()  # of the driver object
+    spec: Mapping[str, Any] = field(default_factory=dict)  # of the driver object, whole
     object_trouble: str = ""  # why there is nothing to promote any more; blank: the object is there
 
 
@@ -30,6 +32,7 @@ class NodesNow:
     """Every node of the cluster and the driver pods of the object, as the API server itself lists them."""
 
     nodes: tuple[NodeSeen, ...]
+    unread: Mapping[str, str]  # uid → name of nodes that are there and cannot be read
     driver_pods: Mapping[str, DriverPod]  # by name of the node
 
 
@@ -55,6 +58,7 @@ def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
     return Live(
         object_version=(seen.driver.version or "") if seen and seen.uid == plan.object_uid else "",
         object_trouble=_trouble(plan, seen),
+        spec=kube.get_driver_spec(connection, plan.object_kind, plan.object_name) if seen else {},
         hashes=newest,
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
         stopped_because=_stopped(plan, switch),
@@ -73,7 +77,8 @@ def ask_nodes(connection: kube.Connection, daemonsets: Sequence[DaemonSetSeen]) 
         for pod in sorted(pods, key=lambda one: one.metadata.deletion_timestamp is None)
         if pod.spec.node_name and pod.metadata.owner
     }
-    return NodesNow(tuple(kube.list_nodes(connection)), found)
+    nodes, unread = kube.list_nodes_and_unread(connection)
+    return NodesNow(tuple(nodes), {one.uid: one.name for one in unread}, found)
 
 
 def _pods_of(connection: kube.Connection, daemonset: DaemonSetSeen) -> Iterator[PodSeen]:

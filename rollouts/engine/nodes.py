@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from fleet import kube
 from fleet.kube.structs import NodeSeen
 from fleet.models import Node
 from fleet.observe.rows.node import node_row
@@ -48,7 +49,10 @@ def from_rows(plan: Plan) -> PlanNodes:
 
 
 def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
-    """As the API server lists them. What rows know beside (how many GPUs there are) is theirs."""
+    """As the API server lists them. What rows know beside (how many GPUs there are) is theirs.
+
+    :raises Unreadable: for a node of the plan that is there and cannot be read: it is not gone, and nobody knows more
+    """
     known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS)}
     nodes = [_as_seen(plan, known.get(one.uid), one) for one in seen.nodes]
     selects = [daemonset.node_selector.items() for daemonset in live.daemonsets if daemonset.node_selector]
@@ -60,6 +64,8 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
     }
     selected = tuple(node for node in nodes if node.is_gpu_node and node.uid in wanted)
     missing = _ours(plan)
+    if unread := sorted(name for uid, name in seen.unread.items() if uid in missing):
+        raise kube.Unreadable(f"Node {unread[0]} cannot be read.")
     for node in selected:
         missing.pop(node.uid, None)
     others = {node.uid: node for node in nodes if node.uid not in wanted or not node.is_gpu_node}

@@ -94,7 +94,7 @@ class Picture:
     paused_because: str  # blank: not paused
     stopped_because: str  # blank: nothing in the cluster tells us to stop
     policy: UpgradePolicy
-    recorded_hashes: Mapping[str, str]  # DaemonSet uid → newest revision when the plan was sealed
+    recorded_hashes: Mapping[str, str]  # DaemonSet uid → revision of the old version, as sealed or accepted since
     newest_hashes: Mapping[str, str]  # DaemonSet uid → newest revision now, read live
     unsettled: tuple[str, ...]  # DaemonSets whose controller has not seen their latest generation
     nodes: tuple[NodePicture, ...]
@@ -103,6 +103,8 @@ class Picture:
     strays: tuple[NodePicture, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
     gone: Mapping[str, str] = field(default_factory=dict)  # uid of a target that is no node of the object → why
     object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
+    template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
+    sealed_hashes: Mapping[str, str] = field(default_factory=dict)  # DaemonSet uid → revision that the plan began from
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property
@@ -135,6 +137,11 @@ class Picture:
         """Its driver pod is of the newest template."""
         newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == newest
+
+    def never_changed(self, node: NodePicture) -> bool:
+        """It still has the driver pod that it had when the plan began, whatever became of the template since."""
+        sealed = self.sealed_hashes.get(self.pod_daemonsets.get(node.uid, ""))
+        return bool(node.pod_hash) and node.pod_hash == sealed and same(node.driver_version, self.from_version)
 
     def is_as_before(self, node: NodePicture) -> bool:
         """Once the old template is back: the node is of it, and names the old driver as loaded.

@@ -1,7 +1,8 @@
 """Write down what a round found: the answers of the gates, the moves it makes, the approvals that no longer hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -111,21 +112,24 @@ def void_approvals(plan: Plan, *, now: datetime) -> None:
         if not standing.exists():
             continue
         stage.plan = plan
-        changed = standing.exclude(bundle_hash=bundle_for(stage).hash)
-        for approval in changed:
-            because = "What it was given for has changed: targets, gates or answers are not the same any more."
-            with transaction.atomic():
-                Approval.objects.filter(pk=approval.pk, void_at__isnull=True).update(void_at=now, void_because=because)
-                record_event(
-                    plan=plan,
-                    stage=stage,
-                    what="approval",
-                    was="approve",
-                    to="void",
-                    now=now,
-                    actor="engine",
-                    because=because,
-                )
+        because = "What it was given for has changed: targets, gates or answers are not the same any more."
+        _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), because, now=now)
+
+
+def void_every_approval(plan: Plan, because: str, *, now: datetime) -> None:
+    """Of the stages that have not passed."""
+    for stage in plan.stages.forward().exclude(state=StageState.PASSED):
+        _void(plan, stage, Approval.objects.filter(stage=stage).standing(), because, now=now)
+
+
+def _void(plan: Plan, stage: Stage, approvals: Iterable[Approval], because: str, *, now: datetime) -> None:
+    told: dict[str, Any] = {"what": "approval", "was": "approve", "to": "void", "actor": "engine", "because": because}
+    for approval in approvals:
+        with transaction.atomic():
+            plan.keep_turn(now=now)
+            standing = Approval.objects.filter(pk=approval.pk, void_at__isnull=True)
+            if standing.update(void_at=now, void_because=because[:500]):
+                record_event(plan=plan, stage=stage, now=now, **told)
 
 
 def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:

@@ -6,13 +6,22 @@ from datetime import datetime, timedelta
 import structlog
 
 from fleet import kube
+from rollouts.engine import templates
 from rollouts.engine.act import carry_out
 from rollouts.engine.claim import Forfeit
 from rollouts.engine.decide import Decision, decide
 from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
 from rollouts.engine.picture import Picture
-from rollouts.engine.record import make_moves, note_armed, pause, record_answers, record_holds, void_approvals
+from rollouts.engine.record import (
+    make_moves,
+    note_armed,
+    pause,
+    record_answers,
+    record_holds,
+    void_approvals,
+    void_every_approval,
+)
 from rollouts.lifecycle import LostRace
 from rollouts.models import Plan
 from rollouts.models.plan import queue_round
@@ -64,10 +73,14 @@ def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datet
     live = ask_cluster(plan, connection)
     now = clock()
     note_armed(plan, live.object_version, now=now)
+    templates.learn(plan, live, now=now)
+    templates.remember(plan, templates.change(plan, live), now=now)
     void_approvals(plan, now=now)
     decision = _decide(plan, live, connection, now=now)
     record_answers(plan, decision.verdicts, now=now)
     make_moves(plan, decision.moves, now=now)
+    if decision.void_because:
+        void_every_approval(plan, decision.void_because, now=now)
     if decision.pause_because:
         pause(plan, decision.pause_because, now=now)
     for act in decision.acts:

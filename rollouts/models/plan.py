@@ -55,6 +55,9 @@ class Plan(Moving):
     sealed = models.JSONField(default=dict)  # object, revisions, targets by stage, way back: as they were at the start
     content_hash = models.CharField(max_length=64, blank=True)
 
+    templates = models.JSONField(default=dict)  # of driver pods, as taken: digests of the spec, revisions by version
+    template_change = models.JSONField(default=dict)  # what somebody else made of it since; empty: nothing
+
     write_intended_at = models.DateTimeField(null=True)  # from here on the new version may be in the cluster
     armed_since = models.DateTimeField(null=True)  # the new version was read back: a recreated driver pod takes it
     max_armed_s = models.PositiveIntegerField(
@@ -107,6 +110,20 @@ class Plan(Moving):
 
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self}
+
+    def accept_template_change(self) -> bool:
+        """Take what somebody else made of the template for the plan's own. Whether there was something to take."""
+        if not self.template_change:
+            return False
+        found = self.template_change
+        templates = {
+            "spec": found["spec"],
+            "old": self.templates.get("old", {}) | found["old"],
+            "new": self.templates.get("new", {}) | found["new"],
+        }
+        Plan.objects.filter(pk=self.pk).update(templates=templates, template_change={})
+        self.templates, self.template_change = templates, {}
+        return True
 
     def take_turn(self, *, owner: str, now: datetime) -> bool:
         """Take the next round. False: another worker is in one.

@@ -67,11 +67,12 @@ def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_sta
 
     def act(plan: Plan) -> None:
         paused = _end_pause(plan, actor=actor, now=now)
+        plan.accept_template_change()
         if plan.state == PlanState.HALTED:
             # An intent that was not seen through is: until the write was read back, the old version is no foreign one.
             to = PlanState.PROMOTING if plan.armed_since else PlanState.HOLDING
             for stage in plan.stages.filter(state=StageState.HALTED):
-                began = stage.waves.exists()
+                began = stage.waves.exists() and not stage.must_be_approved_again
                 back_to = StageState.PROMOTING if began else StageState.OPENING
                 stage.move(back_to, now=now, actor=actor.get_username(), because=because)
                 rejected = stage.approvals.standing().filter(is_rejection=True)

@@ -6,6 +6,7 @@ from fleet.kube.structs.driver_object import (
     DriverSpec,
     GpuClusterSeen,
     NvidiaDriverSeen,
+    WholeSpec,
 )
 from fleet.kube.structs.meta import Condition, Meta, Owner, Seen
 from fleet.kube.structs.node import NodeSeen, Taint
@@ -31,4 +32,5 @@ __all__ = [
     "Seen",
     "ServerVersion",
     "Taint",
+    "WholeSpec",
 ]

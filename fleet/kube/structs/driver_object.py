@@ -85,6 +85,12 @@ class ClusterSpec(Struct, frozen=True):
     dcgm_exporter: OperandSpec | None = None
 
 
+class WholeSpec(Struct, frozen=True):
+    """The spec as it was sent."""
+
+    spec: dict[str, Any] | None = None
+
+
 class DriverStatus(Struct, frozen=True):
     state: str | None = ""
     namespace: str | None = ""  # of the operator and its operands; ClusterPolicy and GPUCluster only

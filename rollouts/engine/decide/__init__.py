@@ -10,6 +10,7 @@ from rollouts.engine.decide.holding import hold_all
 from rollouts.engine.decide.promoting import ask, promote
 from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.strays import ABORT_FREES
+from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState
@@ -33,6 +34,9 @@ def stay_halted(picture: Picture, *, now: datetime) -> Decision:
     if picture.write_intended and (unheld := to_hold(picture)):
         sentence = f"Holding {count(len(unheld), 'node')} again."
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
+    if picture.template_change:
+        because = changed_template(picture)
+        return Decision(f"Halted. {because}", acts=called_back, verdicts=verdicts, void_because=because)
     waits = "Halted. A person decides: roll back, resume or abort."
     return Decision(waits, acts=called_back, verdicts=verdicts)
 

@@ -131,6 +131,7 @@ class Decision:
     moves: tuple[Move, ...] = ()
     verdicts: Mapping[int, Mapping[str, Verdict]] = field(default_factory=dict)  # stage → gate → answer
     pause_because: str = ""  # ask a person: put a pause in force
+    void_because: str = ""  # what was approved is not what is there: every approval of a stage to come is void
     look_again_in: timedelta = timedelta(seconds=5)
 
     @property

@@ -6,7 +6,7 @@ from rollouts.engine.decide.acts import Decision, FreeStrays, LiftHolds, MovePla
 from rollouts.engine.decide.going_back import in_the_operators_hands, is_at_work, is_ours, may_be_held, ours, restore
 from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.strays import free_strays
-from rollouts.engine.picture import Picture
+from rollouts.engine.picture import NodePicture, Picture
 from rollouts.gates.base import are, count, names, stay
 from rollouts.lifecycle import BEGUN, PlanState
 
@@ -25,10 +25,25 @@ def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
         return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
     if freeing := free_strays(picture):
         return freeing
+    if freeing := _free_what_never_changed(picture):
+        return freeing
     if waiting := in_the_operators_hands(picture) or _still_changing(picture):
         return waiting
-    left = tuple(node.name for node in picture.nodes if picture.write_intended and not picture.is_as_before(node))
+    left = tuple(node.name for node in picture.nodes if picture.write_intended and not _is_left_alone(picture, node))
     return _end(_what_is_left(picture, left) if left else "Given up. No node had changed.")
+
+
+def _is_left_alone(picture: Picture, node: NodePicture) -> bool:
+    return picture.is_as_before(node) or picture.never_changed(node)
+
+
+def _free_what_never_changed(picture: Picture) -> Decision | None:
+    """Where somebody else changed the template and a person took it as it is: the operator brings it to them."""
+    free = ours(picture, lambda node: picture.never_changed(node) and not picture.is_in_sync(node))
+    if not free:
+        return None
+    sentence = f"Letting {count(len(free), 'node')} go that never changed: the operator brings the template to them."
+    return Decision(sentence, acts=(FreeStrays(free),), look_again_in=SOON)
 
 
 def _free_all(picture: Picture) -> Decision:

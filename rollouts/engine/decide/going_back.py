@@ -29,6 +29,7 @@ from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES, free_strays
+from rollouts.engine.decide.templates import ask_which_way_back
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
 from rollouts.gates.base import Answer, Verdict, When, are, count, names, stay, was
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
@@ -66,6 +67,8 @@ def restore(picture: Picture) -> Decision | None:
     if not picture.has_old_version:
         act = WriteVersion(picture.object_version, picture.from_version)
         return Decision(f"Putting {picture.from_version} back.", acts=(act,), look_again_in=SOON)
+    if picture.template_change:
+        return ask_which_way_back(picture)
     if not _template_is_back(picture):
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
     if picture.stale_because:
@@ -87,6 +90,8 @@ def _has_to_wait(picture: Picture, node: NodePicture) -> bool:
     A plan that is given up holds that as well: it must not be queued again the moment the operator is through.
     """
     goes_on = is_at_work(node) and picture.state is not PlanState.ABORTING
+    if picture.state is PlanState.ABORTING and picture.never_changed(node):
+        return False
     return node.hold_wanted is not None and not goes_on and not picture.is_as_before(node)
 
 

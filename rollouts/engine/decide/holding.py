@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
 from rollouts.engine.decide.releasing import SOON
+from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.picture import Picture
 from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState
@@ -18,6 +19,9 @@ def hold_all(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
     if not picture.has_old_version:
         because = f"The version is {picture.object_version or 'not set'}; this plan starts from {picture.from_version}."
         return Decision(because, moves=(MovePlan(PlanState.HALTED, because),))
+    if picture.template_change:
+        because = changed_template(picture)
+        return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
     if blocked := picture.stopped_because or picture.paused_because or picture.stale_because:
         return Decision(blocked)
     if not picture.policy.auto_upgrade:

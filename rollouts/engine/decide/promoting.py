@@ -23,6 +23,7 @@ from rollouts.engine.decide.releasing import (
     unfinished_releases,
 )
 from rollouts.engine.decide.strays import free_strays
+from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
 from rollouts.gates.base import Answer, Verdict, When, are, count, names, spell, stay, was
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -38,7 +39,10 @@ def promote(picture: Picture, *, now: datetime) -> Decision:
     if halt := reason_to_halt(picture, verdicts):
         index, because = halt
         halted = (*moves, *_halt(picture, index, because))
-        return Decision(because, acts=recall(picture), moves=halted, verdicts=verdicts, look_again_in=SOON)
+        void = because if picture.template_change else ""
+        return Decision(
+            because, acts=recall(picture), moves=halted, verdicts=verdicts, void_because=void, look_again_in=SOON
+        )
     if moves:
         return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=timedelta(0))
     blocked = picture.stopped_because or picture.paused_because or _without_controller(picture)
@@ -94,6 +98,8 @@ def reason_to_halt(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict
     if not picture.has_new_version:
         who = f"Somebody else set the version to {picture.object_version or 'nothing'}"
         return current.index, f"{who}: it should be {picture.to_version}. Every hold stays where it is."
+    if picture.template_change:
+        return current.index, changed_template(picture)
     if escaped := tuple(node.name for node in picture.nodes if _escaped(picture, node)):
         return current.index, f"{names(escaped)} took the new driver although held."
     for index, answers in verdicts.items():

@@ -148,6 +148,10 @@ class Ground:
         listed, _, _ = self.store.list(DAEMON_SET)
         return listed
 
+    def owns(self, daemonset: dict[str, Any]) -> bool:
+        owners = daemonset["metadata"].get("ownerReferences", [])
+        return any(owner["uid"] == self.plan.object_uid for owner in owners)
+
     # Its rows
 
     def look(self) -> None:

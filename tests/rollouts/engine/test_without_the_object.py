@@ -24,7 +24,7 @@ def make_it_again(ground: Ground) -> None:
     delete_the_object(ground)
     ground.store.seed(NVIDIA_DRIVER, {"metadata": {"name": "h100"}, "spec": known["spec"]})
     for one in ground.daemonsets():
-        if any(owner["uid"] == ground.plan.object_uid for owner in one["metadata"].get("ownerReferences", [])):
+        if ground.owns(one):
             ground.store.delete(DAEMON_SET, one["metadata"]["name"], one["metadata"]["namespace"], grace_s=0)
 
 

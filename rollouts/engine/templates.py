@@ -1,0 +1,108 @@
+"""The template of the driver pods: what a plan takes for its own, and what somebody else made of it since.
+
+The spec of the driver object tells it in words, the newest revisions of its DaemonSets for certain: an upgrade of the
+operator changes them as well (hazard Z11). Of the spec only digests are kept: its `env` may hold a secret.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from rollouts.digests import digest
+from rollouts.engine.live import Live
+from rollouts.lifecycle import LostRace
+from rollouts.models import Plan
+
+# The version is what the plan changes; the others say who takes the template and how fast, not what it is.
+NOT_OF_THE_TEMPLATE = frozenset({"version", "upgradePolicy", "nodeSelector", "default"})
+
+Digests = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is not as the plan takes it: by field of the spec and by DaemonSet, with what it is now."""
+
+    says: str
+    spec: Digests = field(default_factory=dict)
+    old: Digests = field(default_factory=dict)  # DaemonSet uid → revision that the old version has now
+    new: Digests = field(default_factory=dict)  # and that the new one has
+
+    @property
+    def written(self) -> dict[str, Any]:
+        return {"says": self.says, "spec": dict(self.spec), "old": dict(self.old), "new": dict(self.new)}
+
+
+def digests_of(spec: Mapping[str, Any]) -> dict[str, str]:
+    return {name: digest(value)[:16] for name, value in spec.items() if name not in NOT_OF_THE_TEMPLATE}
+
+
+def learn(plan: Plan, live: Live, *, now: datetime) -> None:
+    """Take for the plan's own what it finds at its start, and what the new version made of the DaemonSets first."""
+    if live.object_trouble:
+        return
+    known = {"spec": digests_of(live.spec), "old": plan.sealed.get("revisions", {}), "new": {}} | plan.templates
+    if plan.write_intended_at and not live.unsettled:  # put back at once, it is seen for a moment all the same
+        known["new"] = _changed_by_version(known["old"], live.hashes) | known["new"]
+    if known != plan.templates:
+        _keep(plan, now=now, templates=known)
+
+
+def _changed_by_version(old: Digests, newest: Digests) -> dict[str, str]:
+    return {uid: now for uid, now in newest.items() if uid in old and now != old[uid]}
+
+
+def change(plan: Plan, live: Live) -> Change | None:
+    """What differs from what the plan takes for its own. None: nothing, or nobody can tell yet."""
+    if live.object_trouble or not plan.templates:
+        return None
+    known = plan.templates
+    is_forward = live.object_version == plan.to_version
+    spec = digests_of(live.spec)
+    if live.unsettled or live.object_version not in {plan.from_version, plan.to_version}:
+        newest: Digests = {}
+    else:
+        newest = _foreign(known, live.hashes, is_forward=is_forward)
+    fields = sorted(name for name in {*spec, *known["spec"]} if spec.get(name) != known["spec"].get(name))
+    # On the way back the spec alone stops nobody: the template that it makes is what is waited for.
+    if not newest and (not fields or (plan.put_back_at and not is_forward)):
+        return None
+    return Change(_say(plan, fields, newest, live), spec, **{"new" if is_forward else "old": newest})
+
+
+def _foreign(known: Mapping[str, Digests], newest: Digests, *, is_forward: bool) -> dict[str, str]:
+    """Revisions that neither version is known to have. The operator takes a moment from one to the other."""
+    expected = {uid: {known["old"][uid]} | {known["new"].get(uid, "")} for uid in known["old"]}
+    if is_forward:
+        expected = {uid: {known["new"][uid]} for uid in known["new"]}
+    return {uid: now for uid, now in newest.items() if uid in expected and now not in expected[uid]}
+
+
+def _say(plan: Plan, fields: list[str], newest: Digests, live: Live) -> str:
+    name = f"{plan.object_kind} {plan.object_name}"
+    if fields:
+        return f"{' and '.join(f'spec.{one}' for one in fields)} of {name} was changed by somebody else"
+    daemonsets = sorted(one.name for one in live.daemonsets if one.uid in newest)
+    return f"The template of DaemonSet {' and '.join(daemonsets)} was changed by somebody else, or by the operator"
+
+
+def remember(plan: Plan, found: Change | None, *, now: datetime) -> None:
+    """What a person who resumes takes upon himself: what was found last, and told."""
+    written = found.written if found else {}
+    if written != plan.template_change:
+        _keep(plan, now=now, template_change=written)
+
+
+def _keep(plan: Plan, *, now: datetime, **given: Any) -> None:
+    """:raises LostRace: when a person has taken a change since the plan was read"""
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        as_is = Plan.objects.only("templates", "template_change").get(pk=plan.pk)
+        if (as_is.templates, as_is.template_change) != (plan.templates, plan.template_change):
+            raise LostRace("A person has taken the template as it is.")
+        Plan.objects.filter(pk=plan.pk).update(**given)
+    for name, value in given.items():
+        setattr(plan, name, value)
