@@ -83,7 +83,7 @@ class NodeStory(NodeSeen):
     unplaced: Sequence[Unplaced]
     disagreements: Sequence[str]
     exporter: ExporterReading | None
-    exporter_said: str
+    exporter_note: str
     pods: Sequence[Pod] | None  # None: pods were never seen
 
 
@@ -148,7 +148,7 @@ def tell_story(node: Node, *, now: datetime) -> NodeStory:
         unplaced=held.unplaced,
         disagreements=held.disagreements,
         exporter=held.exporter,
-        exporter_said=said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
+        exporter_note=said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         pods=pods if seen.pods_freshness.is_known else None,
     )
 

@@ -90,7 +90,7 @@ class CompatibilityShape(serializers.Serializer):
     matrix_newest_operator = serializers.CharField()
     nodes = serializers.IntegerField(help_text="GPU nodes that were compared.")
     combinations = serializers.IntegerField(source="groups")
-    is_cut = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
+    is_truncated = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
     verdicts = VerdictShape(source="lines", many=True)
 
 

@@ -6,7 +6,7 @@ from rest_framework import serializers
 class AmountShape(serializers.Serializer):
     """Null where nobody knows, which is not zero."""
 
-    allocatable = serializers.IntegerField(allow_null=True, help_text="Null: the node does not say.")
+    allocatable = serializers.IntegerField(allow_null=True, help_text="Null: the node reports none.")
     requested = serializers.IntegerField(allow_null=True, help_text="By all pods. Null: pods were never seen.")
     tenants = serializers.IntegerField(allow_null=True, help_text="By pods that hold or want GPUs.")
     operands = serializers.IntegerField(allow_null=True, help_text="By pods of the GPU stack.")
@@ -23,7 +23,7 @@ class CpuMemoryShape(serializers.Serializer):
 
 class NodesCpuMemoryShape(CpuMemoryShape):
     nodes = serializers.IntegerField(allow_null=True)
-    silent = serializers.IntegerField(allow_null=True, help_text="Nodes that do not say what they have.")
+    silent = serializers.IntegerField(allow_null=True, help_text="Nodes that report no allocatable CPU or memory.")
 
 
 class ClusterCpuMemoryShape(serializers.Serializer):

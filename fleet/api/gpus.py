@@ -14,7 +14,7 @@ from people.api.edges import Listing, SeenSerializer
 
 
 class GpuShape(SeenSerializer):
-    """A board. How it is cut and shared is its node's to say."""
+    """A board. How it is partitioned and shared is its node's to say."""
 
     row = "gpu"
     cluster = Ref(source="node.cluster")

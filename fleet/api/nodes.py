@@ -40,7 +40,9 @@ class NodeRow(SeenSerializer):
     cluster = Ref()
     pools = Ref(many=True)
     state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
-    layout = serializers.CharField(help_text="How its GPUs are cut and shared. Equal for equal layouts; blank: unsaid.")
+    layout = serializers.CharField(
+        help_text="How its GPUs are partitioned and shared. Equal for equal layouts; blank: no label."
+    )
     capacity = Amounts(help_text="GPU resources only. `gpu_…` count the whole GPUs among them, of any vendor.")
     allocatable = Amounts()
     expected = Amounts(help_text="The most of each that was seen under this layout.")
@@ -187,8 +189,8 @@ class NodeShape(NodeRow):
     exporter = ExporterShape(
         source="seen.exporter", allow_null=True, help_text="Null: no DCGM exporter of it was ever asked."
     )
-    exporter_said = serializers.CharField(
-        source="seen.exporter_said", help_text="Why not every pod is placed, or how old that is; blank: nothing to say."
+    exporter_note = serializers.CharField(
+        source="seen.exporter_note", help_text="Why not every pod is placed, or how old that is; blank: nothing to say."
     )
     pods = PodShape(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
     pods_freshness = FreshnessShape(source="seen.pods_freshness")
@@ -197,7 +199,7 @@ class NodeShape(NodeRow):
     class Meta(NodeRow.Meta):
         fields = (
             *ROW, "labels", "annotations", "taints", "operands", "driver", "resources", "gpus", "unplaced",
-            "disagreements", "exporter", "exporter_said", "pods", "pods_freshness", "events",
+            "disagreements", "exporter", "exporter_note", "pods", "pods_freshness", "events",
         )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ class PodShape(serializers.ModelSerializer):
     claims = serializers.ListField(child=serializers.CharField(), help_text="Names of its ResourceClaims.")
     devices = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="By resource, the UUIDs that its kubelet says it holds; empty: it does not say.",
+        help_text="By resource, the UUIDs that its kubelet says it holds; empty: it reports none.",
     )
     labels = serializers.DictField(child=serializers.CharField(), help_text="Of tenants that hold or want GPUs.")
     status = serializers.CharField(help_text="As `kubectl get pods` spells it: CrashLoopBackOff, Init:1/3, Completed.")

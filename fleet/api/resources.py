@@ -20,21 +20,21 @@ class ResourceShape(serializers.Serializer):
     vendor = serializers.ChoiceField(choices=[(vendor.value, vendor.value) for vendor in Vendor], allow_null=True)
     kind = serializers.ChoiceField(
         choices=[(kind.value, kind.value) for kind in Kind],
-        help_text="whole: a GPU for one pod. slice: cut by hardware (MIG, partitions). share: one of several users. "
+        help_text="whole: a GPU for one pod. slice: partitioned by hardware (MIG, AMD). share: one of several users. "
         "virtual: handed to virtual machines.",
     )
     profile = serializers.CharField(source="way.profile", help_text="Of the slice: 1g.10gb. Blank: a GPU.")
     sharing = serializers.CharField(
         source="way.sharing",
-        help_text="time-slicing, mps, hami, memory (placed by units of it), shared (how is not said). Blank: one user.",
+        help_text="time-slicing, mps, hami, memory (placed by units of it), shared (how is not known). Blank: one user.",
     )
     replicas = serializers.IntegerField(
         source="way.replicas",
         allow_null=True,
-        help_text="Users a GPU or slice may have. Null: not shared, or not said.",
+        help_text="Users a GPU or slice may have. Null: not shared, or not known.",
     )
     expected = serializers.IntegerField(
-        allow_null=True, help_text="The most that was seen while GPUs were cut and shared so. Null: never any."
+        allow_null=True, help_text="The most that was seen while GPUs were partitioned and shared so. Null: never any."
     )
     capacity = serializers.IntegerField(allow_null=True, help_text="Null: the node does not name the resource.")
     allocatable = serializers.IntegerField(allow_null=True)

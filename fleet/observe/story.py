@@ -80,7 +80,7 @@ def _layout(old: Row, new: Row) -> Iterator[Line]:
     words, before = layout_in_words(now), layout_in_words(was)
     sentence = f"GPUs are given out as {words}, before as {before}."
     if words == before:  # another order to cut them, or another name of the resource
-        sentence = f"GPUs are cut or shared anew; they are given out as {words}, as before."
+        sentence = f"GPUs are partitioned or shared anew; they are given out as {words}, as before."
     yield Line("capacity", sentence, {"was": was, "is": now})
 
 
@@ -98,10 +98,10 @@ def _mig(old: Row, new: Row) -> Iterator[Line]:
     if was == now or not now:
         return
     sentence = {
-        "pending": f"The MIG manager cuts its GPUs anew: {new['mig_config']}.",
-        "rebooting": f"The MIG manager reboots it to cut its GPUs: {new['mig_config']}.",
-        "success": f"The MIG manager has cut its GPUs: {new['mig_config']}.",
-        "failed": f"The MIG manager could not cut its GPUs as {new['mig_config']}.",
+        "pending": f"The MIG manager applies the MIG layout {new['mig_config']}.",
+        "rebooting": f"The MIG manager reboots it to apply the MIG layout {new['mig_config']}.",
+        "success": f"The MIG manager has applied the MIG layout {new['mig_config']}.",
+        "failed": f"The MIG manager could not apply the MIG layout {new['mig_config']}.",
     }.get(now, f"The MIG manager says {now}.")
     yield Line("capacity", sentence, {"was": was, "is": now, "config": new["mig_config"]})
 
@@ -133,7 +133,7 @@ def _kernel(old: Row, new: Row) -> Iterator[Line]:
 
 
 def _count(number: int | None) -> str:
-    return "not said" if number is None else str(number)
+    return "unknown" if number is None else str(number)
 
 
 CHAPTERS: tuple[Callable[[Row, Row], Iterator[Line]], ...] = (

@@ -82,7 +82,7 @@ class ResourceLine:
     def _left_over(self) -> str:
         if self.expected is not None or not self.capacity or self.allocatable:
             return ""
-        return "From before the GPUs were cut or shared anew: the kubelet names it for five more minutes."
+        return "From before the GPUs were partitioned or shared anew: the kubelet names it for five more minutes."
 
     def _overdrawn(self) -> str:
         number = self.requested - (self.allocatable or 0)
@@ -95,7 +95,7 @@ class ResourceLine:
             return ""
         named = in_words(self.only_named, self.way)
         return (
-            f"{named} named and cut into slices: a pod that asks for a whole one is placed here and gets none. "
+            f"{named} named and partitioned into slices: a pod that asks for a whole one is placed here and gets none. "
             "Restart the node's device plugin."
         )
 

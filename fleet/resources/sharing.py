@@ -67,7 +67,7 @@ def _cut(way: Way) -> Explanation:
         return _partitioned(way)
     return Explanation(
         "MIG slices",
-        "Cut by hardware: each slice has compute and memory that no neighbour can touch.",
+        "Partitioned by hardware: each slice has compute and memory that no neighbour can touch.",
         "By hardware: an error in one slice leaves the others alone, and latency is the slice's own.",
         "Of its own, walled off, as large as the profile says.",
         "One pod a slice.",
@@ -84,7 +84,7 @@ def _partitioned(way: Way) -> Explanation:
     )
     return Explanation(
         "Partitions",
-        f"Compute is cut by hardware; {shared}.",
+        f"Compute is partitioned by hardware; {shared}.",
         "Of compute by hardware: no partition waits while another computes. Of memory only between its parts.",
         f"Not its own: {shared}.",
         "One pod a partition.",
@@ -125,7 +125,7 @@ def _hami(way: Way) -> Explanation:
 def _shared(way: Way) -> Explanation:
     return Explanation(
         f"Shares of {_of(way)}",
-        "Several pods on one GPU; how they share it, nothing says.",
+        "Several pods on one GPU; how they share it is not known.",
         "Not known: expect none.",
         "Not known: expect that it is shared and not limited.",
         _users(way),
@@ -138,4 +138,4 @@ def _of(way: Way) -> str:
 
 def _users(way: Way) -> str:
     each = "a slice" if way.profile else "a GPU"
-    return f"Up to {way.replicas} pods {each}." if way.replicas else f"Several pods {each}; how many, nothing says."
+    return f"Up to {way.replicas} pods {each}." if way.replicas else f"Several pods {each}; how many is not known."

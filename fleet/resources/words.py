@@ -38,7 +38,7 @@ def layout_in_words(text: str) -> str:
     """Of a node's layout: `time-slices of whole GPUs, 4 each`, `slices 1g.10gb and slices 3g.40gb`."""
     ways = sorted(set(Layout.read(text).ways.values()), key=str)
     cut = [way for way in ways if way.profile or way.sharing] or ways
-    return " and ".join(_way_in_words(way) for way in cut) or "their names say"
+    return " and ".join(_way_in_words(way) for way in cut) or "their resource names say"
 
 
 def _way_in_words(way: Way) -> str:

@@ -147,7 +147,7 @@ FACETS: tuple[Facet, ...] = (
     ),
     Facet(
         "sharing", "sharing", "sharing_mode", _sharing,
-        why_no_label="it is how the GPUs are cut now, and changes with the device plugin's configuration",
+        why_no_label="it is how the GPUs are partitioned and shared now, and changes with the device plugin's configuration",
     ),
     Facet(
         "nvlink_domain", "NVLink domain", "nvlink_domain", _column("nvlink_domain"),
@@ -166,3 +166,19 @@ BY_KEY = {facet.key: facet for facet in FACETS}
 def narrow(nodes: QuerySet, choice: Choice) -> QuerySet:
     """Those that have, of every facet chosen, one of its chosen values. No join: no node comes twice."""
     return nodes.filter(*(BY_KEY[key].picks(values) for key, values in choice.items() if values))
+
+
+def words_of(key: str, value: str) -> str:
+    """A value as a person reads it."""
+    facet = BY_KEY[key]
+    if value == UNKNOWN:
+        return (
+            "no label"
+            if facet.labels or key == "driver_version"
+            else "not set"
+            if facet.why_no_label == POOLS_OWN
+            else "unknown"
+        )
+    if key == "numa" and value == "true":
+        return "several memory nodes"
+    return {SEVERAL: "in several pools", NO_POOL: "in no pool"}.get(value, value)

@@ -67,7 +67,7 @@ class Comparison:
     lines: tuple[Line, ...]  # the worst first
     nodes: int  # that were compared
     groups: int
-    is_cut: bool  # there are more groups than were compared
+    is_truncated: bool  # there are more groups than were compared
 
     @property
     def worst(self) -> Answer | None:
@@ -141,13 +141,13 @@ def compare(nodes: QuerySet[Node], around: Surroundings, *, today: date) -> Comp
     groups = list(_groups(nodes, with_kernel=bool(around.precompiled))[: AT_MOST + 1])
     shown = groups[:AT_MOST]
     if not shown:
-        return Comparison(_without_nodes(around, today), 0, 0, is_cut=False)
+        return Comparison(_without_nodes(around, today), 0, 0, is_truncated=False)
     counted: Counter[Verdict] = Counter()
     for group in shown:
         for verdict in judge(_facts(group, around), today=today):
             counted[verdict] += group["number"]
     return Comparison(_lines(counted.items()), sum(group["number"] for group in shown), len(shown),
-                      is_cut=len(groups) > AT_MOST)  # fmt: skip
+                      is_truncated=len(groups) > AT_MOST)  # fmt: skip
 
 
 def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdict]:

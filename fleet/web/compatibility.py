@@ -7,8 +7,8 @@ from datetime import date
 from typing import Any
 
 from fleet.compatibility import Answer, Verdict, the_matrix
-from fleet.models import DriverObject, Node, Operand
-from fleet.stack.combinations import Comparison, Line, compare_node, surroundings
+from fleet.models import Node
+from fleet.stack.combinations import Comparison, Line, compare_node, look
 
 WORDS: dict[Answer, tuple[str, str]] = {
     Answer.KNOWN_BAD: ("bad", "known to fail"),
@@ -41,7 +41,7 @@ class AnswerCard:
     fine: Sequence[AnswerLine]
     nodes: int
     groups: int
-    is_cut: bool
+    is_truncated: bool
     read_on: date
     newest: str  # release of the operator in the matrix
 
@@ -51,19 +51,30 @@ class AnswerCard:
 
 
 def of_cluster(found: Comparison) -> AnswerCard:
-    return _card([_line(line) for line in found.lines], found.nodes, found.groups, is_cut=found.is_cut)
+    return _card([_line(line) for line in found.lines], found.nodes, found.groups, is_truncated=found.is_truncated)
 
 
-def of_node(node: Node, *, today: date) -> dict[str, Any]:
-    """Three queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
-    objects = list(DriverObject.objects.filter(cluster=node.cluster_id))
-    operands = list(Operand.objects.filter(cluster=node.cluster_id))
-    verdicts = compare_node(node, surroundings(node.cluster, objects, operands), today=today)
-    lines = [_line(Line(verdict, 0), is_of_one=True) for verdict in verdicts]
-    return {"compatibility": _card(lines, 1, 1, is_cut=False) if lines else None}
+@dataclass(frozen=True)
+class NodeCard:
+    """What is true of one node, and not of every GPU node of its cluster: that stands on the cluster's page."""
+
+    own: Sequence[AnswerLine]  # the worst first
+    shared: int  # answers that are not `supported`, and the same for all
+    read_on: date
 
 
-def _card(lines: Iterable[AnswerLine], nodes: int, groups: int, *, is_cut: bool) -> AnswerCard:
+def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
+    """Six queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
+    around, compared = look(node.cluster, user=user, today=today)
+    verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Answer.SUPPORTED]
+    everywhere = {line.verdict for line in compared.lines if line.nodes == compared.nodes}
+    own = [_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in everywhere]
+    is_compared = node.is_gpu_node and node.gpu_vendor in {"", "nvidia"}
+    card = NodeCard(own, len(verdicts) - len(own), the_matrix().read_on)
+    return {"compatibility": card if is_compared else None}
+
+
+def _card(lines: Iterable[AnswerLine], nodes: int, groups: int, *, is_truncated: bool) -> AnswerCard:
     every = list(lines)
     matrix = the_matrix()
     return AnswerCard(
@@ -71,7 +82,7 @@ def _card(lines: Iterable[AnswerLine], nodes: int, groups: int, *, is_cut: bool)
         fine=[line for line in every if line.is_fine],
         nodes=nodes,
         groups=groups,
-        is_cut=is_cut,
+        is_truncated=is_truncated,
         read_on=matrix.read_on,
         newest=matrix.newest.version,
     )

@@ -30,7 +30,7 @@ class Panel:
 
 def of_node(amounts: CpuMemory) -> Panel:
     silent = [what for what, each in (("CPU", amounts.cpu), ("memory", amounts.memory)) if each.allocatable is None]
-    said = [f"The node does not say how much {' and '.join(silent)} it has for pods."] if silent else []
+    said = [f"The node reports no allocatable {' and '.join(silent)}."] if silent else []
     return Panel(_lines("", amounts), said + _unread([amounts]))
 
 
@@ -46,7 +46,8 @@ def of_cluster(amounts: OfCluster) -> Panel:
 
 def _silent(words: str, amounts: CpuMemory) -> str:
     return (
-        f"{amounts.silent} of {amounts.nodes} {words} do not say what they have: of those nothing is allocatable here."
+        f"{amounts.silent} of {amounts.nodes} {words} {'reports' if amounts.silent == 1 else 'report'} no allocatable CPU "
+        "or memory: theirs is not counted."
     )
 
 

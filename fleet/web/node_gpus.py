@@ -71,7 +71,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
         "nobody_knows": _nobody_knows(held),
         "disagreements": held.disagreements,
-        "exporter_said": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
+        "exporter_note": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         "knows_which": bool(node.unhealthy_gpus) or any(board.taints for board in held.boards),
         "unhealthy": [unhealthy_in_words([one]) for one in node.unhealthy_gpus],
         "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now)) for pod in pods],
@@ -82,8 +82,8 @@ def none_because(node: Node) -> str:
     """Why a GPU node offers nothing, and never did. NVIDIA: mig-strategy.go of k8s-device-plugin, `INVALID`."""
     if node.labels.get(keys.GPU_PRODUCT, "").endswith("-MIG-INVALID"):
         return (
-            "The MIG strategy is single, and this node's GPUs are not all cut alike: the device plugin then offers "
-            "nothing. Cut them alike with nvidia.com/mig.config, or set the strategy to mixed in the ClusterPolicy."
+            "The MIG strategy is single, and this node's GPUs do not all have the same MIG slices: the device plugin then offers "
+            "nothing. Give them one layout with nvidia.com/mig.config, or set the strategy to mixed in the ClusterPolicy."
         )
     if node.capacity:
         names = ", ".join(sorted(node.capacity))

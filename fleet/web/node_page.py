@@ -15,6 +15,7 @@ from fleet.stack import read_stack
 from fleet.web import compatibility, cpu_memory, freshness, node_gpus, states
 from fleet.web.node_stack import lines_of
 from fleet.web.parts import part
+from people.models import User
 from people.web.requests import PersonRequest
 
 
@@ -22,12 +23,12 @@ def node(request: PersonRequest, node_id: int) -> HttpResponse:
     row = _visible(request, node_id)
     seq = Observer.batch_of(row.cluster_id)
     seen = {"place": "fleet", "seq": json.dumps({f"cluster-{row.cluster_id}": seq})}
-    return render(request, "fleet/node.html", {**seen, **_node(row, now=timezone.now())})
+    return render(request, "fleet/node.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
 
 
 @part
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
-    return render(request, "fleet/_node.html", _node(_visible(request, node_id), now=timezone.now()))
+    return render(request, "fleet/_node.html", _node(_visible(request, node_id), user=request.user, now=timezone.now()))
 
 
 def _visible(request: PersonRequest, node_id: int) -> Node:
@@ -35,7 +36,7 @@ def _visible(request: PersonRequest, node_id: int) -> Node:
     return get_object_or_404(nodes, pk=node_id)
 
 
-def _node(row: Node, *, now: datetime) -> dict[str, Any]:
+def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
     stack = read_stack(row, now=now)
     tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="").select_related("node")
     bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
@@ -52,7 +53,7 @@ def _node(row: Node, *, now: datetime) -> dict[str, Any]:
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
         **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), now=now),
         "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=knows_pods)),
-        **compatibility.of_node(row, today=now.date()),
+        **compatibility.of_node(row, user=user, today=now.date()),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",

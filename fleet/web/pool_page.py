@@ -12,7 +12,7 @@ from fleet.models.node import members_of
 from fleet.node_state import TITLES
 from fleet.segments.counting import Kind, kinds_of
 from fleet.segments.counting import Sums as Counts
-from fleet.segments.facets import BY_KEY
+from fleet.segments.facets import BY_KEY, words_of
 from fleet.web import freshness, states
 from fleet.web.filters import WORST_FIRST, state_key
 from fleet.web.parts import part
@@ -72,8 +72,8 @@ def _by_state(sums: Sums) -> list[tuple[str, str, str, int]]:
     ]
 
 
-def _versions(members) -> list[tuple[str, str, list[tuple[str, int]]]]:
-    """What its nodes run and are, where somebody says: key, title, and the values with their nodes."""
+def _versions(members) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
+    """What its nodes run and are, where somebody says: key, title, and the values with words and nodes."""
     facets = [BY_KEY[key] for key in SIDE_BY_SIDE]
     kinds: list[Kind] = kinds_of(members.with_gpus(), facets)
     found = []
@@ -83,7 +83,13 @@ def _versions(members) -> list[tuple[str, str, list[tuple[str, int]]]]:
             counts.add(kind.values[facet.key], kind)
         counted = counts.counts(facet, ())
         if counted.values and not counted.is_silent:
-            found.append((facet.key, facet.title, [(each.value, each.nodes) for each in counted.values]))
+            found.append(
+                (
+                    facet.key,
+                    facet.title,
+                    [(each.value, words_of(facet.key, each.value), each.nodes) for each in counted.values],
+                )
+            )
     return found
 
 

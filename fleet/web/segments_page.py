@@ -13,7 +13,7 @@ from django.utils import timezone
 from fleet.allocation.physical import read_physical
 from fleet.models import Node
 from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
-from fleet.segments.facets import BY_KEY, FACETS, NO_POOL, SEVERAL, UNKNOWN, Choice, Facet, narrow
+from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, narrow, words_of
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.parts import part
 from fleet.web.summary import cluster_lines, pool_strays
@@ -22,7 +22,6 @@ from people.web.requests import PersonRequest
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
 AT_MOST = 30
-WORDS = {UNKNOWN: "no label", SEVERAL: "in several pools", NO_POOL: "in no pool"}
 DEFAULT_AXES = ("product", "driver_version")
 
 
@@ -161,10 +160,3 @@ def _axes(request: PersonRequest) -> tuple[Facet, Facet]:
     rows = BY_KEY.get(request.GET.get("rows", ""), BY_KEY[DEFAULT_AXES[0]])
     columns = BY_KEY.get(request.GET.get("columns", ""), BY_KEY[DEFAULT_AXES[1]])
     return rows, columns
-
-
-def words_of(key: str, value: str) -> str:
-    """A value as a person reads it."""
-    if key == "numa" and value == "true":
-        return "several memory nodes"
-    return WORDS.get(value, value)

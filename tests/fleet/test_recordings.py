@@ -68,7 +68,7 @@ def test_gpus_cut_unequally_under_the_single_strategy_are_told_as_that():
 
     assert units(node)[1:] == (0, 0, 0)
     assert node.gpu_product == "NVIDIA-A100-SXM4-80GB"
-    assert "this node's GPUs are not all cut alike" in said
+    assert "this node's GPUs do not all have the same MIG slices" in said
 
 
 def test_a_label_that_spells_a_profile_otherwise_makes_no_slice_missing():

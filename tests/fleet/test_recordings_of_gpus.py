@@ -205,7 +205,7 @@ def test_gpus_that_are_cut_and_still_named_as_whole_are_not_counted():
     node = seen("cerit-a100")
 
     assert units(node) == (0, 10, 0, 2)
-    assert "2 GPUs named and cut into slices" in " ".join(differences(node))
+    assert "2 GPUs named and partitioned into slices" in " ".join(differences(node))
     assert [line.free for line in lines_of(node) if line.name == "nvidia.com/gpu"] == [0]
     assert "0 of 0 taken" in said_of("cerit-a100")
 

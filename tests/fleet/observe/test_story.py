@@ -74,7 +74,7 @@ def test_what_the_mig_manager_does_is_told():
     lines = tell(before, row(before, resources=cut, labels=mig_mixed({"1g.10gb": 56}, config="all-1g.10gb")))
 
     assert [line.sentence for line in lines] == [
-        "The MIG manager has cut its GPUs: all-1g.10gb.",
+        "The MIG manager has applied the MIG layout all-1g.10gb.",
         "GPUs are given out as slices 1g.10gb, before as whole GPUs.",
         "Slices that can be allocated: 56, before 0.",
     ]

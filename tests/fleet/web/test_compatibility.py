@@ -28,12 +28,24 @@ def a_node(**given):
 
 def test_a_node_says_what_is_known_to_fail_on_it(viewer):
     node = a_node(gpu_product="NVIDIA-GH200-480GB", mig_strategy="single")
+    make.a_node(node.cluster, gpu_vendor="nvidia", driver_version="595.91.07")
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
     assert "known to fail CDMM with MIG on Grace" in seen.text
     assert "Turn MIG off on these nodes." in seen.text
     assert f"/clusters/{node.cluster_id}#compatibility" in seen.links
+
+
+def test_what_is_so_on_every_node_stands_on_the_clusters_page_only(viewer):
+    node = a_node(gpu_product="NVIDIA-GH200-480GB", mig_strategy="single")
+
+    seen = page(viewer, f"/nodes/{node.pk}")
+    of_cluster = page(viewer, f"/clusters/{node.cluster_id}")
+
+    assert "CDMM with MIG on Grace" in of_cluster.text
+    assert "CDMM with MIG on Grace" not in seen.text
+    assert "Nothing is special to this node. 1 answer of the whole cluster is not “supported”" in seen.text
 
 
 def test_a_node_that_is_all_right_says_so(viewer):

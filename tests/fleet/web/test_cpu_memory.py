@@ -39,7 +39,7 @@ def test_a_node_that_does_not_say_what_it_has_is_unknown_not_full(viewer):
     seen = page(viewer, f"/nodes/{node.pk}").text
 
     assert "CPU – 96.8 cores 96 cores 0.5 cores 0.2 cores –" in seen
-    assert "The node does not say how much CPU and memory it has for pods." in seen
+    assert "The node reports no allocatable CPU and memory." in seen
 
 
 def test_what_pods_request_is_unknown_where_they_were_never_read(viewer):
@@ -77,7 +77,7 @@ def test_a_cluster_says_of_how_many_nodes_nothing_is_known(viewer):
     make.a_node(cluster, **HAS)
     make.a_node(cluster)
 
-    assert "1 of 2 GPU nodes do not say what they have" in page(viewer, f"/clusters/{cluster.pk}").text
+    assert "1 of 2 GPU nodes reports no allocatable CPU or memory" in page(viewer, f"/clusters/{cluster.pk}").text
 
 
 @pytest.mark.parametrize(
