@@ -7,3 +7,5 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 @method_decorator(csp_update({"style-src": [UNSAFE_INLINE]}), name="dispatch")  # Swagger UI writes style attributes
 class Docs(SpectacularSwaggerSplitView):
     """The REST API to read and try. Its script comes from a path of its own: no script is inline."""
+
+    template_name = "docs.html"

@@ -26,7 +26,7 @@ class ResourceShape(serializers.Serializer):
     profile = serializers.CharField(source="way.profile", help_text="Of the slice: 1g.10gb. Blank: a GPU.")
     sharing = serializers.CharField(
         source="way.sharing",
-        help_text="time-slicing, mps, hami, memory (placed by units of it), shared (how is not known). Blank: one user.",
+        help_text="time-slicing, mps, hami, memory (placed by units of it), shared (not known how). Blank: one user.",
     )
     replicas = serializers.IntegerField(
         source="way.replicas",

@@ -147,7 +147,7 @@ FACETS: tuple[Facet, ...] = (
     ),
     Facet(
         "sharing", "sharing", "sharing_mode", _sharing,
-        why_no_label="it is how the GPUs are partitioned and shared now, and changes with the device plugin's configuration",
+        why_no_label="it is how the GPUs are partitioned and shared now, and changes with the configuration",
     ),
     Facet(
         "nvlink_domain", "NVLink domain", "nvlink_domain", _column("nvlink_domain"),
@@ -170,15 +170,14 @@ def narrow(nodes: QuerySet, choice: Choice) -> QuerySet:
 
 def words_of(key: str, value: str) -> str:
     """A value as a person reads it."""
-    facet = BY_KEY[key]
     if value == UNKNOWN:
-        return (
-            "no label"
-            if facet.labels or key == "driver_version"
-            else "not set"
-            if facet.why_no_label == POOLS_OWN
-            else "unknown"
-        )
+        return _unknown(BY_KEY[key])
     if key == "numa" and value == "true":
         return "several memory nodes"
     return {SEVERAL: "in several pools", NO_POOL: "in no pool"}.get(value, value)
+
+
+def _unknown(facet: Facet) -> str:
+    if facet.why_no_label == POOLS_OWN:
+        return "not set"
+    return "no label" if facet.labels or facet.key == "driver_version" else "unknown"

@@ -45,10 +45,8 @@ def of_cluster(amounts: OfCluster) -> Panel:
 
 
 def _silent(words: str, amounts: CpuMemory) -> str:
-    return (
-        f"{amounts.silent} of {amounts.nodes} {words} {'reports' if amounts.silent == 1 else 'report'} no allocatable CPU "
-        "or memory: theirs is not counted."
-    )
+    verb = "reports" if amounts.silent == 1 else "report"
+    return f"{amounts.silent} of {amounts.nodes} {words} {verb} no allocatable CPU or memory: theirs is not counted."
 
 
 def _unread(amounts: Iterable[CpuMemory]) -> list[str]:

@@ -82,8 +82,9 @@ def none_because(node: Node) -> str:
     """Why a GPU node offers nothing, and never did. NVIDIA: mig-strategy.go of k8s-device-plugin, `INVALID`."""
     if node.labels.get(keys.GPU_PRODUCT, "").endswith("-MIG-INVALID"):
         return (
-            "The MIG strategy is single, and this node's GPUs do not all have the same MIG slices: the device plugin then offers "
-            "nothing. Give them one layout with nvidia.com/mig.config, or set the strategy to mixed in the ClusterPolicy."
+            "The MIG strategy is single, and this node's GPUs do not all have the same MIG slices: the device plugin "
+            "then offers nothing. Give them one layout with nvidia.com/mig.config, or set the strategy to mixed in the "
+            "ClusterPolicy."
         )
     if node.capacity:
         names = ", ".join(sorted(node.capacity))

@@ -12,7 +12,7 @@ def page(client) -> str:
 def test_no_script_is_inline(page):
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
 
-    assert len(scripts) == 3
+    assert len(scripts) == 5
     assert all("src=" in attributes and not body.strip() for attributes, body in scripts)
     assert not re.search(r"\son\w+=|javascript:", page)
 
@@ -35,6 +35,10 @@ def test_everything_it_loads_is_served_from_here(page):
 
     assert all(path.startswith("/") for path in paths)
     assert all(finders.find(path.removeprefix("/static/")) for path in paths if path.startswith("/static/"))
+
+
+def test_it_is_dark_where_our_pages_are(page):
+    assert page.index("js/theme.js") < page.index("js/docs-theme.js") < page.index("swagger-ui-bundle")
 
 
 def test_its_script_reads_our_schema(client):
