@@ -28,6 +28,7 @@ from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
 PER_PAGE = 50
+CLUSTERS_SHOWN = 6
 
 
 def fleet(request: PersonRequest) -> HttpResponse:
@@ -92,7 +93,14 @@ def _bar(gpus: GpuAmount) -> list[tuple[str, float, float]]:
 
 
 def _clusters(clusters: list[ClusterLine]) -> dict[str, Any]:
-    return {"clusters": clusters}
+    """The first of them in a row each, the bad ones before the others; the rest is folded."""
+    worst_first = sorted(clusters, key=lambda line: not line.is_bad)
+    return {
+        "clusters": clusters,
+        "first_clusters": worst_first[:CLUSTERS_SHOWN],
+        "more_clusters": worst_first[CLUSTERS_SHOWN:],
+        "bad_clusters": sum(line.is_bad for line in clusters),
+    }
 
 
 @dataclass(frozen=True)

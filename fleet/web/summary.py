@@ -185,6 +185,12 @@ class ClusterLine:
     nodes: int
     gpu_nodes: int
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read."""
+        is_behind = hasattr(self.cluster, "observer") and self.cluster.observer.behind_since is not None
+        return bool(not self.freshness.is_fresh or self.cluster.stranger_uid or is_behind or self.freshness.troubles)
+
 
 def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("name"))

@@ -225,3 +225,18 @@ def test_slices_and_shares_are_counted_beside_gpus_and_never_among_them(viewer):
     assert "3 of 14 slices allocated 1 missing" in text
     assert "5 of 32 shares allocated" in text
     assert "not counted" not in text
+
+
+def test_a_hundred_clusters_are_six_rows_the_bad_ones_first_and_the_rest_folded(viewer):
+    for number in range(100):
+        make.a_cluster(f"east-{number:03}", seen_at=None if number == 70 else NOON - timedelta(hours=number == 90))
+
+    seen = page(viewer, "/parts/fleet/clusters").text
+
+    assert "2 clusters of 100 to look at" in seen
+    assert "+94 more, all of them seen" in seen
+    before, _, after = seen.partition("+94 more")
+    assert "east-070" in before
+    assert "east-090" in before
+    assert "east-099" in after
+    assert before.count("east-") == 6
