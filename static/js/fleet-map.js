@@ -69,6 +69,7 @@ class FleetMap {
     }
     for (const box of this.boxes) drawNode(pen, box, cell, colours);
     this.drawChosen(pen, colours);
+    this.place.dataset.drawn = this.boxes.length;
   }
 
   drawChosen(pen, colours) {

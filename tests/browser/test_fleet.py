@@ -66,11 +66,17 @@ def test_what_somebody_types_is_not_overwritten_by_a_refresh(stack, window):
     expect(page.locator("#q")).to_be_focused()
 
 
+def drawn(page) -> list[str]:
+    """The names of the map's nodes in its order, once all of them are drawn."""
+    groups = page.request.get("/parts/fleet/map").json()["groups"]
+    names = [node[1] for group in groups for node in group["nodes"]]
+    expect(page.locator("[data-map]")).to_have_attribute("data-drawn", str(len(names)))
+    return names
+
+
 def test_the_map_draws_every_node_and_leads_to_it(window):
     page = window("viewer").page
-    with page.expect_response("**/parts/fleet/map"):
-        page.reload()
-    page.wait_for_timeout(300)
+    drawn(page)
     colours = page.evaluate(
         """() => { const c = document.querySelector('.map canvas');
         const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
@@ -146,3 +152,32 @@ def test_a_redis_that_restarts_is_said_and_got_over(stack, window):
     patch_node(stack, name, {"spec": {"unschedulable": False}})
     expect(row).not_to_contain_text("cordoned", timeout=30_000)
     watched.complaints.clear()  # the browser itself logs what the server closed
+
+
+def test_the_map_is_walked_by_keyboard_and_says_where_it_is(window):
+    page = window("viewer").page
+    names = drawn(page)
+    place = page.locator("[data-map]")
+
+    place.focus()
+    page.keyboard.press("End")
+    expect(place.locator("[aria-live]")).to_contain_text(f"{len(names)} of {len(names)}")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+
+    expect(place.locator("[aria-live]")).to_contain_text(names[1])
+    expect(place.locator(".map-tip")).to_contain_text(names[1])
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text(names[1])
+
+
+LINKS = ["a[href^='/clusters/']", "a[href^='/pools/']", "a[href^='/nodes/']"]  # the first of each on the fleet page
+
+
+@pytest.mark.parametrize("place", ["/", "/findings", "/pools", "/segments", *LINKS])
+def test_no_page_scrolls_sideways_on_a_phone(window, place):
+    page = window("viewer", viewport=PHONE).page
+
+    page.goto(place if place.startswith("/") else page.locator(place).first.get_attribute("href"))
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -96,11 +96,11 @@ def test_says_that_it_does_not_know_which_gpu_is_sick(viewer):
     assert "1 GPU missing: there once, and not to be allocated now. Which of them is not known" in seen.text
 
 
-def test_a_pod_that_nobody_makes_again_is_named(viewer):
+def test_an_unmanaged_pod_is_named(viewer):
     node = make.a_node(make.a_cluster())
     make.a_pod(node, "lonely", owner_kind="", owner_name="")
 
-    assert "a drain does not bring it back" in page(viewer, f"/nodes/{node.pk}").text
+    assert "unmanaged: a drain deletes it for good" in page(viewer, f"/nodes/{node.pk}").text
 
 
 def test_an_unseen_cluster_says_since_when_this_is_how_it_was(viewer):
