@@ -9,8 +9,8 @@ addresses, and what could be cut has no profile.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,8 @@ from fleet.versions import driver_as_written
 
 MIB = 2**20
 WHOLE = frozenset({"gpu", "amdgpu", ""})
-FOR_MACHINES_ONLY = "vfio"  # its type, NVIDIA's and AMD's alike
+BOARD_FOR_MACHINES = "vfio"  # its type, NVIDIA's and AMD's alike
+FOR_MACHINES_ONLY = frozenset({BOARD_FOR_MACHINES, "vfio-vf"})  # the second: a virtual function, a part of a board
 CUT = frozenset({"mig", "amdgpu-partition"})
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
 NO_SICKNESS = frozenset({"gpu.amd.com/memory-partition-conflict"})  # of a mode that its board is not in just now
@@ -42,6 +43,7 @@ class Device:
     profile: str
     driver_version: str
     memory_mib: int | None
+    address: str  # on the PCI bus; blank: not said
     taints: tuple[str, ...]  # those that keep anything new off it: gpu.nvidia.com/xid=79
 
     @property
@@ -76,7 +78,12 @@ class Device:
     @property
     def is_for_machines(self) -> bool:
         """Whether it is a board's offer to virtual machines. A board that is bound to vfio-pci has no other."""
-        return self.type == FOR_MACHINES_ONLY
+        return self.type in FOR_MACHINES_ONLY
+
+    @property
+    def is_board(self) -> bool:
+        """Whether a GPU is told by it: by a slice as well, but by none of the functions that a board is shared by."""
+        return bool(self.board and (self.resource or self.is_cut or self.type == BOARD_FOR_MACHINES))
 
     @property
     def unit_alone(self) -> "Unit | None":
@@ -103,7 +110,8 @@ class Offered:
     def units(self) -> dict[Unit, Device]:
         """What is counted, each with the device that stands for it: slices, and boards that are whole or can be cut."""
         found = {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
-        alone = [device for device in self.devices if device.is_for_machines and device.unit not in found]
+        others = {device.board for device in self.devices if not device.is_for_machines}
+        alone = [device for device in self.devices if device.is_for_machines and device.board not in others]
         return found | {unit: device for device in alone if (unit := device.unit_alone)}
 
     @cached_property
@@ -126,7 +134,7 @@ class Offered:
         """Each board by what is made of it. One that may be cut, or handed to a virtual machine, is whole till then."""
         cut = {device.board: device for device in self.devices if device.is_cut and device.resource and device.board}
         whole = {device.board for unit, device in self.units.items() if unit == (device.driver, device.board)} - {*cut}
-        virtual = {device.board for device in self.devices if device.is_for_machines} - whole - {*cut}
+        virtual = {device.board for device in self.devices if device.type == BOARD_FOR_MACHINES} - whole - {*cut}
         mig = sum(device.type == "mig" for device in cut.values())
         found = {Use.WHOLE: len(whole), Use.MIG: mig, Use.PARTITIONED: len(cut) - mig, Use.VIRTUAL: len(virtual)}
         return {use: number for use, number in found.items() if number}
@@ -158,7 +166,26 @@ def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
         if row["pool_generation"] == newest[row["driver"], row["pool"]]:
             devices = (_device(row, device) for device in row["devices"])
             found[row["node_name"]].update((device.key, device) for device in devices)
-    return {node: Offered(tuple(devices.values())) for node, devices in found.items()}
+    return {node: Offered(tuple(_paired(devices.values()))) for node, devices in found.items()}
+
+
+def _paired(devices: Iterable[Device]) -> Iterator[Device]:
+    """With the UUID of their board for those that are offered to virtual machines.
+
+    NVIDIA's driver makes them one of their own from their address (cmd/gpu-kubelet-plugin/nvlib.go, getVfioDeviceInfo),
+    and that is what they have in common with their board. Where none is said, each board is thought to be among them.
+    """
+    devices = list(devices)
+    boards = [device for device in devices if device.is_board and not device.is_for_machines]
+    by_address = {(each.driver, each.address): each.board for each in boards if each.address}
+    unaddressed = sorted({each.board for each in boards if not each.address}, reverse=True)
+    for device in devices:
+        if not device.is_for_machines or device.uuid in {each.board for each in boards}:
+            yield device
+        elif device.address:
+            yield replace(device, uuid=by_address.get((device.driver, device.address), device.uuid))
+        else:
+            yield replace(device, uuid=unaddressed.pop()) if unaddressed else device
 
 
 def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:
@@ -174,6 +201,7 @@ def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:
         profile=said.get("profile", "")[:40],
         driver_version=driver_as_written(said.get("driver_version", "")[:64]),
         memory_mib=min(memory // MIB, 2**31 - 1) if memory else None,
+        address=said.get("address", "")[:64],
         taints=tuple(_taint(taint) for taint in said.get("taints", ()) if _keeps_off(taint)),
     )
 

@@ -87,7 +87,7 @@ def numbered(offered: Offered) -> dict[int, Device]:
     """The boards by number: that in the device's name, else the next that is free. A cut board is told by a slice."""
     boards: dict[str, Device] = {}
     for device in sorted(offered.devices, key=lambda device: (device.is_cut, device.is_for_machines, device.name)):
-        if device.board and (device.resource or device.is_cut or device.is_for_machines):
+        if device.is_board:
             boards.setdefault(device.board, device)
     found: dict[int, Device] = {}
     rest = []

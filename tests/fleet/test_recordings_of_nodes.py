@@ -181,6 +181,7 @@ def test_what_only_looks_like_a_gpu_makes_no_gpu_node(name):
         ("amd-vf", ["amd.com/gpu_vf"], 0),
         ("amd-pf", ["amd.com/gpu_pf"], 8),
         ("amd-vfio", ["gpu.amd.com/vfio"], 1),
+        ("amd-dra-vfs", ["gpu.amd.com/vfio"], 0),
     ],
 )
 def test_what_virtual_machines_get_is_told_as_that(name, devices, boards):
@@ -203,6 +204,13 @@ def test_whoever_names_the_sick_gpu_is_quoted(name, because):
 
 def test_a_mode_that_a_board_is_not_in_is_no_sickness():
     assert (seen("amd-auto").gpus_missing, seen("amd-auto").unhealthy_gpus) == (0, [])
+
+
+def test_a_board_that_is_offered_to_machines_too_is_one_board():
+    twice, unaddressed = seen("passthrough-twice"), seen("passthrough-no-address")
+
+    assert (units(twice), twice.capacity) == ((2, 0, 0, 3), {"gpu.nvidia.com": 2, "gpu.nvidia.com/vfio": 1})
+    assert (units(unaddressed), unaddressed.capacity) == ((1, 0, 0, 1), {"gpu.nvidia.com": 1})
 
 
 def test_two_claims_on_one_device_take_one_gpu():

@@ -25,6 +25,8 @@ from fleet.quantity import whole
 
 AMD, INTEL = "gpu.amd.com", ("gpu.intel.com", "gaudi.intel.com")
 PCI = ("resource.kubernetes.io/pciBusID", "pciAddr", "pciAddress")  # what tells theirs apart: they have no UUIDs
+ADDRESSES = (*PCI, "pciBusID", "pcieBusID")  # NVIDIA's driver before it used the standard name: issues/719 of it
+VIRTUAL_FUNCTION = "vfio-vf"  # a part of a board for virtual machines, which AMD's driver calls vfio as well: isVF
 UNKNOWN = "Unknown"  # the model of a GPU that Intel's driver has no name for
 MOST = 512  # entries of any list: the API itself allows 128 devices a slice and 32 requests a claim
 WORDS = 2000  # of a CEL expression; the API takes 10 KiB
@@ -56,7 +58,8 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
     memory = held.get("memory")
     return {
         "name": fitted(device.name, 63),
-        "type": _text(said, "type"),
+        "type": _type(said),
+        "address": _text(said, *ADDRESSES),
         "uuid": _text(said, "uuid", *(PCI if driver in (AMD, *INTEL) else ())),
         "parent_uuid": _text(said, "parentUUID", *(("parentPciAddr", *PCI) if driver == AMD else ())),
         "product": _text(said, "productName") or (_model(said) if driver in INTEL else ""),
@@ -68,6 +71,11 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
             for taint in (properties.taints or [])[:MOST]
         ],
     }
+
+
+def _type(said: dict[str, Attribute]) -> str:
+    is_part = "isVF" in said and bool(said["isVF"].bool_)
+    return VIRTUAL_FUNCTION if is_part else _text(said, "type")
 
 
 def _model(said: dict[str, Attribute]) -> str:
