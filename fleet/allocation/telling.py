@@ -1,6 +1,8 @@
 """What there is to say of a node's DCGM exporter, where it matters who holds which GPU."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from fleet.allocation.holding import Held, Told
 from fleet.models import ExporterReading, ExporterRound, ExportersState
@@ -20,6 +22,26 @@ def said_of_exporter(held: Held, asked: ExporterRound | None) -> str:
         state = ExportersState(asked.state)
         return NONE_HERE.get(state) or asked.message
     return " ".join(filter(None, (_age(held, held.exporter), _short_of(held, held.exporter))))
+
+
+def jobs_in_words(held: Held) -> list[str]:
+    """GPUs on which a batch system's jobs run: Kubernetes counts them as free. Only what is said now."""
+    if held.exporter is None or not held.is_current:
+        return []
+    return [_job_on(device) for device in held.exporter.devices if device.get("jobs")]
+
+
+def _job_on(device: Mapping[str, Any]) -> str:
+    jobs = device["jobs"]
+    place = f"GPU {device['index']}" if device["index"] is not None else device["uuid"]
+    part = f", slice {device['gi_id']}" if device["gi_id"] else ""
+    named = (
+        f"Job {jobs[0]} of a batch system runs" if len(jobs) == 1 else f"Jobs {', '.join(jobs)} of a batch system run"
+    )
+    return (
+        f"{named} on {place}{part}, as its DCGM exporter says (hpc_job). Kubernetes knows nothing of that and may give "
+        "the GPU to a pod as well: cordon or taint the node while such jobs run there."
+    )
 
 
 def _rests_on_it(held: Held) -> bool:

@@ -71,13 +71,14 @@ def _written(device: DeviceTold, node_name: str, uids: Uids) -> dict[str, Any]:
         {"uid": _uid(pod, node_name, uids), "namespace": pod.namespace, "name": pod.name, "container": pod.container}
         for pod in device.pods
     ]
-    return {
+    written = {
         "uuid": device.uuid,
         "index": device.index,
         "gi_id": device.gi_id,
         "profile": device.profile,
         "pods": pods,
     }
+    return written | {"jobs": list(device.jobs)} if device.jobs else written
 
 
 def _uid(pod: PodTold, node_name: str, uids: Uids) -> str:

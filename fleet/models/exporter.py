@@ -60,7 +60,7 @@ class ExporterReading(models.Model):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="exporter_readings")
     node_name = models.CharField(max_length=253)
     # Of each GPU or slice: uuid (of the board), index, gi_id, profile, and its pods: uid, namespace, name, container.
-    # A pod's uid is blank where no pod of that name was seen on the node.
+    # A pod's uid is blank where no pod of that name was seen on the node. `jobs`: of a batch system, where it has any.
     devices = models.JSONField(default=list)
     read_at = models.DateTimeField(null=True)  # null: it never answered
     tried_at = models.DateTimeField()

@@ -6,6 +6,7 @@ kubelet who holds the device and adds `pod`, `namespace`, `container` (`pod_name
 `pod_uid` where that is switched on. Of a shared device it names whichever pod comes last; with KUBERNETES_VIRTUAL_GPUS
 there is a series for each, told apart by `vgpu`. A Prometheus that keeps its own labels prefixes these: `exported_pod`;
 its `pod` is then the exporter's own, on every series (dcgm-exporter #363, #27), and a GPU that is idle has no other.
+internal/pkg/transformation/hpc.go: with DCGM_HPC_JOB_MAPPING_DIR it adds `hpc_job`, a series for each job on the GPU.
 """
 
 import re
@@ -17,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 EXPORTER = re.compile(r"(?:dcgm|device-metrics)-exporter")
 DEVICES_AT_MOST = 1024  # 16 boards of 7 slices are 112
 PODS_AT_MOST = 2048  # 112 slices with ten users each are 1,120
+JOBS_AT_MOST = 16  # of one device: more are not worth naming
 
 
 class UnreadableMetrics(Exception):
@@ -40,6 +42,7 @@ class DeviceTold:
     gi_id: str = ""  # of the slice; blank: the whole board
     profile: str = ""
     pods: tuple[PodTold, ...] = ()
+    jobs: tuple[str, ...] = ()  # of a batch system, which Kubernetes knows nothing of
 
 
 def read_devices(text: str) -> tuple[DeviceTold, ...]:
@@ -49,6 +52,7 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
     """
     found: dict[tuple[str, str], DeviceTold] = {}
     pods: dict[tuple[str, str], dict[PodTold, None]] = {}
+    jobs: dict[tuple[str, str], dict[str, None]] = {}
     for labels in _label_sets(text):
         device = _device(labels)
         if device is None:
@@ -59,9 +63,14 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
         found.setdefault(key, device)
         if pod := _pod(labels):
             pods.setdefault(key, {})[pod] = None
+        if job := _exported(labels, "hpc_job")[:64]:
+            jobs.setdefault(key, {})[job] = None
     if sum(map(len, pods.values())) > PODS_AT_MOST:
         raise UnreadableMetrics(f"More than {PODS_AT_MOST} holders are named: no node has so many.")
-    return tuple(replace(device, pods=tuple(pods.get(key, ()))) for key, device in found.items())
+    return tuple(
+        replace(device, pods=tuple(pods.get(key, ())), jobs=tuple(jobs.get(key, ()))[:JOBS_AT_MOST])
+        for key, device in found.items()
+    )
 
 
 def _label_sets(text: str) -> Iterable[Mapping[str, str]]:

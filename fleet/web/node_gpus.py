@@ -9,7 +9,7 @@ from fleet import labels as keys
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Board, Held, Unplaced
 from fleet.allocation.physical import physical_of
-from fleet.allocation.telling import said_of_exporter
+from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
 from fleet.resources import (
@@ -70,7 +70,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "nameless": sum(not _is_named(board) for board in held.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
         "nobody_knows": _nobody_knows(held),
-        "disagreements": held.disagreements,
+        "disagreements": [*held.disagreements, *jobs_in_words(held)],
         "exporter_note": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         "knows_which": bool(node.unhealthy_gpus) or any(board.taints for board in held.boards),
         "unhealthy": [unhealthy_in_words([one]) for one in node.unhealthy_gpus],

@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from fleet.allocation.holders import gpus_held, held_on
 from fleet.allocation.holding import Told
-from fleet.allocation.telling import said_of_exporter
+from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.models import Pod, ResourceClaim, ResourceSlice
-from tests.make import NOON, a_cluster, a_device_told, a_node, a_pod, a_reading, an_exporter_round
+from tests.make import NOON, a_cluster, a_device_told, a_node, a_pod, a_reading, a_user, an_exporter_round
+from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
 GPU = "nvidia.com/gpu"
@@ -226,3 +228,34 @@ def test_where_everything_is_known_nothing_is_said():
     node = a_node(a_cluster(), gpus=1)
 
     assert said(node) == ""
+
+
+@pytest.mark.parametrize(
+    ("jobs", "words"),
+    [
+        (["4711"], "Job 4711 of a batch system runs on GPU 1, as its DCGM exporter says (hpc_job)."),
+        (["1", "2"], "Jobs 1, 2 of a batch system run on GPU 1, as its DCGM exporter says (hpc_job)."),
+    ],
+)
+def test_jobs_that_kubernetes_knows_nothing_of_are_told_with_what_to_do(jobs, words):
+    node = a_node(a_cluster(), gpus=2)
+    a_reading(node, a_device_told(0), a_device_told(1) | {"jobs": jobs})
+
+    (sentence,) = jobs_in_words(held(node))
+
+    assert sentence.startswith(words)
+    assert "taint the node" in sentence
+
+
+def test_jobs_that_were_seen_long_ago_are_none():
+    node = a_node(a_cluster(), gpus=1)
+    a_reading(node, a_device_told(0) | {"jobs": ["4711"]}, read_at=NOON - timedelta(hours=1))
+
+    assert jobs_in_words(held(node)) == []
+
+
+def test_the_page_of_a_node_tells_of_such_jobs():
+    node = a_node(a_cluster(), gpus=1)
+    a_reading(node, a_device_told(0) | {"jobs": ["4711"]}, read_at=timezone.now())
+
+    assert "Job 4711 of a batch system runs on GPU 0" in page(visiting(a_user(role="viewer")), f"/nodes/{node.pk}").text

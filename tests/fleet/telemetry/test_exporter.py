@@ -4,7 +4,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fleet.telemetry.exporter import DEVICES_AT_MOST, PODS_AT_MOST, PodTold, UnreadableMetrics, read_devices
+from fleet.telemetry.exporter import (
+    DEVICES_AT_MOST,
+    JOBS_AT_MOST,
+    PODS_AT_MOST,
+    PodTold,
+    UnreadableMetrics,
+    read_devices,
+)
 
 # As dcgm-exporter's README and render_metrics.go have it.
 HELD = 'container="main",namespace="team-a",pod="train-0"'
@@ -107,3 +114,19 @@ def test_any_text_is_read_or_refused(answer):
         return
 
     assert all(device.uuid for device in devices)
+
+
+def test_the_jobs_of_a_batch_system_are_told():
+    """dcgm-exporter, internal/pkg/transformation/hpc.go: a series for each job of a GPU."""
+    told = read_devices(
+        text(a_line('hpc_job="4711"'), a_line('hpc_job="4712"'), a_line("", uuid="GPU-2", gpu=1), a_line('hpc_job=""'))
+    )
+
+    assert [device.jobs for device in told] == [("4711", "4712"), ()]
+    assert [device.pods for device in told] == [(), ()]
+
+
+def test_of_very_many_jobs_some_are_told():
+    (device,) = read_devices(text(*(a_line(f'hpc_job="{number}"') for number in range(100))))
+
+    assert device.jobs == tuple(str(number) for number in range(JOBS_AT_MOST))
