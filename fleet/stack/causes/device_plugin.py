@@ -68,7 +68,8 @@ SHARING_CONFIG = Saying(
 )  # fmt: skip
 NO_LIBRARY = Saying(
     "no_nvml",
-    words("could not load nvml library", r"incompatible (strategy|platform) detected", "failed to initialize nvml",
+    words("could not load nvml library", r"incompatible (strategy|platform) detected",
+          "invalid device discovery strategy", "failed to initialize nvml",
           r"libnvidia-ml\.so\S*: cannot open"),
     "It does not see the driver's library: its container did not start with the NVIDIA runtime, or there is no driver.",
     "Look whether the toolkit is ready here, whether the pod has runtimeClassName nvidia, and whether {runtime} has a "
@@ -107,7 +108,7 @@ NO_HANDLE = Saying(
 )
 DEVICES_TAKEN = Saying(
     "devices_taken",
-    words("failed to initialize nvml: unknown error"),
+    words(r"(initialize nvml|nvml\.init): unknown error"),
     "Its container has lost its GPU devices: most often systemd read its units again and took them out of the cgroup.",
     "Delete this pod, and those of tenants that say the same. For good: links under /dev/char (do not set "
     "DISABLE_DEV_CHAR_SYMLINK_CREATION), or CDI.",

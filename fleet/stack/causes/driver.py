@@ -11,6 +11,7 @@ The lines are those of NVIDIA's own scripts and programs:
 - nvidia-installer, as people met it in gpu-operator's issues: kernel headers #85, #526, #583 ("/lib/modules/…/build: No
   such file or directory"), nouveau #15, not signed #266, #1142, #1726, compiling #15, #210, not loadable #1390, "No
   devices were found" #641, #649, #653.
+- kubectl drain, as the driver manager runs it: "cannot delete Pods with local storage (use …" #367.
 - the fabric manager on NVSwitch: "fabric manager NVIDIA GPU driver interface version … don't match with driver version"
   (gpu-driver-container #735, gpu-operator #544), "Unknown option: …/fabricmanager.cfg" (#1595), NVLink5 without
   ib_umad (#2781); the script ends where it does not start since gpu-driver-container #908.
@@ -98,6 +99,15 @@ EVICTION = Saying(
     "Look which budget it is, and let one more pod of it become ready elsewhere first.",
     OF_DRIVER,
 )
+NOT_DRAINED = Saying(
+    "drain_refused",
+    words("cannot delete pods (with local storage|that declare no controller|not managed by)",
+          "cannot delete (pods with|daemonset-managed|pods not)"),
+    "The driver manager may not drain this node: pods on it have local storage, or nobody who makes them again.",
+    "What it says names them: delete them by hand, or allow it in upgradePolicy.drain (deleteEmptyDir, force), which "
+    "loses their data.",
+    OF_DRIVER,
+)  # fmt: skip
 PACKAGES_UNREACHABLE = Saying(
     "packages_unreachable",
     words("temporary failure resolving", "could not resolve host", r"^e: failed to fetch", "cannot download repomd"),
@@ -261,6 +271,7 @@ RULES: tuple[Rule, ...] = (
     HOST_DRIVER,
     TWO_DRIVERS,
     NOUVEAU,
+    NOT_DRAINED,
     EVICTION,
     DRIVER_IN_USE,
     LOADED_ALREADY,

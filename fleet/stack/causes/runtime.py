@@ -128,6 +128,20 @@ RUNTIME_CONFIG = Saying(
     "for it: RUNTIME_CONFIG_SOURCE=file.",
     frozenset({TOOLKIT}),
 )  # fmt: skip
+RUNTIME_DOWN = Saying(
+    "runtime_down",
+    words(r"(containerd|crio|cri-dockerd|docker)\.sock: connect: (connection refused|no such file)"),
+    "{runtime} does not answer on this node: no container can be started there.",
+    "On the node: systemctl status {runtime}, and its journal. After the toolkit wrote its configuration it is "
+    "restarted: what it cannot read of it, it says there.",
+    alone="On the node: systemctl status {runtime}, and its journal.",
+)
+NO_PROGRAM = Saying(
+    "no_such_program",
+    words(r'exec: \\?"(?P<program>[^"\\]+)\\?": (executable file not found|stat .*no such file)'),
+    "The container cannot be started: {program} is not in it.",
+    "Look whether image and command are of one version. nvidia-smi is put in by the NVIDIA runtime: here it was not.",
+)
 SANDBOX = Saying(
     "sandbox",
     words("failed to create pod sandbox"),
@@ -152,6 +166,8 @@ RULES: tuple[Rule, ...] = (
     RUNTIME_GONE,
     RUNTIME_CONFIG,
     RUNTIME_RESTART,
+    RUNTIME_DOWN,
+    NO_PROGRAM,
     SANDBOX,
     MOUNT,
 )
