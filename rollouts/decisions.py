@@ -1,15 +1,15 @@
 """Which stages wait for somebody's approval, and who may not give it. For pages and REST alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import User
 from people.rights import Deed, why_not
 from rollouts.gates.options import read_gates
-from rollouts.lifecycle import StageState
-from rollouts.models import Approval, Stage
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import Approval, Command, Stage
 
 GATE = "approval"
 
@@ -30,8 +30,34 @@ class Awaited:
 
 def waiting_for_approval(stages: QuerySet[Stage]) -> QuerySet[Stage]:
     standing = Prefetch("approvals", Approval.objects.standing(), to_attr="standing")
-    asked = stages.filter(state=StageState.OPENING, gate_options__has_key=GATE)
+    paused = Command.objects.in_force().filter(plan=OuterRef("plan"))
+    asked = stages.filter(state=StageState.OPENING, plan__state=PlanState.PROMOTING, gate_options__has_key=GATE)
+    asked = asked.exclude(Exists(paused))
     return asked.select_related("plan__cluster", "pool").prefetch_related(standing).order_by("state_since", "pk")
+
+
+def why_closed(stage: Stage) -> str:
+    """Why nobody can decide on it now. Blank: it waits for somebody. One query."""
+    plan = stage.plan
+    if plan.is_final:
+        return f"The plan is {plan.state}: nothing is decided on it any more."
+    if plan.state == PlanState.HALTED:
+        return "The plan is halted: nothing is approved until somebody has resumed it."
+    if stage.state != StageState.OPENING:
+        return f"{stage.name} is {stage.state}: there is nothing to decide now."
+    if plan.state != PlanState.PROMOTING:
+        return f"The plan is {plan.state}: there is nothing to decide now."
+    if pause := plan.commands.in_force().first():
+        return f"{pause.actor} paused the plan: nothing is approved until somebody has resumed it."
+    return ""
+
+
+def why_a_reason(stage: Stage, answers: Mapping[str, str]) -> str:
+    """Why an approval of this needs a reason. Blank: every answer it rests on is green."""
+    wrong = sum(answer != "pass" for answer in answers.values())
+    if wrong:
+        return f"{wrong} {'answer is' if wrong == 1 else 'answers are'} not green"
+    return "the plan was started despite a blocker" if stage.plan.sealed.get("despite") else ""
 
 
 def awaited(stages: Sequence[Stage], *, user: User) -> list[Awaited]:

@@ -157,6 +157,7 @@ class Button:
     label: str
     is_allowed: bool
     why_not: str = ""
+    is_main: bool = False  # what one does next, where nothing says otherwise
 
 
 # verb → label, deed, the states in which it means something, and what it needs in words
@@ -184,8 +185,16 @@ def buttons(plan: Plan, user) -> list[Button]:
         why_not = _not_now(plan, verb, states, is_paused=is_paused)
         if not reached[deed].covers_cluster(plan.cluster_id):
             why_not = f"Your role on {plan.cluster.name} does not allow it: you may not {deed}."
-        found.append(Button(verb, label, not why_not, why_not))
+        is_main = not why_not and verb == _main(plan, is_paused=is_paused)
+        found.append(Button(verb, label, not why_not, why_not, is_main))
     return found
+
+
+def _main(plan: Plan, *, is_paused: bool) -> str:
+    """From a halt the way leads back: going on is for who knows why it halted. Blank: no verb before the others."""
+    if plan.state == PlanState.HALTED:
+        return "rollback"
+    return "start" if plan.state == PlanState.DRAFT else "resume" if is_paused else ""
 
 
 def _not_now(plan: Plan, verb: str, states: frozenset[PlanState], *, is_paused: bool) -> str:

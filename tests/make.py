@@ -226,7 +226,9 @@ def a_plan(cluster=None, *, author=None, **given: Any):
 
 def a_stage_to_approve(plan=None):
     """The canary of a plan whose turn it is, waiting for somebody."""
-    stage = (plan or a_plan()).stages.get(index=0)
+    plan = plan or a_plan()
+    type(plan).objects.filter(pk=plan.pk, state="holding").update(state="promoting", write_intended_at=NOON)
+    stage = plan.stages.get(index=0)
     stage.move("opening", now=NOON, actor="quarterdeck", because="Its turn.")
     return stage
 

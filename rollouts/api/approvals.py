@@ -20,7 +20,11 @@ class DecisionRequest(Asked):
     decision = serializers.ChoiceField(choices=list(DECISIONS))
     bundle_hash = serializers.CharField(max_length=64, help_text="Of the bundle that was read.")
     because = serializers.CharField(
-        max_length=1000, allow_blank=True, required=False, default="", help_text="Needed to reject."
+        max_length=1000,
+        allow_blank=True,
+        required=False,
+        default="",
+        help_text="Needed to reject, and to approve where not every answer of the bundle is pass.",
     )
 
 

@@ -33,7 +33,7 @@ class FailureBudget:
                 nodes=bad,
                 measured=measured,
             )
-        used = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node failed"
+        used = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node is lost"
         if to_come := [t for t in evidence.not_changed if t.name not in bad]:
             return hold(f"{used}; {count(len(to_come), 'node')} to come.", measured=measured)
         return passed(f"{used}.", measured=measured)

@@ -16,11 +16,17 @@ class Soak:
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+        """One clock: `until` is the instant that gate, stage and plan count down to."""
         needed = {"needed_s": self.duration.total_seconds()}
-        if evidence.others_passing_since is None:
-            return hold("The clock starts when every other gate passes.", measured={"soaked_s": 0, **needed})
-        soaked = now - evidence.others_passing_since
-        measured = {"soaked_s": soaked.total_seconds(), **needed}
-        if soaked < self.duration:
-            return hold(f"{spell(self.duration - soaked)} of {spell(self.duration)} to go.", measured=measured)
-        return passed(f"Every other gate has passed for {spell(soaked)}.", measured=measured)
+        since = evidence.others_passing_since
+        if since is None:
+            return hold("The clock starts when every other gate passes.", measured=needed)
+        until = since + self.duration
+        measured = {**needed, "since": since.isoformat(), "until": until.isoformat()}
+        if now < until:
+            sentence = f"Until {until:%H:%M:%S} UTC, {spell(self.duration)} in all, while every other gate passes."
+            return hold(sentence, measured=measured)
+        return passed(
+            f"Every other gate has passed since {since:%H:%M:%S} UTC, for the {spell(self.duration)} asked.",
+            measured=measured,
+        )

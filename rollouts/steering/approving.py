@@ -10,8 +10,9 @@ from django.db import IntegrityError, transaction
 
 from people.models import AuditEntry, User
 from rollouts.bundles import Bundle, bundle_for
+from rollouts.decisions import why_a_reason, why_closed
 from rollouts.lifecycle import StageState
-from rollouts.models import Approval, Stage
+from rollouts.models import Approval, Plan, Stage
 from rollouts.models.moving import record_event
 from rollouts.steering.refusals import AlreadyDecided, NotYours, Refusal, StaleBundle
 
@@ -23,6 +24,7 @@ def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: d
 
     :raises NotYours: for the author and the last editor
     :raises StaleBundle: when plan, targets or answers are no longer what was shown
+    :raises Refusal: on a plan that does not move now, or without a reason where not every answer is green
     :raises AlreadyDecided: when this person has decided
     """
     asked = Asked(actor, bundle_hash, because, is_rejection=False)
@@ -53,16 +55,22 @@ def _decide(stage: Stage, asked: Asked, *, now: datetime) -> Approval:
         raise NotYours("Nobody knows who wrote this plan, so nobody may approve it. Draft it anew.")
     if who in {plan.author, plan.last_editor}:
         raise NotYours(f"You wrote or changed this plan. Somebody other than {who} has to decide.")
-    if stage.state != StageState.OPENING:
-        raise Refusal(f"{stage.name} is {stage.state}: there is nothing to decide now.")
+    if closed := why_closed(stage):
+        raise Refusal(closed)
     try:
         with transaction.atomic():
+            # A halt or a pause that came first is seen here; one that comes now waits until this is written.
+            stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
+            if closed := why_closed(stage):
+                raise Refusal(closed)
             # The guarded update comes first: it holds the plan's row, so that no round moves what is being approved.
             if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
                 raise StaleBundle(f"{stage.name} has moved on. Look at it again.")
             bundle = bundle_for(stage)
             if bundle.hash != asked.bundle_hash:
                 raise StaleBundle("What you saw has changed since. Look at it again before you decide.")
+            if not asked.because.strip() and (needed := why_a_reason(stage, bundle.content["answers"])):
+                raise Refusal(f"Say why you approve it: {needed}.")
             approval = Approval.objects.create(
                 stage=stage,
                 bundle={"content": bundle.content, "evidence": bundle.evidence},

@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django import template
 from django.utils.html import format_html
@@ -10,6 +10,7 @@ from rollouts.gates import GATES
 from rollouts.web.states import glyph_of, word_of
 
 register = template.Library()
+INSTANTS = {"since", "until"}  # among what a gate measured
 
 
 @register.simple_tag
@@ -60,6 +61,16 @@ def measure(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
+
+
+@register.filter
+def measured_as(value: object, name: str) -> str:
+    """A number by what it is of: seconds are spelled, an instant is a time of day."""
+    if name.endswith("_s") and isinstance(value, int | float):
+        return seconds(value)
+    return (
+        f"{datetime.fromisoformat(value):%H:%M:%S}" if name in INSTANTS and isinstance(value, str) else measure(value)
+    )
 
 
 @register.filter

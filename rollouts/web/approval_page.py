@@ -12,34 +12,33 @@ from fleet.models import Node, Pod
 from fleet.web.parts import part
 from people.rights import Deed, NotAllowed, require
 from people.web.requests import PersonRequest
-from rollouts.bundles import Bundle, bundle_for
-from rollouts.decisions import awaited, waiting_for_approval
+from rollouts.bundles import bundle_for
+from rollouts.decisions import awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState
 from rollouts.models import Stage
 from rollouts.steering import approving
-from rollouts.steering.refusals import Refusal, StaleBundle
+from rollouts.steering.refusals import Refusal
+from rollouts.web.approval_table import table_of
 from rollouts.web.loading import stage_for
-
-ANSWER_ORDER = {"fail": 0, "hold": 1, "pass": 2}
+from rollouts.web.looks import Look, recall, remember
 
 
 def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
-    if request.method == "POST":
+    if request.method == "POST" and request.POST.get("decision") != "look":
         return _decide(request, stage)
-    return render(request, "rollouts/approval.html", _approval(request, stage))
+    return _page(request, stage, look=remember(request, bundle_for(stage), now=timezone.now()))
 
 
 @part
 def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
-    bundle = bundle_for(stage)
-    seen_hash = request.GET.get("seen", "")
-    context = {"stage": stage, "lines": _lines(bundle), "is_as_seen": bundle.hash == seen_hash, "seen_hash": seen_hash}
+    context = _evidence(request, stage, recall(request, request.GET.get("look", "")))
     return render(request, "rollouts/_approval_live.html", context)
 
 
 def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
+    """Refused, the page comes back with what was written, beside what has changed since it was opened."""
     plan, asked = stage.plan, request.POST
     verb = approving.reject if asked.get("decision") == "reject" else approving.approve
     try:
@@ -48,54 +47,62 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
             stage,
             actor=request.user,
             bundle_hash=asked.get("bundle_hash", ""),
-            because=asked.get("because", "").strip()[:1000],
+            because=_written(request).strip(),
             now=timezone.now(),
         )
-    except StaleBundle as refusal:
-        messages.error(request, str(refusal))
-        return redirect("approval", stage_id=stage.pk)
     except (IllegalMove, LostRace, NotAllowed, Refusal) as refusal:
-        messages.error(request, str(refusal))
-        return redirect("approval", stage_id=stage.pk)
+        stage = stage_for(request.user, stage.pk)
+        look = recall(request, asked.get("look", ""))
+        return _page(request, stage, look=look, refusal=str(refusal), status=409)
     messages.success(request, f"Your decision on {stage.name} is written down.")
     return redirect("plan", plan_id=plan.pk)
 
 
-def _approval(request: PersonRequest, stage: Stage) -> dict[str, Any]:
-    bundle = bundle_for(stage)
+def _written(request: PersonRequest) -> str:
+    return request.POST.get("because", "")[:1000]
+
+
+def _page(
+    request: PersonRequest, stage: Stage, *, look: Look | None, refusal: str = "", status: int = 200
+) -> HttpResponse:
+    context = _what(stage) | _evidence(request, stage, look) | {"refusal": refusal, "written": _written(request)}
+    return render(request, "rollouts/approval.html", context, status=status)
+
+
+def _what(stage: Stage) -> dict[str, Any]:
+    """What will happen, if it is approved."""
     targets = list(stage.targets.exclude(state=TargetState.EXCLUDED).order_by("position"))
     nodes = Node.objects.filter(cluster=stage.plan.cluster_id, uid__in=[target.node_uid for target in targets])
     pods = Pod.objects.filter(cluster=stage.plan.cluster_id, node__in=nodes).tenants()
     return {
         "place": "plans",
-        "stage": stage,
-        "plan": stage.plan,
-        "bundle": bundle,
-        "seen_hash": bundle.hash,
-        "is_as_seen": True,
-        "lines": _lines(bundle),
-        "seen_at": timezone.now(),
         "targets": targets,
         "gpus": physical_of(nodes).total,
         "pods": list(pods.select_related("node").order_by("namespace", "name")),
         "needed": stage.gate_options.get("approval", {}).get("needed", 1),
         "decisions": stage.approvals.all(),
+    }
+
+
+def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:
+    """What was seen against what is so now, and whether this person may decide on it."""
+    bundle = bundle_for(stage)
+    return {
+        "stage": stage,
+        "plan": stage.plan,
+        "bundle": bundle,
+        "look": look,
+        "table": table_of(bundle, look),
+        "needs_reason": why_a_reason(stage, bundle.content["answers"]),
         "why_not": _why_not(request, stage),
     }
 
 
-def _lines(bundle: Bundle) -> list[dict[str, Any]]:
-    """The answers the decision rests on, what is not green first."""
-    found = []
-    for place, answer in bundle.content["answers"].items():
-        index, _, gate = place.partition(":")
-        found.append({"index": int(index), "gate": gate, "answer": answer, **bundle.evidence.get(place, {})})
-    return sorted(found, key=lambda line: (ANSWER_ORDER.get(line["answer"], 0), line["index"], line["gate"]))
-
-
 def _why_not(request: PersonRequest, stage: Stage) -> str:
     """Why this person cannot decide now. Blank: they can."""
+    if closed := why_closed(stage):
+        return closed
     waiting = list(waiting_for_approval(Stage.objects.filter(pk=stage.pk)))
     if not waiting:
-        return f"{stage.name} is {stage.state}: there is nothing to decide now."
+        return f"{stage.name} asks for no approval."
     return awaited(waiting, user=request.user)[0].why_not

@@ -1,19 +1,22 @@
 """The board of a plan: a column a stage, with its gates, its waves, and how far it is."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from rollouts.gates.base import Gate
+from rollouts.gates.base import Gate, When, names
+from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
-from rollouts.lifecycle import StageState, TargetState
+from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Answer, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
 
+PAST = {"pass": "passed", "hold": "held", "fail": "failed"}
 MOST_TARGETS = 60  # a stage; the rest are counted
+DONE = {TargetState.CHANGED, Shown.BACK}
 NEEDS_TO_EXCLUDE = {TargetState.HELD, TargetState.FAILED}
 
 
@@ -22,6 +25,14 @@ class GateLine:
     gate: Gate
     answer: Answer | None
     soak_until: datetime | None = None
+    is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
+    remark: str = ""  # what its sentence leaves out
+
+    @property
+    def word(self) -> str:
+        if self.answer is None:
+            return "was not asked" if self.is_over else "not asked yet"
+        return PAST[self.answer.answer] if self.is_over else self.answer.answer
 
     @property
     def options(self) -> str:
@@ -37,6 +48,14 @@ class WaveGroup:
     wave: Wave | None  # None: not released yet
     targets: list[Target]
     more: dict[str, int]  # by state: those that are not listed; no Counter, which answers a template with 0
+
+    @property
+    def is_done(self) -> bool:
+        """Through with all of it: nothing there needs to be looked at."""
+        return self.wave is not None and all(
+            target.shown_state in DONE and not target.fails and not target.has_escaped  # type: ignore[attr-defined]
+            for target in self.targets
+        )
 
     @property
     def is_over(self) -> bool:
@@ -57,13 +76,16 @@ class Column:
     back: int
     total: int
     is_shown: bool
+    soak_until: datetime | None
 
     @property
     def wants_approval(self) -> bool:
-        return self.on_page.stage.state == StageState.OPENING and "approval" in self.on_page.stage.gate_options
+        stage = self.on_page.stage
+        is_open = stage.state == StageState.OPENING and stage.plan.state == PlanState.PROMOTING
+        return is_open and "approval" in stage.gate_options
 
 
-def column_of(on_page: StageOnPage, node_ids: dict[str, int]) -> Column:
+def column_of(on_page: StageOnPage, node_ids: dict[str, int], following: StageOnPage | None = None) -> Column:
     stage, counts = on_page.stage, on_page.counts
     total = sum(counts.values()) - counts[TargetState.EXCLUDED]
     blamed = _blamed(on_page)
@@ -73,7 +95,8 @@ def column_of(on_page: StageOnPage, node_ids: dict[str, int]) -> Column:
         target.may_be_excluded = target.shown_state in NEEDS_TO_EXCLUDE  # type: ignore[attr-defined]
     return Column(
         on_page=on_page,
-        gates=[_gate_line(gate, on_page) for gate in stage.gates],
+        gates=[_gate_line(gate, on_page, blamed, is_asked=is_asked(on_page, following)) for gate in stage.gates],
+        soak_until=soak_until(on_page),
         waves=list(_waves(on_page.targets)),
         node_ids=node_ids,
         segments=_segments(counts, len(on_page.targets)),
@@ -95,25 +118,49 @@ def _answers(on_page: StageOnPage, gate: Gate) -> str:
     return answer.answer if answer else ""
 
 
-def _gate_line(gate: Gate, on_page: StageOnPage) -> GateLine:
+def _gate_line(gate: Gate, on_page: StageOnPage, blamed: Mapping[str, str], *, is_asked: bool) -> GateLine:
     answer = on_page.answers.get(gate.key)
-    is_running = on_page.stage.state == StageState.SOAKING
-    return GateLine(gate, answer, _soak_until(gate, answer) if is_running else None)
+    is_over = not is_asked or (gate.when is When.ENTRY and on_page.stage.state != StageState.OPENING)
+    until = soak_until(on_page) if isinstance(gate, Soak) and not is_over else None
+    return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed))
 
 
-def _soak_until(gate: Gate, answer: Answer | None) -> datetime | None:
-    """When the soak would be over; None where its clock does not run."""
-    if not isinstance(gate, Soak) or answer is None or answer.answer != "hold":
+def _remark(gate: Gate, answer: Answer | None, blamed: Mapping[str, str]) -> str:
+    """The failure budget counts lost nodes: one that another gate fails for may be up, and is not one of them."""
+    if not isinstance(gate, FailureBudget) or answer is None:
+        return ""
+    others = sorted(name for name, title in blamed.items() if title != gate.title and name not in answer.nodes)
+    if not others:
+        return ""
+    return f"Not counted here: {names(tuple(others))}, up, but failing {blamed[others[0]]}."
+
+
+def soak_until(on_page: StageOnPage | None) -> datetime | None:
+    """The instant at which the soak is over, as its gate stored it; None where its clock does not run."""
+    if on_page is None or on_page.stage.state != StageState.SOAKING:
         return None
-    soaked = answer.numbers.get("soaked_s") or 0
-    return answer.at + gate.duration - timedelta(seconds=soaked) if soaked else None
+    answer = on_page.answers.get(Soak.key)
+    written = answer.numbers.get("until") if answer and answer.answer == "hold" else None
+    return datetime.fromisoformat(written) if written else None
+
+
+def is_asked(on_page: StageOnPage, following: StageOnPage | None) -> bool:
+    """Whether gates of the stage are asked now, as the engine asks them (`decide`)."""
+    stage, plan = on_page.stage, on_page.stage.plan
+    if plan.is_final or plan.state == PlanState.ABORTING:
+        return False
+    if stage.is_the_way_back or plan.state == PlanState.ROLLING_BACK:
+        return stage.is_the_way_back and plan.state == PlanState.ROLLING_BACK and stage.state != StageState.WAITING
+    if stage.state == StageState.PASSED:
+        return following is not None and following.stage.state == StageState.OPENING
+    return stage.state != StageState.ABANDONED
 
 
 def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
     by_wave: dict[int | None, list[Target]] = {}
     for target in targets:
         by_wave.setdefault(target.wave_id, []).append(target)
-    for key in sorted((key for key in by_wave if key is not None), reverse=True):
+    for key in sorted(key for key in by_wave if key is not None):
         yield WaveGroup(by_wave[key][0].wave, by_wave[key], {})
     if waiting := by_wave.get(None):
         yield WaveGroup(None, waiting[:MOST_TARGETS], dict(Counter(one.shown_state for one in waiting[MOST_TARGETS:])))

@@ -14,10 +14,19 @@ from people.web.requests import PersonRequest
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import PlanPicture, buttons, plan_picture
-from rollouts.web.board import column_of
+from rollouts.steering.commands import MAY_PAUSE
+from rollouts.web.board import column_of, soak_until
 from rollouts.web.loading import plan_for
 from rollouts.web.previewing import preview_of
+from rollouts.web.resuming import resume_says
 
+WAY_BACK: dict[str, str] = {
+    PlanState.PROMOTED: "The way back was prepared, and not needed",
+    PlanState.ROLLED_BACK: "The way back was taken",
+    PlanState.ROLLING_BACK: "The way back is being taken",
+    PlanState.ABORTED: "The way back was prepared, and not taken to its end",
+    PlanState.ABORTING: "The way back is not taken: the plan is given up",
+}
 MOST_EVENTS = 50
 CONSEQUENCES: dict[str, str] = {
     "start": "Seals the plan, holds every node of the driver object, then writes the new version. The first stage "
@@ -62,7 +71,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     picture = plan_picture(row)
     node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))
     preview = preview_of(row) if row.state == PlanState.DRAFT else None
-    columns = [column_of(stage, node_ids) for stage in picture.stages]
+    following = [*picture.stages[1:], None]
+    columns = [column_of(stage, node_ids, after) for stage, after in zip(picture.stages, following, strict=True)]
     return {
         "plan": row,
         "picture": picture,
@@ -71,8 +81,12 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "may_exclude": reach(request.user, Deed.RUN).covers_cluster(row.cluster_id),
         "why": _why(row, picture, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
+        "resume_says": resume_says(row, picture),
+        "shown_state": "paused" if picture.pause and row.state in MAY_PAUSE else row.state,
+        "soak_until": soak_until(picture.current),
         "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
         "way_back": row.sealed.get("way_back", ""),
+        "way_back_title": WAY_BACK.get(row.state, "The way back is prepared"),
         "driver_object": DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first(),
     }
 

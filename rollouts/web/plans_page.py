@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.http import HttpResponse
 from django.shortcuts import render
 
@@ -13,7 +13,7 @@ from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 from rollouts.decisions import awaited, waiting_for_approval
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
-from rollouts.models import Plan, Stage, StageKind
+from rollouts.models import Command, Plan, Stage, StageKind
 
 PER_PAGE = 30
 CHANGED = Q(stages__targets__state=TargetState.CHANGED) & ~Q(stages__kind=StageKind.BACK)
@@ -56,9 +56,10 @@ def _counted(plans) -> list[Plan]:
     changed = Count("stages__targets", filter=CHANGED, distinct=True)
     failed = Count("stages__targets", filter=Q(stages__targets__state=TargetState.FAILED), distinct=True)
     newest = Max("events__pk")
+    paused = Exists(Command.objects.in_force().filter(plan=OuterRef("pk")))
     return list(
         plans.select_related("cluster")
-        .annotate(target_count=targets, changed_count=changed, failed_count=failed, newest=newest)
+        .annotate(target_count=targets, changed_count=changed, failed_count=failed, newest=newest, is_paused=paused)
         .order_by("-created_at")
     )
 

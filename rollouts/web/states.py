@@ -4,6 +4,7 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models.target import Shown
 
 PLAN_GLYPHS: dict[str, str] = {
+    "paused": "cordoned",
     PlanState.DRAFT: "waiting",
     PlanState.HOLDING: "held",
     PlanState.PROMOTING: "changing",

@@ -74,6 +74,7 @@ def in_state(plan: Plan, state: str, *, is_written: bool = True) -> Plan:
 
 def opened(plan: Plan, index: int = 0) -> Stage:
     """The stage that waits for its approval."""
+    Plan.objects.filter(pk=plan.pk, state="holding").update(state="promoting", write_intended_at=NOON)
     Stage.objects.filter(plan=plan, index=index).update(state="opening")
     return Stage.objects.select_related("plan").get(plan=plan, index=index)
 

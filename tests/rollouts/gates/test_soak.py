@@ -23,10 +23,14 @@ def test_passes_when_the_others_have_passed_for_as_long_as_asked(soaked_s: int):
     verdict = GATE.judge(shown, now=NOON)
 
     assert verdict.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.HOLD)
-    assert verdict.measured == {"soaked_s": soaked_s, "needed_s": 1800}
+    assert verdict.measured["until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
 
 
-def test_says_how_long_it_still_takes():
-    shown = evidence(a_target(), others_passing_since=NOON - timedelta(minutes=25, seconds=50))
+@given(st.integers(0, 1799), st.integers(0, 1799))
+def test_whenever_it_is_asked_it_names_the_same_instant(first_s: int, later_s: int):
+    shown = evidence(a_target(), others_passing_since=NOON)
 
-    assert GATE.judge(shown, now=NOON).because == "4 min 10 s of 30 min to go."
+    said = [GATE.judge(shown, now=NOON + timedelta(seconds=at)) for at in (first_s, later_s)]
+
+    assert said[0] == said[1]
+    assert said[0].because == "Until 12:30:00 UTC, 30 min in all, while every other gate passes."

@@ -160,3 +160,46 @@ def test_an_approval_has_the_plan_looked_at_now(stage: Stage, approver):
     approved(stage, approver)
 
     assert Plan.objects.get(pk=stage.plan_id).next_look_at == NOON
+
+
+@pytest.mark.parametrize("answer", ["hold", "fail"])
+def test_an_approval_needs_a_reason_where_an_answer_is_not_green(stage: Stage, approver, answer: str):
+    answered(stage.plan.stages.get(index=0), answer=answer)
+
+    with pytest.raises(Refusal, match="1 answer is not green"):
+        approved(stage, approver, because=" ")
+
+    assert approved(stage, approver, because="It is known.").because == "It is known."
+
+
+def test_an_approval_of_what_was_overridden_needs_a_reason(stage: Stage, approver):
+    plan = stage.plan
+    Plan.objects.filter(pk=plan.pk).update(sealed=plan.sealed | {"despite": {"because": "NVIDIA said so."}})
+
+    with pytest.raises(Refusal, match="despite a blocker"):
+        approved(stage, approver)
+
+
+@pytest.mark.parametrize("decide", [approve, reject])
+@pytest.mark.parametrize("state", ["holding", "halted", "rolling-back", "aborting", "aborted", "promoted"])
+def test_nothing_is_decided_on_a_plan_that_does_not_move(stage: Stage, approver, decide, state: str):
+    in_state(stage.plan, state)
+
+    with pytest.raises(Refusal):
+        decide(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because="Yes.", now=NOON)
+
+
+def test_a_halt_that_comes_between_look_and_decision_wins(stage: Stage, approver):
+    Plan.objects.filter(pk=stage.plan_id).update(state="halted")  # the stage in memory still says promoting
+
+    with pytest.raises(Refusal, match="halted"):
+        approved(stage, approver)
+
+    assert not Approval.objects.exists()
+
+
+def test_a_pause_that_comes_between_look_and_decision_wins(stage: Stage, approver):
+    stage.plan.commands.create(verb="pause", actor="ada", at=NOON, because="Lunch.")
+
+    with pytest.raises(Refusal, match="ada paused the plan"):
+        approved(stage, approver)

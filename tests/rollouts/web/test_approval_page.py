@@ -1,9 +1,12 @@
+import re
+
 import pytest
 
 from rollouts.bundles import bundle_for
 from rollouts.models import Target
 from tests import make
 from tests.pages import Page, page, visiting
+from tests.rollouts.rows import answered
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -55,11 +58,135 @@ def test_a_bundle_that_changed_is_not_approved(amy, stage):
     assert not stage.approvals.exists()
 
 
-def test_the_live_side_says_when_it_is_no_longer_what_was_seen(amy, stage):
-    seen = bundle_for(stage).hash
-    Target.objects.filter(stage=stage).update(state="excluded")
+def opened(client, stage) -> str:
+    """The token of a look that was just taken."""
+    html = client.get(f"/stages/{stage.pk}/approval").content.decode()
+    return re.search(r'name="look" value="(\w+)"', html)[1]
 
-    assert "changed since" in page(amy, f"/parts/stages/{stage.pk}/approval?seen={seen}").text
+
+def approve_button(html: str) -> str:
+    return re.search(r'<button[^>]*value="approve"[^>]*>', html)[0]
+
+
+def live(client, stage, look: str) -> str:
+    return client.get(f"/parts/stages/{stage.pk}/approval?look={look}").content.decode()
+
+
+@pytest.fixture
+def second(stage):
+    """The stage after the canary, whose answers the decision rests on."""
+    answered(stage, "driver_version", "pass", because="All 1 run it.")
+    answered(stage, "soak", "pass", because="Long enough.")
+    type(stage).objects.filter(pk=stage.pk).update(state="passed")
+    following = stage.plan.stages.get(index=1)
+    following.move("opening", now=make.NOON, actor="quarterdeck", because="Its turn.")
+    return following
+
+
+def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
+    look = opened(amy, second)
+    assert "disabled" not in approve_button(live(amy, second, look))
+    answered(stage, "soak", "hold", because="Somebody fell over.")
+
+    seen = live(amy, second, look)
+
+    text = Page(seen).text
+    assert "1 answer has changed since you looked at 12:00:00 UTC." in text
+    assert text.index("Soak") < text.index("Driver version")
+    assert "Somebody fell over." in text
+    assert "Long enough." in text
+    assert 'is-hold is-changed"' in seen
+    assert "disabled" in approve_button(seen)
+
+
+def test_it_is_open_again_after_another_look_and_keeps_what_was_written(amy, stage, second):
+    opened(amy, second)
+    answered(stage, "soak", "hold", because="Somebody fell over.")
+
+    response = amy.post(f"/stages/{second.pk}/approval", {"decision": "look", "because": "I have checked <b>it</b>."})
+
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "I have checked &lt;b&gt;it&lt;/b&gt;." in html
+    assert "disabled" not in approve_button(html)
+    assert not second.approvals.exists()
+
+
+def test_a_refused_post_keeps_what_was_written_and_stays_locked(amy, stage, second):
+    look, seen = opened(amy, second), bundle_for(second).hash
+    answered(stage, "soak", "fail", because="It crashed.")
+
+    asked = {"decision": "approve", "bundle_hash": seen, "look": look, "because": "Long typed reason."}
+    response = amy.post(f"/stages/{second.pk}/approval", asked)
+
+    html = response.content.decode()
+    assert response.status_code == 409
+    assert "What you saw has changed since" in html
+    assert "Long typed reason." in html
+    assert "disabled" in approve_button(html)
+
+
+def test_no_reason_is_needed_while_all_is_green(amy, second):
+    decide(amy, second, because="")
+
+    assert second.approvals.get().because == ""
+
+
+def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
+    answered(stage, "soak", "hold")
+
+    said = decide(amy, second, because="  ", look=opened(amy, second))
+
+    assert "Say why you approve it: 1 answer is not green." in said
+    assert not second.approvals.exists()
+    assert "To approve, say why: 1 answer is not green." in said
+
+
+def test_a_look_that_is_forgotten_locks_it(amy, second):
+    seen = live(amy, second, "no-such-look")
+
+    assert "What you saw is not known any more." in Page(seen).text
+    assert "disabled" in approve_button(seen)
+
+
+def test_a_person_s_looks_are_bounded(amy, second):
+    first = opened(amy, second)
+    for _ in range(8):
+        opened(amy, second)
+
+    assert len(amy.session["approval-looks"]) == 6
+    assert "not known any more" in live(amy, second, first)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("halted", "The plan is halted"),
+        ("rolling-back", "The plan is rolling-back"),
+        ("aborted", "nothing is decided on it any more"),
+        ("promoted", "nothing is decided on it any more"),
+    ],
+)
+def test_it_is_not_offered_on_a_plan_that_does_not_move(amy, second, state, words):
+    type(second.plan).objects.filter(pk=second.plan.pk).update(state=state)
+
+    html = amy.get(f"/stages/{second.pk}/approval").content.decode()
+    said = decide(amy, second)
+
+    assert words in Page(html).text
+    assert "disabled" in approve_button(html)
+    assert words in said
+    assert not second.approvals.exists()
+    assert "Waits for you" not in page(amy, "/plans").text
+
+
+def test_it_is_not_offered_on_a_paused_plan(amy, second):
+    second.plan.commands.create(verb="pause", actor="ada", at=make.NOON, because="Lunch.")
+
+    assert "ada paused the plan" in page(amy, f"/stages/{second.pk}/approval").text
+    assert "ada paused the plan" in decide(amy, second)
+    assert not second.approvals.exists()
+    assert "Waits for you" not in page(amy, "/plans").text
 
 
 def test_the_author_may_not_and_is_told_why():

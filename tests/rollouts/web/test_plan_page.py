@@ -2,10 +2,10 @@ import re
 
 import pytest
 
-from rollouts.models import Answer, Hold, Plan, Target
+from rollouts.models import Answer, Hold, Plan, Target, Wave
 from tests import make
 from tests.make import NOON
-from tests.pages import HOSTILE, page, visiting
+from tests.pages import HOSTILE, Page, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -45,10 +45,12 @@ def test_shows_a_gates_answer_sentence_and_numbers(viewer):
 def test_a_soak_counts_down_while_it_runs(viewer, state, runs):
     stage = make.a_stage_to_approve()
     type(stage).objects.filter(pk=stage.pk).update(state=state)
-    an_answer(stage, "soak", because="20 min to go.", measured=[("soaked_s", 600.0), ("needed_s", 1800.0)])
+    an_answer(stage, "soak", because="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
 
     response = viewer.get(f"/plans/{stage.plan_id}").content.decode()
-    assert ('data-when="until">20 min' in response) is runs
+    times = re.findall(r'<time datetime="([^"]*)"[^>]*data-when="until">20 min', response)
+    # Gate, stage and what the plan waits for count down to one stored instant.
+    assert times == (["2026-11-21T12:20:00+00:00"] * 3 if runs else [])
 
 
 def test_a_node_that_a_gate_fails_on_is_marked_though_it_changed(viewer):
@@ -181,3 +183,96 @@ def test_the_number_of_queries_does_not_grow_with_the_targets(viewer, queries_of
 
     assert queries_of(viewer, f"/plans/{many.pk}") == queries_of(viewer, f"/plans/{few.pk}")
     assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 25
+
+
+@pytest.mark.parametrize("state", ["promoted", "rolled-back", "aborted"])
+def test_gates_of_a_plan_that_is_over_speak_in_the_past_without_a_clock(viewer, state):
+    stage = make.a_stage_to_approve()
+    an_answer(stage, "driver_version", "pass", because="All 2 nodes run 580.126.20.")
+    Plan.objects.filter(pk=stage.plan_id).update(state=state)
+    type(stage).objects.filter(pk=stage.pk).update(state="passed")
+
+    html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
+
+    shown = re.search(r'<li class="gate.*?Driver version.*?</li>', html, re.S)[0]
+    gate = Page(shown[shown.rindex("<li") :]).text
+    assert "passed" in gate
+    assert "at 12:00: “All 2 nodes run 580.126.20.”" in gate
+    assert "for" not in gate.split()
+    assert "is prepared" not in html
+
+
+def test_a_passed_stage_whose_next_one_opens_is_still_asked(viewer):
+    stage = make.a_stage_to_approve()
+    an_answer(stage, "driver_version", "pass", because="All 2 nodes run 580.126.20.")
+    stage.plan.stages.filter(index=0).update(state="passed")
+    stage.plan.stages.filter(index=1).update(state="opening")
+
+    assert "“All 2 nodes run" not in page(viewer, f"/plans/{stage.plan_id}").text
+
+
+def test_the_failure_budget_says_which_failing_node_it_does_not_count(viewer):
+    stage = make.a_stage_to_approve()
+    target = stage.targets.get()
+    type(stage).objects.filter(pk=stage.pk).update(state="halted")
+    an_answer(stage, "failure_budget", "pass", because="No node is lost.")
+    an_answer(stage, "workloads_ready", "fail", because="It crashes.", nodes=[target.node_name])
+
+    assert (
+        f"Not counted here: {target.node_name}, up, but failing Tenants' GPU pods."
+        in page(viewer, f"/plans/{stage.plan_id}").text
+    )
+
+
+def test_from_a_halt_the_way_leads_back_and_resume_says_what_would_go():
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="halted", write_intended_at=make.NOON, armed_since=make.NOON)
+    plan.stages.filter(index=0).update(state="halted")
+    wave = Wave.objects.create(stage=plan.stages.get(index=0), number=1, decided_at=make.NOON, because="1 node.")
+    Target.objects.filter(stage=wave.stage).update(wave=wave, state="changed")
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    html = ada.get(f"/plans/{plan.pk}").content.decode()
+
+    assert re.search(r'class="button main" data-dialog="dialog-rollback"', html)
+    assert re.search(r'class="button" data-dialog="dialog-resume"', html)
+    assert "No node of Canary is left to go; 0 nodes on the way. After it 1 stage with 2 nodes." in Page(html).text
+
+
+def test_resume_names_the_nodes_and_the_wave():
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="halted", write_intended_at=make.NOON, armed_since=make.NOON)
+    plan.stages.filter(index=0).update(state="passed")
+    second = plan.stages.get(index=1)
+    type(second).objects.filter(pk=second.pk).update(state="halted")
+    first = second.targets.first()
+    wave = Wave.objects.create(stage=second, number=1, decided_at=make.NOON, because="1 node.")
+    Target.objects.filter(pk=first.pk).update(wave=wave, state="changed")
+    left = second.targets.exclude(pk=first.pk).get().node_name
+
+    seen = page(visiting(make.a_user(role="operator")), f"/plans/{plan.pk}").text
+
+    assert f"H200, wave 2: {left} goes next (1 node at most)." in seen
+
+
+def test_a_paused_plan_is_not_called_promoting(viewer):
+    stage = make.a_stage_to_approve()
+    stage.plan.commands.create(verb="pause", actor="ada", at=make.NOON, because="Lunch.")
+
+    for path in (f"/plans/{stage.plan_id}", "/plans", "/parts/plans/strip"):
+        html = viewer.get(path).content.decode()
+        assert 'class="state is-cordoned"' in html, path
+        assert not re.search(r'class="state is-changing">.{0,200}promoting', html, re.S), path
+
+
+def test_waves_run_from_the_oldest_on_and_what_is_through_is_folded(viewer):
+    plan = make.a_plan()
+    second = plan.stages.get(index=1)
+    for number, (target, state) in enumerate(zip(second.targets.all(), ("changed", "failed"), strict=True), 1):
+        wave = Wave.objects.create(stage=second, number=number, decided_at=make.NOON, because="1 node.")
+        Target.objects.filter(pk=target.pk).update(wave=wave, state=state)
+
+    html = viewer.get(f"/plans/{plan.pk}").content.decode()
+
+    folded, open_ = (f'id="wave-{second.pk}-1">', f'id="wave-{second.pk}-2" open>')
+    assert html.index(folded) < html.index(open_)

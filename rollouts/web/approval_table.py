@@ -1,0 +1,78 @@
+"""The evidence as one table: a gate, what it said when the page was opened, and what it says now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rollouts.bundles import Bundle
+from rollouts.gates.base import count
+from rollouts.web.looks import Look
+
+ORDER = {"fail": 0, "hold": 1, "pass": 3}
+
+
+@dataclass(frozen=True)
+class Row:
+    index: int
+    gate: str
+    opened: str  # answer; blank: not asked then
+    opened_because: str
+    now: str  # answer; blank: not asked any more
+    now_because: str
+    measured: Mapping[str, Any]
+
+    @property
+    def is_changed(self) -> bool:
+        return self.opened != self.now
+
+    @property
+    def place(self) -> tuple[bool, int, int, str]:
+        """Exceptions first: what changed, then what is not green."""
+        return not self.is_changed, ORDER.get(self.now, 2), self.index, self.gate
+
+
+@dataclass(frozen=True)
+class Table:
+    rows: list[Row]
+    locked_because: str  # why nobody may decide before they have looked again; blank: it is what was seen
+
+    @property
+    def not_green(self) -> int:
+        return sum(row.now != "pass" for row in self.rows)
+
+
+def table_of(bundle: Bundle, look: Look | None) -> Table:
+    opened = look.answers if look else {}
+    words = look.because if look else {}
+    now: Mapping[str, str] = bundle.content["answers"]
+    rows = [_row(place, opened, words, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
+    return Table(sorted(rows, key=lambda row: row.place), _locked(bundle, look, rows))
+
+
+def _row(
+    place: str, opened: Mapping[str, str], words: Mapping[str, str], now: Mapping[str, str], shown: Mapping[str, Any]
+) -> Row:
+    index, _, gate = place.partition(":")
+    return Row(
+        index=int(index),
+        gate=gate,
+        opened=opened.get(place, ""),
+        opened_because=words.get(place, ""),
+        now=now.get(place, ""),
+        now_because=shown.get("because", ""),
+        measured=shown.get("measured", {}),
+    )
+
+
+def _locked(bundle: Bundle, look: Look | None, rows: list[Row]) -> str:
+    if look is None:
+        return "What you saw is not known any more."
+    if look.bundle_hash == bundle.hash:
+        return ""
+    changed = sum(row.is_changed for row in rows)
+    targets = tuple(bundle.content["targets"]) != look.targets
+    what = [count(changed, "answer")] if changed else []
+    what += ["the nodes"] if targets else []
+    named = " and ".join(what) or "the plan"
+    are = "has" if what == ["1 answer"] or not what else "have"
+    return f"{named[0].upper()}{named[1:]} {are} changed since you looked at {look.at:%H:%M:%S} UTC."

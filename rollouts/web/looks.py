@@ -1,0 +1,42 @@
+"""What a person saw when they opened a request for approval: kept in their session, and held against what is so now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from people.web.requests import PersonRequest
+from rollouts.bundles import Bundle
+
+KEY = "approval-looks"
+MOST = 6  # pages that one person has open: the oldest is forgotten, and must be opened again
+
+
+@dataclass(frozen=True)
+class Look:
+    token: str
+    at: datetime
+    bundle_hash: str
+    answers: Mapping[str, str]  # "stage:gate" → answer
+    because: Mapping[str, str]
+    targets: tuple[str, ...]
+
+
+def remember(request: PersonRequest, bundle: Bundle, *, now: datetime) -> Look:
+    because = {place: shown.get("because", "") for place, shown in bundle.evidence.items()}
+    content = bundle.content
+    look = Look(uuid4().hex[:16], now, bundle.hash, content["answers"], because, tuple(content["targets"]))
+    kept: dict[str, Any] = dict(list(request.session.get(KEY, {}).items())[-(MOST - 1) :])
+    kept[look.token] = [now.isoformat(), look.bundle_hash, look.answers, look.because, look.targets]
+    request.session[KEY] = kept
+    return look
+
+
+def recall(request: PersonRequest, token: str) -> Look | None:
+    """None: nobody knows any more what was seen."""
+    found = request.session.get(KEY, {}).get(token)
+    if found is None:
+        return None
+    at, bundle_hash, answers, because, targets = found
+    return Look(token, datetime.fromisoformat(at), bundle_hash, answers, because, tuple(targets))

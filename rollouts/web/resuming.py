@@ -1,0 +1,59 @@
+"""What goes when somebody resumes: which nodes, how many, of which stage and wave."""
+
+from rollouts.gates.base import count, names
+from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
+from rollouts.models import Plan, StageKind
+from rollouts.queries import PlanPicture, StageOnPage
+
+
+def resume_says(plan: Plan, picture: PlanPicture) -> str:
+    """Blank: there is nothing to resume."""
+    if plan.state != PlanState.HALTED and not picture.pause:
+        return ""
+    if picture.current is None or plan.state in {PlanState.ABORTING, PlanState.DRAFT}:
+        return ""
+    sentences = [_next(plan, picture.current), _after(picture, picture.current), _failing(picture)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _next(plan: Plan, current: StageOnPage) -> str:
+    stage = current.stage
+    held = [target.node_name for target in current.targets if target.state == TargetState.HELD]
+    on_the_way = sum(target.state in IN_FLIGHT for target in current.targets)
+    if plan.armed_since is None and plan.state != PlanState.ROLLING_BACK:
+        return f"Every node is held first, then {plan.to_version} is written; {stage.name} follows."
+    going = held[: max(0, stage.max_unavailable - on_the_way)]
+    waves = {target.wave.number for target in current.targets if target.wave}
+    if not waves and "approval" in stage.gate_options:
+        return f"{stage.name} has let nothing go: it waits for its approval, then {_goes(going, len(held))}."
+    if not held:
+        return f"No node of {stage.name} is left to go; {count(on_the_way, 'node')} on the way."
+    if not going:
+        return f"{stage.name}: {count(len(held), 'node')} to go, once those on the way are back."
+    return f"{stage.name}, wave {max(waves, default=0) + 1}: {_goes(going, len(held))}."
+
+
+def _goes(going: list[str], held: int) -> str:
+    left = held - len(going)
+    more = f", {left} more after {'it' if len(going) == 1 else 'them'}" if left else ""
+    verb = "goes" if len(going) == 1 else "go"
+    return f"{names(tuple(going), most=5)} {verb} next ({count(len(going), 'node')} at most{more})"
+
+
+def _after(picture: PlanPicture, current: StageOnPage) -> str:
+    later = [one for one in picture.stages if one.stage.index > current.stage.index]
+    forward = [one for one in later if one.stage.kind != StageKind.BACK]
+    if current.stage.is_the_way_back or not forward:
+        return ""
+    nodes = sum(len(one.targets) for one in forward)
+    return f"After it {count(len(forward), 'stage')} with {count(nodes, 'node')}."
+
+
+def _failing(picture: PlanPicture) -> str:
+    failing = [
+        f"{gate.title} ({one.stage.name})"
+        for one in picture.stages
+        for gate in one.stage.gates
+        if (answer := one.answers.get(gate.key)) and answer.answer == "fail"
+    ]
+    return f"It halts again at once while this fails: {', '.join(failing)}." if failing else ""
