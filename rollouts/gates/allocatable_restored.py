@@ -30,9 +30,8 @@ class AllocatableRestored:
             return hold(f"{names(nodes)} do not offer all their GPUs yet.", nodes=nodes, measured=measured)
         unknown = tuple(t.name for t in evidence.changed if t.before is None or t.before.allocatable is None)
         if unknown:
-            return hold(
-                f"How many GPUs {names(unknown)} offered before is not known.", nodes=unknown, measured=measured
-            )
+            because = f"How many GPUs {names(unknown)} offered before is not known."
+            return hold(because, nodes=unknown, measured=measured, is_final=True)
         if evidence.not_changed:
             return hold(
                 f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", measured=measured

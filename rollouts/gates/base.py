@@ -29,6 +29,7 @@ class Verdict:
     because: str  # one sentence, shown to a person as it is
     measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
     nodes: tuple[str, ...] = ()  # the nodes the sentence is about, where it is about some
+    is_final: bool = False  # of a HOLD: nothing that is still to come can answer it
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,10 @@ class Gate(Protocol):
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def hold(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Verdict:
-    return Verdict(Answer.HOLD, because, measured, nodes)
+def hold(
+    because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING, is_final: bool = False
+) -> Verdict:
+    return Verdict(Answer.HOLD, because, measured, nodes, is_final)
 
 
 def fail(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Verdict:

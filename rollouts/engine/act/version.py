@@ -7,6 +7,7 @@ from django.db import transaction
 from fleet import kube
 from fleet.labels import UPGRADE_SKIP
 from rollouts.components import COMPONENTS
+from rollouts.engine.act.holds import hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import LostRace, PlanState
@@ -23,6 +24,8 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
             Hold.objects.filter(plan=plan, node_name__in=unheld).update(placed_at=None)
             return  # The next round sees rows that say so, and holds them first.
         _intend(plan, now=now)
+    else:
+        _hold_the_rest(writer)
     seen = kube.get_driver_object(writer.connection, plan.object_kind, plan.object_name)
     if seen.uid != plan.object_uid:
         raise kube.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
@@ -44,6 +47,14 @@ def _not_held_live(writer: Writer) -> set[str]:
     free = {node.name for node in kube.list_nodes(writer.connection) if UPGRADE_SKIP not in node.labels}
     wanted = {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)}
     return (wanted | _with_driver_pod(writer)) & free
+
+
+def _hold_the_rest(writer: Writer) -> None:
+    """Before the way back: rows may still show a label that a wave took off (hazards Z5, Z25). One that cannot be
+    placed keeps nobody from going back (hazard Z32)."""
+    unheld = _not_held_live(writer)
+    for hold in Hold.objects.filter(plan=writer.plan, node_name__in=unheld, is_foreign=False):
+        hold_node(writer, hold.node_uid, hold.node_name)
 
 
 def _with_driver_pod(writer: Writer) -> set[str]:

@@ -30,8 +30,9 @@ from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES, free_strays
 from rollouts.engine.decide.templates import ask_which_way_back
-from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture
+from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture, StagePicture
 from rollouts.gates.base import Answer, Verdict, When, are, count, names, stay, was
+from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 
 
@@ -210,15 +211,15 @@ def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict], *, now: date
         warning = first(Answer.FAIL, answers)
         but = f" But: {warning[1].because}" if warning else ""
         return Decision(f"{count(len(on_the_way), 'node')} on the way back.{but}", look_again_in=SOON)
-    return _settle(picture, answers)
+    return _settle(picture, answers, now=now)
 
 
 def _waits(node: NodePicture | None) -> bool:
     return node is not None and node.has_label and node.upgrade_state == UPGRADE_REQUIRED
 
 
-def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
-    """Every target is back. A gate that fails here warns; it keeps nobody from the old version (hazard Z32)."""
+def _settle(picture: Picture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
+    """Every target is back. A gate that fails here, or can never tell, warns: it keeps nobody from the end (Z32)."""
     stage = picture.way_back
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
@@ -226,18 +227,21 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict]) -> Decision:
     if waiting := in_the_operators_hands(picture):
         return waiting
     if all_pass(stage, answers) or not stage.evidence.counted:
-        because = _how_it_ended(picture)
-        end = (
-            MoveStage(stage.index, StageState.PASSED, "Every gate passed."),
-            MovePlan(PlanState.ROLLED_BACK, because),
-        )
-        return Decision(because, moves=end)
+        return _gone_back(stage, _how_it_ended(picture), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
-        because = f"{picture.from_version} is back, but look at this: {failed[1].because}"
-        end = (MoveStage(stage.index, StageState.PASSED, because), MovePlan(PlanState.ROLLED_BACK, because))
-        return Decision(because, moves=end)
-    waits = first(Answer.HOLD, answers)
-    return Decision(f"Back, and being judged: {waits[1].because if waits else 'no gate answers'}", look_again_in=SOON)
+        return _gone_back(stage, f"{picture.from_version} is back, but look at this: {failed[1].because}")
+    waits = [verdict for verdict in answers.values() if verdict.answer is Answer.HOLD]
+    # The soak waits for the others, so it waits for ever where one of them can never tell.
+    others = [verdict for key, verdict in answers.items() if verdict in waits and key != Soak.key]
+    can_never_tell = bool(others) and all(verdict.is_final for verdict in others)
+    if can_never_tell or (waits and now - stage.state_since > stage.patience):
+        return _gone_back(stage, f"{_how_it_ended(picture)} This could not be judged: {waits[0].because}")
+    return Decision(f"Back, and being judged: {waits[0].because if waits else 'no gate answers'}", look_again_in=SOON)
+
+
+def _gone_back(stage: StagePicture, because: str, passed_because: str = "") -> Decision:
+    passed = MoveStage(stage.index, StageState.PASSED, passed_because or because)
+    return Decision(because, moves=(passed, MovePlan(PlanState.ROLLED_BACK, because)))
 
 
 def _how_it_ended(picture: Picture) -> str:

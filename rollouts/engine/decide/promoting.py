@@ -97,7 +97,7 @@ def reason_to_halt(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict
         return current.index, picture.object_trouble
     if not picture.has_new_version:
         who = f"Somebody else set the version to {picture.object_version or 'nothing'}"
-        return current.index, f"{who}: it should be {picture.to_version}. Every hold stays where it is."
+        return current.index, f"{who}: it should be {picture.to_version}. What is held stays held."
     if picture.template_change:
         return current.index, changed_template(picture)
     if escaped := tuple(node.name for node in picture.nodes if _escaped(picture, node)):

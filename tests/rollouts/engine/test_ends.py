@@ -173,3 +173,20 @@ def test_who_is_gone_is_not_said_on_rows_alone(ground: Ground):
     ground.round(look=False)
 
     assert ground.target(REST[0]).state == TargetState.HELD
+
+
+def test_the_version_goes_back_only_once_every_node_is_held_whatever_rows_say(ground: Ground):
+    """Z5, Z25: a wave was let go, and no row shows that its label is off."""
+    ground.armed()
+    ground.round()
+    ground.free(REST[1])
+    say(commands.roll_back, ground)
+    ground.writes()
+
+    for _ in range(3):
+        ground.round(look=False)
+
+    held_first = [entry["path"].rsplit("/", 1)[-1] for entry in ground.writes()]
+    assert held_first.index(CANARY) < held_first.index("h100")
+    assert held_first.index(REST[1]) < held_first.index("h100")
+    assert ground.version() == OLD

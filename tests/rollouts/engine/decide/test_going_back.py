@@ -1,6 +1,7 @@
 """Hazard Z5: the way back in the one order that harms nobody, as a table of pictures."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,8 +23,11 @@ from rollouts.engine.decide.acts import (
     WriteVersion,
 )
 from rollouts.engine.picture import NodePicture, Picture
+from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.base import TargetEvidence
+from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from tests.make import NOON
 from tests.rollouts.make import (
@@ -37,6 +41,7 @@ from tests.rollouts.make import (
     a_picture,
     a_stage,
     a_target,
+    before,
     put_back,
     the_way_back,
 )
@@ -236,6 +241,27 @@ def test_a_gate_that_fails_at_the_end_is_named_and_keeps_nobody_going_back():
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
     assert "look at this: b failed" in decision.waiting_for
+
+
+def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever():
+    """Z32: what can never be told is a warning on the way back."""
+    back = (a_target("b", driver_version=OLD, before=before(allocatable=None)),)
+    nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
+    picture = restored(*nodes, back=back, gates=(AllocatableRestored(), Soak()), stage_state=StageState.SOAKING)
+
+    decision = decided(picture)
+
+    assert plan_moves(decision) == [PlanState.ROLLED_BACK]
+    assert "This could not be judged: How many GPUs b offered before is not known." in decision.waiting_for
+
+
+def test_a_gate_that_cannot_tell_on_the_way_back_has_the_stages_patience_and_no_more():
+    back = (a_target("b", driver_version="", upgrade_state="upgrade-done"),)
+    nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
+    picture = restored(*nodes, back=back, gates=(DriverVersion(timedelta(hours=9)),), stage_state=StageState.SOAKING)
+
+    assert not plan_moves(decided(picture))
+    assert plan_moves(decide(picture, now=NOON + timedelta(hours=2))) == [PlanState.ROLLED_BACK]
 
 
 def test_where_nothing_had_changed_it_is_over_at_once():
