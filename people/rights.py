@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from people.models import Role, User
 from people.models.role_binding import Scope
+from people.places import Place
 
 
 class Deed(StrEnum):
@@ -91,6 +92,14 @@ def why_not(user: User | AnonymousUser, deed: Deed, *, cluster_id: int | None = 
     if isinstance(user, User) and user.token is not None and deed not in user.token.deeds:
         return f"This token may not {OF[deed]}: it was issued without “{deed}”."
     return f"To {OF[deed]} you need the role {_listed(ROLES_FOR[deed])} on {where}."
+
+
+def may_administer(user: User | AnonymousUser, place: Place) -> bool:
+    """Whether the user may give and take roles there: never beyond where they are admin themselves."""
+    there = reach(user, Deed.ADMINISTER)
+    if place.scope == Scope.POOL and place.key in there.pool_ids:
+        return True
+    return there.everywhere or (place.cluster_id is not None and there.covers_cluster(place.cluster_id))
 
 
 def require(user: User | AnonymousUser, deed: Deed, *, cluster_id: int | None = None, where: str = "the fleet") -> None:

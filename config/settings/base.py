@@ -45,6 +45,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "people.web.no_role.NoRole",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -52,6 +53,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 AUTH_USER_MODEL = "people.User"
+PASSWORD_RESET_TIMEOUT = 24 * 3600  # of a link by which somebody sets a password
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "fleet"
 LOGOUT_REDIRECT_URL = "sign-in"

@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from people.models import ApiToken
+from people.places import every_place
 from people.rights import ROLES_FOR, Deed
 from people.tokens import issue, revoke
 from people.web.requests import PersonRequest
@@ -63,11 +64,12 @@ def revoke_token(request: PersonRequest, token_id: int) -> HttpResponse:
 
 def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: int = 200) -> HttpResponse:
     bindings = request.user.bindings.all()
+    there = {(place.scope, place.key): place for place in every_place()}
     context = {
         "place": "account",
         "form": form,
         "secret": secret,
-        "bindings": bindings,
+        "bindings": [(each.role, there.get((each.scope, each.scope_id))) for each in bindings],
         "deeds": [(deed, any(binding.role in ROLES_FOR[deed] for binding in bindings)) for deed in Deed],
         "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at__isnull=True).order_by("-created_at"),
         "now": timezone.now(),

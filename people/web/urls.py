@@ -1,10 +1,23 @@
-from django.urls import path
+from django.urls import path, re_path
 
-from people.web import account, signing
+from people.web import account, people_page, set_password, signing
 
 urlpatterns = [
     path("sign-in", signing.SignIn.as_view(), name="sign-in"),
     path("sign-out", signing.SignOut.as_view(), name="sign-out"),
+    path("set-password/<uidb64>/<token>", set_password.SetPassword.as_view(), name="set-password"),
+    path("people", people_page.people, name="people"),
+    path("people/add", people_page.add, name="add-person"),
+    path("people/<int:person_id>", people_page.person, name="person"),
+    path("people/<int:person_id>/password-links", people_page.offer_password, name="offer-password"),
+    re_path(r"^people/(?P<person_id>[0-9]{1,18})/switch-(?P<to>on|off)$", people_page.switch, name="switch-person"),
+    path("people/<int:person_id>/roles", people_page.grant, name="grant-role"),
+    path("people/<int:person_id>/roles/<int:binding_id>/removals", people_page.take, name="take-role"),
+    path(
+        "people/<int:person_id>/tokens/<int:token_id>/revocations",
+        people_page.revoke_token,
+        name="revoke-persons-token",
+    ),
     path("account", account.account, name="account"),
     path("account/tokens", account.issue_token, name="issue-token"),
     path("account/tokens/<int:token_id>/revocations", account.revoke_token, name="revoke-token"),

@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import yaml
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict, parse_cookie
 from django.utils.http import parse_etags
 from rest_framework.exceptions import APIException
@@ -28,10 +29,13 @@ from fleet.pools.files import read as read_pool_file
 from fleet.selectors import BadSelector
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.pool_form import PoolForm
+from people.addresses import client_address
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
 from people.digits import whole
+from people.models import User
 from people.models.api_token import digest_of
+from people.throttle import LONGEST_NAME
 from people.web.account import TokenForm
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_shapes import PlanRequest
@@ -40,7 +44,7 @@ from rollouts.gates.options import BadGate, read_gates
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
 
-REFUSALS = (APIException, BadGate, BadPlan, BadPoolFile, BadSelector, NulCharacter, yaml.YAMLError)
+REFUSALS = (APIException, BadGate, BadPlan, BadPoolFile, BadSelector, NulCharacter, ValidationError, yaml.YAMLError)
 HEADERS_BYTES = 65_536  # what uvicorn takes of headers and of the first line
 FORM_BYTES = 2_621_440  # Django's DATA_UPLOAD_MAX_MEMORY_SIZE
 
@@ -101,6 +105,14 @@ def _header(text: str) -> str:
     return text.encode("utf-8", "replace").decode("latin-1")
 
 
+def _forwarded(text: str) -> str:
+    return client_address(APIRequestFactory().get("/", headers={"X-Forwarded-For": _header(text)}))
+
+
+def _person(text: str) -> None:
+    User._meta.get_field("username").clean(User.normalize_username(text[:LONGEST_NAME].strip()), None)
+
+
 def _nul(text: str) -> None:
     request = HttpRequest()
     request.GET, request.COOKIES, request.path_info = _query(q=text), parse_cookie(f"a={text}"), text
@@ -145,9 +157,11 @@ PARSERS = (
            _fields(TokenRequest, "name", "deeds", "expires_at")),
     Parser("token form", "100 characters", FORM_BYTES, _fields(TokenForm, "name", "days"), ("people.web.account",)),
     Parser("name and password", "150 and 4,096 characters", LARGEST_BODY_BYTES // 4,
-           _fields(SessionRequest, "username", "password"), ("people.api.session", "people.web.signing")),
+           _fields(SessionRequest, "username", "password"), ("people.web.signing",)),
     Parser("bearer token", "its digest is looked up", HEADERS_BYTES,
            lambda text: digest_of(_header(text)), ("people.api.authentication",)),
+    Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
+           ("people.addresses",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key, ("rollouts.api.base",)),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),
@@ -156,6 +170,7 @@ PARSERS = (
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
            ("fleet.web.cluster_page", "rollouts.web.steering", "rollouts.web.approval_page")),
+    Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
            ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page")),
 )  # fmt: skip

@@ -5,10 +5,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from people import tokens
+from people.accounts import CONSOLE
 from people.models import User
 from people.rights import Deed
-
-CONSOLE = "whoever has a shell here"
 
 
 class Command(BaseCommand):

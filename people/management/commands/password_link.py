@@ -1,0 +1,19 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from people.accounts import CONSOLE, note_password
+from people.management.telling import link_for, somebody
+
+
+class Command(BaseCommand):
+    help = "Print a link by which a person sets a new password: once, within a day. The old one holds until then."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        person = somebody(given["name"])
+        note_password(person, "person.password-link", actor=CONSOLE, now=timezone.now())
+        self.stdout.write(link_for(person))

@@ -1,0 +1,170 @@
+"""Everybody there is and what they may do where; for whoever gives roles somewhere."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from people import accounts
+from people.accounts import HasItAlready, LastAdmin, NameTaken
+from people.models import ApiToken, Role, RoleBinding, User
+from people.password_links import path_for
+from people.places import FLEET, Place, every_place
+from people.rights import Deed, NotAllowed, may_administer, reach, require, why_not
+from people.tokens import revoke
+from people.web.requests import PersonRequest
+
+REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)
+LONGEST_NAME = 150
+
+
+@never_cache
+@require_GET
+def people(request: PersonRequest) -> HttpResponse:
+    return _list(request)
+
+
+@require_POST
+def add(request: PersonRequest) -> HttpResponse:
+    """Somebody new, and the link by which they set their password. It is shown on this one page."""
+    _only_admins(request)
+    name = request.POST.get("name", "")[: LONGEST_NAME + 1]
+    try:
+        require(request.user, Deed.ADMINISTER)
+        person = accounts.add(name, actor=request.user.username, now=timezone.now())
+    except ValidationError as refusal:
+        return _list(request, name=name, wrong=" ".join(refusal.messages), status=400)
+    except REFUSALS as refusal:
+        return _list(request, name=name, wrong=str(refusal), status=403 if isinstance(refusal, NotAllowed) else 409)
+    return _with_link(request, person)
+
+
+@never_cache
+@require_GET
+def person(request: PersonRequest, person_id: int) -> HttpResponse:
+    _only_admins(request)
+    return _person(request, get_object_or_404(User, pk=person_id))
+
+
+@never_cache
+@require_POST
+def offer_password(request: PersonRequest, person_id: int) -> HttpResponse:
+    """For whoever may give every role: who sets a password may be that person from then on."""
+    _only_admins(request)
+    found = get_object_or_404(User, pk=person_id)
+    try:
+        require(request.user, Deed.ADMINISTER)
+    except NotAllowed as refusal:
+        raise PermissionDenied(str(refusal)) from refusal
+    return _with_link(request, found)
+
+
+@require_POST
+def switch(request: PersonRequest, person_id: int, to: str) -> HttpResponse:
+    _only_admins(request)
+    found = get_object_or_404(User, pk=person_id)
+    act = accounts.switch_on if to == "on" else accounts.switch_off
+    return _done(
+        request, found, lambda: act(found, **_acting(request)), f"{found.username} is switched {to}.", on=FLEET
+    )
+
+
+@require_POST
+def grant(request: PersonRequest, person_id: int) -> HttpResponse:
+    _only_admins(request)
+    found, role = get_object_or_404(User, pk=person_id), request.POST.get("role", "")
+    place = next((each for each in every_place() if each.name == request.POST.get("place", "")), None)
+    if place is None or role not in Role:
+        messages.error(request, "Choose a role, and the place that it is for.")
+        return redirect("person", person_id=person_id)
+    said = f"{found.username} is {role} of {place.words} now."
+    return _done(request, found, lambda: accounts.grant(found, role, place, **_acting(request)), said, on=place)
+
+
+@require_POST
+def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpResponse:
+    _only_admins(request)
+    binding = get_object_or_404(RoleBinding.objects.select_related("user"), pk=binding_id, user=person_id)
+    place = _place_of(binding, every_place())
+    words = place.words if place else f"a {binding.scope} that is gone"
+    said = f"{binding.user.username} is no {binding.role} of {words} any more."
+    on = place or FLEET
+    return _done(request, binding.user, lambda: accounts.take(binding, place, **_acting(request)), said, on=on)
+
+
+@require_POST
+def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpResponse:
+    _only_admins(request)
+    token = get_object_or_404(ApiToken.objects.select_related("user"), pk=token_id, user=person_id)
+    said = f"The token “{token.name}” of {token.user.username} is revoked."
+    return _done(request, token.user, lambda: revoke(token, **_acting(request)), said, on=FLEET)
+
+
+def _done(request: PersonRequest, found: User, act: Callable[[], object], said: str, *, on: Place) -> HttpResponse:
+    """One act, if the actor may do it there; then the page of the person again."""
+    try:
+        if not may_administer(request.user, on):
+            raise NotAllowed(f"To change this you need the role admin on {on.words}.")
+        act()
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, said)
+    return redirect("person", person_id=found.pk)
+
+
+def _with_link(request: PersonRequest, found: User) -> HttpResponse:
+    accounts.note_password(found, "person.password-link", **_acting(request))
+    found.refresh_from_db()
+    return _person(request, found, link=request.build_absolute_uri(path_for(found)))
+
+
+def _acting(request: PersonRequest) -> dict[str, Any]:
+    return {"actor": request.user.username, "now": timezone.now()}
+
+
+def _only_admins(request: PersonRequest) -> None:
+    if reach(request.user, Deed.ADMINISTER).nowhere:
+        raise PermissionDenied(why_not(request.user, Deed.ADMINISTER, where="the fleet, a cluster or a pool"))
+
+
+def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: int = 200) -> HttpResponse:
+    _only_admins(request)
+    there = {(place.scope, place.key): place for place in every_place()}
+    everybody = User.objects.order_by("-is_active", "username").prefetch_related("bindings")
+    rows = [(each, [(b.role, there.get((b.scope, b.scope_id))) for b in each.bindings.all()]) for each in everybody]
+    context = {
+        "place": "people",
+        "rows": rows,
+        "name": name,
+        "wrong": wrong,
+        "why_not": why_not(request.user, Deed.ADMINISTER),
+    }
+    return render(request, "people/people.html", context, status=status)
+
+
+def _person(request: PersonRequest, found: User, *, link: str = "") -> HttpResponse:
+    places = every_place()
+    mine = [place for place in places if may_administer(request.user, place)]
+    bindings = [(each, place, place in mine) for each in found.bindings.all() for place in [_place_of(each, places)]]
+    context = {
+        "place": "people",
+        "person": found,
+        "link": link,
+        "bindings": bindings,
+        "places": mine,
+        "roles": Role.values,
+        "tokens": ApiToken.objects.filter(user=found, revoked_at__isnull=True).order_by("-created_at"),
+        "why_not": why_not(request.user, Deed.ADMINISTER),
+    }
+    return render(request, "people/person.html", context)
+
+
+def _place_of(binding: RoleBinding, places: list[Place]) -> Place | None:
+    return next((each for each in places if (each.scope, each.key) == (binding.scope, binding.scope_id)), None)

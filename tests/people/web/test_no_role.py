@@ -1,0 +1,52 @@
+"""Whoever has no role is told so on every page of the fleet, and never that nothing is wrong."""
+
+import pytest
+
+from fleet.web import urls as fleet_urls
+from rollouts.web import urls as rollouts_urls
+from tests.make import a_node, a_plan, a_user
+from tests.pages import Page, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+MAP = "/parts/fleet/map"  # numbers for a drawing, and no words
+
+
+def plain_pages() -> list[str]:
+    """Every page whose address has nothing to fill in."""
+    found = [pattern for urls in (fleet_urls, rollouts_urls) for pattern in urls.urlpatterns]
+    paths = [f"/{pattern.pattern}" for pattern in found if "<" not in str(pattern.pattern)]
+    return [path for path in paths if path != MAP]
+
+
+PAGES = plain_pages()
+
+
+def test_the_pages_are_found():
+    assert {"/", "/findings", "/pools", "/segments", "/plans", "/parts/findings", "/parts/fleet/nodes"} <= set(PAGES)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_says_that_nothing_is_wrong_to_who_has_no_role(path):
+    a_plan()
+    reply = visiting(a_user("eve")).get(path)
+    said = Page(reply.content.decode()).text
+
+    assert "Nothing is wrong" not in said
+    assert "You have no role yet." in said or reply.status_code == 403
+    assert "Ask an admin" in said or reply.status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/findings", "/plans", "/pools", "/segments"])
+def test_who_has_one_sees_the_page(path):
+    assert "You have no role yet." not in page(visiting(a_user("bob", role="viewer")), path).text
+
+
+def test_what_is_not_theirs_to_see_stays_not_there():
+    node = a_node(a_plan().cluster)
+
+    page(visiting(a_user("eve")), f"/nodes/{node.pk}", status=404)
+
+
+def test_an_account_is_shown_and_says_it_too():
+    assert "No role: you see nothing. Ask an admin for one." in page(visiting(a_user("eve")), "/account").text
