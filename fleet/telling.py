@@ -58,7 +58,8 @@ ADVICE = any_of(
     r"^\s*https?://\S+$",
 )
 ECHOED = re.compile(r"\++ ")  # a shell's own trace of what it runs (set -x)
-TRACED = any_of(r"\bstack_?trace\"?[=:]")
+TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # from here on a line only has its stack
+GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # of what, says the line after it
 FATAL = any_of(
     r"(?:^|\s)panic: ",
     r"^fatal(?: error)?: ",
@@ -107,7 +108,7 @@ WORDS = any_of(
 def telling(lines: Sequence[str]) -> str:
     """The line that says why. Blank: none says anything."""
     at = told_at(lines)
-    return "" if at is None else lines[at].strip()
+    return "" if at is None else _untraced(lines[at]).strip()
 
 
 def told_at(lines: Sequence[str]) -> int | None:
@@ -123,11 +124,11 @@ def told_at(lines: Sequence[str]) -> int | None:
 
 
 def weight(line: str) -> Weight:
-    line = line[:LOOKED_AT]
+    line, whole = _untraced(line)[:LOOKED_AT], line
     if is_frame(line) or ADVICE.search(line):
         return Weight.NOTHING
-    if TRACED.search(line) or ECHOED.match(line):
-        return Weight.ASIDE  # what went wrong says another line
+    if ECHOED.match(line) or (TRACED.search(whole) and GENERAL.search(line)):
+        return Weight.ASIDE
     for pattern, level in ((FATAL, Weight.FATAL), (ERROR, Weight.ERROR), (WARNING, Weight.WARNING)):
         if pattern.search(line):
             return level
@@ -136,6 +137,11 @@ def weight(line: str) -> Weight:
     if not WORDS.search(line):
         return Weight.PLAIN
     return Weight.NOTED if NOTE.search(line) else Weight.WORDED
+
+
+def _untraced(line: str) -> str:
+    found = TRACED.search(line)
+    return line[: found.start()] if found else line
 
 
 def is_frame(line: str) -> bool:

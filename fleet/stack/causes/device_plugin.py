@@ -66,6 +66,13 @@ SHARING_CONFIG = Saying(
     "Look at the label nvidia.com/device-plugin.config of the node and the entry of that name in the ConfigMap.",
     frozenset({DEVICE_PLUGIN, GFD}),
 )  # fmt: skip
+STARTED_BEFORE = Saying(
+    "started_before_driver",
+    words("driver modules are not yet loaded, invoking"),
+    "Its container was started before the driver's module was loaded, and so without the driver's files.",
+    "Delete this pod once nvidia-smi runs on the node: it does not see the driver before (gpu-operator #2854).",
+    alone="Delete this pod once nvidia-smi runs on the node: it does not see the driver before.",
+)
 NO_LIBRARY = Saying(
     "no_nvml",
     words("could not load nvml library", r"incompatible (strategy|platform) detected",
@@ -171,6 +178,7 @@ RULES: tuple[Rule, ...] = (
     PRIVILEGES,
     SOCKET,
     OLD_LIBRARY,
+    STARTED_BEFORE,
     NO_LIBRARY,
     NONE_FOUND,
 )

@@ -12,6 +12,7 @@ The lines are those of NVIDIA's own scripts and programs:
   such file or directory"), nouveau #15, not signed #266, #1142, #1726, compiling #15, #210, not loadable #1390, "No
   devices were found" #641, #649, #653.
 - kubectl drain, as the driver manager runs it: "cannot delete Pods with local storage (use …" #367.
+- OpenShift's: "broken driver toolkit detected, using entitlement-based fallback" (#970).
 - the fabric manager on NVSwitch: "fabric manager NVIDIA GPU driver interface version … don't match with driver version"
   (gpu-driver-container #735, gpu-operator #544), "Unknown option: …/fabricmanager.cfg" (#1595), NVLink5 without
   ib_umad (#2781); the script ends where it does not start since gpu-driver-container #908.
@@ -91,6 +92,15 @@ ENTITLEMENT = Saying(
     "On OpenShift: look at the Driver Toolkit's image stream of this release. On RHEL: register the node, so that "
     "/etc/pki/entitlement and the repositories reach the container (repoConfig).",
     OF_DRIVER,
+)
+NO_TOOLKIT = Saying(
+    "driver_toolkit_broken",
+    words("broken driver toolkit detected"),
+    "OpenShift's Driver Toolkit does not fit this node's kernel, and the driver tries to compile with an entitlement.",
+    "Look at the image stream driver-toolkit in the namespace openshift: it needs the tag of this node's RHCOS. Update "
+    "the operator, or the cluster to a release that has it.",
+    OF_DRIVER,
+    is_normal_at_first=True,
 )
 EVICTION = Saying(
     "eviction_blocked",
@@ -282,6 +292,7 @@ RULES: tuple[Rule, ...] = (
     VFIO,
     NO_VGPU_DRIVER,
     VGPU_LICENCE,
+    NO_TOOLKIT,
     ENTITLEMENT,
     PACKAGES_UNREACHABLE,
     NO_PRECOMPILED,
