@@ -7,16 +7,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db.models import Q
 from django.utils import timezone
 
 from fleet import announce, kube, wake
-from fleet.models import Cluster, Node, Observer
+from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
 from fleet.observe import readers, window
+from fleet.observe.kinds import KINDS
 from fleet.observe.turn import take_turn
 from tests.fleet.api_server import an_api_server
 from tests.fleet.replay import OF, RECORDINGS, define, replay
 
-LONG_ENOUGH_S = 1.2
+LONG_ENOUGH_S = 1.2  # for a turn of a machine that has nothing else to do
+TURNS_AT_MOST = 20
+UNLISTED = (BookmarkState.ABSENT, BookmarkState.FORBIDDEN)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,11 @@ class Recorded:
                 name=self.name, uid=uid, kubeconfig=server.kubeconfig, context=server.context, added_at=timezone.now()
             )
             Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
-            take_turn(row.pk, 0, seconds=LONG_ENOUGH_S)
+            for turn in range(TURNS_AT_MOST):
+                take_turn(row.pk, turn, seconds=LONG_ENOUGH_S)
+                if has_seen_all(row):
+                    return
+            raise AssertionError(f"{self.name} was not seen in {TURNS_AT_MOST} turns")
 
 
 @contextmanager
@@ -57,6 +65,12 @@ def observed(clusters: tuple[Recorded, ...], blocker, folders: pytest.TempPathFa
     yield
     with blocker.unblock():
         Cluster.objects.all().delete()
+
+
+def has_seen_all(cluster: Cluster) -> bool:
+    """Whether every kind that is served was listed."""
+    done = Bookmark.objects.filter(Q(listed_at__isnull=False) | Q(state__in=UNLISTED), cluster=cluster)
+    return done.count() >= len(KINDS)
 
 
 def seen(name: str) -> Node:
