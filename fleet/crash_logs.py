@@ -14,10 +14,14 @@ from django.db.models import Q
 
 from fleet import announce, kube
 from fleet.kube.logs import last_lines
-from fleet.models import Cluster, CrashLog, Observer, Pod
-from fleet.operands import DRIVER, VALIDATOR
+from fleet.labels import MIG_CONFIG_STATE
+from fleet.models import Cluster, CrashLog, Node, Observer, Pod
+from fleet.operands import DRIVER, MIG_MANAGER, VALIDATOR
 from fleet.redaction import redacted
+from fleet.stack.causes.confidential import CC_MANAGER
+from fleet.stack.causes.confidential import STATE as CC_STATE
 from fleet.stack.causes.images import PULLING
+from fleet.stack.causes.sandbox import VGPU_STATE
 from fleet.telling import Weight, is_frame, told_at, weight
 
 AT_MOST = 20  # logs a run
@@ -32,6 +36,13 @@ UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
 
 # gpu-operator, assets/state-driver: the container that installs; the others of its pod wait for it.
 MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr"}
+# What goes on running when it has failed, and says so by a label of the node: mig-parted, k8s-cc-manager and
+# vgpu-device-manager then wait for the label to change.
+FAILS_BY_LABEL = {
+    MIG_MANAGER: (MIG_CONFIG_STATE, "nvidia-mig-manager"),
+    CC_MANAGER: (CC_STATE, "nvidia-cc-manager"),
+    "vgpu-device-manager": (VGPU_STATE, "nvidia-vgpu-device-manager"),
+}
 SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR)  # the init containers of the others only wait for these
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 PROGRESS = re.compile(r"^[\s.]*(\[[#=>\s.-]*\]\s*\d+\s*%)?[\s.]*$")
@@ -47,8 +58,9 @@ class Due:
 
 
 def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
-    """How many were read. Costs two queries where none is due."""
-    due = sorted(_due(cluster, now=clock()), key=_urgency)[:AT_MOST]
+    """How many were read. Costs five queries where none is due."""
+    due = [*_due(cluster, now=clock()), *_failed_by_label(cluster, now=clock())]
+    due = sorted(due, key=_urgency)[:AT_MOST]
     if not due:
         return 0
     CrashLog.objects.filter(cluster=cluster).exclude(pod_uid__in=_operands(cluster).values("uid")).delete()
@@ -87,6 +99,17 @@ def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
             continue
         if container and _is_new(known.get((pod.uid, container)), pod, now=now):
             yield Due(pod, container, has_crashed)
+
+
+def _failed_by_label(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
+    """The managers that say by a label of their node that they failed, and are ready all the same."""
+    for operand, (label, container) in FAILS_BY_LABEL.items():
+        nodes = Node.objects.filter(**{f"labels__{label}": "failed"}, cluster=cluster).values("name")
+        pods = _operands(cluster).filter(operand=operand, is_ready=True, deleted_at=None, node_name__in=nodes)
+        for pod in pods.order_by("pk")[:AT_MOST]:
+            known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid, container=container).first()
+            if _is_new(known, pod, now=now):
+                yield Due(pod, container, has_crashed=False)
 
 
 def _urgency(due: Due) -> tuple[bool, bool]:

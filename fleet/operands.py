@@ -106,6 +106,7 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("app.kubernetes.io/component", "nvidia-driver"): DRIVER,
         ("app.kubernetes.io/name", "nvidia-device-plugin"): DEVICE_PLUGIN,
         ("name", "nvidia-device-plugin-ds"): DEVICE_PLUGIN,
+        ("name", "nvidia-cc-manager"): "cc-manager",  # of its pods; its DaemonSet has the label app
         ("k8s-app", "nvidia-gpu-device-plugin"): DEVICE_PLUGIN,
         ("k8s-app", "nvidia-driver-installer"): DRIVER_INSTALLER,
         ("app.kubernetes.io/name", "gpu-feature-discovery"): GFD,

@@ -155,6 +155,30 @@ def test_what_neither_ends_nor_becomes_ready_is_asked_too(given, container):
     assert (due.container, due.has_crashed) == (container, False)
 
 
+@pytest.mark.parametrize(
+    ("operand", "label", "container"),
+    [
+        ("mig-manager", "nvidia.com/mig.config.state", "nvidia-mig-manager"),
+        ("cc-manager", "nvidia.com/cc.mode.state", "nvidia-cc-manager"),
+        ("vgpu-device-manager", "nvidia.com/vgpu.config.state", "nvidia-vgpu-device-manager"),
+    ],
+)
+def test_a_manager_that_says_by_a_label_that_it_failed_is_asked_too(operand, label, container):
+    """They go on running, so that they are ready: gpu-operator, assets/state-*-manager."""
+    node = make.a_node(make.a_cluster(), labels={label: "failed"})
+    well = make.a_node(node.cluster, labels={label: "success"})
+    make.a_pod(node, gpus=0, operand=operand, is_ready=True)
+    make.a_pod(well, gpus=0, operand=operand, is_ready=True)
+
+    (due,) = crash_logs._failed_by_label(node.cluster, now=make.NOON)
+
+    assert (due.pod.node_name, due.container, due.has_crashed) == (node.name, container, False)
+    CrashLog.objects.create(
+        cluster=node.cluster, pod_uid=due.pod.uid, container=container, restarts=due.pod.restarts, read_at=make.NOON
+    )
+    assert not list(crash_logs._failed_by_label(node.cluster, now=make.NOON + timedelta(minutes=1)))
+
+
 def test_what_crashed_comes_before_what_is_slow_and_a_driver_first():
     node, long_ago = make.a_node(make.a_cluster()), make.NOON - timedelta(hours=1)
     stuck = {"gpus": 0, "is_ready": False, "stuck_container": "c", "started_at": long_ago}

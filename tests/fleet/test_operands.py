@@ -58,6 +58,7 @@ def test_every_operand_has_a_title():
     [
         ({"dra-driver-nvidia-gpu-component": "kubelet-plugin"}, "dra-driver-nvidia-gpu-kubelet-plugin-x", "dra-driver"),
         ({"dra-driver-nvidia-gpu-component": "controller"}, "dra-driver-nvidia-gpu-controller-5d", ""),
+        ({"name": "nvidia-cc-manager"}, "nvidia-cc-manager-x7", "cc-manager"),  # assets/state-cc-manager
         ({"name": "amdgpu-dp-ds"}, "amdgpu-device-plugin-daemonset-q2", "amd-device-plugin"),
         ({"name": "amdgpu-lr-ds"}, "amdgpu-labeller-daemonset-q2", "amd-node-labeller"),
         ({"daemonset-name": "gpus"}, "gpus-device-plugin-7xk2l", "amd-device-plugin"),

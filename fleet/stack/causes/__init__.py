@@ -30,6 +30,7 @@ WHEN_READY: tuple[Rule, ...] = (
     *device_plugin.WHEN_READY,
     *mig.WHEN_READY,
     *confidential.WHEN_READY,
+    *sandbox.WHEN_READY,
     *dra.WHEN_READY,
 )
 # An image that is missing, or a container that cannot be made, is nobody else's fault. Else what is only the

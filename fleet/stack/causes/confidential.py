@@ -23,6 +23,8 @@ NOT_CAPABLE = Saying(
 def failed(signs: Signs) -> Cause | None:
     if signs.operand != CC_MANAGER or signs.labels.get(STATE) != "failed":
         return None
+    if known := NOT_CAPABLE(signs):
+        return known
     wanted = signs.labels.get(WANTED)
     mode = f"the mode {wanted}" if wanted else "its default mode"
     return Cause(

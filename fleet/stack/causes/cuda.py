@@ -2,7 +2,8 @@
 
 They run the vectorAdd of cuda-samples. As people met them in gpu-operator's issues: "system not yet initialized" #286,
 #1043 (no fabric manager), "no CUDA-capable device is detected" #253, #259, "initialization error" #382, #873 (MIG mode
-without slices), #1848.
+without slices), #1848; "busy or unavailable" #129 (MIG mode again), #2842 (open modules on a V100); "forward
+compatibility was attempted on non supported HW" #277.
 """
 
 from fleet.operands import TESTS, VALIDATOR
@@ -33,6 +34,29 @@ NO_DEVICE = Saying(
     "Look at the toolkit and the container runtime's configuration, and at nvidia-smi -L in the driver pod.",
     OF_TESTS,
 )
+BUSY = Saying(
+    "cuda_busy",
+    words("cuda-capable devices?(\\(s\\))? (is/)?are busy or unavailable"),
+    "nvidia-smi sees the GPUs, and CUDA may not use them: they are busy or unavailable.",
+    "Look at nvidia-smi: MIG mode that is on without slices, or a compute mode that lets one process in. V100 and "
+    "older need kernelModuleType: proprietary.",
+    OF_TESTS,
+)
+NO_COMPATIBILITY = Saying(
+    "cuda_no_compatibility",
+    words("forward compatibility was attempted on non supported hw"),
+    "The test was built with a newer CUDA than the driver knows, and this GPU may not make up for it with CUDA's "
+    "compatibility libraries: only those of data centers may.",
+    "Take a newer driver, or an operator that still supports this one.",
+    OF_TESTS,
+)
+NO_MEMORY = Saying(
+    "cuda_no_memory",
+    words(r"error code out of memory"),
+    "The test gets no memory on the GPU: something else has it all.",
+    "nvidia-smi in the driver pod or on the node says what: processes that are no pod's, or pods that share it.",
+    OF_TESTS,
+)
 NO_START = Saying(
     "cuda_no_start",
     words(r"error code (initialization|unknown) error"),
@@ -42,4 +66,4 @@ NO_START = Saying(
     OF_TESTS,
 )
 
-RULES: tuple[Rule, ...] = (NO_FABRIC, TOO_NEW, NO_DEVICE, NO_START)
+RULES: tuple[Rule, ...] = (NO_FABRIC, TOO_NEW, NO_DEVICE, BUSY, NO_COMPATIBILITY, NO_MEMORY, NO_START)

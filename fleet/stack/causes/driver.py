@@ -13,6 +13,8 @@ The lines are those of NVIDIA's own scripts and programs:
   devices were found" #641, #649, #653.
 - kubectl drain, as the driver manager runs it: "cannot delete Pods with local storage (use …" #367.
 - OpenShift's: "broken driver toolkit detected, using entitlement-based fallback" (#970).
+- the firmware: "/sys/module/firmware_class/parameters/path: Read-only file system" (#761), "Direct firmware load for
+  nvidia/550.54.10/gsp_ga10x.bin failed" (#1278).
 - the fabric manager on NVSwitch: "fabric manager NVIDIA GPU driver interface version … don't match with driver version"
   (gpu-driver-container #735, gpu-operator #544), "Unknown option: …/fabricmanager.cfg" (#1595), NVLink5 without
   ib_umad (#2781); the script ends where it does not start since gpu-driver-container #908.
@@ -107,6 +109,14 @@ EVICTION = Saying(
     words("violate the pod's disruption budget", "error when evicting", "cannot evict pod"),
     "The driver manager cannot evict the pods that use GPUs on this node: a PodDisruptionBudget allows none to go.",
     "Look which budget it is, and let one more pod of it become ready elsewhere first.",
+    OF_DRIVER,
+)
+FIRMWARE = Saying(
+    "gsp_firmware",
+    words("firmware_class/parameters/path: read-only", r"direct firmware load for nvidia/\S*gsp\S* failed"),
+    "The kernel does not find the GPU's firmware (GSP), without which it does not start.",
+    "The driver's container tells the kernel where it is in /sys/module/firmware_class/parameters/path, which must not "
+    "be read-only; or boot with firmware_class.path=/run/nvidia/driver/lib/firmware.",
     OF_DRIVER,
 )
 NOT_DRAINED = Saying(
@@ -301,6 +311,7 @@ RULES: tuple[Rule, ...] = (
     NOT_COMPILED,
     FABRIC_VERSION,
     FABRIC,
+    FIRMWARE,
     NO_DEVICES,
     RDMA,
     CANNOT_TALK,

@@ -59,7 +59,7 @@ NO_MODULE = Saying(
 )  # fmt: skip
 NO_ANSWER = Saying(
     "driver_no_answer",
-    words("driver rpc error: timed out"),
+    words("driver (rpc )?error: timed out"),
     "The driver on this node does not answer in time.",
     "Look in the kernel's log for NVRM and Xid lines: a GPU that hangs. Without the persistence daemon, every start of "
     "a container takes seconds per GPU.",

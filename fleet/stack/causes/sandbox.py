@@ -4,11 +4,14 @@ gpu-operator, assets/state-vfio-manager (vfio-manage.sh of k8s-driver-manager: "
 ("no parent devices found for GPU", "unable to find configuration"); kubevirt-gpu-device-plugin (IOMMU groups).
 """
 
-from fleet.stack.causes.base import Rule, Saying, words
+from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
 
 OF_SANDBOX = frozenset(
     {"vfio-manager", "sandbox-device-plugin", "sandbox-validator", "vgpu-device-manager", "kata-sandbox-device-plugin"}
 )
+
+VGPU_CONFIG = "nvidia.com/vgpu.config"
+VGPU_STATE = "nvidia.com/vgpu.config.state"
 
 NO_IOMMU = Saying(
     "no_iommu",
@@ -37,4 +40,22 @@ NO_VGPU = Saying(
     OF_SANDBOX,
 )  # fmt: skip
 
+
+def failed(signs: Signs) -> Cause | None:
+    """nvidia.com/vgpu.config.state is success or failed; the manager goes on waiting (cloud-native-docs, PR 76)."""
+    if signs.operand != "vgpu-device-manager" or signs.labels.get(VGPU_STATE) != "failed":
+        return None
+    if known := NO_VGPU(signs):
+        return known
+    wanted = signs.labels.get(VGPU_CONFIG, "(none named)")
+    return Cause(
+        "vgpu_failed",
+        Weight.WRONG,
+        f"It could not make the vGPUs of the configuration {wanted}: {VGPU_STATE} is failed.",
+        f"Read its log for the step; then set {VGPU_CONFIG} to another value and back.",
+        signs.pod.telling if signs.pod else "",
+    )
+
+
 RULES: tuple[Rule, ...] = (NO_IOMMU, NOT_BOUND, NO_VGPU)
+WHEN_READY: tuple[Rule, ...] = (failed,)

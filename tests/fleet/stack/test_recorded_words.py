@@ -74,6 +74,15 @@ def test_a_confidential_mode_that_failed_is_no_well_being(state, key):
     assert cause is None or "the mode on" in cause.sentence
 
 
+@pytest.mark.parametrize(("state", "key"), [("failed", "vgpu_failed"), ("success", None)])
+def test_vgpus_that_were_not_made_are_no_well_being(state, key):
+    labels = {"nvidia.com/vgpu.config": "A2-2Q", "nvidia.com/vgpu.config.state": state}
+    gate = "nvidia.com/gpu.deploy.vgpu-device-manager"
+    cause = why(signs("vgpu-device-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
+
+    assert (cause and cause.key) == key
+
+
 @pytest.mark.parametrize(("devices", "key"), [(0, "dra_publishes_nothing"), (8, None), (None, None)])
 def test_a_slice_without_devices_is_no_well_being(devices, key):
     cause = why(signs("dra-driver", a_pod(is_ready=True), slice_devices=devices))
