@@ -11,7 +11,6 @@ from operator import add
 from typing import Any
 
 from django.db.models import Case, F, IntegerField, Q, Sum, Value, When
-from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest, Least
 
 from fleet.models import Node
@@ -32,19 +31,21 @@ class GpuAmount:
     allocatable: int = 0
     allocated: int = 0
     free: int = 0
-    missing: int = 0
     away: int = 0  # the MIG manager cuts them anew
-    held_and_missing: int = 0  # of the missing: pods were given them and still run
-
-    @property
-    def unusable(self) -> int:
-        """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
-        return self.allocatable - self.allocated - self.free
 
     @classmethod
     def of(cls, row: Mapping[str, Any], kind: str) -> "GpuAmount":
         """A row of `AMOUNT_SUMS`, or sums of such rows."""
         return cls(**{each.name: row[f"{MARK}{kind}_{each.name}"] for each in fields(cls)})
+
+    @property
+    def missing(self) -> int:
+        return self.expected - self.allocatable - self.away
+
+    @property
+    def unusable(self) -> int:
+        """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
+        return self.allocatable - self.allocated - self.free
 
 
 def _of(column: str) -> Coalesce:
@@ -61,19 +62,15 @@ def _short(column: str) -> Case:
 
 
 def _sums(kind: str, column: str) -> dict[str, Coalesce]:
-    expected, allocated = _of(f"{column}_expected"), _of(f"{column}_allocated")
-    usable = _usable(column)
-    free: Combinable = Greatest(usable - allocated, 0)
-    sums: dict[str, Combinable] = {
-        "expected": expected,
-        "allocatable": usable,
-        "allocated": Least(allocated, usable),
-        "free": Case(When(TAKES_PODS, then=free), default=Value(0), output_field=IntegerField()),
-        "missing": _short(column),
-        "away": Case(When(IS_RECONFIGURING, then=expected - usable), default=Value(0), output_field=IntegerField()),
-        "held_and_missing": Least(Greatest(Least(allocated, expected) - usable, 0), _short(column)),
+    expected, usable, allocated = F(f"{column}_expected"), _usable(column), F(f"{column}_allocated")
+    sums = {
+        "expected": Sum(expected),
+        "allocatable": Sum(usable),
+        "allocated": Sum(Least(allocated, usable)),
+        "free": Sum(Greatest(usable - allocated, 0), filter=TAKES_PODS),
+        "away": Sum(_of(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
     }
-    return {f"{MARK}{kind}_{name}": Coalesce(Sum(each), 0) for name, each in sums.items()}
+    return {f"{MARK}{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}
 
 
 AMOUNT_SUMS = {name: each for kind, column in KINDS.items() for name, each in _sums(kind, column).items()}

@@ -31,8 +31,8 @@ class UsesShape(serializers.Serializer):
     """Physical GPUs by what is made of them. Each is in exactly one, so that they add up."""
 
     whole = serializers.IntegerField(help_text="One user has all of it.")
-    mig = serializers.IntegerField(help_text="Cut by NVIDIA's MIG; its slices may be shared.")
-    partitioned = serializers.IntegerField(help_text="Cut by AMD's driver.")
+    mig = serializers.IntegerField(help_text="Partitioned by NVIDIA's MIG; its slices may be shared.")
+    partitioned = serializers.IntegerField(help_text="Partitioned by AMD's driver.")
     time_slicing = serializers.IntegerField()
     mps = serializers.IntegerField()
     shared = serializers.IntegerField(help_text="In another way (HAMi, by memory), or in one that is not known.")
@@ -46,8 +46,8 @@ class UsesShape(serializers.Serializer):
 class TallyShape(serializers.Serializer):
     """Counts of GPU nodes (`nodes` counts all). Null where nobody knows, which is not zero.
 
-    `physical_gpus` counts boards, `gpus_…` those of them that are whole. What GPUs are cut into (slices) and what
-    several pods share (shares) is counted apart: never add the three up.
+    `physical_gpus` counts boards, `gpus_…` those of them that are whole. What GPUs are partitioned into (slices) and
+    what several pods share (shares) is counted apart: never add the three up.
     """
 
     nodes = serializers.IntegerField(allow_null=True)

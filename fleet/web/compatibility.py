@@ -56,10 +56,10 @@ def of_cluster(found: Comparison) -> AnswerCard:
 
 @dataclass(frozen=True)
 class NodeCard:
-    """What is true of one node, and not of every GPU node of its cluster: that stands on the cluster's page."""
+    """What is true of one node, and not of most GPU nodes of its cluster: that stands on the cluster's page."""
 
     own: Sequence[AnswerLine]  # the worst first
-    shared: int  # answers that are not `supported`, and the same for all
+    shared: int  # answers that are not `supported`, and true of most of them
     read_on: date
 
 
@@ -67,8 +67,8 @@ def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
     """Six queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
     around, compared = look(node.cluster, user=user, today=today)
     verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Answer.SUPPORTED]
-    everywhere = {line.verdict for line in compared.lines if line.nodes == compared.nodes}
-    own = [_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in everywhere]
+    common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
+    own = [_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]
     is_compared = node.is_gpu_node and node.gpu_vendor in {"", "nvidia"}
     card = NodeCard(own, len(verdicts) - len(own), the_matrix().read_on)
     return {"compatibility": card if is_compared else None}
