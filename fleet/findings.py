@@ -3,24 +3,30 @@
 What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Count
 
 from fleet import announce
+from fleet.asked import SOURCES
+from fleet.failing import failing_pods
 from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, Finding, Node, NodeEvent, Observer, Pool
 from fleet.node_state import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from fleet.resources import unhealthy_in_words
 from fleet.rules import CLUSTER_RULES, NODE_RULES
-from fleet.rules.base import ClusterFacts, ClusterRule, NodeFacts, Wrong
+from fleet.rules.base import ClusterFacts, ClusterRule, FailingPod, NodeFacts, NodeRule, Wrong
+from fleet.sight import ClusterSight, Sight, sight_of
 from fleet.stack.operator_pods import operator_trouble
 
+NOTE = "note"  # worth knowing, and nothing is wrong
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
     "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "layout", "sharing", "sharing_replicas",
+    "is_ready",
 )  # fmt: skip
 
 
@@ -50,34 +56,68 @@ class Signal:
 def look(cluster: Cluster, *, now: datetime) -> int:
     """Judge a cluster as its rows show it. How many findings opened or were resolved. Eight queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
-    live = {row.kind for row in Bookmark.objects.filter(cluster=cluster) if row.is_fresh(now=now)}
+    marks = list(Bookmark.objects.filter(cluster=cluster))
+    live = {row.kind for row in marks if row.is_fresh(now=now)}
+    sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
     rules = [rule for rule in CLUSTER_RULES if not rule.reads or rule.reads in live]
-    signals = list(_of_cluster(cluster, observer, rules))
-    judged = {rule.key for rule in rules}
+    signals = [*_of_cluster(cluster, observer, sight, rules), *_of_sources(cluster)]
+    judged = {rule.key for rule in rules} | set(SOURCES)
     if NODES in live:
-        signals += _of_nodes(cluster, now=now)
-        judged |= {rule.key for rule in NODE_RULES}
+        rules_of_nodes = [rule for rule in NODE_RULES if not rule.reads or rule.reads in live]
+        signals += _of_nodes(cluster, rules_of_nodes, now=now)
+        judged |= {rule.key for rule in rules_of_nodes}
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
         told = _write(cluster, signals, judged, now=now)
-    if told:
-        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=(), kinds=("findings",), at=now)
+        nodes = _count(cluster)
+    if told or nodes:
+        changed = [(node.pk, int(node.state)) for node in Node.objects.filter(pk__in=nodes)]
+        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=changed, kinds=("findings",), at=now)
     return told
 
 
-def _of_cluster(cluster: Cluster, observer: Observer, rules: Iterable[ClusterRule]) -> Iterator[Signal]:
-    facts = ClusterFacts(cluster.name, observer.lag_ms, observer.behind_since, operator_trouble(cluster))
+def _count(cluster: Cluster) -> list[int]:
+    """Keep on each node how many findings it has, confirmed or not. Which changed; two queries, and one for those."""
+    unresolved = Finding.objects.filter(cluster=cluster, resolved_at=None, node__isnull=False).exclude(severity=NOTE)
+    found = dict(unresolved.order_by().values_list("node").annotate(number=Count("pk")))
+    was = dict(Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by().values_list("pk", "unresolved"))
+    changed = [pk for pk in {*found, *was} if found.get(pk, 0) != was.get(pk, 0)]
+    for pk in changed:
+        Node.objects.filter(pk=pk).update(unresolved=found.get(pk, 0))
+    return changed
+
+
+def _of_sources(cluster: Cluster) -> Iterator[Signal]:
+    """What the apps above this one have to say."""
+    for source in SOURCES.values():
+        for said in source.say(cluster):
+            yield Signal(Subject(said.subject), source.rule, said.title, said.after, said.wrong)
+
+
+def _of_cluster(
+    cluster: Cluster, observer: Observer, sight: ClusterSight, rules: Iterable[ClusterRule]
+) -> Iterator[Signal]:
+    is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
+    facts = ClusterFacts(
+        cluster.name,
+        observer.lag_ms,
+        observer.behind_since,
+        unseen_because=sight.sentence if is_unseen else "",
+        unseen_action=sight.action,
+        unwatched_since=sight.unwatched_since,
+        operator_trouble=operator_trouble(cluster),
+    )
     for rule in rules:
         if wrong := rule.judge(facts):
             yield Signal(Subject(rule.subject), rule.key, rule.title, rule.after, wrong)
 
 
-def _of_nodes(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
-    classes = _classes(cluster)
+def _of_nodes(cluster: Cluster, rules: Iterable[NodeRule], *, now: datetime) -> Iterator[Signal]:
+    classes, failing = _classes(cluster), failing_pods(cluster, now=now)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
-        facts = _facts(row, classes.get(row["id"], frozenset()), now=now)
-        for rule in NODE_RULES:
+        facts = _facts(row, classes.get(row["id"], frozenset()), failing.get(row["name"], ()), now=now)
+        for rule in rules:
             if wrong := rule.judge(facts):
                 subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
                 yield Signal(subject, rule.key, rule.title, rule.after, wrong)
@@ -92,7 +132,7 @@ def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
     return found
 
 
-def _facts(row: dict, classes: frozenset[str], *, now: datetime) -> NodeFacts:
+def _facts(row: dict, classes: frozenset[str], failing: Sequence[FailingPod], *, now: datetime) -> NodeFacts:
     is_changing = row["upgrade_state"] not in AT_REST or row["mig_config_state"] in RECONFIGURING
     return NodeFacts(
         name=row["name"],
@@ -109,6 +149,7 @@ def _facts(row: dict, classes: frozenset[str], *, now: datetime) -> NodeFacts:
         sharing=row["sharing"],
         sharing_replicas=row["sharing_replicas"],
         workload_classes=classes,
+        failing_pods=() if row["is_ready"] is None else tuple(failing),
     )
 
 

@@ -17,6 +17,7 @@ class NodeState(IntEnum):
     CORDONED = 6
     HELD = 7  # ready, and kept from the upgrade controller
     RECONFIGURING = 8  # the MIG manager is at work on it: its GPUs are away for a reason
+    HAS_FINDINGS = 9  # nothing of the node itself says so, and yet something is wrong on it: its pods fail, …
 
 
 TITLES: dict[NodeState, str] = {
@@ -29,6 +30,7 @@ TITLES: dict[NodeState, str] = {
     NodeState.CORDONED: "Cordoned",
     NodeState.HELD: "Held",
     NodeState.RECONFIGURING: "Reconfiguring",
+    NodeState.HAS_FINDINGS: "Has findings",
 }
 
 # Neither at work on the node nor about to be: `upgrade-required` waits for a slot, or for a held node's release.
@@ -49,8 +51,11 @@ def node_state(
     is_held: bool,
     gpus_missing: int,
     reconfiguring: str = "",
+    unresolved: int = 0,
 ) -> NodeState:
-    """`reconfiguring`: the MIG manager's word while it is at work in its time; blank: it is not."""
+    """`reconfiguring`: the MIG manager's word while it is at work in its time; blank: it is not.
+    `unresolved`: findings about it, confirmed or not.
+    """
     if upgrade_state == "upgrade-failed":
         return NodeState.UPGRADE_FAILED
     if reconfiguring == REBOOTING:
@@ -65,6 +70,8 @@ def node_state(
         return NodeState.RECONFIGURING
     if gpus_missing:
         return NodeState.GPUS_MISSING
+    if unresolved:
+        return NodeState.HAS_FINDINGS
     if is_unschedulable:
         return NodeState.CORDONED
     return NodeState.HELD if is_held else NodeState.READY

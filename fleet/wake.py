@@ -20,6 +20,7 @@ NEXT_TURN_EXPIRES_S = 30.0
 TIMED_AT_MOST = timedelta(seconds=10)
 PLANS_AT_MOST_EVERY_S = 0.5
 CRASH_LOGS_AT_MOST_EVERY_S = 5.0
+FINDINGS_AT_MOST_EVERY_S = 2.0
 WAITING_AT_MOST = 1000
 GOODBYE_S = 1.0  # what a command that ends waits for its last nudge
 
@@ -50,6 +51,30 @@ def wake_observer_after(wait: timedelta, cluster_id: int, turn: int) -> None:
 def wake_findings_of(cluster_id: int) -> None:
     """Judge a cluster anew. What is not done before the next sweep is not worth doing."""
     queue("fleet.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=10.0)
+
+
+def wake_findings_soon(cluster_id: int) -> None:
+    """Something changed that rules judge. Called after every flush, it queues a few, one of them after the last."""
+    with _lock:
+        if cluster_id in _findings_owed:
+            return
+        wait_s = _findings_woken.get(cluster_id, 0.0) + FINDINGS_AT_MOST_EVERY_S - time.monotonic()
+        if wait_s > 0:
+            _findings_owed.add(cluster_id)
+    if wait_s > 0:
+        later = threading.Timer(wait_s, _nudge_findings_of, [cluster_id])
+        later.daemon = True
+        later.start()
+    else:
+        transaction.on_commit(lambda: _nudge_findings_of(cluster_id), robust=True)
+
+
+def _nudge_findings_of(cluster_id: int) -> None:
+    """Without a look at the database, as for plans."""
+    with _lock:
+        _findings_owed.discard(cluster_id)
+        _findings_woken[cluster_id] = time.monotonic()
+    _sender().send(_Nudge("fleet.tasks.look_for_findings", "default", {"cluster_id": cluster_id}, 10.0))
 
 
 def wake_crash_logs_of(cluster_id: int) -> None:
@@ -154,8 +179,10 @@ class _Sender:
 _lock = threading.Lock()
 _current: _Sender | None = None
 _plans_woken: dict[int, float] = {}
+_findings_woken: dict[int, float] = {}
 _crash_logs_woken: dict[int, float] = {}
 _plans_owed: set[int] = set()
+_findings_owed: set[int] = set()
 
 
 def _sender() -> _Sender:

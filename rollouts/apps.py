@@ -6,8 +6,12 @@ class RolloutsConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet.acceptance import OBJECTIONS
+        from fleet.asked import register
         from fleet.pools.asking import LISTENERS
+        from rollouts.findings import HALTED
         from rollouts.objections import plans_that_rest_on
+
+        register(HALTED)
         from rollouts.steering.unasked import ask_from_now_on
 
         if plans_that_rest_on not in OBJECTIONS:

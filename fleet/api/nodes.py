@@ -12,7 +12,7 @@ from fleet.api.pods import PodShape
 from fleet.api.resources import Amounts, ExporterShape, ResourceShape, UnplacedShape
 from fleet.api.shapes import FreshnessShape, Ref, UsesShape
 from fleet.models import Node, NodeEvent
-from fleet.node_state import NodeState, node_state
+from fleet.node_state import NodeState
 from fleet.queries import NodeSeen, for_rows, see_nodes, tell_story, timeline
 from fleet.resources import unhealthy_in_words
 from fleet.stack import Role
@@ -26,8 +26,8 @@ ROW = (
     "is_unschedulable", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
     "instance_type", "capacity_type", "nvlink_domain", "is_gpu_node", "gpu_vendor", "gpu_product", "gpu_memory_mib",
     "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "mig_changing_since",
-    "mig_is_overdue", "layout", "capacity", "allocatable", "expected", "requested", "unhealthy_gpus", "physical_gpus",
-    "physical_gpus_by_use", "gpu_capacity",
+    "mig_is_overdue", "unresolved", "layout", "capacity", "allocatable", "expected", "requested", "unhealthy_gpus",
+    "physical_gpus", "physical_gpus_by_use", "gpu_capacity",
     "gpu_allocatable", "gpu_expected", "gpu_allocated",
     "slices_expected", "slices_allocatable", "slices_allocated", "shares_expected", "shares_allocatable",
     "shares_allocated", "cpu_memory", "gpus_missing", "missing", "driver_version", "driver_unknown_since",
@@ -96,15 +96,7 @@ class NodeRow(SeenSerializer):
         return bool(node.seen.pods_freshness.is_known)
 
     def get_state(self, node: Node) -> str:
-        state = node_state(
-            is_ready=node.is_ready,
-            is_unschedulable=node.is_unschedulable,
-            upgrade_state=node.upgrade_state,
-            is_held=node.is_held,
-            gpus_missing=node.gpus_missing,
-            reconfiguring=node.reconfiguring,
-        )
-        return STATES[state]
+        return STATES[node.state]
 
 
 class CauseShape(serializers.Serializer):

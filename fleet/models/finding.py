@@ -1,7 +1,10 @@
+from datetime import datetime, timedelta
+
 from django.db import models
 from django.db.models import Q
 
 from fleet.models.node import members_of
+from fleet.rules import CONFIRMED_AFTER
 from people.rights import Deed, reach
 
 
@@ -21,6 +24,10 @@ class FindingQuerySet(models.QuerySet["Finding"]):
 
     def open(self) -> "FindingQuerySet":
         return self.filter(opened_at__isnull=False, resolved_at__isnull=True)
+
+    def confirming(self) -> "FindingQuerySet":
+        """What a rule suspects, and has not been right about for long enough yet."""
+        return self.filter(opened_at__isnull=True, resolved_at__isnull=True)
 
 
 class Finding(models.Model):
@@ -54,3 +61,13 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def confirmed_at(self) -> datetime:
+        """When it opens, if it is still so by then."""
+        return self.since + CONFIRMED_AFTER.get(self.rule, timedelta(0))
+
+    @property
+    def plan(self) -> int | None:
+        """The plan that it is about. None: it is about none."""
+        return self.evidence.get("plan") if self.rule.startswith("plan-") else None

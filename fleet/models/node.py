@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from django.db import models
 from django.db.models import Q
 
-from fleet.node_state import RECONFIGURING
+from fleet.node_state import RECONFIGURING, NodeState, node_state
 from fleet.resources import Layout, Uses, Way, in_words, missing_in_words, units_missing, uses_in
 from fleet.resources.physical import COLUMNS as USE_COLUMNS
 from fleet.resources.words import PAIRS
@@ -111,6 +111,7 @@ class Node(models.Model):
     held_by = models.CharField(max_length=64, blank=True)  # our annotation's plan; blank with is_held: not ours
     driver_owner = models.CharField(max_length=253, blank=True)  # the NVIDIADriver, where the operator names it
 
+    unresolved = models.PositiveIntegerField(default=0)  # findings about it, confirmed or not, but no mere notes
     # The large ones last: what comes after them in a row costs SQLite a walk through all their pages.
     labels = models.JSONField(default=dict)
     annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
@@ -131,6 +132,18 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def state(self) -> NodeState:
+        return node_state(
+            is_ready=self.is_ready,
+            is_unschedulable=self.is_unschedulable,
+            upgrade_state=self.upgrade_state,
+            is_held=self.is_held,
+            gpus_missing=self.gpus_missing,
+            reconfiguring=self.reconfiguring,
+            unresolved=self.unresolved,
+        )
 
     @property
     def reconfiguring(self) -> str:

@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from fleet import announce, wake
 from fleet.kube.decoding import Unread
 from fleet.lag import Lag
-from fleet.models import LostTurn, Node
+from fleet.models import LostTurn, Node, Pod
 from fleet.node_state import RECONFIGURING, node_state
 from fleet.observe import allocation, cpu_memory
 from fleet.observe.diff import Row
@@ -176,6 +176,8 @@ class Flusher:
             kinds=kinds,
             at=self._clock(),
         )
+        if has_news or any(one.kind.model in (Node, Pod) for one in written):
+            wake.wake_findings_soon(self.cluster_id)
         if has_news or any(one.kind.moves_plans for one in written):
             wake.wake_plans_of(self.cluster_id)
 
@@ -187,7 +189,9 @@ class Flusher:
         if names:
             found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).order_by().values(*STATE_COLUMNS)
             rows |= {row["id"]: row for row in found}
-        return [(node_id, _state(row)) for node_id, row in rows.items()]
+        found = Node.objects.filter(cluster_id=self.cluster_id, pk__in=rows, unresolved__gt=0).order_by()
+        unresolved: dict[int, int] = dict(found.values_list("pk", "unresolved"))
+        return [(node_id, _state(row, unresolved.get(node_id, 0))) for node_id, row in rows.items()]
 
 
 def _name_in(row: Row | None) -> str:
@@ -211,7 +215,7 @@ def _learn(known: dict[str, int], rows: dict[str, Pending]) -> None:
             known[uid] = pending.fingerprint
 
 
-def _state(row: dict[str, Any]) -> int:
+def _state(row: dict[str, Any], unresolved: int) -> int:
     is_reconfiguring = row["mig_config_state"] in RECONFIGURING and not row["mig_is_overdue"]
     return node_state(
         is_ready=row["is_ready"],
@@ -220,4 +224,5 @@ def _state(row: dict[str, Any]) -> int:
         is_held=row["is_held"],
         gpus_missing=units_missing(row),
         reconfiguring=row["mig_config_state"] if is_reconfiguring else "",
+        unresolved=unresolved,
     ).value

@@ -23,9 +23,10 @@ ALLOCATION: Row = {
     "requested": {},
     **dict.fromkeys(REQUESTED, 0),
 }  # its pods' to say
-NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION})
+JUDGED: Row = {"unresolved": 0}  # its findings' to say
+NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION, *JUDGED})
 COMMON = ("cluster", "uid", "changed_at")
-BORN_WITH: dict[type[models.Model], Row] = {Node: ALLOCATION}
+BORN_WITH: dict[type[models.Model], Row] = {Node: ALLOCATION | JUDGED}
 
 
 @dataclass

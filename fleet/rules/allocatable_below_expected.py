@@ -13,6 +13,7 @@ class AllocatableBelowExpected:
     key: ClassVar[str] = "allocatable-below-expected"
     title: ClassVar[str] = "GPUs missing"
     after: ClassVar[timedelta] = timedelta(minutes=1)  # a device plugin that restarts is back in seconds
+    reads: ClassVar[str] = ""
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         missing = {

@@ -24,6 +24,14 @@ class Wrong:
 
 
 @dataclass(frozen=True)
+class FailingPod:
+    name: str  # namespace/name
+    status: str  # as kubectl spells it
+    restarts: int
+    operand: str = ""  # blank: a tenant's
+
+
+@dataclass(frozen=True)
 class NodeFacts:
     name: str
     allocatable: Mapping[str, int]  # by resource: {"nvidia.com/gpu": 7}
@@ -39,6 +47,7 @@ class NodeFacts:
     sharing: str = ""  # time-slicing, mps
     sharing_replicas: int | None = None
     workload_classes: frozenset[str] = frozenset()  # of its pools
+    failing_pods: tuple[FailingPod, ...] = ()  # of tenants and of the GPU stack
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,9 @@ class ClusterFacts:
     name: str
     lag_ms: int = 0  # how long the oldest change of the last flush had waited
     behind_since: datetime | None = None
+    unseen_because: str = ""  # in a sentence; blank: it is live, or still connecting
+    unseen_action: str = ""
+    unwatched_since: datetime | None = None  # nobody takes its turn; None: somebody has it
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 
@@ -53,6 +65,7 @@ class NodeRule(Protocol):
     key: ClassVar[str]
     title: ClassVar[str]
     after: ClassVar[timedelta]  # how long it must be so before anybody is told
+    reads: ClassVar[str]  # the kind beside nodes that must be live for it to be judged; blank: none
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         """None: nothing of this kind is wrong."""

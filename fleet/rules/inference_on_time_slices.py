@@ -12,6 +12,7 @@ class InferenceOnTimeSlices:
     key: ClassVar[str] = "inference-on-time-slices"
     title: ClassVar[str] = "Inference on time-slices"
     after: ClassVar[timedelta] = timedelta(minutes=5)
+    reads: ClassVar[str] = ""
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         taken = sum(node.requested.values())

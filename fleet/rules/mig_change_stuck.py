@@ -13,6 +13,7 @@ class MigChangeStuck:
     key: ClassVar[str] = "mig-change-stuck"
     title: ClassVar[str] = "MIG change stuck"
     after: ClassVar[timedelta] = timedelta(0)  # `mig_overdue` waited already
+    reads: ClassVar[str] = ""
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         if node.mig_overdue is None:

@@ -16,7 +16,7 @@ from fleet import acceptance, lag, waking
 from fleet.acceptance import CannotAccept
 from fleet.allocation.cpu_memory import NOTHING, by_cluster
 from fleet.freshness import by_kind
-from fleet.models import ApprovalRule, Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
+from fleet.models import ApprovalRule, Bookmark, BookmarkState, Cluster, DriverObject, Finding, Node, Observer, Operand
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.queries import known
 from fleet.stack.combinations import are_policies_known, compare, surroundings
@@ -27,6 +27,7 @@ from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.parts import part
 from fleet.web.summary import read_fleet
+from fleet.web.trouble import trouble_of
 from people.rights import Deed, NotAllowed, reach, require
 from people.web.requests import PersonRequest
 
@@ -125,6 +126,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     amounts = by_cluster(nodes).get(row.pk, NOTHING)
     read = read_fleet(request.user, cluster=row)
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
+    found = Finding.objects.visible_to(request.user).filter(cluster=row).select_related("cluster")
     return {
         "cluster": row,
         "administers": reach(request.user, Deed.ADMINISTER).covers_cluster(row.pk),
@@ -138,6 +140,9 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "cpu_memory": cpu_memory.of_cluster(known(amounts, by_kind(bookmarks, now=now))),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
+        "findings": found.open().filter(node=None),
+        "confirming": found.confirming(),
+        "trouble": trouble_of(request.user, cluster=row, now=now),
         "may_try": not heard.is_fresh and reach(request.user, Deed.STOP).covers_cluster(row.pk),
         **(_of_all(row, objects, nodes) if sees_all else {}),
         **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),

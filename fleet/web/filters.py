@@ -25,10 +25,17 @@ CONDITIONS: tuple[tuple[NodeState, Q], ...] = (
     (NodeState.UPGRADING, ~Q(upgrade_state__in=sorted(AT_REST))),
     (NodeState.RECONFIGURING, IS_RECONFIGURING),
     (NodeState.GPUS_MISSING, LACKS_UNITS),
+    (NodeState.HAS_FINDINGS, Q(unresolved__gt=0)),
     (NodeState.CORDONED, Q(is_unschedulable=True)),
     (NodeState.HELD, Q(is_held=True)),
 )
-FAULTS = (NodeState.UPGRADE_FAILED, NodeState.NOT_READY, NodeState.UNKNOWN, NodeState.GPUS_MISSING)
+FAULTS = (
+    NodeState.UPGRADE_FAILED,
+    NodeState.NOT_READY,
+    NodeState.UNKNOWN,
+    NodeState.GPUS_MISSING,
+    NodeState.HAS_FINDINGS,
+)
 CHANGING = (NodeState.UPGRADING, NodeState.RECONFIGURING)
 WORST_FIRST = (*FAULTS, *CHANGING, NodeState.CORDONED, NodeState.HELD, NodeState.READY)
 PARTS: dict[str, str] = {

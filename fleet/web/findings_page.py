@@ -7,12 +7,15 @@ from django.core.paginator import Paginator
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from fleet.models import Cluster, Finding, Observer, Severity
 from fleet.web.parts import part
+from fleet.web.trouble import trouble_of
 from people.web.requests import PersonRequest
 
 PER_PAGE = 50
+SHOWN = 5  # on the page of the fleet
 WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity.values)),
     output_field=IntegerField(),
@@ -38,8 +41,14 @@ def findings_strip_part(request: PersonRequest) -> HttpResponse:
 
 
 def strip(request: PersonRequest) -> dict[str, Any]:
-    found = open_findings(request)
-    return {"findings": found[:5], "findings_count": found.count()}
+    found, trouble = open_findings(request), trouble_of(request.user, now=timezone.now())
+    waiting = confirming_findings(request)[: max(0, SHOWN - trouble.open)]
+    return {"findings": found[:SHOWN], "confirming": waiting, "trouble": trouble}
+
+
+def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
+    visible = Finding.objects.visible_to(request.user)
+    return visible.confirming().select_related("cluster").order_by(WORST_FIRST, "since", "pk")
 
 
 def open_findings(request: PersonRequest) -> QuerySet[Finding]:
@@ -50,6 +59,8 @@ def open_findings(request: PersonRequest) -> QuerySet[Finding]:
 def _findings(request: PersonRequest) -> dict[str, Any]:
     over = Finding.objects.visible_to(request.user).filter(resolved_at__isnull=False).select_related("cluster")
     return {
+        "trouble": trouble_of(request.user, now=timezone.now()),
+        "confirming": confirming_findings(request)[:PER_PAGE],
         "open": Paginator(open_findings(request), PER_PAGE).get_page(request.GET.get("page")),
         "over": over.order_by("-resolved_at", "-pk")[:20],
     }

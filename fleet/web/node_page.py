@@ -51,6 +51,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "stack": lines_of(stack),
         "versions": stack.driver,
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
+        "confirming": Finding.objects.filter(node=row).confirming().select_related("cluster"),
         **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), now=now),
         "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=knows_pods)),
         **compatibility.of_node(row, user=user, today=now.date()),

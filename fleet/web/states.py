@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.models import Node, Pod
-from fleet.node_state import REBOOTING, TITLES, NodeState, node_state
+from fleet.node_state import REBOOTING, TITLES, NodeState
 from fleet.pod_state import PodState
 from fleet.resources import unhealthy_in_words
 
@@ -18,6 +18,7 @@ GLYPHS: dict[NodeState, str] = {
     NodeState.CORDONED: "cordoned",
     NodeState.HELD: "held",
     NodeState.RECONFIGURING: "changing",
+    NodeState.HAS_FINDINGS: "warn",
 }
 POD_GLYPHS: dict[PodState, str] = {
     PodState.UNKNOWN: "unknown",
@@ -62,14 +63,7 @@ def state_of(node: Node, *, is_live: bool = True) -> Seen:
 
 
 def _state_of(node: Node) -> Seen:
-    code = node_state(
-        is_ready=node.is_ready,
-        is_unschedulable=node.is_unschedulable,
-        upgrade_state=node.upgrade_state,
-        is_held=node.is_held,
-        gpus_missing=node.gpus_missing,
-        reconfiguring=node.reconfiguring,
-    )
+    code = node.state
     return Seen(code, GLYPHS[code], _word(node, code), _because(node, code), _since(node, code))
 
 
@@ -82,6 +76,8 @@ def _since(node: Node, code: NodeState) -> datetime | None:
 def _word(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADING:
         return step_of(node.upgrade_state)
+    if code is NodeState.HAS_FINDINGS:
+        return f"{node.unresolved} finding{'' if node.unresolved == 1 else 's'}"
     if code is NodeState.GPUS_MISSING:
         return _missing(node)
     return TITLES[code].lower()

@@ -1,5 +1,5 @@
 // How the map draws a node: a cell for each of its GPUs, and its state around them.
-const UNKNOWN = 1, NOT_READY = 2, FAILED = 3, UPGRADING = 5, CORDONED = 6, RECONFIGURING = 8;
+const UNKNOWN = 1, NOT_READY = 2, FAILED = 3, UPGRADING = 5, CORDONED = 6, RECONFIGURING = 8, HAS_FINDINGS = 9;
 
 export function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
   const [, , code, taken, allocatable, whole, isHeld, isSeen, partsTaken, partsAllocatable, parts, others] = node;
@@ -19,7 +19,7 @@ export function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
   }
   pen.globalAlpha = 1;
   if (!isSeen) hatch(pen, x, y, w, h, colours.idle);
-  const edge = isBad ? colours.bad : isChanging ? colours.move : code === CORDONED ? colours.warn : "";
+  const edge = isBad ? colours.bad : isChanging ? colours.move : code === CORDONED || code === HAS_FINDINGS ? colours.warn : "";
   pen.lineWidth = edge ? 2 : 1;
   pen.strokeStyle = edge || colours.line;
   pen.globalAlpha = edge ? 1 : 0.5;

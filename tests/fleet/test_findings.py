@@ -3,8 +3,9 @@ from datetime import timedelta
 import pytest
 
 from fleet import findings
-from fleet.models import Bookmark, Finding, Node, NodeEvent, Observer, Workload
-from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pool, an_operator
+from fleet.models import Bookmark, Finding, Node, NodeEvent, Observer, Pod, Workload
+from fleet.node_state import NodeState
+from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, an_operator
 
 GPU = "nvidia.com/gpu"
 MISSING = "allocatable-below-expected"
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cluster():
     cluster = a_cluster()
-    Observer.objects.create(cluster=cluster, lease_until=NOON)
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
     return cluster
 
 
@@ -71,7 +72,7 @@ def test_nothing_opens_or_is_resolved_while_the_cluster_is_not_seen(cluster):
 
     findings.look(cluster, now=NOON + timedelta(minutes=10))
 
-    assert Finding.objects.open().count() == 1
+    assert Finding.objects.open().filter(rule=MISSING).count() == 1
 
 
 def test_a_look_that_finds_nothing_new_writes_nothing(cluster):
@@ -109,7 +110,7 @@ def test_a_lag_is_found_at_once_even_where_nodes_are_stale(cluster):
 
     findings.look(cluster, now=NOON + timedelta(hours=1))
 
-    assert Finding.objects.open().get().subject == "quarterdeck"
+    assert Finding.objects.open().get(rule="observer-behind").subject == "quarterdeck"
 
 
 def test_an_operator_that_stays_down_is_a_finding_and_one_that_is_not_seen_any_more_stays_one(cluster):
@@ -134,5 +135,87 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
     for number in range(50):
         a_node(cluster, f"gpu-{number:03}", allocatable={GPU: 8}, expected={GPU: 8})
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(13):
         findings.look(cluster, now=NOON)
+
+
+def a_crashing_pod(node, name="infer", **given):
+    row = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "restarts": 188}
+    return a_pod(node, name, **row | {"waiting_because": "CrashLoopBackOff: back-off 5m0s"} | given)
+
+
+def test_a_gpu_pod_that_crash_loops_is_a_finding_and_its_node_is_not_well(cluster):
+    node = a_node(cluster, "gpu-001")
+    a_crashing_pod(node)
+
+    findings.look(cluster, now=NOON)
+    node.refresh_from_db()
+
+    assert (node.state, node.unresolved) == (NodeState.HAS_FINDINGS, 1)
+    suspected = Finding.objects.confirming().get()
+    assert (suspected.since, suspected.confirmed_at) == (NOON, NOON + timedelta(minutes=1))
+
+    findings.look(cluster, now=NOON + timedelta(seconds=61))
+    assert Finding.objects.open().get().sentence == (
+        "gpu-001: 1 pod fails, team-a/infer (CrashLoopBackOff, 188 restarts)."
+    )
+
+    Pod.objects.update(status="Running", is_ready=True, stuck_container="", waiting_because="")
+    findings.look(cluster, now=NOON + timedelta(seconds=70))
+    node.refresh_from_db()
+    assert (node.state, node.unresolved) == (NodeState.READY, 0)
+
+
+def test_a_pod_that_runs_between_two_crashes_still_fails(cluster):
+    a_pod(a_node(cluster), restarts=9, status="Running", crashed_at=NOON - timedelta(minutes=4))
+
+    findings.look(cluster, now=NOON)
+
+    assert Finding.objects.confirming().get().rule == "pods-failing"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"is_ready": False, "phase": "Pending", "status": "Pending", "waiting_because": "Unschedulable: 0/64 nodes"},
+        {"is_ready": False, "phase": "Pending", "status": "Init:0/1", "stuck_container": "wait"},
+        {"is_ready": False, "phase": "Failed", "status": "Error", "stuck_container": "m", "waiting_because": "Error"},
+        {"restarts": 9, "crashed_at": NOON - timedelta(minutes=11)},
+        {"restarts": 1, "crashed_at": NOON - timedelta(minutes=1)},
+    ],
+)
+def test_a_pod_that_waits_or_is_over_or_calm_again_is_no_finding(cluster, given):
+    a_pod(a_node(cluster), **given)
+
+    findings.look(cluster, now=NOON)
+
+    assert not Finding.objects.exists()
+
+
+def test_pods_of_a_cluster_whose_pods_are_not_heard_are_not_judged(cluster):
+    a_crashing_pod(a_node(cluster))
+    Bookmark.objects.filter(kind="pods").update(heard_at=NOON - timedelta(minutes=5))
+
+    findings.look(cluster, now=NOON)
+
+    assert not Finding.objects.filter(rule="pods-failing").exists()
+
+
+def test_a_cluster_that_does_not_answer_is_a_finding_with_the_error(cluster):
+    Bookmark.objects.update(state="failing", message="Connection refused.", state_since=NOON)
+    for seconds in (0, 61):
+        findings.look(cluster, now=NOON + timedelta(seconds=seconds))
+
+    finding = Finding.objects.open().get()
+    assert finding.rule == "cluster-not-seen"
+    assert "It does not answer since 12:00:00 UTC. Connection refused." in finding.sentence
+
+
+def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
+    Observer.objects.update(lease_until=NOON)
+
+    findings.look(cluster, now=NOON + timedelta(seconds=20))
+
+    finding = Finding.objects.open().get()
+    assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
+    assert f"No worker watches {cluster.name} since 12:00:00 UTC" in finding.sentence

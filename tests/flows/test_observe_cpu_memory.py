@@ -38,7 +38,12 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 @pytest.fixture
 def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
-    for module, name in ((wake, "wake_observer"), (wake, "wake_plans_of"), (announce, "send")):
+    for module, name in (
+        (wake, "wake_observer"),
+        (wake, "wake_plans_of"),
+        (wake, "wake_findings_soon"),
+        (announce, "send"),
+    ):
         monkeypatch.setattr(module, name, lambda *_: None)
     uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
     row = Cluster.objects.create(

@@ -137,6 +137,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
     monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
+    monkeypatch.setattr(wake, "wake_findings_soon", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
 
 

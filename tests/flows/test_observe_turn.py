@@ -47,6 +47,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     messages: list[dict] = []
     monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
     monkeypatch.setattr(wake, "wake_plans_of", lambda _: None)
+    monkeypatch.setattr(wake, "wake_findings_soon", lambda _: None)
     return messages
 
 

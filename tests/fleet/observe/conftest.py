@@ -70,6 +70,7 @@ def walked() -> Iterator[Mirror]:
     with pytest.MonkeyPatch.context() as patched, transaction.atomic():
         patched.setattr(announce, "send", lambda *_: None)
         patched.setattr(wake, "wake_plans_of", lambda _: None)
+        patched.setattr(wake, "wake_findings_soon", lambda _: None)
         yield Mirror(a_cluster("walks", seen_at=None))
         transaction.set_rollback(True)
 
@@ -85,4 +86,5 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     messages: list[dict[str, Any]] = []
     monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
     monkeypatch.setattr(wake, "wake_plans_of", lambda _: None)
+    monkeypatch.setattr(wake, "wake_findings_soon", lambda _: None)
     return messages

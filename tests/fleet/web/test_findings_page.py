@@ -45,10 +45,17 @@ def test_the_worst_comes_first(viewer):
     assert text.index("The big thing.") < text.index("A small thing.")
 
 
-def test_what_never_opened_is_not_shown(viewer):
-    a_finding(make.a_cluster(), opened_at=None)
+def test_what_is_suspected_shows_from_the_first_second_with_when_it_is_confirmed(viewer):
+    node = make.a_node(make.a_cluster(), unresolved=1)
+    finding = a_finding(node.cluster, node, opened_at=None, since=NOON - timedelta(seconds=10))
 
-    assert "Nothing is wrong that a rule would find." in page(viewer, "/findings").text
+    for address in ("/findings", "/", f"/nodes/{node.pk}", f"/clusters/{node.cluster_id}"):
+        text = page(viewer, address).text
+        assert finding.sentence in text
+        assert "confirming since 11:59:50 , confirmed at 12:00:50 if it is still so" in text
+    told = viewer.get("/api/v1/findings?confirming=true").json()["results"]
+    assert [(one["state"], one["confirmed_at"]) for one in told] == [("confirming", "2026-11-21T12:00:50Z")]
+    assert viewer.get("/api/v1/findings").json()["results"] == []
 
 
 def test_a_node_page_and_the_fleet_page_name_it(viewer):

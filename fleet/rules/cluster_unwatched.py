@@ -1,0 +1,28 @@
+"""About Quarterdeck itself: nobody takes a cluster's turn, because there is no worker, or no thread left for it."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from fleet.rules.base import ClusterFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class ClusterUnwatched:
+    key: ClassVar[str] = "cluster-unwatched"
+    title: ClassVar[str] = "Cluster unwatched"
+    after: ClassVar[timedelta] = timedelta(0)  # `unwatched_since` waited already
+    subject: ClassVar[str] = "quarterdeck"
+    reads: ClassVar[str] = ""
+
+    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+        if cluster.unwatched_since is None:
+            return None
+        return Wrong(
+            Severity.CRITICAL,
+            f"No worker watches {cluster.name} since {cluster.unwatched_since:%H:%M:%S} UTC: what pages show of it is "
+            "from then.",
+            "Look whether a worker of the queue “observe” runs, and whether those have a thread for each cluster that "
+            "answers.",
+            {"unwatched_since": cluster.unwatched_since.isoformat()},
+        )

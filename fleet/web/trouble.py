@@ -1,0 +1,45 @@
+"""Whether anything is wrong that a person may see: the one thing that any page asks before it says that nothing is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fleet.models import Cluster, Finding, Node
+from fleet.sight import sights_of_all
+from fleet.web.filters import FAULTS, with_state
+
+
+@dataclass(frozen=True)
+class Trouble:
+    open: int  # findings that are confirmed
+    confirming: int  # that are not yet
+    faulty: int  # GPU nodes with faults, as the fleet counts them
+    unseen: Sequence[str]  # clusters that are not live
+    has_clusters: bool
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether a green word may be said."""
+        return self.has_clusters and not (self.open or self.confirming or self.faulty or self.unseen)
+
+
+def trouble_of(user, *, cluster: Cluster | None = None, now: datetime) -> Trouble:
+    """Of all that the person sees, or of one cluster. Seven queries."""
+    clusters = Cluster.objects.visible_to(user)
+    findings = Finding.objects.visible_to(user)
+    nodes = Node.objects.visible_to(user).with_gpus()
+    if cluster is not None:
+        clusters, findings, nodes = (
+            clusters.filter(pk=cluster.pk),
+            findings.filter(cluster=cluster),
+            nodes.filter(cluster=cluster),
+        )
+    sights = sights_of_all(now=now)
+    named = list(clusters.order_by("name").values_list("pk", "name"))
+    return Trouble(
+        open=findings.open().count(),
+        confirming=findings.confirming().count(),
+        faulty=with_state(nodes).filter(code__in=[int(state) for state in FAULTS]).count(),
+        unseen=[name for pk, name in named if not sights[pk].is_live],
+        has_clusters=bool(named),
+    )

@@ -1,0 +1,123 @@
+"""Whatever is wrong, every page that might say that all is well knows it: they read the same functions."""
+
+from datetime import timedelta
+
+import pytest
+
+from fleet import findings
+from fleet.models import Bookmark, Node, Observer, Pod
+from tests import make
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+CALM = "Nothing is wrong that a rule would find."
+FAILING = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "waiting_because": "Crash"}
+
+
+def missing_gpus(node):
+    counts = {"nvidia.com/gpu": 6}
+    Node.objects.filter(pk=node.pk).update(gpu_allocatable=6, allocatable=counts)
+
+
+def not_ready(node):
+    Node.objects.filter(pk=node.pk).update(is_ready=False)
+
+
+def not_reporting(node):
+    Node.objects.filter(pk=node.pk).update(is_ready=None)
+
+
+def upgrade_failed(node):
+    Node.objects.filter(pk=node.pk).update(upgrade_state="upgrade-failed")
+
+
+def failing_tenant(node):
+    make.a_pod(node, "infer", **FAILING)
+
+
+def failing_driver(node):
+    make.a_pod(node, "driver", gpus=0, operand="driver", **FAILING)
+
+
+def dead_api_server(node):
+    Bookmark.objects.filter(cluster=node.cluster).update(state="failing", message="Refused.")
+
+
+def stale(node):
+    Bookmark.objects.filter(cluster=node.cluster).update(heard_at=NOON - timedelta(minutes=5))
+
+
+def unwatched(node):
+    Observer.objects.update(lease_until=NOON - timedelta(minutes=2))
+
+
+ON_A_NODE = (missing_gpus, not_ready, not_reporting, upgrade_failed, failing_tenant, failing_driver)
+OF_A_CLUSTER = (dead_api_server, stale)
+
+
+@pytest.fixture
+def node(db):
+    cluster = make.a_cluster("north")
+    Observer.objects.create(cluster=cluster, turn=3, lease_until=NOON + timedelta(hours=1))
+    return make.a_node(cluster, "gpu-001")
+
+
+def pages(node) -> dict[str, str]:
+    viewer = visiting(make.a_user(role="viewer"))
+    found = {
+        "fleet": "/",
+        "findings": "/findings",
+        "node": f"/nodes/{node.pk}",
+        "cluster": f"/clusters/{node.cluster_id}",
+    }
+    return {name: page(viewer, address).text for name, address in found.items()}
+
+
+def test_where_nothing_is_wrong_every_page_says_so(node):
+    findings.look(node.cluster, now=NOON)
+
+    seen = pages(node)
+
+    assert CALM in seen["findings"]
+    assert "0 with faults" in seen["fleet"]
+    assert "ready for" in seen["node"]
+    assert "live" in seen["cluster"]
+
+
+@pytest.mark.parametrize("is_judged", [True, False])
+@pytest.mark.parametrize("wrong", ON_A_NODE)
+def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_judged):
+    """Judged or not yet: for 66 s the findings said that all was well while the fleet said that 2 were missing."""
+    wrong(node)
+    if is_judged or Pod.objects.exists():  # what only a rule sees is seen when it has looked
+        findings.look(node.cluster, now=NOON)
+
+    seen = pages(node)
+
+    assert CALM not in seen["findings"]
+    assert CALM not in seen["fleet"]
+    assert "1 with faults" in seen["fleet"]
+    assert "ready for" not in seen["node"].replace("not ready for", "")
+    assert "1 node with faults" in seen["cluster"]
+
+
+@pytest.mark.parametrize("wrong", OF_A_CLUSTER)
+def test_a_cluster_that_is_not_seen_is_green_nowhere(node, wrong):
+    wrong(node)
+
+    seen = pages(node)
+
+    assert CALM not in seen["findings"] + seen["fleet"]
+    assert "Not seen as it is: north." in seen["findings"]
+    assert "was ready" in seen["node"]
+    assert "live" not in seen["cluster"].partition("GPU node")[0].partition("north")[2]
+
+
+def test_a_cluster_that_nobody_watches_is_told_on_every_page(node):
+    unwatched(node)
+    findings.look(node.cluster, now=NOON)
+
+    for name, text in pages(node).items():
+        if name != "node":
+            assert "No worker watches north since 11:58:00 UTC" in text, name
