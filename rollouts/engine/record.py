@@ -8,7 +8,8 @@ from django.db import transaction
 
 from fleet.kube.structs import NodeSeen
 from fleet.labels import HELD_BY, UPGRADE_SKIP
-from people.models import AuditEntry
+from people.models import AuditEntry, User
+from people.rights import Deed, reach
 from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
 from rollouts.gates.base import Verdict
@@ -114,6 +115,18 @@ def void_approvals(plan: Plan, *, now: datetime) -> None:
         stage.plan = plan
         because = "What it was given for has changed: targets, gates or answers are not the same any more."
         _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), because, now=now)
+        _void_of_who_may_no_more(plan, stage, now=now)
+
+
+def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
+    """An approval holds as long as the right to give it. A rejection stays: somebody has seen something."""
+    given = list(Approval.objects.filter(stage=stage, is_rejection=False).standing())
+    givers = User.objects.filter(username__in=[approval.by for approval in given]).prefetch_related("bindings")
+    may = {each.username for each in givers if reach(each, Deed.APPROVE).covers_cluster(plan.cluster_id)}
+    for approval in given:
+        if approval.by not in may:
+            because = f"{approval.by} may not approve here any more: the role was taken, or the account switched off."
+            _void(plan, stage, [approval], because, now=now)
 
 
 def void_every_approval(plan: Plan, because: str, *, now: datetime) -> None:
