@@ -48,6 +48,8 @@ def look_through(content: Any) -> None:
             raise ParseError("The body is nested too deeply.")
         if isinstance(value, str):
             _refuse_no_text(value, place)
+        elif isinstance(value, dict | list) and len(value) > MOST_VALUES:
+            raise ParseError(f"The body has more than {MOST_VALUES} values.")
         elif isinstance(value, dict):
             left += [(name, depth + 1, place) for name in value]
             left += [(each, depth + 1, _inside(place, name)) for name, each in value.items()]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fleet import selectors
 from fleet.models import Cluster, Node, Pool
-from fleet.resources.physical import TOTAL
 from fleet.segments.labelled import labelled
 from fleet.selectors import Selector
 
@@ -91,22 +90,62 @@ class Standing:
         for node, place in Node.pools.through.objects.filter(pool__cluster=cluster).values_list("node_id", "pool_id"):
             members[place].add(node)
             places[node].add(place)
-        rows = Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", TOTAL)
+        rows = Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", "gpu_expected")
         known = {pk: (name, gpus or 0) for pk, name, gpus in rows}
         return cls({each.pk: each for each in Pool.objects.filter(cluster=cluster)}, known, members, places)
 
 
+class Labels:
+    """The labels of a cluster's nodes, read once for many selectors: what each picks takes no query. One query."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        nodes = Node.objects.filter(cluster=cluster).order_by().values("pk", "labels", "driver_unknown_since")
+        self._rows = {row["pk"]: row for row in nodes}
+        self._by_key: dict[str, dict[str, set[int]]] = {}
+
+    def claimed(self, selector: Selector, *, before: Collection[int] = ()) -> set[int]:
+        """As `claimed` asks the database; `before`: the nodes that may stay while their labels are away."""
+        found = set(self._rows)
+        for requirement in selector.requirements:
+            said = self._said(requirement.key)
+            values = said if requirement.wanted is None else requirement.wanted
+            holding = set[int]().union(*(said.get(value, ()) for value in values))
+            found = found - holding if requirement.negated else found & holding
+        staying = (self._rows[pk] for pk in before if pk in self._rows and pk not in found)
+        return found | {row["pk"] for row in staying if belongs(selector, row, is_member=True)}
+
+    def _said(self, key: str) -> dict[str, set[int]]:
+        if key not in self._by_key:
+            said = self._by_key[key] = defaultdict(set)
+            for pk, row in self._rows.items():
+                if key in row["labels"]:
+                    said[row["labels"][key]].add(pk)
+        return self._by_key[key]
+
+
 def preview(
-    cluster: Cluster, selector: str | None, *, pool: Pool | None = None, standing: Standing | None = None
+    cluster: Cluster,
+    selector: str | None,
+    *,
+    pool: Pool | None = None,
+    standing: Standing | None = None,
+    labels: Labels | None = None,
 ) -> Preview:
-    """Of a pool with this selector; None: of no pool at all. Five queries, of keys and names only; two with `standing`.
+    """Of a pool with this selector; None: of no pool at all. Five queries, of keys and names only.
+
+    Who makes many at once reads `standing` and `labels` before: then none.
 
     :raises BadSelector: naming the part that cannot be read
     """
     standing = standing or Standing.of(cluster)
-    after = set() if selector is None else claimed(cluster, selector, pool=pool)
     own = pool.pk if pool and pool.pk else NOBODY
     before = standing.members.get(own, set())
+    if selector is None:
+        after = set()
+    elif labels is not None:
+        after = labels.claimed(selectors.parse(selector), before=before)
+    else:
+        after = claimed(cluster, selector, pool=pool)
     enters, leaves = after - before, before - after
     elsewhere = Counter(place for node in after for place in standing.places.get(node, ()) if place != own)
     return Preview(

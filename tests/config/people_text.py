@@ -121,7 +121,7 @@ def _nul(text: str) -> None:
 
 PARSERS = (
     Parser("label selector", "1,000 characters, 50 requirements", 200_000, selectors.parse),
-    Parser("pool file", "64 KiB, 8,000 YAML events, 20 deep, no aliases, 200 pools", FORM_BYTES, read_pool_file,
+    Parser("pool file", "64 KiB, 4,000 YAML events, 20 deep, no aliases, 200 pools", FORM_BYTES, read_pool_file,
            ("fleet.web.pool_file_page",)),
     Parser("pool file, at its bound", "the same", composing.LARGEST_BYTES, read_pool_file),
     Parser("pool form", "its columns' lengths", FORM_BYTES,

@@ -1,16 +1,17 @@
 """What taking a file over would do: to which pools, and to which nodes."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from fleet.models import Cluster, Pool
 from fleet.pools.asking import contradiction
 from fleet.pools.files.reading import KEYS, Entry
 from fleet.pools.making import in_use
-from fleet.pools.membership import Preview, Standing, preview
+from fleet.pools.membership import Labels, Preview, Standing, preview
 
 
 class What(StrEnum):
@@ -64,22 +65,23 @@ class Comparison:
 
 
 def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) -> Comparison:
-    """Three queries, and two for each pool that is named."""
-    standing = Standing.of(cluster)
+    """Four queries, however many pools are named; more for each that is to go."""
+    standing, labels = Standing.of(cluster), Labels(cluster)
     there = {pool.name: pool for pool in standing.pools.values()}
+    show = partial(preview, cluster, standing=standing, labels=labels)
     named = {entry.name for entry in entries}
-    changes = [_wanted(cluster, there.get(entry.name), entry, standing) for entry in entries]
-    changes += [_unwanted(pool, standing, prune=prune) for name, pool in there.items() if name not in named]
+    changes = [_wanted(cluster, there.get(entry.name), entry, show) for entry in entries]
+    changes += [_unwanted(pool, show, prune=prune) for name, pool in there.items() if name not in named]
     return Comparison(cluster, changes)
 
 
-def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry, standing: Standing) -> Change:
+def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry, show: Callable[..., Preview]) -> Change:
     if pool is None:
-        shown = preview(cluster, entry.fields["selector"], standing=standing)
+        shown = show(entry.fields["selector"])
         return Change(What.CREATED, entry.name, None, entry.fields, {}, shown, _contradiction(cluster, entry))
     before = {key: getattr(pool, key) for key in KEYS}
     fields = {key: value for key, value in entry.fields.items() if value != before[key]}
-    changed = preview(cluster, fields["selector"], pool=pool, standing=standing) if "selector" in fields else None
+    changed = show(fields["selector"], pool=pool) if "selector" in fields else None
     what = What.CHANGED if fields else What.UNCHANGED
     return Change(what, entry.name, pool, fields, before, changed, _contradiction(cluster, entry))
 
@@ -88,8 +90,8 @@ def _contradiction(cluster: Cluster, entry: Entry) -> str:
     return contradiction(cluster, Pool(**entry.fields))
 
 
-def _unwanted(pool: Pool, standing: Standing, *, prune: bool) -> Change:
+def _unwanted(pool: Pool, show: Callable[..., Preview], *, prune: bool) -> Change:
     if not prune:
         return Change(What.KEPT, pool.name, pool, {}, {}, None)
-    shown = preview(pool.cluster, None, pool=pool, standing=standing)
+    shown = show(None, pool=pool)
     return Change(What.REMOVED, pool.name, pool, {}, {}, shown, obstacle=in_use(pool))

@@ -8,7 +8,7 @@ from fleet.pools.files.problems import BadPoolFile, Problem
 
 # What plain Python reads in a fifth of a second, whatever it is made of.
 LARGEST_BYTES = 65_536  # 300 usual pools
-MOST_EVENTS = 8_000  # keys, values, and where lists and mappings begin and end
+MOST_EVENTS = 4_000  # keys, values, and where lists and mappings begin and end
 DEEPEST = 20
 BRACKETS = re.compile(r"[\[\]{}\n]")
 NESTED = "Aliases (*) and deep nests are not read here."
