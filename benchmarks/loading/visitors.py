@@ -7,6 +7,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Self
@@ -14,6 +15,7 @@ from typing import Self
 import httpx
 from websockets import Origin
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from benchmarks.observing.ear import TOPIC
 from demo.visitor import Visitor
@@ -88,8 +90,9 @@ async def _open(load: Load, gate: asyncio.Semaphore) -> ClientConnection | None:
 
 
 async def _listen(socket: ClientConnection) -> None:
-    async for _ in socket:
-        continue
+    with suppress(ConnectionClosed):  # whoever closed it, it is counted: nothing listens there any more
+        async for _ in socket:
+            continue
 
 
 async def _ask(load: Load, number: int) -> list[str]:
