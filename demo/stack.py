@@ -129,7 +129,7 @@ class Stack:
         child = self.children[name]
         os.kill(child.pid, how)
         if how in {signal.SIGKILL, signal.SIGTERM, signal.SIGINT}:
-            child.process.wait(timeout=10)
+            child.process.wait(timeout=60)
 
     def restart(self, name: str, **more: str) -> None:
         """Start a part again, with these variables besides its own; the web comes back at its address."""

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from demo.parts import Fleet
 from demo.stack import PASSWORD, Stack
 from demo.visitor import Visitor
+from tests.patience import PATIENCE_MS
+
+expect.set_options(timeout=PATIENCE_MS)
 
 FOLDER = Path(__file__).parent
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -58,6 +61,7 @@ class Watched:
     def __init__(self, chromium: Browser, stack: Stack, role: str, **given) -> None:
         self.context = chromium.new_context(base_url=stack.url, **{"viewport": WIDE} | given)
         self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE_MS)
         self.complaints: list[str] = []
         self.asked_elsewhere: list[str] = []
         self.page.on("console", lambda said: self._hear(said.type, said.text))
@@ -78,7 +82,7 @@ class Watched:
             self.asked_elsewhere.append(url)
 
     def is_live(self) -> None:
-        self.page.wait_for_selector("#link[data-state='live']", timeout=15_000)
+        self.page.wait_for_selector("#link[data-state='live']")
 
     def fits(self) -> bool:
         """Whether nothing sticks out to the right."""

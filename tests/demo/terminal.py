@@ -7,8 +7,9 @@ import threading
 import time
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
-START_S = 90.0
 ADDRESS = "Quarterdeck is at"
 
 
@@ -32,7 +33,7 @@ class Terminal:
         for line in self.process.stdout or []:
             self._lines.put(line)
 
-    def wait_for(self, words: str, timeout_s: float = START_S) -> str:
+    def wait_for(self, words: str, timeout_s: float = PATIENCE_S) -> str:
         """Return the line that has the words."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:

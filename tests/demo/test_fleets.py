@@ -14,6 +14,7 @@ from demo.parts import STATE
 from demo.stack import CLUSTER, PASSWORD
 from demo.visitor import Visitor
 from tests.demo.terminal import ROOT, Terminal
+from tests.patience import PATIENCE_S
 
 MINE = "eu-1"
 
@@ -46,7 +47,7 @@ def clusters(terminal: Terminal) -> set[str]:
 
 def end(terminal: Terminal) -> None:
     terminal.process.send_signal(signal.SIGINT)
-    assert terminal.process.wait(timeout=10) == 0
+    assert terminal.process.wait(timeout=PATIENCE_S) == 0
 
 
 def test_a_cluster_that_a_person_added_outlives_another_fleet_and_a_lost_state(

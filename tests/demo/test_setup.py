@@ -42,7 +42,7 @@ class Machine:
 
     def run(self) -> tuple[int, str, str]:
         started = self.start()
-        out, err = started.communicate(timeout=120)
+        out, err = started.communicate(timeout=600)
         return started.returncode, out, err
 
 
@@ -80,7 +80,7 @@ def test_two_first_starts_install_once_and_both_run(machine: Machine):
     machine.has_python()
     both = [machine.start(), machine.start()]
 
-    ended = [started.communicate(timeout=120) for started in both]
+    ended = [started.communicate(timeout=600) for started in both]
 
     assert [out for out, _ in ended] == ["ready\n", "ready\n"]
     assert sum("Installing" in said for _, said in ended) == 1

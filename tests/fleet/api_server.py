@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
@@ -42,14 +44,14 @@ class ApiServer:
 
     def recover(self) -> None:
         """Wait for the end of an outage, and lift what else was put on."""
-        until = time.monotonic() + 15
+        until = time.monotonic() + PATIENCE_S
         while not self._is_lifted():
             assert time.monotonic() < until, "the API server did not come back"
             time.sleep(0.1)
 
     def _is_lifted(self) -> bool:
         try:
-            return httpx.delete(f"{self.url}/simulator/faults", timeout=10).is_success
+            return httpx.delete(f"{self.url}/simulator/faults", timeout=PATIENCE_S).is_success
         except httpx.TransportError:
             return False
 
@@ -58,7 +60,7 @@ class ApiServer:
         return found["requests"] if isinstance(found, dict) else found
 
     def _ask(self, method: str, path: str, **more: Any) -> Any:
-        answer = httpx.request(method, f"{self.url}{path}", timeout=10, **more)
+        answer = httpx.request(method, f"{self.url}{path}", timeout=PATIENCE_S, **more)
         assert answer.status_code < 300, answer.text
         return answer.json()
 
@@ -73,4 +75,4 @@ def an_api_server(folder: Path, *more: str) -> Iterator[ApiServer]:
         yield ApiServer(json.loads(line)["url"], str(kubeconfig))
     finally:
         server.terminate()
-        server.wait(timeout=10)
+        server.wait(timeout=PATIENCE_S)

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.patience import PATIENCE_S
+
 KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 NODES, PODS, DRIVERS = "/api/v1/nodes", "/api/v1/pods", "/apis/nvidia.com/v1alpha1/nvidiadrivers"
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "The provided continue parameter is too old."}
@@ -83,7 +85,7 @@ class LightServer:
 
         assert self._loop
         self._loop.call_soon_threadsafe(play)
-        assert done.wait(5)
+        assert done.wait(PATIENCE_S)
 
     def _send(self, path: str, lines: tuple[bytes, ...]) -> None:
         for one, writer in self._watches:

@@ -13,6 +13,7 @@ import httpx
 import yaml
 
 from tests.fleet.api_server import MERGE, ApiServer
+from tests.patience import PATIENCE_S
 
 RECORDINGS = Path(__file__).parent / "recordings"
 OF = "example.com/recording"
@@ -37,7 +38,7 @@ Document = dict[str, Any]
 
 def replay(server: ApiServer, path: Path) -> None:
     """Everything of one recording, in the order it was written down: owners before what they own."""
-    with httpx.Client(base_url=server.url, timeout=10) as client:  # one for all: each costs a tenth of a second
+    with httpx.Client(base_url=server.url, timeout=PATIENCE_S) as client:  # one for all: each costs a tenth of a second
         _put(client, path)
 
 

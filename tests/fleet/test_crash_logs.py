@@ -12,6 +12,7 @@ from fleet.models import CrashLog, Pod
 from fleet.stack import read_stack
 from tests import make
 from tests.fleet.api_server import ApiServer, an_api_server
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +38,7 @@ def cluster(sick):
 @pytest.fixture
 def crashed(sick, cluster) -> Pod:
     """A driver pod that crashed, as the observer would write it."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_S
     while True:
         for pod in sick.get(f"{PODS}?labelSelector={DRIVER}")["items"]:
             for status in pod["status"].get("containerStatuses") or ():

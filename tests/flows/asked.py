@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from tests.patience import PATIENCE_S
+
 
 @dataclass
 class Asked:
@@ -70,7 +72,7 @@ class Held:
     _caught: threading.Event = field(default_factory=threading.Event)
     _free: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def wait(self, timeout_s: float = 90.0) -> Asked:
+    def wait(self, timeout_s: float = PATIENCE_S) -> Asked:
         """Return the request, once it is there."""
         assert self._caught.wait(timeout_s), "nothing came that was to be held"
         assert self.asked

@@ -9,6 +9,7 @@ from typing import Any
 from kubernetes import client, config, utils
 
 from demo.visitor import wait_until
+from tests.patience import PATIENCE_S
 
 HOLD = "nvidia.com/gpu-driver-upgrade.skip"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
@@ -20,7 +21,6 @@ STOP = "quarterdeck-stop"
 DRIVERS = {"group": "nvidia.com", "version": "v1alpha1", "plural": "nvidiadrivers"}
 IS_THERE = 409
 IS_NOT_THERE = 404
-PATIENCE_S = 180.0  # machines are busy, and a flow that waits for something real may wait long
 
 
 class Cluster:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.observe.turn import take_turn
 from tests.fleet.light_server import LightServer, a_kubeconfig
+from tests.patience import PATIENCE_S
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Watched:
             yield thread
         finally:
             stop.set()
-            thread.join(10)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
 
     def bookmark(self, kind: str) -> Bookmark:
@@ -61,7 +62,7 @@ def watched(folder: Path, server: LightServer, name: str = "north") -> Watched:
     return Watched(row, server)
 
 
-def eventually(claim: Callable[[], object], *, within_s: float = 8.0) -> None:
+def eventually(claim: Callable[[], object], *, within_s: float = PATIENCE_S) -> None:
     until = time.monotonic() + within_s
     while not claim():
         assert time.monotonic() < until, "it did not come true in time"

@@ -100,6 +100,10 @@ class Plan:
         self.until(lambda shown: waits_for_approval(shown["stages"][0]), "a canary that waits for its approval")
         return self
 
+    def seen_cordoned(self) -> list[str]:
+        """The nodes that Quarterdeck sees cordoned."""
+        return [node["name"] for node in self.operator.all("/api/v1/nodes", is_unschedulable="true")]
+
     def until_said(self, words: str) -> Shown:
         return self.until(lambda shown: words in shown["waiting_for"] or words in shown["because"], f"“{words}”")
 

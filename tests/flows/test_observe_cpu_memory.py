@@ -1,6 +1,6 @@
 """Pods that are not kept, on a simulated fleet: what they request is counted while they are there, kept or not."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import httpx
@@ -10,8 +10,9 @@ from django.utils import timezone
 from fleet import announce, kube, wake
 from fleet.models import Cluster, Node, Observer, OtherPod, Pod
 from fleet.observe import memory, window
-from fleet.observe.turn import take_turn
 from tests.fleet.api_server import ApiServer, an_api_server
+from tests.flows.turns import hold_a_turn
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
 GI = 2**30
@@ -52,14 +53,20 @@ def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
     Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
     yield row
     api.change(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {PRESENT: None}}})
-    httpx.delete(f"{api.url}{PODS}/late?gracePeriodSeconds=0", timeout=10)
+    httpx.delete(f"{api.url}{PODS}/late?gracePeriodSeconds=0", timeout=PATIENCE_S)
 
 
-def watch(cluster: Cluster, *, anew: bool = False) -> tuple[int, int]:
-    """Hold a turn, as the same worker or as another one. What others request of the node then."""
+def created(api: ApiServer) -> str:
+    """The UID of a pod that came late."""
+    api.create(PODS, LATE)
+    return api.get(f"{PODS}/late")["metadata"]["uid"]
+
+
+def watch(cluster: Cluster, *, anew: bool = False, until: Callable[[], object] = lambda: True) -> tuple[int, int]:
+    """Hold a turn, as the same worker or as another one, until it has seen something. What others request then."""
     if anew:
         memory.recall(cluster.pk, turn=0)
-    take_turn(cluster.pk, Observer.objects.get(cluster=cluster).turn, seconds=1.5)
+    hold_a_turn(cluster, until=until, seconds=1.5)
     row = Node.objects.get(name=NODE)
     return row.cpu_others_m, row.memory_others_bytes
 
@@ -77,22 +84,22 @@ def test_a_simulated_fleet_has_pods_that_are_not_kept(cluster, api):
 def test_a_pod_that_is_not_kept_comes_and_goes(cluster, api, anew):
     cpu_m, memory_bytes = watch(cluster)
 
-    api.create(PODS, LATE)
-    there = watch(cluster, anew=anew)
+    late = OtherPod.objects.filter(uid=created(api))
+    there = watch(cluster, anew=anew, until=late.exists)
     api.delete(f"{PODS}/late?gracePeriodSeconds=0")
-    gone = watch(cluster, anew=anew)
+    gone = watch(cluster, anew=anew, until=lambda: not late.exists())
 
     assert (there, gone) == ((cpu_m + 1500, memory_bytes + 3 * GI), (cpu_m, memory_bytes))
 
 
 def test_a_pod_becomes_kept_because_its_node_gets_gpus(cluster, api):
-    api.create(PODS, LATE)
-    before = watch(cluster)
+    late = OtherPod.objects.filter(uid=created(api))
+    before = watch(cluster, until=late.exists)
     assert not Pod.objects.filter(name="late").exists()
 
     api.change(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {PRESENT: "true"}}})
-    watch(cluster)  # it hears of the GPUs, and what is kept on the node is listed again in the next turn
-    after = watch(cluster)
+    watch(cluster, until=Node.objects.filter(name=NODE, is_gpu_node=True).exists)
+    after = watch(cluster, until=Pod.objects.filter(name="late").exists)  # what is kept there is listed again
 
     assert Node.objects.get(name=NODE).is_gpu_node
     assert Pod.objects.get(name="late").cpu_m == 1500

@@ -25,6 +25,7 @@ from tests.fleet.light_server import (
     light_servers,
 )
 from tests.flows.light import Watched, eventually, watched
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
 DRIVER = b'{"metadata":{"name":"h100","uid":"uid-of-h100"},"spec":{"version":"580.95.05"}}'
@@ -224,7 +225,7 @@ def test_a_slow_list_makes_nobody_else_wait(north, server):
     with north.turn():
         eventually(lambda: north.is_listed() and server.watches(NODES))
         server.changes(NODES, node_document("gpu-003"), what="ADDED")
-        eventually(lambda: "gpu-003" in names(), within_s=2)
+        eventually(lambda: "gpu-003" in names())
         during = north.bookmark("pods").state
         eventually(lambda: north.is_listed("pods"))
 
@@ -232,10 +233,10 @@ def test_a_slow_list_makes_nobody_else_wait(north, server):
 
 
 def test_a_list_that_outlasts_its_turn_is_not_thrown_away(north, server):
-    server.delays_s[PODS] = 2.0
+    server.delays_s[PODS] = 8.0
 
-    with north.turn(seconds=1.0) as thread:
-        thread.join(8)
+    with north.turn(seconds=4.0) as thread:
+        thread.join(PATIENCE_S)
 
     assert (north.is_listed("pods"), Pod.objects.count()) == (True, 1)
     assert len([one for one in server.asked if one.startswith(f"{PODS}?limit")]) == 1
@@ -277,7 +278,7 @@ def test_a_connection_that_stands_and_is_silent_is_stale_in_time_and_recovers(no
     with north.turn():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.silent.add(NODES)
-        eventually(lambda: north.bookmark("nodes").state == "failing", within_s=2)
+        eventually(lambda: north.bookmark("nodes").state == "failing")
         message = north.bookmark("nodes").message
         others = north.bookmark("pods").state
         server.silent.clear()
@@ -317,7 +318,7 @@ def test_one_that_expired_is_asked_for_in_bigger_pages(north, server):
     server.expiring[NODES] = 1
 
     with north.turn():
-        eventually(lambda: Node.objects.count() == 600, within_s=20)
+        eventually(lambda: Node.objects.count() == 600)
 
     limits = [one for one in server.asked if one.startswith(f"{NODES}?limit")]
     assert limits == [f"{NODES}?limit=500", f"{NODES}?limit=500&continue=500", f"{NODES}?limit=2000"]
@@ -388,26 +389,27 @@ def test_a_clock_that_differs_is_measured_and_freshness_is_by_ours(north, server
 def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north, server):
     server.hangs = True
 
-    with north.turn() as thread:
-        time.sleep(0.5)
-        begun = time.monotonic()
+    stop = threading.Event()
+    with north.turn(seconds=3600.0, stop=stop) as thread:
+        eventually(lambda: server.asked)
+        stop.set()
+        thread.join(PATIENCE_S)
 
-    assert not thread.is_alive()
-    assert time.monotonic() - begun < 3
+        assert not thread.is_alive()
 
 
 def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monkeypatch):
     from fleet import lag
     from fleet.observe import flush
 
-    monkeypatch.setattr(lag, "LATE_MS", 200)
+    monkeypatch.setattr(lag, "LATE_MS", 1000)
     monkeypatch.setattr(lag, "LATE_FOR", lag.timedelta(seconds=0.5))
     monkeypatch.setattr(window, "TICK_S", 0.5)
     slow, real = threading.Event(), flush.write
 
     def slowly(*args, **given):
         if slow.is_set():
-            time.sleep(0.4)
+            time.sleep(1.5)
         return real(*args, **given)
 
     monkeypatch.setattr(flush, "write", slowly)
@@ -422,5 +424,5 @@ def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monke
         slow.clear()
         eventually(lambda: Observer.objects.get().behind_since is None)
 
-    assert behind.lag_ms > 200
-    assert Observer.objects.get().lag_ms <= 200
+    assert behind.lag_ms > 1000
+    assert Observer.objects.get().lag_ms <= 1000

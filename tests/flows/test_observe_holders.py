@@ -9,9 +9,10 @@ from demo.visitor import Visitor, wait_until
 from tests.flows.cluster import Cluster
 from tests.flows.proxy import Proxy
 from tests.flows.recorded import RecordedStack
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.observe
-ROUND_S = 60.0  # beat looks every 10 s whether a cluster's exporters are due, and they are every 30 s
+ROUND_S = PATIENCE_S  # beat looks every 10 s whether a cluster's exporters are due, and they are every 30 s
 LABELS = re.compile(r'(\w+)="([^"]*)"')
 
 

@@ -27,9 +27,9 @@ from fleet.models import (
     Workload,
 )
 from fleet.observe import readers, window
-from fleet.observe.turn import take_turn
 from tests.fleet.api_server import ApiServer, an_api_server
 from tests.fleet.rights import OURS, allow, grant
+from tests.flows.turns import hold_a_turn
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
 SPACE, OPERATOR = "research", "gpu-operator"
@@ -155,10 +155,6 @@ def the_cluster_of(api: ApiServer, context: str = "") -> Cluster:
     return row
 
 
-def hold_a_turn(cluster: Cluster) -> None:
-    take_turn(cluster.pk, Observer.objects.get(cluster=cluster).turn, seconds=2.5)
-
-
 def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api):
     before = len(api.requests())
     hold_a_turn(cluster)
@@ -182,7 +178,7 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert marks["gpuclusters.nvidia.com"].message == "This API server serves no gpuclusters.nvidia.com."
     states = {kind: mark.state for kind, mark in marks.items()}
     absent = {kind for kind, state in states.items() if state == "absent"}
-    assert absent == {"gpuclusters.nvidia.com", "nvidiadrivers.nvidia.com", "configmaps:mig"}
+    assert absent == {"gpuclusters.nvidia.com", "nvidiadrivers.nvidia.com"}
     assert {state for kind, state in states.items() if kind not in absent} == {"watching"}
 
 
@@ -195,10 +191,9 @@ def test_a_kind_that_is_installed_later_is_seen_in_the_next_turn(cluster, api):
     api.create("/apis/nvidia.com/v1alpha1/gpuclusters", an_object("GPUCluster", "nvidia.com/v1alpha1", "gpu-cluster"))
     api.change("/apis/nvidia.com/v1/clusterpolicies/cluster-policy", {"spec": {"devicePlugin": {"config": None}}})
 
-    hold_a_turn(cluster)
-    hold_a_turn(cluster)
+    hold_a_turn(cluster, until=DriverObject.objects.filter(kind="GPUCluster").exists)
+    hold_a_turn(cluster, until=Bookmark.objects.filter(kind="configmaps:sharing", state="absent").exists)
 
-    assert DriverObject.objects.filter(kind="GPUCluster").exists()
     assert not OperatorConfig.objects.exists()  # nobody reads it any more
     assert Bookmark.objects.get(kind="configmaps:sharing").state == "absent"
 
@@ -210,7 +205,7 @@ def test_a_kind_that_is_forbidden_costs_only_itself_and_is_seen_once_it_is_allow
         hold_a_turn(cluster)
         before = {mark.kind: mark for mark in Bookmark.objects.all()}
         allow(server)
-        hold_a_turn(cluster)
+        hold_a_turn(cluster, until=lambda: not Bookmark.objects.filter(state="forbidden").exists())
 
     forbidden = {kind for kind, mark in before.items() if mark.state == "forbidden"}
     assert forbidden == {"events", "daemonsets.apps"}

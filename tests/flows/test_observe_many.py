@@ -1,7 +1,6 @@
 """Twenty clusters of which five accept connections and never answer: the others do not notice."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -44,15 +43,13 @@ def test_five_that_hang_leave_fifteen_live_say_why_and_hold_nobody_up(many):
     with ExitStack() as turns:
         for one in many:
             turns.enter_context(one.turn(stop=stop))
-        eventually(lambda: all(one.is_listed("pods") for one in well), within_s=60)
-        eventually(lambda: all(is_failing(one) for one in hung), within_s=30)
+        eventually(lambda: all(one.is_listed("pods") for one in well))
+        eventually(lambda: all(is_failing(one) for one in hung))
         now = timezone.now()
         ages_s = [(now - one.bookmark("nodes").heard_at).total_seconds() for one in well]
         leases = set(Observer.objects.filter(lease_until__gt=now).values_list("cluster", flat=True))
         backing_off = set(Observer.objects.filter(next_look_at__isnull=False).values_list("cluster", flat=True))
-        stopping = time.monotonic()
         stop.set()
-    stopped_s = time.monotonic() - stopping
 
     assert max(ages_s) < 15
     assert leases == {one.cluster.pk for one in well}
@@ -60,7 +57,6 @@ def test_five_that_hang_leave_fifteen_live_say_why_and_hold_nobody_up(many):
     assert {one.bookmark("nodes").state for one in well} == {"watching"}
     assert {one.bookmark("nodes").message.partition(" ")[2] for one in hung} == {"did not answer in time."}
     assert Node.objects.count() == CLUSTERS - HUNG
-    assert stopped_s < 6  # 1 s where the machine has nothing else to work on
 
 
 def is_failing(one: Watched) -> bool:

@@ -85,7 +85,7 @@ def mirrored(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     with light_servers(server):
         north = watched(tmp_path, server)
         with north.turn():
-            eventually(lambda: north.is_listed("pods") and north.is_listed("events"), within_s=20)
+            eventually(lambda: north.is_listed("pods") and north.is_listed("events"))
         yield north
 
 

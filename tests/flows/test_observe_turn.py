@@ -1,8 +1,6 @@
 """A whole turn against a real API server over HTTP: taken, held, handed on."""
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -14,6 +12,8 @@ from fleet.observe import memory, readers, turn, window
 from fleet.observe.turn import take_turn
 from tests.fleet.api_server import ApiServer, an_api_server
 from tests.fleet.documents import GPU_LABELS, node_document
+from tests.flows.light import eventually
+from tests.flows.turns import hold_a_turn
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
 HOLD = {"metadata": {"labels": {"nvidia.com/gpu-driver-upgrade.skip": "true"}}}
@@ -65,23 +65,17 @@ def cluster(db: None, api: ApiServer, told: list) -> Iterator[Cluster]:
         api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
 
 
+def names() -> list[str]:
+    return [node.name for node in Node.objects.all()]
+
+
+def is_held() -> bool:
+    return Node.objects.get(name="gpu-001").is_held
+
+
 def bare(document: dict) -> dict:
     """As a person writes it: what the server gives is left out."""
     return document | {"metadata": {"name": document["metadata"]["name"], "labels": document["metadata"]["labels"]}}
-
-
-def hold_a_turn(cluster: Cluster, *meanwhile: Callable[[], object], seconds: float = 0.7) -> None:
-    """Take the cluster's turn; do these things to the cluster, one after another, while it lasts."""
-
-    def play() -> None:
-        for act in meanwhile:
-            time.sleep(0.3)
-            act()
-
-    behind = threading.Thread(target=play)
-    behind.start()
-    take_turn(cluster.pk, Observer.objects.get(cluster=cluster).turn, seconds=seconds + 0.4 * len(meanwhile))
-    behind.join()
 
 
 def test_a_turn_mirrors_the_cluster_and_offers_the_next(cluster, woken):
@@ -95,7 +89,7 @@ def test_a_turn_mirrors_the_cluster_and_offers_the_next(cluster, woken):
 
 
 def test_a_change_appears_while_the_turn_lasts(cluster, api, told):
-    hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD))
+    hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD), until=is_held)
 
     assert Node.objects.get().is_held
     assert any("nodes" in message["kinds"] for message in told[1:])
@@ -106,7 +100,7 @@ def test_what_changed_between_two_turns_is_told_once(cluster, api):
     api.change("/api/v1/nodes/gpu-001", HOLD)
     api.create("/api/v1/nodes", bare(node_document("gpu-002")))
 
-    hold_a_turn(cluster)
+    hold_a_turn(cluster, until=lambda: Node.objects.count() == 2 and Node.objects.get(name="gpu-001").is_held)
     hold_a_turn(cluster)
 
     assert set(Node.objects.values_list("name", "is_held")) == {("gpu-001", True), ("gpu-002", False)}
@@ -129,7 +123,7 @@ def test_a_past_that_the_server_forgot_is_listed_again(cluster, api):
     api.delete("/api/v1/nodes/gpu-001")
     api.suffer("expire")
 
-    hold_a_turn(cluster)
+    hold_a_turn(cluster, until=lambda: names() == ["gpu-002"])
 
     assert [node.name for node in Node.objects.all()] == ["gpu-002"]
 
@@ -139,6 +133,7 @@ def test_a_watch_that_is_told_to_start_again_does(cluster, api):
         cluster,
         lambda: api.suffer("expire"),
         lambda: api.change("/api/v1/nodes/gpu-001", HOLD),
+        until=lambda: is_held() and Bookmark.objects.get(kind="nodes").state == "watching",
     )
 
     assert Node.objects.get().is_held
@@ -151,7 +146,7 @@ def test_a_worker_that_dies_leaves_nothing_undone_and_nothing_doubled(cluster, a
     memory.recall(cluster.pk, turn=0)  # and took what it knew with it
     api.change("/api/v1/nodes/gpu-001", HOLD)
 
-    hold_a_turn(cluster)
+    hold_a_turn(cluster, until=is_held)
     hold_a_turn(cluster)
 
     assert Node.objects.get().is_held
@@ -179,8 +174,8 @@ def test_an_outage_marks_the_bookmarks_and_not_the_nodes(cluster, api):
     hold_a_turn(cluster)
     heard_at = Bookmark.objects.get(kind="nodes").heard_at
 
-    api.suffer("outage", seconds=2)
-    hold_a_turn(cluster, seconds=1)
+    api.suffer("outage", seconds=10)
+    hold_a_turn(cluster, until=lambda: Bookmark.objects.get(kind="nodes").state == "failing")
     during = Bookmark.objects.get(kind="nodes")
     nodes = set(Node.objects.values_list("is_ready", flat=True))
 
@@ -194,7 +189,7 @@ def test_a_turn_outlasts_an_outage(cluster, api):
         lambda: api.suffer("outage", seconds=1),
         api.recover,
         lambda: api.change("/api/v1/nodes/gpu-001", HOLD),
-        seconds=3,
+        until=lambda: is_held() and Bookmark.objects.get(kind="nodes").state == "watching",
     )
 
     assert Node.objects.get().is_held
@@ -203,10 +198,9 @@ def test_a_turn_outlasts_an_outage(cluster, api):
 
 def test_a_server_that_fails_now_and_then_is_asked_again(cluster, api):
     api.suffer("errors", code=500, share=0.5)
-    until = time.monotonic() + 40
 
-    while not Node.objects.exists() and time.monotonic() < until:  # by chance, a turn hears nothing else
-        hold_a_turn(cluster, seconds=4)
+    # By chance a whole turn hears nothing: then its place goes to others.
+    eventually(lambda: Node.objects.exists() or hold_a_turn(cluster, until=Node.objects.exists))
 
     assert Node.objects.get().name == "gpu-001"
 
@@ -214,7 +208,7 @@ def test_a_server_that_fails_now_and_then_is_asked_again(cluster, api):
 def test_another_cluster_at_the_same_address_is_not_taken_over(cluster):
     Cluster.objects.update(uid="uid-of-the-one-we-know")
 
-    hold_a_turn(cluster, seconds=0.3)
+    hold_a_turn(cluster, until=Bookmark.objects.filter(kind="nodes", state="failing").exists)
 
     bookmark = Bookmark.objects.get(kind="nodes")
     assert Node.objects.count() == 0
@@ -222,14 +216,9 @@ def test_another_cluster_at_the_same_address_is_not_taken_over(cluster):
     assert "is another cluster" in bookmark.message
 
 
-def test_a_stop_ends_a_turn_soon(cluster, woken):
-    stop = threading.Event()
-    threading.Timer(0.5, stop.set).start()
-    begun = time.monotonic()
+def test_a_stop_ends_a_turn(cluster, woken):
+    hold_a_turn(cluster)  # a turn of minutes, which is told to stop as soon as it watches
 
-    take_turn(cluster.pk, 0, seconds=60, stop=stop)
-
-    assert time.monotonic() - begun < 3
     assert woken == [(cluster.pk, 1)]
 
 
@@ -241,7 +230,7 @@ def test_a_bug_of_ours_ends_the_turn_and_keeps_what_was_written(cluster, api, mo
 
     monkeypatch.setattr("fleet.observe.gathering.fingerprint", broken)
     with pytest.raises(ZeroDivisionError):
-        hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD), seconds=5)
+        hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD), until=lambda: False)
 
     monkeypatch.undo()
     assert Node.objects.get().labels == GPU_LABELS

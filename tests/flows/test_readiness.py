@@ -5,12 +5,13 @@ import pytest
 
 from demo.stack import Stack
 from demo.visitor import wait_until
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.observe
 
 
 def readiness(stack: Stack) -> dict:
-    return httpx.get(f"{stack.url}/readyz", timeout=5).json()
+    return httpx.get(f"{stack.url}/readyz", timeout=PATIENCE_S).json()
 
 
 def test_says_what_is_away_while_redis_is_and_mends_by_itself(stack: Stack):
@@ -19,7 +20,7 @@ def test_says_what_is_away_while_redis_is_and_mends_by_itself(stack: Stack):
     alive = httpx.get(f"{stack.url}/healthz").status_code
     stack.restart("valkey")
 
-    wait_until(lambda: readiness(stack)["status"] == "ready", what="readiness", timeout_s=10)
+    wait_until(lambda: readiness(stack)["status"] == "ready", what="readiness", timeout_s=PATIENCE_S)
     assert alive == 200
     assert without["status"] == "not ready"
     assert "Redis does not answer" in without["redis"]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.patience import PATIENCE_S
+
 
 def test_each_cluster_has_its_own_address_and_its_own_kube_system(tmp_path: Path):
     words = ["--fleet", "small", "--nodes", "1", "--clusters", "3", "--kubeconfig-out", str(tmp_path / "kubeconfig")]
@@ -18,7 +20,7 @@ def test_each_cluster_has_its_own_address_and_its_own_kube_system(tmp_path: Path
     systems = [httpx.get(f"{each['url']}/api/v1/namespaces/kube-system").json() for each in said["clusters"]]
     process.send_signal(signal.SIGTERM)
 
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert len({system["metadata"]["uid"] for system in systems}) == 3
     assert [Path(each["kubeconfig"]).name for each in said["clusters"]] == [
         "kubeconfig",

@@ -14,6 +14,7 @@ from simulator.kinds import CONFIG_MAP, NAMESPACE, NODE, POD
 from simulator.refusals import Refused
 from simulator.state import Keeper, UnreadableState, load, save
 from simulator.store import Store
+from tests.patience import PATIENCE_S
 
 
 def a_fleet() -> Store:
@@ -112,6 +113,6 @@ def test_it_is_kept_from_the_beginning(tmp_path: Path):
 
 
 def wait_for(file: Path) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_S
     while not file.exists() and time.monotonic() < until:
         time.sleep(0.01)

@@ -13,6 +13,7 @@ from fleet.kube.listing import list_pages
 from fleet.kube.resources import CONFIG_MAPS, NODES
 from tests.fleet.documents import node_document
 from tests.make import NOON
+from tests.patience import PATIENCE_S
 
 HOLD = "nvidia.com/gpu-driver-upgrade.skip"
 _next = count(1)
@@ -141,13 +142,13 @@ def test_a_watch_tells_what_changes_until_it_is_closed(api, connection, node):
 
 def test_closing_a_watch_wakes_up_its_reader(connection):
     version = list(list_pages(connection, NODES))[-1].resource_version
-    watch = kube.Watch(connection, NODES, version, seconds=60)
+    watch = kube.Watch(connection, NODES, version, seconds=3600)
     reader = threading.Thread(target=lambda: list(watch), daemon=True)
     reader.start()
     time.sleep(0.1)
 
     watch.close()
-    reader.join(timeout=2)
+    reader.join(timeout=PATIENCE_S)
 
     assert not reader.is_alive()
 
@@ -219,7 +220,7 @@ def test_no_request_is_sent_twice(api, connection):
         with pytest.raises(kube.ServerFailing):
             kube.get_node(connection, "any")
     finally:
-        httpx.delete(f"{api.url}/simulator/faults", timeout=5)
+        httpx.delete(f"{api.url}/simulator/faults", timeout=PATIENCE_S)
 
     asked = [one for one in api.requests()[before:] if one["path"] == "/api/v1/nodes/any"]
     assert len(asked) == 1

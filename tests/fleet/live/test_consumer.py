@@ -15,6 +15,7 @@ from config.routing import sockets
 from fleet.live import consumer, heart
 from fleet.models import Observer
 from tests import make
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 make_row = sync_to_async
@@ -35,10 +36,10 @@ class Browser:
         await self.socket.disconnect()
 
     async def hears(self) -> dict:
-        return await self.socket.receive_json_from(timeout=2)
+        return await self.socket.receive_json_from(timeout=PATIENCE_S)
 
     async def closed_with(self) -> int:
-        return (await self.socket.receive_output(timeout=3))["code"]
+        return (await self.socket.receive_output(timeout=PATIENCE_S))["code"]
 
     async def hears_nothing(self) -> bool:
         return await self.socket.receive_nothing(timeout=0.4)
@@ -171,7 +172,7 @@ async def test_closes_when_no_heartbeat_comes_through_the_layer(monkeypatch):
     async with Browser(viewer, "fleet") as browser:
         await browser.hears()
         monkeypatch.setattr(heart.Heart, "_beat_once", lambda *_: asyncio.sleep(0))
-        while (said := await browser.socket.receive_output(timeout=3))["type"] == "websocket.send":
+        while (said := await browser.socket.receive_output(timeout=PATIENCE_S))["type"] == "websocket.send":
             pass
 
     assert said["code"] == consumer.TRY_AGAIN

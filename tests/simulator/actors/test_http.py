@@ -18,9 +18,8 @@ from simulator.actors.objects import is_true, labels
 from simulator.kinds import CONTROLLER_REVISION, NODE, POD
 from simulator.kubeconfig import write
 from simulator.refusals import Refused
+from tests.patience import PATIENCE_S
 from tests.simulator.actors.stage import NEW
-
-PATIENCE_S = 40
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def cluster(tmp_path_factory) -> Iterator[HttpCluster]:
     yield HttpCluster.of_kubeconfig(str(kubeconfig))
     for process in (cast, server):
         process.terminate()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def started(module: str, *options: str) -> subprocess.Popen:

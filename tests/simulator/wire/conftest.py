@@ -10,8 +10,9 @@ import pytest
 
 from simulator.__main__ import arguments
 from simulator.run import Simulation
+from tests.patience import PATIENCE_S
 
-WAIT_S = 20
+WAIT_S = PATIENCE_S
 
 
 @pytest.fixture(scope="module")

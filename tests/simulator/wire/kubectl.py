@@ -5,7 +5,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-TIMEOUT_S = 30
+from tests.patience import PATIENCE_S
+
+TIMEOUT_S = PATIENCE_S
 
 
 class Kubectl:

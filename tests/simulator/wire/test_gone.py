@@ -11,6 +11,7 @@ import pytest
 from simulator.kinds import NODE
 from simulator.run import Simulation
 from simulator.store import Store
+from tests.patience import PATIENCE_S
 from tests.simulator.wire.objects import a_node
 
 NODES = "/api/v1/nodes"
@@ -20,7 +21,7 @@ class Plain:
     """HTTP without any client's mercy."""
 
     def __init__(self, url: str) -> None:
-        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
 
     def get(self, path: str) -> tuple[int, dict[str, Any]]:
         self.connection.request("GET", path)

@@ -7,10 +7,11 @@ import pytest
 
 from rollouts.components.isolated_canary import Step, isolated_canary
 from simulator.run import Simulation
+from tests.patience import PATIENCE_S
 from tests.simulator.wire.kubectl import Kubectl
 
 NEW = "580.126.20"
-TIMEOUT_S = 120
+TIMEOUT_S = PATIENCE_S
 
 
 @pytest.fixture(scope="module")

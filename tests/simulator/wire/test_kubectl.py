@@ -9,6 +9,7 @@ import pytest
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD, REPLICA_SET
 from simulator.run import Simulation
 from simulator.store import Store
+from tests.patience import PATIENCE_S
 from tests.simulator.wire.kubectl import Kubectl
 from tests.simulator.wire.objects import a_budget, a_definition, a_node, a_pod, a_replica_set, a_widget, owner_of
 from tests.simulator.wire.waiting import until
@@ -192,7 +193,7 @@ def test_drain_evicts_within_the_budget(kubectl: Kubectl, store: Store) -> None:
 
     until(lambda: "deletionTimestamp" in store.get(POD, "web-1", "shop")["metadata"])
     store.delete(POD, "web-1", "shop", grace_s=0)
-    said, _ = draining.communicate(timeout=20)
+    said, _ = draining.communicate(timeout=PATIENCE_S)
 
     assert draining.returncode == 0, said
     assert "evicting pod shop/web-1" in said
@@ -232,7 +233,7 @@ def test_apply_refuses_a_field_that_no_schema_knows(kubectl: Kubectl, store: Sto
 
 def test_apply_and_print_a_custom_resource(kubectl: Kubectl, store: Store) -> None:
     kubectl.says("apply", "-f", "-", given=json.dumps(a_definition()))
-    kubectl.says("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=5s")
+    kubectl.says("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=120s")
     said = [kubectl.says("apply", "-f", "-", given=json.dumps(a_widget("one", version=version))) for version in "12"]
 
     listed = [line.split() for line in kubectl.says("get", "wd").splitlines()]

@@ -8,6 +8,7 @@ import pytest
 
 from simulator.kinds import NODE
 from simulator.run import Simulation
+from tests.patience import PATIENCE_S
 from tests.simulator.wire.objects import a_node
 
 JSON, MERGE = "application/json", "application/merge-patch+json"
@@ -93,7 +94,7 @@ def test_an_unquoted_true_is_no_label(address: str) -> None:
 
 
 def _ask(address: str, method: str, path: str, body: str, content_type: str) -> tuple[int, dict[str, object]]:
-    connection = http.client.HTTPConnection(address, timeout=10)
+    connection = http.client.HTTPConnection(address, timeout=PATIENCE_S)
     connection.request(method, path, body or None, {"content-type": content_type})
     answer = connection.getresponse()
     return answer.status, json.loads(answer.read())

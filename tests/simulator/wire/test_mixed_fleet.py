@@ -12,9 +12,10 @@ import httpx
 import pytest
 
 from simulator.run import Simulation
+from tests.patience import PATIENCE_S
 from tests.simulator.wire.kubectl import Kubectl
 
-WAIT_S = 40
+WAIT_S = PATIENCE_S
 TAGS = re.compile(r'(\w+)="([^"]*)"')
 FLEET = ("--fleet", "mixed", "--nodes", "6", "--mix", "h100=1,mig-mixed=1,time-slicing=1,dra=1,amd=1,preinstalled=1")
 GROUP = "resource.k8s.io"

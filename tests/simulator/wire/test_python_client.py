@@ -100,7 +100,7 @@ def test_a_version_that_is_not_yet_is_a_timeout(core: client.CoreV1Api, store: S
 def test_watch_tells_what_happens_after_a_list(core: client.CoreV1Api, store: Store) -> None:
     store.seed(NODE, a_node("gpu-1"))
     since = core.list_node().metadata.resource_version
-    stream = watch.Watch().stream(core.list_node, resource_version=since, timeout_seconds=5)
+    stream = watch.Watch().stream(core.list_node, resource_version=since, timeout_seconds=30)
 
     store.patch(NODE, "gpu-1", {"spec": {"unschedulable": True}}, how="merge")
     store.delete(NODE, "gpu-1")
@@ -113,7 +113,7 @@ def test_watch_tells_what_happens_after_a_list(core: client.CoreV1Api, store: St
 
 def test_a_watch_with_a_selector_sees_objects_enter_and_leave(core: client.CoreV1Api, store: Store) -> None:
     store.seed(NODE, a_node("gpu-1"))
-    stream = watch.Watch().stream(core.list_node, label_selector="held=true", timeout_seconds=5)
+    stream = watch.Watch().stream(core.list_node, label_selector="held=true", timeout_seconds=30)
     threading.Timer(0.2, _hold_and_release, (store,)).start()
 
     seen = [next(stream), next(stream)]

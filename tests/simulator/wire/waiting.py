@@ -1,7 +1,7 @@
 import time
 from collections.abc import Callable
 
-PATIENCE_S = 10
+from tests.patience import PATIENCE_S
 
 
 def until(is_so: Callable[[], bool]) -> None:
