@@ -21,6 +21,7 @@ DEVICE_PLUGIN = "device-plugin"
 GFD = "gpu-feature-discovery"
 NFD = "node-feature-discovery"
 MIG_MANAGER = "mig-manager"
+MIG_DEFAULT_CONFIG = "default-mig-parted-config"  # the ConfigMap that the operator makes for it where none is named
 DRA_DRIVER = "dra-driver"
 DRIVER_INSTALLER = "driver-installer"
 AMD_PLUGIN = "amd-device-plugin"

@@ -21,7 +21,7 @@ from fleet.models import (
     ResourceQuota,
     ResourceSlice,
 )
-from fleet.operands import TITLES, title_of
+from fleet.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
 from fleet.quantity import whole
 from fleet.resources import is_gpu_resource
 from fleet.versions import tag_of
@@ -85,9 +85,14 @@ class ConfigCard:
     lines: Sequence[EntryLine]
     unpicked: int  # nodes that pick none
 
+    @property
+    def is_used(self) -> bool:
+        is_somebodys = self.config is not None and self.config.name != MIG_DEFAULT_CONFIG
+        return is_somebodys or any(line.nodes for line in self.lines)
+
 
 def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QuerySet[Node]) -> list[ConfigCard]:
-    """Two queries. No card for a cluster that neither shares nor cuts."""
+    """Two queries. No card for a cluster that neither shares nor cuts: the operator makes layouts for everybody."""
     configs = list(OperatorConfig.objects.filter(cluster=cluster_id))
     policy = next((each for each in objects if each.kind == "ClusterPolicy" and each.state != "ignored"), None)
     sharing, mig = (policy.sharing_config, policy.mig_config) if policy else ("", "")
@@ -96,7 +101,7 @@ def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QueryS
         _config_card("sharing", "Sharing", sharing, PLUGIN_CONFIG, configs, picks),
         _config_card("mig", "MIG", mig, MIG_CONFIG, configs, mig_picks),
     ]
-    return [card for card in cards if card.config or card.lines]
+    return [card for card in cards if card.is_used]
 
 
 def _picks(nodes: QuerySet[Node]) -> tuple[Counter[str], Counter[str]]:

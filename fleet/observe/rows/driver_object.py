@@ -11,13 +11,13 @@ from fleet.kube.structs import DriverObjectSeen
 from fleet.kube.structs.meta import find
 from fleet.observe.rows.nested import fitted_json
 from fleet.observe.rows.text import fitted, fitted_count, fitted_labels, fitted_words
+from fleet.operands import MIG_DEFAULT_CONFIG
 
 ARGO_ANNOTATION = "argocd.argoproj.io/tracking-id"
 ARGO_LABEL = "argocd.argoproj.io/instance"
 FLUX_PREFIXES = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 HELM_NAME, HELM_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 
-MIG_DEFAULT = "default-mig-parted-config"
 # By the field of the spec that says which version: the names of `fleet.operands`.
 OPERANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -100,7 +100,7 @@ def mig_config_of(seen: DriverObjectSeen) -> str:
     spec = seen.operands.get("mig_manager")
     if seen.kind != "ClusterPolicy" or (spec is not None and spec.enabled is False):
         return ""
-    return config_of(seen, "mig_manager") or MIG_DEFAULT
+    return config_of(seen, "mig_manager") or MIG_DEFAULT_CONFIG
 
 
 def _message(seen: DriverObjectSeen) -> str:

@@ -60,6 +60,18 @@ def test_a_cluster_that_neither_shares_nor_cuts_has_no_card():
     assert cards(cluster) == []
 
 
+def test_layouts_that_the_operator_made_and_no_node_picks_have_no_card():
+    cluster = make.a_cluster()
+    make.a_node(cluster)
+    a_config(cluster, "mig", **{"all-disabled": "- devices: all"})
+    OperatorConfig.objects.update(name="default-mig-parted-config")
+
+    before = cards(cluster)
+    Node.objects.update(mig_config="all-disabled")
+
+    assert (before, [card.title for card in cards(cluster)]) == ([], ["MIG"])
+
+
 @pytest.mark.parametrize(
     ("given", "word"),
     [
