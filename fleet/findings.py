@@ -25,8 +25,8 @@ from fleet.stack.operator_pods import operator_trouble
 NOTE = "note"  # worth knowing, and nothing is wrong
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
-    "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "layout", "sharing", "sharing_replicas",
-    "is_ready",
+    "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
+    "sharing_replicas", "is_ready",
 )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _facts(row: dict, classes: frozenset[str], failing: Sequence[FailingPod], *,
         mig_config=row["mig_config"],
         mig_state=row["mig_config_state"],
         mig_overdue=_mig_overdue(row, now=now),
-        unhealthy=unhealthy_in_words(row["unhealthy_gpus"]),
+        unhealthy=" ".join(unhealthy_in_words(row["unhealthy_gpus"], row["devices_unhealthy"])),
         layout=row["layout"],
         sharing=row["sharing"],
         sharing_replicas=row["sharing_replicas"],

@@ -14,7 +14,6 @@ from fleet.api.shapes import FreshnessShape, Ref, UsesShape
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState
 from fleet.queries import NodeSeen, for_rows, see_nodes, tell_story, timeline
-from fleet.resources import unhealthy_in_words
 from fleet.stack import Role
 from fleet.stack.causes import Weight
 from people.api.edges import Edge, Listing, SeenSerializer
@@ -55,7 +54,9 @@ class NodeRow(SeenSerializer):
     slices_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     shares_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     cpu_memory = CpuMemoryShape(source="seen.cpu_memory")
-    unhealthy_gpus = serializers.SerializerMethodField(help_text="In a sentence each: who calls which so.")
+    unhealthy_gpus = serializers.ListField(
+        source="unhealthy", child=serializers.CharField(), help_text="In a sentence each: who calls which so."
+    )
     gpus_missing = serializers.SerializerMethodField(
         help_text="There once, and not allocatable now: GPUs, slices or shares, whichever the node offers. "
         "Null: a GPU node that never named any."
@@ -71,9 +72,6 @@ class NodeRow(SeenSerializer):
 
     def get_driver_version(self, node: Node) -> str | None:
         return node.driver_version or None
-
-    def get_unhealthy_gpus(self, node: Node) -> list[str]:
-        return [unhealthy_in_words([one]) for one in node.unhealthy_gpus]
 
     def get_physical_gpus(self, node: Node) -> int | None:
         return node.physical_gpus if node.is_gpu_node else 0

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.node_state import RECONFIGURING, NodeState, node_state
-from fleet.resources import Layout, Uses, Way, in_words, missing_in_words, units_missing, uses_in
+from fleet.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from fleet.resources.physical import COLUMNS as USE_COLUMNS
 from fleet.resources.words import PAIRS
 from people.rights import Deed, reach
@@ -71,7 +71,8 @@ class Node(models.Model):
     allocatable = models.JSONField(default=dict)
     expected = models.JSONField(default=dict)  # the most of each that was ever seen under this layout
     requested = models.JSONField(default=dict)  # by the pods bound to it
-    unhealthy_gpus = models.JSONField(default=list)  # those that something calls so: [{"gpu", "index", "because"}]
+    unhealthy_gpus = models.JSONField(default=list)  # that labels and slices call so: [{"gpu", "index", "because"}]
+    devices_unhealthy = models.JSONField(default=dict)  # that its kubelet calls so, by UUID: the pod that has it
     # Physical GPUs, as many as were ever seen, and what is made of each: `fleet.resources.physical` names the uses.
     physical_gpus = models.PositiveIntegerField(null=True)  # the sum of the others; null: nobody says how many
     physical_whole = models.PositiveIntegerField(default=0)
@@ -155,6 +156,11 @@ class Node(models.Model):
     def uses(self) -> Uses:
         """Its physical GPUs by what is made of them. Empty: nobody says how many there are."""
         return uses_in({column: getattr(self, column) for column in USE_COLUMNS.values()})
+
+    @property
+    def unhealthy(self) -> list[str]:
+        """Who calls which GPU unhealthy: a sentence each."""
+        return unhealthy_in_words(self.unhealthy_gpus, self.devices_unhealthy)
 
     @property
     def gpus_missing(self) -> int:

@@ -61,6 +61,7 @@ class Pod(models.Model):
     owner_uid = models.CharField(max_length=64, blank=True)
     claims = models.JSONField(default=list)  # names of its ResourceClaims
     devices = models.JSONField(default=dict)  # what its kubelet says it holds: {"nvidia.com/gpu": ["GPU-…"]}
+    unhealthy_devices = models.JSONField(default=list)  # those of them that its kubelet calls unhealthy
     runtime_class = models.CharField(max_length=253, blank=True)
     priority_class = models.CharField(max_length=253, blank=True)
     labels = models.JSONField(default=dict)  # of tenants that hold or want GPUs: what budgets select by

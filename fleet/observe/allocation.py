@@ -22,11 +22,13 @@ class Taken:
 
     requested: tuple[tuple[str, int], ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)  # whole GPUs, slices, shares
+    sick: tuple[tuple[str, str], ...] = ()  # devices that the kubelet calls so, and the pod that has each
 
     @classmethod
-    def of(cls, requested: Mapping[str, int], layout: Layout) -> "Taken":
+    def of(cls, requested: Mapping[str, int], layout: Layout, sick: Mapping[str, str]) -> "Taken":
         counts = count_taken(requested, layout)
-        return cls(tuple(sorted(requested.items())), (counts.whole or 0, counts.slices, counts.shares))
+        taken = counts.whole or 0, counts.slices, counts.shares
+        return cls(tuple(sorted(requested.items())), taken, tuple(sorted(sick.items())))
 
 
 Differing = dict[Taken, list[int]]
@@ -73,16 +75,17 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
 
 
 def _differing(cluster_id: int, names: Collection[str] | None) -> Differing:
-    """The nodes whose sum is not what is written, by what it should be. Three queries, and two where DRA is used."""
+    """The nodes whose sum is not what is written, by what it should be. Four queries, and two where DRA is used."""
     pods = Pod.objects.filter(cluster_id=cluster_id).not_done().exclude(node_name="").order_by()
     nodes = Node.objects.filter(cluster_id=cluster_id).order_by()
     if names is not None:
         pods, nodes = pods.filter(node_name__in=names), nodes.filter(name__in=names)
-    requested = _requested(cluster_id, pods)
+    requested, sick = _requested(cluster_id, pods), _sick(pods)
     wrong: Differing = defaultdict(list)
-    for node_id, name, layout, was, *counts in nodes.values_list("id", "name", "layout", "requested", *COLUMNS):
-        taken = Taken.of(requested.get(name, {}), Layout.read(layout))
-        if taken != Taken(tuple(sorted(was.items())), tuple(counts)):
+    columns = ("id", "name", "layout", "requested", "devices_unhealthy", *COLUMNS)
+    for node_id, name, layout, was, ailing, *counts in nodes.values_list(*columns):
+        taken = Taken.of(requested.get(name, {}), Layout.read(layout), sick.get(name, {}))
+        if taken != Taken(tuple(sorted(was.items())), tuple(counts), tuple(sorted(ailing.items()))):
             wrong[taken].append(node_id)
     return wrong
 
@@ -101,7 +104,18 @@ def _requested(cluster_id: int, pods: QuerySet[Pod]) -> dict[str, dict[str, int]
     return sums
 
 
+def _sick(pods: QuerySet[Pod]) -> dict[str, dict[str, str]]:
+    """By node and device, the pod that has it."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    columns = ("node_name", "namespace", "name", "unhealthy_devices")
+    for node, namespace, name, devices in pods.exclude(unhealthy_devices=[]).values_list(*columns):
+        found[node] |= dict.fromkeys(devices, f"{namespace}/{name}")
+    return found
+
+
 def _write(wrong: Differing) -> None:
     for taken, ids in wrong.items():
         counts = dict(zip(COLUMNS, taken.counts, strict=True))
-        Node.objects.filter(pk__in=ids).update(requested=dict(taken.requested), **counts)
+        Node.objects.filter(pk__in=ids).update(
+            requested=dict(taken.requested), devices_unhealthy=dict(taken.sick), **counts
+        )

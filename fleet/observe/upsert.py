@@ -21,6 +21,7 @@ ALLOCATION: Row = {
     "slices_allocated": 0,
     "shares_allocated": 0,
     "requested": {},
+    "devices_unhealthy": {},
     **dict.fromkeys(REQUESTED, 0),
 }  # its pods' to say
 JUDGED: Row = {"unresolved": 0}  # its findings' to say

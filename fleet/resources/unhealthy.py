@@ -8,12 +8,15 @@ with its health.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 
 from fleet.resources.registered import Registered
 
 AMD_STATE = re.compile(r"^metricsexporter\.amd\.com\.gpu\.(\d{1,3})\.state$")
 AMD_PREFIX = "metricsexporter.amd.com.gpu."
 AT_MOST = 128
+Named = Sequence[Mapping[str, object]]  # as the node's column has them
+NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,10 @@ def written(found: Iterable[Unhealthy]) -> list[dict[str, object]]:
     return [asdict(one) for one in list(found)[:AT_MOST]]
 
 
-def unhealthy_in_words(found: Sequence[Mapping[str, object]]) -> str:
-    """`GPU 3: AMD's metrics exporter calls it unhealthy.` Blank: nothing names one."""
-    return " ".join(f"{one['gpu']}: {one['because']}." for one in found)
+def unhealthy_in_words(named: Named, by_kubelet: Mapping[str, str] = NOBODY) -> list[str]:
+    """`GPU 3: AMD's metrics exporter calls it unhealthy.` `by_kubelet`: the pod that has it, by UUID (KEP-4680)."""
+    said = [f"{one['gpu']}: {one['because']}." for one in named]
+    return said + [f"{uuid}: its kubelet calls it unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())]
 
 
 def _by_labels(labels: Mapping[str, str]) -> Iterator[Unhealthy]:

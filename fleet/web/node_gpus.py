@@ -21,7 +21,6 @@ from fleet.resources import (
     explain,
     gpu_groups,
     in_words,
-    unhealthy_in_words,
 )
 from fleet.web.states import PodWord, word_of
 
@@ -72,8 +71,8 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "nobody_knows": _nobody_knows(held),
         "disagreements": [*held.disagreements, *jobs_in_words(held)],
         "exporter_note": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
-        "knows_which": bool(node.unhealthy_gpus) or any(board.taints for board in held.boards),
-        "unhealthy": [unhealthy_in_words([one]) for one in node.unhealthy_gpus],
+        "knows_which": bool(node.unhealthy) or any(board.taints for board in held.boards),
+        "unhealthy": node.unhealthy,
         "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now)) for pod in pods],
     }
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from fleet.models import Node, Pod
 from fleet.node_state import REBOOTING, TITLES, NodeState
 from fleet.pod_state import PodState
-from fleet.resources import unhealthy_in_words
 
 GLYPHS: dict[NodeState, str] = {
     NodeState.READY: "ok",
@@ -98,8 +97,7 @@ def _because(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADE_FAILED:
         return "The operator gave up on this node's driver change; it takes up an upgrade slot until it is relabelled."
     if code is NodeState.GPUS_MISSING:
-        named = unhealthy_in_words(node.unhealthy_gpus)
-        return named or "Which of them is sick is not known: nothing that is read here names it."
+        return " ".join(node.unhealthy) or "Which of them is sick is not known: nothing that is read here names it."
     if code is NodeState.RECONFIGURING:
         return _reconfiguring(node)
     if code is NodeState.HELD:

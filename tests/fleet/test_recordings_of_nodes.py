@@ -196,6 +196,10 @@ def test_what_virtual_machines_get_is_told_as_that(name, devices, boards):
     [
         ("dra-xid", "GPU 5: its DRA driver taints it gpu.nvidia.com/xid=79."),
         ("hami-sick", "GPU 1: HAMi's device plugin calls it unhealthy."),
+        (
+            "kubelet-says",
+            "GPU-99999999-0000-0000-0000-000000000001: its kubelet calls it unhealthy; kubelet-says/train-0 has it.",
+        ),
     ],
 )
 def test_whoever_names_the_sick_gpu_is_quoted(name, because):

@@ -1,5 +1,7 @@
 """What a pod asks for of GPUs, and which very devices it got."""
 
+from collections.abc import Iterator
+
 from fleet.kube.structs import PodSeen
 from fleet.kube.structs.daemonset import Template
 from fleet.kube.structs.pod import Container
@@ -51,11 +53,23 @@ def devices_of(seen: PodSeen) -> dict[str, list[str]]:
     A replica's ID is the device's and `::` and a number (internal/rm/devices.go of k8s-device-plugin).
     """
     found: dict[str, set[str]] = {}
-    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
-        for allocated in status.allocated_resources_status or ():
-            if is_gpu_resource(allocated.name):
-                ids = (fitted(each.resource_id, 128).partition("::")[0] for each in allocated.resources or ())
-                found.setdefault(allocated.name, set()).update(each for each in ids if each)
+    for name, device, _ in _told_by_kubelet(seen):
+        found.setdefault(name, set()).add(device)
     if assigned := assigned_in(seen.annotations):
         found |= {name: set(assigned) for name in extended_resources(seen) if name in ASSIGNABLE}
     return {name: sorted(ids)[:DEVICES_AT_MOST] for name, ids in sorted(found.items()) if ids}
+
+
+def unhealthy_devices_of(seen: PodSeen) -> list[str]:
+    """Those of its devices that its kubelet calls unhealthy; one of which it does not know is none."""
+    sick = {device for _, device, health in _told_by_kubelet(seen) if health == "Unhealthy"}
+    return sorted(sick)[:DEVICES_AT_MOST]
+
+
+def _told_by_kubelet(seen: PodSeen) -> Iterator[tuple[str, str, str]]:
+    """Resource, device and its health."""
+    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
+        for allocated in status.allocated_resources_status or ():
+            for each in (allocated.resources or ()) if is_gpu_resource(allocated.name) else ():
+                if device := fitted(each.resource_id, 128).partition("::")[0]:
+                    yield allocated.name, device, each.health or ""

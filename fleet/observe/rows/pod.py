@@ -3,7 +3,13 @@ from typing import Any
 from fleet.kube.structs import PodSeen
 from fleet.kube.structs.pod import ContainerStatus
 from fleet.observe.places import Places
-from fleet.observe.rows.asking import claims_of, devices_of, extended_resources, satisfied_by_claim
+from fleet.observe.rows.asking import (
+    claims_of,
+    devices_of,
+    extended_resources,
+    satisfied_by_claim,
+    unhealthy_devices_of,
+)
 from fleet.observe.rows.cpu_memory import requested
 from fleet.observe.rows.image import image_of
 from fleet.observe.rows.pod_status import crashed_at, restarts_of, status_of
@@ -76,6 +82,7 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
         "gpus": min(count(resources, BY_NAME).whole or 0, INTEGER_MOST) if resources else 0,
         "claims": claims,
         "devices": devices_of(seen),
+        "unhealthy_devices": unhealthy_devices_of(seen),
         "labels": fitted_labels(seen.labels) if is_tenant else {},
         "operand": operand,
         "is_tenant": is_tenant,
