@@ -7,8 +7,12 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+
+from fleet.models import Observer
 
 TIMEOUT_S = 1.0
+NAMED = 3
 
 
 @login_not_required
@@ -46,4 +50,21 @@ def redis_trouble() -> str:
     return ""
 
 
-CHECKS: dict[str, Callable[[], str]] = {"database": database_trouble, "redis": redis_trouble}
+def observers_trouble() -> str:
+    """Clusters that nobody watches though it is their time: there are more of them than threads, or no worker."""
+    try:
+        rows = Observer.objects.unwatched(now=timezone.now()).order_by("cluster__name")
+        names = list(rows.values_list("cluster__name", flat=True))
+    except DatabaseError as error:
+        return f"The database does not answer ({type(error).__name__})."
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"No worker watches {', '.join(names[:NAMED])}{more}: the queue “observe” needs a worker, or more threads."
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "database": database_trouble,
+    "redis": redis_trouble,
+    "observers": observers_trouble,
+}

@@ -92,6 +92,14 @@ class Rows(Collector):
             if observer.clock_skew_s is not None:
                 skew.add_metric(name, observer.clock_skew_s)
         yield from (lease, lag, behind, skew)
+        text = "Clusters by whether a thread watches them: watched, backing-off (it does not answer), unwatched."
+        places = GaugeMetricFamily("quarterdeck_observed_clusters", text, labels=["state"])
+        watched = Observer.objects.filter(lease_until__gte=self.now).count()
+        unwatched = Observer.objects.unwatched(now=self.now).count()
+        backing_off = Observer.objects.filter(lease_until__lt=self.now, next_look_at__gt=self.now).count()
+        for state, number in (("watched", watched), ("backing-off", backing_off), ("unwatched", unwatched)):
+            places.add_metric([state], number)
+        yield places
 
     def unread(self) -> GaugeMetricFamily:
         text = "Objects of a kind that cannot be read; 20 stands for that many or more."

@@ -27,7 +27,7 @@ class AllocatableBelowExpected:
         return Wrong(
             Severity.CRITICAL if is_gone else Severity.WARNING,
             f"{node.name} lacks {missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))}: "
-            f"it had more, and they cannot be allocated now." + (f" {node.unhealthy}" if node.unhealthy else ""),
+            f"it had more than can be allocated now." + (f" {node.unhealthy}" if node.unhealthy else ""),
             _action(node, missing),
             {
                 name: {

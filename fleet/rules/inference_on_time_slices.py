@@ -22,7 +22,7 @@ class InferenceOnTimeSlices:
         return Wrong(
             Severity.WARNING,
             f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} take turns on each, "
-            f"{taken} shares are taken.",
+            f"{taken} share{' is' if taken == 1 else 's are'} taken.",
             "Latency-sensitive inference wants a whole GPU or a MIG slice: move it, or give the pool another class.",
             {"shares_taken": taken, "replicas": node.sharing_replicas},
         )

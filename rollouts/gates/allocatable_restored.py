@@ -24,10 +24,16 @@ class AllocatableRestored:
         measured = _measured(was, has)
         settled = tuple(target.name for target in short if now - target.state_since > self.settle)
         if settled:
-            return fail(f"{names(settled)} offer fewer GPUs than before the change.", nodes=settled, measured=measured)
+            offers = "offers" if len(settled) == 1 else "offer"
+            sentence = f"{names(settled)} {offers} fewer GPUs than before the change."
+            return fail(sentence, nodes=settled, measured=measured)
         if short:
             nodes = tuple(target.name for target in short)
-            return hold(f"{names(nodes)} do not offer all their GPUs yet.", nodes=nodes, measured=measured)
+            return hold(
+                f"{names(nodes)} {'does not offer all its' if len(nodes) == 1 else 'do not offer all their'} GPUs yet.",
+                nodes=nodes,
+                measured=measured,
+            )
         unknown = tuple(t.name for t in evidence.changed if t.before is None or t.before.allocatable is None)
         if unknown:
             because = f"How many GPUs {names(unknown)} offered before is not known."

@@ -1,7 +1,11 @@
 import pytest
 from django.db import DatabaseError, connection
+from django.utils import timezone
 
 from config import health
+from fleet.models import Observer
+from fleet.models.observer import GRACE
+from tests.make import a_cluster
 
 
 def test_a_process_is_alive_whatever_else_is_not(client, settings):
@@ -34,6 +38,7 @@ def test_without_a_database_it_is_not_ready(client, monkeypatch):
     assert reply.status_code == 503
     assert reply.json() == {
         "status": "not ready", "database": "The database does not answer (DatabaseError).", "redis": "ok",
+        "observers": "The database does not answer (DatabaseError).",
     }  # fmt: skip
 
 
@@ -44,3 +49,18 @@ def test_with_both_it_is_ready(client, monkeypatch):
     reply = client.get("/readyz")
 
     assert (reply.status_code, reply.json()["status"]) == (200, "ready")
+
+
+@pytest.mark.django_db
+def test_a_cluster_that_nobody_watches_is_no_readiness(client, monkeypatch):
+    monkeypatch.setitem(health.CHECKS, "redis", lambda: "")
+    long_ago = timezone.now() - 2 * GRACE
+    waits = {"next_look_at": timezone.now() + GRACE, "failures": 3}
+    Observer.objects.create(cluster=a_cluster("dead", seen_at=None), lease_until=long_ago, **waits)
+    assert client.get("/readyz").status_code == 200
+
+    Observer.objects.create(cluster=a_cluster("north", seen_at=None), lease_until=long_ago)
+    reply = client.get("/readyz")
+
+    assert reply.status_code == 503
+    assert "No worker watches north: the queue" in reply.json()["observers"]

@@ -5,10 +5,11 @@ import pytest
 
 from fleet.rules import CLUSTER_RULES, NODE_RULES
 from fleet.rules.allocatable_below_expected import AllocatableBelowExpected
-from fleet.rules.base import ClusterFacts, NodeFacts, Severity
+from fleet.rules.base import ClusterFacts, FailingPod, NodeFacts, Severity
 from fleet.rules.inference_on_time_slices import InferenceOnTimeSlices
 from fleet.rules.observer_behind import ObserverBehind
 from fleet.rules.operator_down import OperatorDown
+from fleet.rules.pods_failing import PodsFailing
 
 GPU = "nvidia.com/gpu"
 WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
@@ -22,7 +23,7 @@ def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
     wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}))
 
     assert wrong.severity == Severity.WARNING
-    assert wrong.sentence == "gpu-001 lacks 1 GPU: it had more, and they cannot be allocated now."
+    assert wrong.sentence == "gpu-001 lacks 1 GPU: it had more than can be allocated now."
     assert "unhealthy" in wrong.action
     assert wrong.evidence == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
 
@@ -84,3 +85,26 @@ def test_every_rule_has_a_key_of_its_own():
     keys = [rule.key for rule in (*NODE_RULES, *CLUSTER_RULES)]
 
     assert len(set(keys)) == len(keys)
+
+
+def test_every_sentence_holds_for_one_and_for_several():
+    for number, one in ((1, True), (2, False)):
+        pods = tuple(FailingPod(f"team-a/infer-{n}", "CrashLoopBackOff", number) for n in range(number))
+        lacks = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 8 - number}))
+        fails = PodsFailing().judge(replace(WELL, failing_pods=pods))
+        shared = replace(WELL, sharing="time-slicing", workload_classes=frozenset({"inference"}))
+        taken = InferenceOnTimeSlices().judge(replace(shared, requested={GPU: number}))
+
+        assert f"lacks {number} GPU{'' if one else 's'}: it had more than can be allocated now." in lacks.sentence
+        assert f"{number} pod{' fails' if one else 's fail'}, " in fails.sentence
+        assert f"{number} restart{'' if one else 's'})" in fails.sentence
+        assert f"{number} share{' is' if one else 's are'} taken." in taken.sentence
+
+
+def test_pods_beyond_the_first_two_are_counted():
+    pods = tuple(FailingPod(f"team-a/infer-{n}", "ImagePullBackOff", 0) for n in range(4))
+
+    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+
+    assert wrong.sentence.endswith("; and 2 more.")
+    assert "the registry" in wrong.action
