@@ -4,6 +4,7 @@ A canary stands for the others only if it meets what they are made of: a driver 
 a canary that has that kernel, and by no other.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,3 +56,8 @@ def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[
 def bound_on_failure_rate(nodes: int) -> float:
     """With no failure among `nodes`, the true rate is below this with 95 % confidence: 1 − 0.05^(1/n)."""
     return 1.0 if nodes == 0 else 1 - 0.05 ** (1 / nodes)
+
+
+def nodes_for(rate: float) -> int:
+    """How many nodes without a failure show, with 95 % confidence, that fewer than this rate fail: 29 for 10 %."""
+    return math.ceil(math.log(0.05) / math.log(1 - rate))

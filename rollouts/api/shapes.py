@@ -10,7 +10,7 @@ from rollouts.gates.base import Answer as Answered
 from rollouts.lifecycle import TargetState
 from rollouts.models import Answer, Approval, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
-from rollouts.steering.drafting import PATIENCE_LEAST_S, PATIENCE_MOST_S
+from rollouts.steering.drafting import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
 MOST_NODES = 100_000
@@ -51,9 +51,9 @@ class StageDraftShape(Asked):
         min_value=1, max_value=MOST_NODES, allow_null=True, required=False, help_text="Null: every node that is left."
     )
     max_unavailable = serializers.IntegerField(min_value=1, max_value=MOST_NODES, required=False)
-    patience_s = serializers.IntegerField(
-        min_value=PATIENCE_LEAST_S,
-        max_value=PATIENCE_MOST_S,
+    timeout_s = serializers.IntegerField(
+        min_value=TIMEOUT_LEAST_S,
+        max_value=TIMEOUT_MOST_S,
         required=False,
         help_text="How long a gate may hold before the plan pauses and asks a person.",
     )
@@ -128,6 +128,6 @@ class StageRow(serializers.ModelSerializer):
     class Meta:
         model = Stage
         fields: tuple[str, ...] = (
-            "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "patience_s",
+            "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "timeout_s",
             "gate_options", "state", "state_since", "because",
         )  # fmt: skip

@@ -82,7 +82,8 @@ def preflight(facts: DriverFacts) -> Iterator[Note]:
     if facts.unsettled:
         yield Note("unsettled", f"{facts.unsettled[0]} is not through with its last change.", "Wait until it is.")
     if facts.under_way:
-        yield Note("under-way", f"{len(facts.under_way)} nodes are in the middle of another change.", "Wait for them.")
+        many = "1 node is" if len(facts.under_way) == 1 else f"{len(facts.under_way)} nodes are"
+        yield Note("under-way", f"{many} in the middle of another change.", "Wait until that is through.")
 
 
 def _mode(facts: DriverFacts) -> Iterator[Note]:
@@ -99,7 +100,8 @@ def _mode(facts: DriverFacts) -> Iterator[Note]:
         why = facts.message or f"its state is {facts.state}"
         yield Note("not-ready", f"The object is not in order: {why}")
     if facts.pre_installed:
-        yield Note("pre-installed", f"{len(facts.pre_installed)} nodes bring their own driver; it is never managed.")
+        many = "1 node brings its" if len(facts.pre_installed) == 1 else f"{len(facts.pre_installed)} nodes bring their"
+        yield Note("pre-installed", f"{many} own driver; it is never managed.")
 
 
 def _policy(facts: DriverFacts) -> Iterator[Note]:
@@ -117,7 +119,8 @@ def warnings(facts: DriverFacts) -> Iterator[Note]:
     policy = facts.upgrade_policy
     deletion, drain = policy.get("podDeletion") or {}, policy.get("drain") or {}
     if deletion.get("force"):
-        yield Note("force", "podDeletion.force is on: pods that nothing makes again are deleted for good.")
+        sentence = "podDeletion.force is on: unmanaged pods, which no controller makes again, are deleted for good."
+        yield Note("force", sentence)
     if deletion.get("deleteEmptyDir") or drain.get("deleteEmptyDir"):
         yield Note("empty-dir", "deleteEmptyDir is on: what pods keep on the node's disk is lost.")
     if drain.get("enable"):

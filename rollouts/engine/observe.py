@@ -175,7 +175,7 @@ def _stage(
         is_the_way_back=stage.is_the_way_back,
         state=StageState(stage.state),
         state_since=max(stage.state_since, resumed_at),  # who says "go on" has given every gate its patience again
-        patience=timedelta(seconds=stage.patience_s),
+        patience=timedelta(seconds=stage.timeout_s),
         max_unavailable=stage.max_unavailable,
         gates=gates,
         evidence=evidence,

@@ -11,7 +11,7 @@ from rollouts.lifecycle import TargetState
 
 @dataclass(frozen=True)
 class DriverVersion:
-    patience: timedelta = timedelta(minutes=30)  # how long a node may be on its way before that is a failure
+    timeout: timedelta = timedelta(minutes=30)  # how long a node may be on its way before that is a failure
 
     key: ClassVar[str] = "driver_version"
     title: ClassVar[str] = "Driver version"
@@ -23,7 +23,7 @@ class DriverVersion:
         if wrong:
             return fail(f"{names(wrong)} run another driver than {evidence.to_version}.", nodes=wrong)
         late = tuple(
-            t.name for t in evidence.counted if t.state is TargetState.CHANGING and now - t.state_since > self.patience
+            t.name for t in evidence.counted if t.state is TargetState.CHANGING and now - t.state_since > self.timeout
         )
         if late:
             return fail(f"{names(late)} did not load {evidence.to_version} in time.", nodes=late)

@@ -9,7 +9,7 @@ from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, h
 
 @dataclass(frozen=True)
 class OperandsReady:
-    patience: timedelta = timedelta(minutes=10)  # from the new driver to a ready stack
+    timeout: timedelta = timedelta(minutes=10)  # from the new driver to a ready stack
 
     key: ClassVar[str] = "operands_ready"
     title: ClassVar[str] = "Operands ready"
@@ -21,7 +21,7 @@ class OperandsReady:
         if down:
             nodes = tuple(target.name for target in down)
             sentence = f"{down[0].name}: {lacking(down[0])}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
-            overdue = any(now - target.state_since > self.patience for target in down)
+            overdue = any(now - target.state_since > self.timeout for target in down)
             return (
                 fail(sentence, nodes=nodes, measured=measured)
                 if overdue

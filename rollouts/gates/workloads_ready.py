@@ -14,7 +14,7 @@ from rollouts.gates.base import Evidence, PodEvidence, TargetEvidence, Verdict, 
 
 @dataclass(frozen=True)
 class WorkloadsReady:
-    patience: timedelta = timedelta(minutes=10)  # from a pod's start on the node to Ready: models take long to load
+    timeout: timedelta = timedelta(minutes=10)  # from a pod's start on the node to Ready: models take long to load
     max_restarts: int = 2  # more since it started on the changed node: it is not loading, it is crashing
     tolerate: int = 0  # pods that may stay unready; the next one fails
 
@@ -56,7 +56,7 @@ class WorkloadsReady:
         return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", measured=measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
-        return pod.restarts > self.max_restarts or now - pod.started_at > self.patience
+        return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
 
 
 def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> Verdict:

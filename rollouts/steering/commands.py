@@ -22,6 +22,13 @@ from rollouts.steering.refusals import OutOfDate, Refusal
 
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
 MAY_PAUSE = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
+WORDS = {
+    Verb.HALT: "halt",
+    Verb.PAUSE: "pause",
+    Verb.RESUME: "resume",
+    Verb.ROLLBACK: "roll back",
+    Verb.ABORT: "abort",
+}
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
@@ -34,6 +41,8 @@ def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state
     def act(plan: Plan) -> None:
         if plan.state == PlanState.ROLLING_BACK:
             raise Refusal("It is going back already. Pause it if it must stand still.")
+        if plan.state == PlanState.HALTED:
+            raise Refusal("It is halted already.")
         plan.move(PlanState.HALTED, now=now, actor=actor.get_username(), because=because)
         for stage in plan.stages.forward().filter(state__in=OPEN):
             stage.move(StageState.HALTED, now=now, actor=actor.get_username(), because=because)
@@ -103,7 +112,7 @@ def roll_back(plan: Plan, *, actor: User, because: str, key: str = "", expected_
 def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
     """Give the plan up. The old version is put back and unchanged nodes are let go; changed ones stay, held.
 
-    :raises IllegalMove: when the plan is over
+    :raises Refusal: when the plan is over
     """
 
     def act(plan: Plan) -> None:
@@ -170,7 +179,7 @@ def _command(
         if expected_state and plan.state != expected_state:
             raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
         if PlanState(plan.state) in PLAN_FINAL:
-            raise IllegalMove("A plan", PlanState(plan.state), PlanState.HALTED)
+            raise Refusal(f"The plan is {plan.state} already: it is over, and there is nothing to {WORDS[verb]}.")
         try:
             with transaction.atomic():
                 act(plan)  # first: a pause that stands must be seen as another's, not as our own

@@ -39,7 +39,7 @@ GATES_BACK: Mapping[str, dict[str, Any]] = {
 }
 CANARIES = 2
 LONGEST_NAME = 100
-PATIENCE_LEAST_S, PATIENCE_MOST_S = 60, 7 * 24 * 3600
+TIMEOUT_LEAST_S, TIMEOUT_MOST_S = 60, 7 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class StageDraft:
     selector: str = ""
     count: int | None = None  # None: every node that is left
     max_unavailable: int = 1
-    patience_s: int = 3600  # how long a gate may hold before a person is asked
+    timeout_s: int = 3600  # how long a gate may hold before a person is asked
     gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(GATES_BY_DEFAULT))
 
 
@@ -147,7 +147,7 @@ def stages_of(plan: Plan) -> list[StageDraft]:
             selector=stage.selector,
             count=stage.count,
             max_unavailable=stage.max_unavailable,
-            patience_s=stage.patience_s,
+            timeout_s=stage.timeout_s,
             gate_options=stage.gate_options,
         )
         for stage in plan.stages.forward()
@@ -198,8 +198,8 @@ def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]
         problems.append(("count", "A stage takes at least one node."))
     if stage.max_unavailable < 1:
         problems.append(("max_unavailable", "With no node allowed to be unavailable nothing could ever change."))
-    if not PATIENCE_LEAST_S <= stage.patience_s <= PATIENCE_MOST_S:
-        problems.append(("patience_s", "A gate may hold for between a minute and a week before a person is asked."))
+    if not TIMEOUT_LEAST_S <= stage.timeout_s <= TIMEOUT_MOST_S:
+        problems.append(("timeout_s", "A gate may hold for between a minute and a week before a person is asked."))
     if stage.pool_id is not None and stage.pool_id not in pools:
         problems.append(("pool", "This cluster has no such pool."))
     try:
@@ -230,7 +230,7 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
             selector=stage.selector,
             count=stage.count,
             max_unavailable=stage.max_unavailable,
-            patience_s=stage.patience_s,
+            timeout_s=stage.timeout_s,
             gate_options={key: dict(options) for key, options in stage.gate_options.items()},
             state=StageState.WAITING,
             state_since=now,
@@ -238,7 +238,7 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
         for index, stage in enumerate(stages)
     ]
     widest = max(stage.max_unavailable for stage in stages)
-    longest = max(stage.patience_s for stage in stages)
+    longest = max(stage.timeout_s for stage in stages)
     rows.append(
         Stage(
             plan=plan,
@@ -246,7 +246,7 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
             name="The way back",
             kind=StageKind.BACK,
             max_unavailable=widest,
-            patience_s=longest,
+            timeout_s=longest,
             gate_options={key: dict(options) for key, options in GATES_BACK.items()},
             state=StageState.WAITING,
             state_since=now,

@@ -19,7 +19,7 @@ from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.gates.base import count, names
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
-from rollouts.picking import bound_on_failure_rate, in_order, representatives, uncovered
+from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered
 from rollouts.queries import (
     candidate,
     cluster_policy,
@@ -30,11 +30,15 @@ from rollouts.queries import (
     stale_because,
     upgrade_policy,
 )
+from rollouts.steering.duration import Duration, duration_of
 from rollouts.steering.extremes import cannot_be_approved, meaningless
 from rollouts.steering.refusals import ObjectGone
+from rollouts.steering.remaining import stage_time
 from rollouts.steering.unasked import goes_unasked, must_ask
 from rollouts.steering.version_notes import version_notes
 from rollouts.upgrade_controller import LOOKS_EVERY
+
+LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,9 @@ class Forecast:
     pods: int
     namespaces: list[str]
     pods_with_local_files: int  # emptyDir: lost where the operator may delete them, in the way where it may not
-    pods_nobody_makes_again: int
+    unmanaged_pods: int
     waits_for_operator: timedelta  # at most, beside what the nodes need: it looks at each wave every two minutes
+    duration: Duration
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,9 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(plan, picks.nodes, waves=sum(stage.waves for stage in previews)),
+        forecast=_forecast(
+            plan, picks.nodes, _duration(stages, picks, facts), waves=sum(stage.waves for stage in previews)
+        ),
         canary_proves=_proof(picks),
         cohorts_uncovered=_uncovered_sentences(picks),
         isolated_canary=_isolated_canary(plan, picks),
@@ -206,7 +213,8 @@ def _meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[
 def _pick_warnings(picks: Picks):
     if picks.uncovered:
         nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
-        yield Note("uncovered", f"No stage takes {nodes}: they stay held on the old driver.")
+        stay = "it stays" if len(picks.uncovered) == 1 else "they stay"
+        yield Note("uncovered", f"No stage takes {nodes}: {stay} held on the old driver.")
     if picks.excluded:
         yield Note("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
     yield from (Note("cohort", sentence) for sentence in _uncovered_sentences(picks))
@@ -217,7 +225,8 @@ def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator
     broken = tuple(sorted(node.name for node in nodes if node.is_unschedulable or node.is_ready is not True))
     for stage in stages:
         if len(broken) >= stage.max_unavailable:
-            sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {names(broken)} already are."
+            are = "is" if len(broken) == 1 else "are"
+            sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {names(broken)} already {are}."
             yield Note("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
 
 
@@ -232,7 +241,12 @@ def _stage_preview(stage: Stage, nodes: Sequence[Node]) -> StagePreview:
     )
 
 
-def _forecast(plan: Plan, nodes: Sequence[Node], *, waves: int) -> Forecast:
+def _duration(stages: Sequence[Stage], picks: Picks, facts: DriverFacts) -> Duration:
+    nodes = {stage.index: len(picks.by_stage.get(stage.index, ())) for stage in stages}
+    return duration_of([stage_time(stage, nodes[stage.index], facts.upgrade_policy) for stage in stages], took=())
+
+
+def _forecast(plan: Plan, nodes: Sequence[Node], duration: Duration, *, waves: int) -> Forecast:
     uids = [node.uid for node in nodes]
     pods = list(Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants())
     return Forecast(
@@ -241,8 +255,9 @@ def _forecast(plan: Plan, nodes: Sequence[Node], *, waves: int) -> Forecast:
         pods=len(pods),
         namespaces=sorted({pod.namespace for pod in pods}),
         pods_with_local_files=sum(pod.has_empty_dir for pod in pods),
-        pods_nobody_makes_again=sum(not pod.owner_kind for pod in pods),
+        unmanaged_pods=sum(not pod.owner_kind for pod in pods),
         waits_for_operator=waves * LOOKS_EVERY,
+        duration=duration,
     )
 
 
@@ -252,11 +267,17 @@ def _canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:
 
 
 def _proof(picks: Picks) -> str:
-    canary, _ = _canary_and_others(picks)
-    bound = bound_on_failure_rate(len(canary))
-    return (
-        f"No failure on {count(len(canary), 'canary node')} shows only that fewer than {bound:.0%} of nodes would fail."
-    )
+    """What the canary gives, and what it would take."""
+    canary, others = _canary_and_others(picks)
+    nodes, wanted = len(canary), nodes_for(LIKELY)
+    most = min(100, math.ceil(100 * bound_on_failure_rate(nodes)))
+    gives = f"If none of {count(nodes, 'canary node')} fails, at most {most} % of all nodes would (95 % confidence)."
+    if nodes >= wanted:
+        return gives
+    if wanted >= nodes + len(others):
+        all_of_them = count(nodes + len(others), "node")
+        return f"{gives} For 95 % under {LIKELY * 100:.0f} % it takes {wanted} nodes, and the plan has {all_of_them}."
+    return f"{gives} For 95 % under {LIKELY * 100:.0f} % use {wanted} canary nodes."
 
 
 def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
@@ -284,6 +305,6 @@ def _uncovered_sentences(picks: Picks) -> list[str]:
     }
     return [
         f"No canary node has {titles.get(factor, factor.replace('_', ' '))} {value or '(unknown)'}; "
-        f"{count(number, 'later node')} do."
+        f"{count(number, 'later node')} {'does' if number == 1 else 'do'}."
         for (factor, value), number in missing.items()
     ]

@@ -157,7 +157,7 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
                 "name": stage.name,
                 "kind": stage.kind,
                 "max_unavailable": stage.max_unavailable,
-                "patience_s": stage.patience_s,
+                "timeout_s": stage.timeout_s,
                 "gates": {gate.key: write_options(gate) for gate in stage.gates},
                 "targets": [node.name for node in picks.by_stage.get(stage.index, [])],
             }

@@ -15,7 +15,7 @@ from rollouts.steering.drafting import StageDraft
 from rollouts.steering.refusals import BadPlan
 
 # Gates with a number of their own on the form; the other options keep what they were.
-FORM_NAMES = {"patience_s": "patience_min"}  # what people write in other units than plans keep
+FORM_NAMES = {"timeout_s": "timeout_min"}  # what people write in other units than plans keep
 WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,9}(\.\d{0,9})?", re.ASCII)
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
@@ -37,7 +37,7 @@ class StageRow:
     selector: str = ""
     count: str = ""
     max_unavailable: str = "1"
-    patience_min: str = "60"
+    timeout_min: str = "60"
     approvals: str = "1"
     soak_min: str = "30"
     tolerate: str = "0"
@@ -60,7 +60,7 @@ class StageRow:
             selector=stage.selector,
             count=str(stage.count or ""),
             max_unavailable=str(stage.max_unavailable),
-            patience_min=f"{stage.patience_s / 60:g}",
+            timeout_min=f"{stage.timeout_s / 60:g}",
             approvals=str(options["approval"].get("needed", 1)) if "approval" in options else "0",
             soak_min=f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",
             tolerate=str(options.get("failure_budget", {}).get("tolerate", 0)),
@@ -81,7 +81,7 @@ class StageRow:
             selector=text("selector"),
             count=text("count"),
             max_unavailable=text("max_unavailable"),
-            patience_min=text("patience_min"),
+            timeout_min=text("timeout_min"),
             approvals=text("approvals"),
             soak_min=text("soak_min"),
             tolerate=text("tolerate"),
@@ -104,7 +104,7 @@ class StageRow:
             selector=self.selector,
             count=None if count is None else int(count),
             max_unavailable=int(self._number("max_unavailable") or 0),
-            patience_s=round((self._number("patience_min", float) or 0) * 60),
+            timeout_s=round((self._number("timeout_min", float) or 0) * 60),
             gate_options=self._gate_options(soak_s=(soak or 0) * 60),
         )
 

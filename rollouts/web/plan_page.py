@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from fleet.models import DriverObject, Node
 from fleet.web.parts import part
@@ -15,7 +16,9 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import PlanPicture, buttons, plan_picture
 from rollouts.steering.commands import MAY_PAUSE
+from rollouts.steering.remaining import remaining
 from rollouts.web.board import column_of, soak_until
+from rollouts.web.history import history_of
 from rollouts.web.loading import plan_for
 from rollouts.web.previewing import preview_of
 from rollouts.web.resuming import resume_says
@@ -27,7 +30,6 @@ WAY_BACK: dict[str, str] = {
     PlanState.ABORTED: "The way back was prepared, and not taken to its end",
     PlanState.ABORTING: "The way back is not taken: the plan is given up",
 }
-MOST_EVENTS = 50
 CONSEQUENCES: dict[str, str] = {
     "start": "Seals the plan, holds every node of the driver object, then writes the new version. The first stage "
     "waits for its approval before any node is released.",
@@ -46,10 +48,10 @@ CONSEQUENCES: dict[str, str] = {
 def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
     context = _plan(request, row)
+    context |= history_of(row, request.GET.get("who", "")[:150])
     context |= {
         "place": "plans",
         "seq": json.dumps({f"plan-{row.pk}": context["picture"].seq}),
-        "history": _history(row),
         "key": uuid4().hex,
         "consequences": CONSEQUENCES,
     }
@@ -64,13 +66,14 @@ def plan_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 @part
 def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
-    return render(request, "rollouts/_history.html", {"plan": row, "history": _history(row)})
+    return render(request, "rollouts/_history.html", history_of(row, request.GET.get("who", "")[:150]))
 
 
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     picture = plan_picture(row)
     node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))
     preview = preview_of(row) if row.state == PlanState.DRAFT else None
+    driver_object = DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first()
     following = [*picture.stages[1:], None]
     columns = [column_of(stage, node_ids, after) for stage, after in zip(picture.stages, following, strict=True)]
     return {
@@ -87,7 +90,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
         "way_back": row.sealed.get("way_back", ""),
         "way_back_title": WAY_BACK.get(row.state, "The way back is prepared"),
-        "driver_object": DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first(),
+        "driver_object": driver_object,
+        "duration": None if picture.pause else remaining(row, picture, driver_object, now=timezone.now()),
     }
 
 
@@ -103,7 +107,3 @@ def _why(row: Plan, picture: PlanPicture, *, has_blockers: bool) -> str:
     if row.is_final:
         return row.because or f"It is {row.state}."
     return row.waiting_for or "A worker has not looked at it yet."
-
-
-def _history(row: Plan):
-    return row.events.select_related("stage", "target")[:MOST_EVENTS]

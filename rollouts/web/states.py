@@ -49,5 +49,8 @@ def glyph_of(kind: str, state: str) -> str:
     return GLYPHS[kind].get(state, "unknown")
 
 
+WORDS: dict[str, str] = {StageState.OPENING: "awaiting approval"}  # where the state's own name says less than people do
+
+
 def word_of(state: str) -> str:
-    return state.replace("-", " ")
+    return WORDS.get(state, state).replace("-", " ")

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from people.digits import whole
 from people.rights import Deed, NotAllowed, require
 from people.web.requests import PersonRequest
-from rollouts.lifecycle import IllegalMove, LostRace
+from rollouts.lifecycle import IllegalMove, LostRace, TargetState
 from rollouts.models import Plan
 from rollouts.queries import VERBS
 from rollouts.steering import commands
@@ -80,7 +80,7 @@ def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
 @require_POST
 def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
     target = target_for(request.user, target_id)
-    plan = target.stage.plan
+    plan, was_held = target.stage.plan, target.state == TargetState.HELD
     try:
         require(request.user, Deed.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         because = request.POST.get("because", "").strip()[:1000]
@@ -90,5 +90,6 @@ def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
     except REFUSALS as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it stays held.")
+        stays = "stays held" if was_held else "stays as it is"
+        messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it {stays}.")
     return redirect("plan", plan_id=plan.pk)

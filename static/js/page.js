@@ -4,8 +4,10 @@ import { startLink } from "./live.js";
 import { startParts } from "./parts.js";
 import { startDialogs } from "./dialogs.js";
 import { startComforts } from "./comforts.js";
+import { startFlash } from "./flash.js";
 
 startTimes();
+startFlash();
 startComforts();
 startDialogs();
 startParts();

@@ -81,7 +81,7 @@ def _fields(shape: type, *names: str) -> Callable[[str], Any]:
 
 
 def _stage(text: str) -> None:
-    names = ("name", "kind", "pool", "selector", "count", "max_unavailable", "patience_min", "approvals", "soak_min",
+    names = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout_min", "approvals", "soak_min",
              "tolerate", "gates", "options")  # fmt: skip
     given = {f"stage-0-{name}": text for name in names}
     DraftForm.read(_query(stage="0", revision=text, title=text, to_version=text, **given)).stages()

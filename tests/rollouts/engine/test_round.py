@@ -253,7 +253,7 @@ def test_a_pause_that_a_person_ended_is_not_put_back_at_once(ground: Ground):
     """Out of patience the plan pauses and asks; who says "go on" has given it another patience."""
     ground.armed()
     ground.stage().targets.update(state=TargetState.CHANGED, state_since=ground.clock())
-    soaking = {"state": StageState.SOAKING, "patience_s": 60, "gate_options": {"operands_ready": {}}}
+    soaking = {"state": StageState.SOAKING, "timeout_s": 60, "gate_options": {"operands_ready": {}}}
     ground.plan.stages.filter(index=0).update(**soaking)
     Hold.objects.filter(plan=ground.plan, node_name=CANARY).update(is_wanted=False)
     ground.free(CANARY)

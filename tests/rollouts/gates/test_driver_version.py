@@ -43,7 +43,7 @@ def test_holds_while_nodes_are_held():
     assert verdict.because.startswith("1 of 2 nodes")
 
 
-def test_fails_once_a_node_is_on_its_way_for_longer_than_its_patience():
+def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
     in_time = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE)
     late = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE - timedelta(seconds=1))
 

@@ -39,10 +39,10 @@ def test_what_is_written_is_read_again(key: str):
 
 
 @given(st.integers(0, 10**6), st.integers(0, 100))
-def test_numbers_survive_the_round_trip(patience_s: int, tolerate: int):
-    (gate,) = read_gates({"workloads_ready": {"patience_s": patience_s, "tolerate": tolerate}})
+def test_numbers_survive_the_round_trip(timeout_s: int, tolerate: int):
+    (gate,) = read_gates({"workloads_ready": {"timeout_s": timeout_s, "tolerate": tolerate}})
 
-    assert write_options(gate) == {"patience_s": patience_s, "max_restarts": 2, "tolerate": tolerate}
+    assert write_options(gate) == {"timeout_s": timeout_s, "max_restarts": 2, "tolerate": tolerate}
 
 
 @pytest.mark.parametrize(

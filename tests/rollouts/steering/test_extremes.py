@@ -28,10 +28,10 @@ def grave(plan) -> str:
         {"approval": {}, "soak": {"duration_s": 60}},
         {"approval": {"valid_for_s": 0}, "driver_version": {}},
         {"approval": {"needed": 0}, "driver_version": {}},
-        {"driver_version": {"patience_s": 0}},
-        {"operands_ready": {"patience_s": 0}},
+        {"driver_version": {"timeout_s": 0}},
+        {"operands_ready": {"timeout_s": 0}},
         {"allocatable_restored": {"settle_s": 0}},
-        {"workloads_ready": {"patience_s": 0}},
+        {"workloads_ready": {"timeout_s": 0}},
     ],
 )
 def test_what_can_never_be_met_is_refused(cluster, owner, gates):
@@ -80,7 +80,7 @@ def test_nobody_counts_who_may_not_approve(cluster, owner, role):
         (rest({"failure_budget": {"tolerate": 999}}), "tolerates 999 failures and takes 2 nodes: it never stops"),
         (rest({"failure_budget": {"tolerate": 2}}), "tolerates 2 failures and takes 2 nodes"),
         (rest({"soak": {"duration_s": 0}}), "soaks for no time at all"),
-        (rest({"driver_version": {"patience_s": 366 * 86400}}), "8784 h"),
+        (rest({"driver_version": {"timeout_s": 366 * 86400}}), "8784 h"),
         (rest({"approval": {"valid_for_s": 30 * 86400}}), "valid for 720 h"),
         (rest({"workloads_ready": {"tolerate": 50}}), "tolerates 50 broken pods, and 0 GPU pods are on its nodes"),
         (rest({"workloads_ready": {"max_restarts": 1000}}), "may restart 1000 times"),

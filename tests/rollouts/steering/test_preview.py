@@ -13,7 +13,7 @@ def test_a_budget_that_broken_nodes_use_up_is_named_before_the_start(cluster, ow
     plan = a_draft(cluster, owner)
     Node.objects.filter(name="node-2").update(is_unschedulable=True)
 
-    assert "node-2 already are" in warned(plan)["budget"]
+    assert "node-2 already is" in warned(plan)["budget"]
 
 
 def test_a_budget_with_room_is_no_warning(cluster, owner):

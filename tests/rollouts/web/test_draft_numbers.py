@@ -11,7 +11,7 @@ from rollouts.components.driver_crd import is_version
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
 
-FIELDS = ["count", "max_unavailable", "patience_min", "approvals", "soak_min", "tolerate", "pool"]
+FIELDS = ["count", "max_unavailable", "timeout_min", "approvals", "soak_min", "tolerate", "pool"]
 
 
 def form_with(**given: str) -> DraftForm:

@@ -22,13 +22,13 @@ def written(fleet, **changed):
     """A form that is right but for what is changed."""
     canary = {
         "name": "Canary", "kind": "canary", "pool": "", "selector": "", "count": "1", "max_unavailable": "1",
-        "patience_min": "90", "approvals": "1", "soak_min": "5", "tolerate": "0",
+        "timeout_min": "90", "approvals": "1", "soak_min": "5", "tolerate": "0",
         "gates": ["driver_version", "operands_ready"],
-        "options": '{"operands_ready": {"patience_s": 90}}',
+        "options": '{"operands_ready": {"timeout_s": 90}}',
     }  # fmt: skip
     rest = {
         "name": "Rest", "kind": "pool", "pool": fleet.pools.get().pk, "selector": "", "count": "",
-        "max_unavailable": "2", "patience_min": "60", "approvals": "0", "soak_min": "0", "tolerate": "1",
+        "max_unavailable": "2", "timeout_min": "60", "approvals": "0", "soak_min": "0", "tolerate": "1",
         "gates": ["driver_version"],
         "options": "{}",
     }  # fmt: skip
@@ -51,8 +51,8 @@ def test_saves_what_was_written(ada, fleet):
     canary, rest = plan.stages.forward()
     assert response["Location"] == f"/plans/{plan.pk}"
     assert (canary.count, rest.count, rest.max_unavailable) == (1, None, 2)
-    assert (canary.patience_s, rest.patience_s) == (5400, 3600)
-    assert canary.gate_options["operands_ready"] == {"patience_s": 90}
+    assert (canary.timeout_s, rest.timeout_s) == (5400, 3600)
+    assert canary.gate_options["operands_ready"] == {"timeout_s": 90}
     assert canary.gate_options["soak"] == {"duration_s": 300.0}
     assert rest.gate_options["approval"] == {}  # nothing says that it may go unasked
     assert rest.gate_options["failure_budget"] == {"tolerate": 1}
@@ -66,7 +66,7 @@ def test_saves_what_was_written(ada, fleet):
         ({"stage-0-count": "", "stage-0-selector": ""}, "Say how many canary nodes"),
         ({"stage-0-selector": "a b c"}, "is no label selector"),
         ({"stage-1-max_unavailable": "0"}, "nothing could ever change"),
-        ({"stage-1-patience_min": "0"}, "between a minute and a week"),
+        ({"stage-1-timeout_min": "0"}, "between a minute and a week"),
         ({"stage-0-kind": "pool"}, "The first stage must be a canary."),
         ({"stage": []}, "needs at least one stage"),
         ({"stage-0-name": ""}, "A stage needs a name."),

@@ -1,0 +1,50 @@
+"""How long a plan takes, from its waves, what a node took so far, and its soaks. Pure; people's time is not in it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rollouts.gates.base import count, spell
+from rollouts.upgrade_controller import LOOKS_EVERY
+
+A_NODE = timedelta(minutes=10)  # assumed until one has gone: drain, driver and operands of an ordinary node
+
+
+@dataclass(frozen=True)
+class StageTime:
+    nodes: int  # still to go
+    at_once: int  # the smaller of the stage's budget and the operator's slots
+    soak: timedelta  # still to come
+    is_asked: bool  # it waits for an approval that was not given yet
+
+    @property
+    def waves(self) -> int:
+        return math.ceil(self.nodes / max(1, self.at_once))
+
+
+@dataclass(frozen=True)
+class Duration:
+    takes: timedelta
+    sentence: str
+
+
+def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Duration:
+    """`took`: what each node needed that this plan has changed."""
+    a_node = sum(took, timedelta()) / len(took) if took else A_NODE
+    waves = sum(stage.waves for stage in stages)
+    soaks = sum((stage.soak for stage in stages), timedelta())
+    takes = waves * (a_node + LOOKS_EVERY) + soaks
+    known = f"as {count(len(took), 'node')} took so far" if took else "assumed: none has gone yet"
+    parts = [
+        f"{count(waves, 'wave')} of {spell(a_node)} ({known}) and up to {spell(LOOKS_EVERY)} until the operator looks",
+        f"{spell(soaks)} of soak" if soaks else "no soak",
+    ]
+    asked = sum(stage.is_asked for stage in stages)
+    people = f" The wait for {count(asked, 'approval')} is not in it." if asked else ""
+    return Duration(takes, f"About {spell(_rounded(takes))}: {', '.join(parts)}.{people}")
+
+
+def _rounded(takes: timedelta) -> timedelta:
+    """To the minute: nobody knows the seconds."""
+    return timedelta(minutes=max(1, round(takes.total_seconds() / 60)))

@@ -1,0 +1,52 @@
+"""What is left of a plan, as its duration is reckoned from."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from fleet.models import DriverObject
+from rollouts.gates.soak import Soak
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.models import Plan, Stage
+from rollouts.queries import PlanPicture, StageOnPage, upgrade_policy
+from rollouts.steering.duration import Duration, StageTime, duration_of
+
+OVER = (StageState.PASSED, StageState.ABANDONED)
+
+
+def stage_time(stage: Stage, nodes: int, policy: Mapping[str, Any]) -> StageTime:
+    """A stage that has not begun. `policy`: the operator's; its maxParallelUpgrades of 0 is no limit."""
+    parallel = int(policy.get("maxParallelUpgrades", 1)) or nodes
+    soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak)), timedelta())
+    return StageTime(nodes, min(stage.max_unavailable, parallel), soak, is_asked="approval" in stage.gate_options)
+
+
+def remaining(
+    plan: Plan, picture: PlanPicture, driver_object: DriverObject | None, *, now: datetime
+) -> Duration | None:
+    """None: nothing of it moves. One query."""
+    if plan.state not in {PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK} or picture.current is None:
+        return None
+    policy = upgrade_policy(driver_object) if driver_object else {}
+    back = plan.state == PlanState.ROLLING_BACK
+    ahead = [one for one in picture.stages if one.stage.is_the_way_back == back and one.stage.state not in OVER]
+    took = [
+        target.state_since - target.released_at
+        for one in picture.stages
+        for target in one.targets
+        if target.state == TargetState.CHANGED and target.released_at and target.state_since > target.released_at
+    ]
+    return duration_of([_left(one, policy, now=now) for one in ahead], took=took)
+
+
+def _left(one: StageOnPage, policy: Mapping[str, Any], *, now: datetime) -> StageTime:
+    nodes = sum(target.state in {TargetState.HELD, *IN_FLIGHT} for target in one.targets)
+    whole = stage_time(one.stage, nodes, policy)
+    is_asked = whole.is_asked and one.stage.state in {StageState.WAITING, StageState.OPENING}
+    return StageTime(nodes, whole.at_once, _soak_left(one, whole.soak, now=now), is_asked)
+
+
+def _soak_left(one: StageOnPage, whole: timedelta, *, now: datetime) -> timedelta:
+    answer = one.answers.get(Soak.key)
+    until = answer.numbers.get("until") if answer and one.stage.state == StageState.SOAKING else None
+    return max(timedelta(), datetime.fromisoformat(until) - now) if until else whole

@@ -1,0 +1,57 @@
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rollouts.picking import bound_on_failure_rate, nodes_for
+from rollouts.steering.duration import StageTime, duration_of
+from rollouts.steering.preview import preview
+from tests.make import NOON
+from tests.rollouts.rows import a_draft
+
+MINUTE = timedelta(minutes=1)
+times = st.builds(
+    StageTime, st.integers(0, 5000), st.integers(1, 100), st.timedeltas(timedelta(), timedelta(days=7)), st.booleans()
+)
+
+
+def test_it_is_reckoned_from_waves_soaks_and_what_nodes_took():
+    stages = [StageTime(2, 1, 30 * MINUTE, is_asked=True), StageTime(4, 2, 30 * MINUTE, is_asked=True)]
+
+    told = duration_of(stages, took=[7 * MINUTE, 9 * MINUTE])
+
+    assert told.takes == 4 * (8 + 2) * MINUTE + 60 * MINUTE
+    assert told.sentence == (
+        "About 1 h 40 min: 4 waves of 8 min (as 2 nodes took so far) and up to 2 min until the operator looks, "
+        "1 h of soak. The wait for 2 approvals is not in it."
+    )
+
+
+def test_before_the_first_node_it_says_what_it_assumes():
+    told = duration_of([StageTime(1, 1, timedelta(), is_asked=False)], took=())
+
+    assert told.sentence == (
+        "About 12 min: 1 wave of 10 min (assumed: none has gone yet) and up to 2 min until the operator looks, no soak."
+    )
+
+
+@given(st.lists(times, max_size=5))
+def test_it_is_never_shorter_than_its_soaks(stages):
+    assert duration_of(stages, took=()).takes >= sum((stage.soak for stage in stages), timedelta())
+
+
+@given(st.floats(0.001, 0.999))
+def test_so_many_nodes_and_no_fewer_show_a_rate(rate):
+    nodes = nodes_for(rate)
+
+    assert bound_on_failure_rate(nodes) <= rate + 1e-9
+    assert nodes == 1 or bound_on_failure_rate(nodes - 1) > rate - 1e-9
+
+
+def test_the_preview_says_what_the_canary_gives_and_what_it_would_take(cluster, owner):
+    said = preview(a_draft(cluster, owner), now=NOON).canary_proves
+
+    assert said == (
+        "If none of 1 canary node fails, at most 95 % of all nodes would (95 % confidence). "
+        "For 95 % under 10 % it takes 29 nodes, and the plan has 3 nodes."
+    )
