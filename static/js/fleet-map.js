@@ -1,5 +1,5 @@
 // The map: one canvas, one cell per GPU, a block per node, framed by pool, the worst first. Arrow keys walk it.
-import { drawNode } from "./map-cells.js";
+import { addCells, Cells, drawState } from "./map-cells.js";
 import { describe } from "./map-words.js";
 
 const TITLE_PX = 20, GROUP_GAP_PX = 18, BESIDE = 1e6;
@@ -9,6 +9,7 @@ class FleetMap {
     this.place = place;
     this.canvas = place.querySelector("canvas");
     this.tip = place.querySelector(".map-tip");
+    this.frame = place.querySelector(".map-frame");
     this.said = place.querySelector("[aria-live]");
     this.groups = [];
     this.boxes = []; // what is where: [x, y, width, height, node, columns, group]
@@ -44,7 +45,7 @@ class FleetMap {
     const style = getComputedStyle(this.canvas);
     const of = (name) => style.getPropertyValue(name).trim();
     return {
-      taken: of("--accent"), free: mix(of("--accent"), of("--panel"), 0.28), missing: of("--bad"), bad: of("--bad"), focus: of("--focus"),
+      taken: of("--accent"), free: mix(of("--accent"), of("--panel"), 0.28), missing: of("--bad"), bad: of("--bad"),
       move: of("--move"), hold: of("--hold"), warn: of("--warn"), idle: of("--idle"), line: of("--line-strong"), ink: of("--ink-2"), panel: of("--panel"),
     };
   }
@@ -67,18 +68,27 @@ class FleetMap {
       pen.fillStyle = colours.ink;
       pen.fillText(title, x, y);
     }
-    for (const box of this.boxes) drawNode(pen, box, cell, colours);
-    this.drawChosen(pen, colours);
+    const cells = new Cells(colours);
+    for (const box of this.boxes) addCells(cells, box, cell);
+    cells.paint(pen);
+    pen.strokeStyle = colours.line;
+    pen.lineWidth = 1;
+    pen.globalAlpha = 0.5;
+    for (const [x, y, w, h] of this.boxes) pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    pen.globalAlpha = 1;
+    for (const box of this.boxes) drawState(pen, box, cell, colours);
+    this.showChosen();
     this.place.dataset.drawn = this.boxes.length;
   }
 
-  drawChosen(pen, colours) {
+  // Over the canvas, which would have to be drawn again for every step.
+  showChosen() {
     const box = this.isFocused() && this.chosenBox();
+    this.frame.hidden = !box;
     if (!box) return;
+    const { offsetLeft, offsetTop } = this.canvas;
     const [x, y, w, h] = box;
-    pen.strokeStyle = colours.focus;
-    pen.lineWidth = 3;
-    pen.strokeRect(x - 1.5, y - 1.5, w + 3, h + 3);
+    Object.assign(this.frame.style, { left: `${offsetLeft + x - 3}px`, top: `${offsetTop + y - 3}px`, width: `${w + 6}px`, height: `${h + 6}px` });
   }
 
   // Blocks fill rows from the left; a pool begins a new row.
@@ -128,7 +138,7 @@ class FleetMap {
   choose(box) {
     if (!box) return;
     this.chosen = box[4][0];
-    this.draw();
+    this.showChosen();
     this.showTip(box);
     const index = this.boxes.indexOf(box) + 1;
     this.said.textContent = [...describe(box[4]), box[6], `${index} of ${this.boxes.length}`].join(", ");
@@ -192,6 +202,6 @@ for (const place of document.querySelectorAll("[data-map]")) {
   place.addEventListener("focus", () => place.matches(":focus-visible") && map.choose(map.chosenBox() ?? map.boxes[0]));
   place.addEventListener("blur", () => {
     map.showTip(null);
-    map.draw();
+    map.showChosen();
   });
 }

@@ -1,49 +1,76 @@
 // How the map draws a node: a cell for each of its GPUs, and its state around them.
 const UNKNOWN = 1, NOT_READY = 2, FAILED = 3, UPGRADING = 5, CORDONED = 6, RECONFIGURING = 8, HAS_FINDINGS = 9;
 
-export function drawNode(pen, [x, y, w, h, node, columns], cell, colours) {
-  const [, , code, taken, allocatable, whole, isHeld, isSeen, partsTaken, partsAllocatable, parts, others] = node;
-  const isChanging = code === UPGRADING || code === RECONFIGURING;
-  const gone = code === RECONFIGURING ? colours.idle : colours.missing;
-  const isBad = code === NOT_READY || code === FAILED || code === UNKNOWN;
-  const place = (index) => [x + 3 + (index % columns) * (cell + 1), y + 3 + Math.floor(index / columns) * (cell + 1)];
-  pen.globalAlpha = isSeen ? 1 : 0.35;
-  for (let index = 0; index < whole; index += 1) {
-    pen.fillStyle = index < taken ? colours.taken : index < allocatable ? colours.free : gone;
-    pen.fillRect(...place(index), cell, cell);
-    if (index >= allocatable && cell > 4 && code !== RECONFIGURING) cross(pen, ...place(index), cell, colours.panel);
+// Cells of one colour are painted together: to change the colour costs more than to paint one.
+export class Cells {
+  constructor(colours) {
+    this.colours = colours;
+    this.seen = {};
+    this.unseen = {};
   }
-  for (let index = 0; index < others; index += 1) {
-    const ends = parts ? [partsTaken, partsAllocatable, parts].map((end) => clip((end / parts) * others - index)) : [0, 0, 0];
-    drawParts(pen, place(whole + index), cell, ends, { ...colours, missing: gone });
+
+  add(isSeen, colour, x, y, w, h) {
+    if (w > 0) ((isSeen ? this.seen : this.unseen)[colour] ??= []).push(x, y, w, h);
   }
-  pen.globalAlpha = 1;
-  if (!isSeen) hatch(pen, x, y, w, h, colours.idle);
-  const edge = isBad ? colours.bad : isChanging ? colours.move : code === CORDONED || code === HAS_FINDINGS ? colours.warn : "";
-  pen.lineWidth = edge ? 2 : 1;
-  pen.strokeStyle = edge || colours.line;
-  pen.globalAlpha = edge ? 1 : 0.5;
-  pen.setLineDash(isChanging ? [4, 2] : []);
-  pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-  pen.setLineDash([]);
-  pen.globalAlpha = 1;
-  if (isBad) cross(pen, x, y, Math.min(w, h), colours.bad, w, h);
-  if (isHeld) dot(pen, x + w - 2, y + 2, colours);
+
+  paint(pen) {
+    for (const [alpha, layer] of [[1, this.seen], [0.35, this.unseen]]) {
+      pen.globalAlpha = alpha;
+      for (const [colour, places] of Object.entries(layer)) {
+        pen.fillStyle = this.colours[colour];
+        for (let at = 0; at < places.length; at += 4) pen.fillRect(places[at], places[at + 1], places[at + 2], places[at + 3]);
+      }
+    }
+    pen.globalAlpha = 1;
+  }
+}
+
+export function addCells(cells, [x, y, , , node, columns], cell) {
+  const [, , code, taken, allocatable, whole, , isSeen, partsTaken, partsAllocatable, parts, others] = node;
+  const gone = code === RECONFIGURING ? "idle" : "missing";
+  for (let index = 0; index < whole + others; index += 1) {
+    const cx = x + 3 + (index % columns) * (cell + 1), cy = y + 3 + Math.floor(index / columns) * (cell + 1);
+    if (index < whole) {
+      cells.add(isSeen, index < taken ? "taken" : index < allocatable ? "free" : gone, cx, cy, cell, cell);
+      continue;
+    }
+    const until = (end) => clip((end / parts) * others - (index - whole)) * cell;
+    const ends = parts ? [["taken", until(partsTaken)], ["free", until(partsAllocatable)], [gone, until(parts)]] : [["line", cell]];
+    addParts(cells, isSeen, cx, cy, (cell - 1) / 2, ends);
+  }
+}
+
+// A GPU that is cut or shared: two bars, filled as far as the node's slices and shares are taken, red where they are missing.
+function addParts(cells, isSeen, x, y, bar, ends) {
+  let from = 0;
+  for (const [colour, end] of ends) {
+    cells.add(isSeen, colour, x + from, y, end - from, bar);
+    cells.add(isSeen, colour, x + from, y + bar + 1, end - from, bar);
+    from = Math.max(from, end);
+  }
 }
 
 const clip = (share) => Math.max(0, Math.min(1, share));
 
-// A GPU that is cut or shared: two bars, filled as far as the node's slices and shares are taken, red where they are missing.
-function drawParts(pen, [x, y], cell, [taken, allocatable, end], colours) {
-  const bar = (cell - 1) / 2;
-  const fill = (from, to, colour) => {
-    pen.fillStyle = colour;
-    for (const top of [y, y + bar + 1]) pen.fillRect(x + from * cell, top, (to - from) * cell, bar);
-  };
-  if (!end) return fill(0, 1, colours.line);
-  fill(0, taken, colours.taken);
-  fill(taken, allocatable, colours.free);
-  fill(allocatable, end, colours.missing);
+// What is around the cells of a node, and over them.
+export function drawState(pen, [x, y, w, h, node, columns], cell, colours) {
+  const [, , code, , allocatable, whole, isHeld, isSeen] = node;
+  const isChanging = code === UPGRADING || code === RECONFIGURING;
+  const isBad = code === NOT_READY || code === FAILED || code === UNKNOWN;
+  for (let index = allocatable; cell > 4 && code !== RECONFIGURING && index < whole; index += 1) {
+    cross(pen, x + 3 + (index % columns) * (cell + 1), y + 3 + Math.floor(index / columns) * (cell + 1), cell, colours.panel);
+  }
+  if (!isSeen) hatch(pen, x, y, w, h, colours.idle);
+  const edge = isBad ? colours.bad : isChanging ? colours.move : code === CORDONED || code === HAS_FINDINGS ? colours.warn : "";
+  if (edge) {
+    pen.lineWidth = 2;
+    pen.strokeStyle = edge;
+    pen.setLineDash(isChanging ? [4, 2] : []);
+    pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    pen.setLineDash([]);
+  }
+  if (isBad) cross(pen, x, y, Math.min(w, h), colours.bad, w, h);
+  if (isHeld) dot(pen, x + w - 2, y + 2, colours);
 }
 
 function cross(pen, x, y, size, colour, w = size, h = size) {
