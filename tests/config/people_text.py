@@ -172,5 +172,6 @@ PARSERS = (
            ("fleet.web.cluster_page", "rollouts.web.steering", "rollouts.web.approval_page")),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
-           ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page")),
+           ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page",
+            "fleet.api.findings")),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from rollouts.models import Approval
 from rollouts.steering import commands
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.kinds import CONTROLLER_REVISION
+from tests.make import somebody_who_approves
 from tests.rollouts.engine.ground import CANARY, NODES, OLD, REST, Ground
 from tests.rollouts.engine.test_ends import gone_back, say
 
@@ -90,6 +91,7 @@ def test_no_value_of_the_spec_is_kept(ground: Ground):
 
 
 def test_who_resumes_takes_it_and_each_stage_is_approved_again(ground: Ground):
+    somebody_who_approves()
     gates = {"driver_version": {}, "failure_budget": {}, "approval": {}}
     ground.start(gates=gates)
     ground.rounds(3)
