@@ -17,7 +17,7 @@ from demo.supervisor import prepare
 
 FLEET = Fleet(nodes=4, is_kept=True)
 MIXED = replace(FLEET, name="mixed")
-NOW = kept.migrations()
+FIRST = {"fleet.0001_initial": "a"}
 NAMES = st.sampled_from([*kept.OF_ONE_RUN, *kept.OF_ONE_FLEET, "notes", "lock"])
 
 
@@ -79,22 +79,29 @@ def test_a_reset_forgets_its_own_fleet_only(tmp_path: Path):
     assert (mixed / DATABASE).exists()
 
 
+def by(found: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if Quarterdeck had these migrations."""
+    monkeypatch.setattr(kept, "migrations", lambda: found)
+
+
 def test_newer_migrations_go_on_with_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    by(FIRST, monkeypatch)
     used(tmp_path, FLEET)
-    monkeypatch.setattr(kept, "migrations", lambda: NOW | {"fleet.0099_new": "x"})
+    by(FIRST | {"fleet.0002_new": "b"}, monkeypatch)
 
     start(tmp_path, FLEET)
 
     assert (tmp_path / DATABASE).exists()
-    assert "fleet.0099_new" in json.loads((tmp_path / FILE).read_text())["migrations"]
+    assert "fleet.0002_new" in json.loads((tmp_path / FILE).read_text())["migrations"]
 
 
-@pytest.mark.parametrize("by_now", [{}, {"fleet.0001_initial": "another"}])
+@pytest.mark.parametrize("now", [{}, {"fleet.0001_initial": "another"}, {"people.0001_initial": "a"}])
 def test_tables_that_nothing_leads_on_from_are_refused_and_kept(
-    tmp_path: Path, by_now: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, now: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):
+    by(FIRST, monkeypatch)
     used(tmp_path, FLEET)
-    monkeypatch.setattr(kept, "migrations", lambda: by_now)
+    by(now, monkeypatch)
 
     with pytest.raises(NotOursError, match=r"fleet\.0001_initial is not here, or not as it was.*--reset"):
         start(tmp_path, FLEET)
@@ -102,6 +109,10 @@ def test_tables_that_nothing_leads_on_from_are_refused_and_kept(
     assert (tmp_path / DATABASE).exists()
     start(tmp_path, FLEET, reset=True)
     assert not (tmp_path / DATABASE).exists()
+
+
+def test_the_migrations_are_those_of_every_app():
+    assert {"people.0001_initial", "fleet.0001_initial", "rollouts.0001_initial"} <= kept.migrations().keys()
 
 
 def test_a_folder_from_before_migrations_were_noted_goes_on(tmp_path: Path):
