@@ -79,6 +79,11 @@ class Column:
     soak_until: datetime | None
 
     @property
+    def is_over(self) -> bool:
+        """Its gates are asked no more: what failed then is told as what was."""
+        return all(line.is_over for line in self.gates)
+
+    @property
     def wants_approval(self) -> bool:
         stage = self.on_page.stage
         is_open = stage.state == StageState.OPENING and stage.plan.state == PlanState.PROMOTING

@@ -146,7 +146,9 @@ def test_a_plan_halted_between_intent_and_write_still_has_to_write(plan: Plan, o
 def test_a_resumed_stage_goes_on_where_it_was(plan: Plan, owner):
     in_state(plan, S.HALTED)
     plan.stages.filter(index__in=[0, 1]).update(state=StageState.HALTED)
-    plan.stages.get(index=0).waves.create(number=1, decided_at=NOON, because="")
+    canary = plan.stages.get(index=0)
+    canary.waves.create(number=1, decided_at=NOON, because="")
+    canary.approvals.create(by="amy", at=NOON, bundle_hash="", bundle={}, is_rejection=False)
 
     told(plan, "resume", owner)
 
