@@ -6,7 +6,7 @@ import structlog
 from django.conf import settings
 from django.db import models, transaction
 
-from fleet.models import CrashLog, Finding, NodeEvent, Pod
+from fleet.models import CrashLog, Finding, GoneNode, NodeEvent, Pod
 from people import throttle
 
 AT_ONCE = 500  # rows a transaction: a person's halt must find a gap
@@ -19,6 +19,7 @@ def tidy(*, now: datetime) -> int:
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = (
         _delete(NodeEvent.objects.filter(at__lt=before))
+        + _delete(GoneNode.objects.filter(gone_at__lt=before))
         + _delete(Finding.objects.filter(resolved_at__lt=before))
         + _delete(CrashLog.objects.exclude(pod_uid__in=Pod.objects.values("uid")))
     )

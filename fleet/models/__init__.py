@@ -7,6 +7,7 @@ from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
 from fleet.models.finding import Finding, Severity
+from fleet.models.gone_node import GoneNode
 from fleet.models.gpu import Gpu
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
@@ -32,6 +33,7 @@ __all__ = [
     "ExporterRound",
     "ExportersState",
     "Finding",
+    "GoneNode",
     "Gpu",
     "LimitRange",
     "LostTurn",

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from fleet import wake
-from fleet.models import Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
+from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observe import allocation, cpu_memory, dra, gpus, pools, story
 from fleet.observe.diff import Row
 from fleet.observe.statement import upsert
@@ -54,6 +54,7 @@ def _follow_pods(cluster_id: int, written: Written) -> None:
 
 def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     _tell(cluster_id, written, now=now)
+    _bury(cluster_id, written, now=now)
     gpus.follow(cluster_id, written)
     pools.sort_nodes(cluster_id, written.alive)
     allocation.count(cluster_id, allocation.recut(written))
@@ -61,6 +62,25 @@ def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
         ids = {row["name"]: row["id"] for row in written.new}
         adopting = allocation.adopt(cluster_id, ids)
         cpu_memory.count(cluster_id, adopting | cpu_memory.bound_to(cluster_id, ids))
+
+
+def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
+    """Its page goes on to say what it was."""
+    titles = {"Product": "gpu_product", "Driver": "driver_version", "Kernel": "kernel", "OS": "os_image"}
+    GoneNode.objects.bulk_create(
+        (
+            GoneNode(
+                node_id=row["id"],
+                cluster_id=cluster_id,
+                uid=row["uid"],
+                name=row["name"],
+                gone_at=now,
+                was={title: row.get(column) for title, column in titles.items()},
+            )
+            for row in written.gone
+        ),
+        ignore_conflicts=True,
+    )
 
 
 def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:

@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
@@ -13,6 +13,7 @@ from fleet.freshness import PODS, by_kind
 from fleet.models import Bookmark, Finding, Node, Observer, Pod
 from fleet.stack import read_stack
 from fleet.web import compatibility, cpu_memory, freshness, node_gpus, states
+from fleet.web.node_gone import gone
 from fleet.web.node_stack import lines_of
 from fleet.web.parts import part
 from people.models import User
@@ -20,7 +21,10 @@ from people.web.requests import PersonRequest
 
 
 def node(request: PersonRequest, node_id: int) -> HttpResponse:
-    row = _visible(request, node_id)
+    try:
+        row = _visible(request, node_id)
+    except Http404:
+        return gone(request, node_id, template="fleet/node_gone.html")
     seq = Observer.batch_of(row.cluster_id)
     seen = {"place": "fleet", "seq": json.dumps({f"cluster-{row.cluster_id}": seq})}
     return render(request, "fleet/node.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
@@ -28,7 +32,11 @@ def node(request: PersonRequest, node_id: int) -> HttpResponse:
 
 @part
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
-    return render(request, "fleet/_node.html", _node(_visible(request, node_id), user=request.user, now=timezone.now()))
+    try:
+        row = _visible(request, node_id)
+    except Http404:
+        return gone(request, node_id, template="fleet/_node_gone.html")
+    return render(request, "fleet/_node.html", _node(row, user=request.user, now=timezone.now()))
 
 
 def _visible(request: PersonRequest, node_id: int) -> Node:

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 from pytest_django.asserts import assertContains, assertNotContains
 
+from fleet.models import GoneNode
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -280,3 +281,22 @@ def test_what_runs_on_a_node_that_does_not_report_is_not_known(viewer):
     text = page(viewer, f"/nodes/{node.pk}").text
 
     assert text.count("nknown, last Running") == 2
+
+
+def test_a_node_that_left_keeps_a_page_with_when_what_it_was_and_its_timeline(viewer):
+    node = make.a_node(make.a_cluster("north"), "gpu-001")
+    make.a_node_event(node, "Runs driver 570.172.08.")
+    pk, was = node.pk, {"Driver": "570.172.08"}
+    GoneNode.objects.create(node_id=pk, cluster=node.cluster, uid=node.uid, name=node.name, gone_at=NOON, was=was)
+    node.delete()
+    again = make.a_node(make.a_cluster("south"), "gpu-001")
+    again.cluster = GoneNode.objects.get().cluster
+    again.save()
+
+    for address in (f"/nodes/{pk}", f"/parts/nodes/{pk}"):
+        answer = viewer.get(address)
+        assertContains(answer, "This node left north")
+        assertContains(answer, "Runs driver 570.172.08.")
+        assertContains(answer, f'href="/nodes/{again.pk}"')
+    assert visiting(make.a_user()).get(f"/nodes/{pk}").status_code == 404
+    assert viewer.get("/nodes/987654").status_code == 404

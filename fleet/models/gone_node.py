@@ -1,0 +1,30 @@
+from django.db import models
+
+from people.rights import Deed, reach
+
+
+class GoneNodeQuerySet(models.QuerySet["GoneNode"]):
+    def visible_to(self, user) -> "GoneNodeQuerySet":
+        """Which pools it was in is not kept: it is seen by those who see the cluster."""
+        seen = reach(user, Deed.SEE)
+        return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
+
+
+class GoneNode(models.Model):
+    """A node that left its cluster: what its page goes on to say, for as long as its timeline is kept."""
+
+    node_id = models.PositiveBigIntegerField(unique=True)  # the key that its row had, and its page's address still has
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="gone_nodes")
+    uid = models.CharField(max_length=64)
+    name = models.CharField(max_length=253)
+    gone_at = models.DateTimeField()  # when it was seen to be gone
+    was = models.JSONField(default=dict)  # what it was, by title
+
+    objects = GoneNodeQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "name"])]
+        ordering = ["-gone_at", "-pk"]
+
+    def __str__(self) -> str:
+        return self.name
