@@ -13,6 +13,7 @@ from fleet.models import (
     Bookmark,
     BookmarkState,
     DriverObject,
+    GoneNode,
     Gpu,
     LostTurn,
     Node,
@@ -141,6 +142,7 @@ def test_what_a_whole_list_lacks_is_gone(mirror):
 
     assert [node.name for node in Node.objects.all()] == ["gpu-002"]
     assert NodeEvent.objects.filter(node_name="gpu-001").first().sentence == "The node left the cluster."
+    assert (GoneNode.objects.get().name, GoneNode.objects.get().uid) == ("gpu-001", NodeEvent.objects.first().node_uid)
 
 
 def test_what_is_heard_after_the_last_page_counts_from_then_on(mirror):
