@@ -29,7 +29,7 @@ class Budget:
 
 def looked_up(name: str) -> str:
     """A name as the database has it: `UsernameField` strips it, and Django keeps names in NFKC."""
-    return User.normalize_username(name[:LONGEST_NAME].strip())
+    return User.normalize_username(name.strip()[:LONGEST_NAME])
 
 
 def count_password(request: HttpRequest, name: str, *, now: datetime) -> timedelta | None:

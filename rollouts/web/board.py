@@ -157,7 +157,9 @@ def is_asked(on_page: StageOnPage, following: StageOnPage | None) -> bool:
     if stage.is_the_way_back or plan.state == PlanState.ROLLING_BACK:
         return stage.is_the_way_back and plan.state == PlanState.ROLLING_BACK and stage.state != StageState.WAITING
     if stage.state == StageState.PASSED:
-        return following is not None and following.stage.state == StageState.OPENING
+        if following is None or following.stage.is_the_way_back:
+            return True  # the end of the plan rests on it
+        return following.stage.state == StageState.OPENING
     return stage.state != StageState.ABANDONED
 
 

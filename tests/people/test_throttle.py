@@ -16,7 +16,7 @@ from tests.make import NOON, a_token, a_user
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 PASSWORD = "correct horse battery"
 GUESS = "guess"
-SPELLINGS = ["ada", " ada", "ada ", "ada\t", "\u3000ada", "ａｄａ", "ａda", "\u00a0ada\u2003"]
+SPELLINGS = ["ada", " ada", "ada ", "ada\t", "\u3000ada", "ａｄａ", "ａda", "\u00a0ada\u2003", " " * 200 + "ada"]
 
 
 @pytest.fixture
