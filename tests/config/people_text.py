@@ -173,5 +173,5 @@ PARSERS = (
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
            ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page",
-            "fleet.api.findings")),
+            "fleet.api.findings", "rollouts.web.plan_page")),
 )  # fmt: skip

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         try:
             nodes = kube.list_nodes(kube.connect(cluster.kubeconfig, cluster.context))
         except kube.ClusterError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(getattr(error, "in_full", str(error))) from error
         pools: dict[str, set[Pool]] = defaultdict(set)
         for pool in Pool.objects.filter(cluster=cluster).prefetch_related("nodes"):
             for node in pool.nodes.all():

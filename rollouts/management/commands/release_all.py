@@ -41,7 +41,7 @@ class Command(BaseCommand):
                 self._end_plans(cluster, why)
                 self._remove(cluster, connection, found)
         except kube.ClusterError as error:
-            raise CommandError(f"{cluster.name}: {error}") from error
+            raise CommandError(f"{cluster.name}: {getattr(error, 'in_full', error)}") from error
 
     def _leave_stranger(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> None:
         """Marks there are not ours to take off: they are another cluster's (hazard Z10)."""
