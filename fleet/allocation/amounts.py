@@ -1,7 +1,8 @@
 """Whole GPUs, slices and shares of some part of the fleet, counted in the database: the one place that adds them up.
 
-Of each: expected = allocated + free + unusable + missing + away. What a pod holds and the node lost is missing, not
-allocated; what is away while the MIG manager is at work is neither.
+Of each: expected = allocated + free + unusable + unread + missing + away. What a pod holds and the node lost is
+missing, not allocated; what is away while the MIG manager is at work is neither; unread is what nobody knows to be
+allocated or free, as the pods of its cluster were never read.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import Any
 from django.db.models import Case, F, IntegerField, Q, Sum, Value, When
 from django.db.models.functions import Coalesce, Greatest, Least
 
-from fleet.models import Node
+from fleet.models import Bookmark, Node
 from fleet.node_state import RECONFIGURING
 
 KINDS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
@@ -21,22 +22,28 @@ MARK = "amount_of_"  # an aggregate may not be named as a column
 # The MIG manager is at work, in its time: nothing is missing.
 IS_RECONFIGURING = Q(mig_config_state__in=sorted(RECONFIGURING), mig_is_overdue=False)
 TAKES_PODS = Q(is_ready=True, is_unschedulable=False)
+PODS_READ = Bookmark.objects.known("pods")
+KNOWS_PODS = Q(cluster__in=PODS_READ.values("cluster"))
 
 
 @dataclass(frozen=True)
 class GpuAmount:
-    """`free` can be had now: on a ready node that takes pods."""
+    """`free` can be had now: on a ready node that takes pods. None of it and of `allocated`: nobody knows of any."""
 
     expected: int = 0
     allocatable: int = 0
-    allocated: int = 0
-    free: int = 0
+    allocated: int | None = 0
+    free: int | None = 0
+    unread: int = 0  # allocatable, and no pods were ever read where they are
     away: int = 0  # the MIG manager cuts them anew
 
     @classmethod
     def of(cls, row: Mapping[str, Any], kind: str) -> "GpuAmount":
         """A row of `AMOUNT_SUMS`, or sums of such rows."""
-        return cls(**{each.name: row[f"{MARK}{kind}_{each.name}"] for each in fields(cls)})
+        numbers = {each.name: row[f"{MARK}{kind}_{each.name}"] for each in fields(cls)}
+        if numbers["unread"] and numbers["unread"] == numbers["allocatable"]:
+            numbers |= {"allocated": None, "free": None}
+        return cls(**numbers)
 
     @property
     def missing(self) -> int:
@@ -45,7 +52,7 @@ class GpuAmount:
     @property
     def unusable(self) -> int:
         """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
-        return self.allocatable - self.allocated - self.free
+        return self.allocatable - self.unread - (self.allocated or 0) - (self.free or 0)
 
 
 def _of(column: str) -> Coalesce:
@@ -66,8 +73,9 @@ def _sums(kind: str, column: str) -> dict[str, Coalesce]:
     sums = {
         "expected": Sum(expected),
         "allocatable": Sum(usable),
-        "allocated": Sum(Least(allocated, usable)),
-        "free": Sum(Greatest(usable - allocated, 0), filter=TAKES_PODS),
+        "allocated": Sum(Least(allocated, usable), filter=KNOWS_PODS),
+        "free": Sum(Greatest(usable - allocated, 0), filter=TAKES_PODS & KNOWS_PODS),
+        "unread": Sum(usable, filter=~KNOWS_PODS),
         "away": Sum(_of(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
     }
     return {f"{MARK}{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}
@@ -84,12 +92,12 @@ class Offer:
     unit: str  # slices, shares; blank: GPUs
     expected: int
     allocatable: int
-    requested: int
+    requested: int | None  # None: its pods were never read
     is_away: bool = False  # what is not allocatable: the MIG manager cuts it anew
 
     @property
-    def allocated(self) -> int:
-        return min(self.requested, self.allocatable)
+    def allocated(self) -> int | None:
+        return None if self.requested is None else min(self.requested, self.allocatable)
 
     @property
     def missing(self) -> int:
@@ -97,16 +105,18 @@ class Offer:
 
     @property
     def held_and_missing(self) -> int:
-        return 0 if self.is_away else min(self.requested, self.expected) - self.allocated
+        if self.is_away or self.requested is None:
+            return 0
+        return min(self.requested, self.expected) - min(self.requested, self.allocatable)
 
 
-def offers_of(node: Node) -> list[Offer]:
+def offers_of(node: Node, *, knows_pods: bool) -> list[Offer]:
     """Of whole GPUs, slices and shares, those that it has, or should have."""
     found, is_away = [], bool(node.reconfiguring)
     for kind, column in KINDS.items():
         expected, allocatable = (getattr(node, f"{column}_{what}") or 0 for what in ("expected", "allocatable"))
         unit = "" if kind == "gpus" else kind
-        taken = getattr(node, f"{column}_allocated")
+        taken = getattr(node, f"{column}_allocated") if knows_pods else None
         if expected:
             found.append(Offer(unit, expected, min(allocatable, expected), taken, is_away))
     return found

@@ -136,6 +136,13 @@ class BookmarkState(models.TextChoices):
     FAILING = "failing"  # no answer, or one that cannot be read; `message` says which
 
 
+class BookmarkQuerySet(models.QuerySet["Bookmark"]):
+    def known(self, kind: str) -> BookmarkQuerySet:
+        """Those of clusters whose rows of this kind ever were theirs: as `KindFreshness.is_known` says it of one."""
+        void = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
+        return self.filter(kind=kind, listed_at__isnull=False).exclude(state__in=void)
+
+
 class Bookmark(models.Model):
     """Where the watch of one kind of one cluster stands, and when it last heard anything."""
 
@@ -148,6 +155,8 @@ class Bookmark(models.Model):
     heard_at = models.DateTimeField(null=True)  # null: never
     listed_at = models.DateTimeField(null=True)  # when a whole list was last written
     unread = models.JSONField(default=dict)  # objects that cost nothing but themselves: {uid: {"name", "because"}}
+
+    objects = BookmarkQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "kind"], name="one_bookmark_per_kind")]

@@ -88,7 +88,7 @@ def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, 
 def _bar(gpus: GpuAmount) -> list[tuple[str, float, float]]:
     """What fills the bar, as (kind, start, width) of 100: what is taken from the left, what is missing at the right."""
     whole = gpus.expected or 1
-    allocated, free, missing = (100 * part / whole for part in (gpus.allocated, gpus.free, gpus.missing))
+    allocated, free, missing = (100 * (part or 0) / whole for part in (gpus.allocated, gpus.free, gpus.missing))
     return [("allocated", 0, allocated), ("free", allocated, free), ("missing", 100 - missing, missing)]
 
 
@@ -144,7 +144,7 @@ def _line(node: Node, freshness: dict) -> NodeLine:
         not is_live,
         heard and heard.heard_at,
         physical.parts if physical.words else (),
-        offers_of(node),
+        offers_of(node, knows_pods=bool(heard and heard.knows_pods)),
     )
 
 

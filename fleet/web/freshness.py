@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.freshness import NAMES, name_of
+from fleet.freshness import NAMES, PODS, name_of
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
 from fleet.sight import ClusterSight, sight_of
 
@@ -52,6 +52,11 @@ class ClusterFreshness:
     @property
     def has_begun(self) -> bool:
         return self.sight.is_known
+
+    @property
+    def knows_pods(self) -> bool:
+        """Whether its pods were ever read: else nobody knows what they hold, which is not nothing."""
+        return any(kind.kind == PODS and kind.is_listed for kind in self.kinds)
 
     @property
     def sentence(self) -> str:

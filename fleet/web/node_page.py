@@ -56,6 +56,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "seen": states.state_of(row, is_live=heard.is_fresh),
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
+        "knows_pods": knows_pods,
         "stack": lines_of(stack),
         "versions": stack.driver,
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),

@@ -43,6 +43,14 @@ def known(value: object, unit: str = "") -> SafeString:
 
 
 @register.filter
+def by_pods(value: object) -> SafeString:
+    """What pods hold or leave free, or that nobody knows it."""
+    if value is None:
+        return format_html('<span class="nodata" title="{}">no data</span>', "Its pods were never read.")
+    return format_html("{}", value)
+
+
+@register.filter
 def ago(at: datetime | None) -> SafeString:
     """An instant as its distance from now; the page keeps it current, the title has it in UTC."""
     if at is None:

@@ -31,11 +31,11 @@ export function addCells(cells, [x, y, , , node, columns], cell) {
   for (let index = 0; index < whole + others; index += 1) {
     const cx = x + 3 + (index % columns) * (cell + 1), cy = y + 3 + Math.floor(index / columns) * (cell + 1);
     if (index < whole) {
-      cells.add(isSeen, index < taken ? "taken" : index < allocatable ? "free" : gone, cx, cy, cell, cell);
+      cells.add(isSeen, index >= allocatable ? gone : taken === null ? "line" : index < taken ? "taken" : "free", cx, cy, cell, cell);
       continue;
     }
     const until = (end) => clip((end / parts) * others - (index - whole)) * cell;
-    const ends = parts ? [["taken", until(partsTaken)], ["free", until(partsAllocatable)], [gone, until(parts)]] : [["line", cell]];
+    const ends = parts ? [["taken", until(partsTaken ?? 0)], [partsTaken === null ? "line" : "free", until(partsAllocatable)], [gone, until(parts)]] : [["line", cell]];
     addParts(cells, isSeen, cx, cy, (cell - 1) / 2, ends);
   }
 }
