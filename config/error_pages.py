@@ -20,6 +20,7 @@ class Failure:
     status: int
     title: str
     sentence: str
+    fields: tuple[str, ...] = ()  # of the request that it is about
 
 
 NOT_FOUND = Failure(
@@ -59,7 +60,7 @@ def failure_of(error: Exception | None) -> Failure:
         case DisallowedHost():
             return WRONG_HOST
         case NulCharacter():
-            return Failure(400, UNREADABLE.title, f"{error} Nothing was done.")
+            return Failure(400, UNREADABLE.title, f"{error} Nothing was done.", error.fields)
     return UNREADABLE
 
 

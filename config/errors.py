@@ -117,7 +117,8 @@ def _failed(request: HttpRequest, failure: Failure) -> HttpResponse:
     if not request.path.startswith("/api/"):
         return error_pages.page(request, failure)
     meaning = Meaning(failure.status, _slug(failure.status), HTTPStatus(failure.status).phrase)
-    said = problem(meaning, failure.sentence, request)
+    errors = [{"field": clean(field), "sentence": failure.sentence} for field in failure.fields]
+    said = problem(meaning, failure.sentence, request, **({"errors": errors} if errors else {}))
     return JsonResponse(said, status=failure.status, content_type=CONTENT_TYPE)
 
 

@@ -17,6 +17,10 @@ FORMS = {"application/x-www-form-urlencoded", "multipart/form-data"}
 class NulCharacter(SuspiciousOperation):
     """Somebody sent a NUL where text belongs."""
 
+    def __init__(self, place: str, fields: Iterable[str] = ()) -> None:
+        super().__init__(f"There is a NUL character in {place}.")
+        self.fields = tuple(fields)  # those it stands in, where they have names
+
 
 class RefuseNul:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -25,13 +29,13 @@ class RefuseNul:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """A quoted cookie may spell any character in octal, and a session is looked up by its cookie."""
         _refuse("the address", [request.path_info])
-        _refuse("the query", _texts(request.GET.lists()))
+        _refuse_fields("the query", request.GET.lists())
         _refuse("a cookie", _texts(_listed(request.COOKIES)))
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
         if request.content_type in FORMS and not request.path.startswith("/api/"):
-            _refuse("the form", _texts(request.POST.lists()))
+            _refuse_fields("the form", request.POST.lists())
 
 
 class RefuseNulCookie:
@@ -57,6 +61,11 @@ def _texts(lists: Iterable[tuple[str, list[str]]]) -> Iterable[str]:
         yield from values
 
 
+def _refuse_fields(place: str, lists: Iterable[tuple[str, list[str]]]) -> None:
+    if fields := [name for name, values in lists if any(NUL in text for text in (name, *values))]:
+        raise NulCharacter(place, fields)
+
+
 def _refuse(place: str, texts: Iterable[str]) -> None:
     if any(NUL in text for text in texts):
-        raise NulCharacter(f"There is a NUL character in {place}.")
+        raise NulCharacter(place)

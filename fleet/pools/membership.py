@@ -80,7 +80,7 @@ class Standing:
     """A cluster's nodes and pools as they are: read once for any number of previews. Three queries."""
 
     pools: Mapping[int, Pool]
-    known: Mapping[int, tuple[str, int]]  # node → its name and GPUs
+    known: Mapping[int, tuple[str, int]]  # node → its name and physical GPUs
     members: Mapping[int, set[int]]  # pool → nodes
     places: Mapping[int, set[int]]  # node → pools
 
@@ -90,7 +90,7 @@ class Standing:
         for node, place in Node.pools.through.objects.filter(pool__cluster=cluster).values_list("node_id", "pool_id"):
             members[place].add(node)
             places[node].add(place)
-        rows = Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", "gpu_expected")
+        rows = Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", "physical_gpus")
         known = {pk: (name, gpus or 0) for pk, name, gpus in rows}
         return cls({each.pk: each for each in Pool.objects.filter(cluster=cluster)}, known, members, places)
 

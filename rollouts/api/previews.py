@@ -44,7 +44,7 @@ class ForecastShape(serializers.Serializer):
     pods = serializers.IntegerField()
     namespaces = serializers.ListField(child=serializers.CharField())
     pods_with_local_files = serializers.IntegerField(help_text="With an emptyDir, which a drain loses.")
-    takes_s = serializers.FloatField(source="duration.takes.total_seconds", help_text="Without people's time.")
+    takes_s = serializers.FloatField(source="duration.takes_s", help_text="Without people's time.")
     takes = serializers.CharField(source="duration.sentence", help_text="What that is reckoned from.")
     unmanaged_pods = serializers.IntegerField(help_text="Without a controller that makes them again.")
     waits_for_operator_s = serializers.SerializerMethodField(

@@ -28,6 +28,10 @@ class Duration:
     takes: timedelta
     sentence: str
 
+    @property
+    def takes_s(self) -> float:
+        return self.takes.total_seconds()
+
 
 def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Duration:
     """`took`: what each node needed that this plan has changed."""

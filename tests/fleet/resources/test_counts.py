@@ -88,7 +88,7 @@ def test_amounts_have_their_unit():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "their names say"),
+        ("", "their resource names say"),
         ("gpu=whole", "whole GPUs"),
         ("gpu=whole/mps*4", "MPS shares of whole GPUs, 4 each"),
         ("gpu=whole mig-1g.10gb=1g.10gb mig-3g.40gb=3g.40gb", "slices 1g.10gb and slices 3g.40gb"),

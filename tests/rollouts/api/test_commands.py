@@ -38,7 +38,7 @@ def test_halting_what_is_halted_is_a_conflict(ada):
     reply = tell(ada, plan, "halts")
 
     assert reply.status_code == 409
-    assert reply.json()["detail"] == "A plan that is halted cannot become halted."
+    assert reply.json()["detail"] == "It is halted already."
 
 
 def test_a_command_sent_twice_under_one_key_is_carried_out_once(ada):
