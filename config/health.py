@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
-from fleet.models import Observer
+from fleet.models import Cluster
 
 TIMEOUT_S = 1.0
 NAMED = 3
@@ -53,8 +53,7 @@ def redis_trouble() -> str:
 def observers_trouble() -> str:
     """Clusters that nobody watches though it is their time: there are more of them than threads, or no worker."""
     try:
-        rows = Observer.objects.unwatched(now=timezone.now()).order_by("cluster__name")
-        names = list(rows.values_list("cluster__name", flat=True))
+        names = [cluster.name for cluster in Cluster.objects.unwatched(now=timezone.now())]
     except DatabaseError as error:
         return f"The database does not answer ({type(error).__name__})."
     if not names:

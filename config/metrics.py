@@ -95,7 +95,7 @@ class Rows(Collector):
         text = "Clusters by whether a thread watches them: watched, backing-off (it does not answer), unwatched."
         places = GaugeMetricFamily("quarterdeck_observed_clusters", text, labels=["state"])
         watched = Observer.objects.filter(lease_until__gte=self.now).count()
-        unwatched = Observer.objects.unwatched(now=self.now).count()
+        unwatched = Cluster.objects.unwatched(now=self.now).count()
         backing_off = Observer.objects.filter(lease_until__lt=self.now, next_look_at__gt=self.now).count()
         for state, number in (("watched", watched), ("backing-off", backing_off), ("unwatched", unwatched)):
             places.add_metric([state], number)

@@ -78,7 +78,7 @@ def sight_of(
     """`bookmarks`: all of one cluster."""
     nodes = next((each for each in bookmarks if each.kind == NODES), None)
     state = _state(nodes, bookmarks, observer, now=now)
-    unwatched_since = _unwatched_since(observer, added_at=added_at, now=now)
+    unwatched_since = unwatched_since_of(observer, added_at=added_at, now=now)
     since = _since(state, nodes, observer) or added_at
     said = "" if state is Sight.LIVE else _sentence(state, nodes, observer, since=since, now=now)
     return ClusterSight(
@@ -134,7 +134,8 @@ def _since(state: Sight, nodes: Bookmark | None, observer: Observer | None) -> d
     return tried_since or nodes.state_since if state is Sight.NEVER else nodes.state_since
 
 
-def _unwatched_since(observer: Observer | None, *, added_at: datetime | None, now: datetime) -> datetime | None:
+def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, now: datetime) -> datetime | None:
+    """Since when nobody takes its turn, though it is due. None: somebody has it, or it waits for its time."""
     if observer is None:
         return added_at if added_at is not None and now - added_at > GRACE else None
     due_at = max(observer.lease_until, observer.next_look_at or observer.lease_until)

@@ -1,6 +1,9 @@
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 
+from fleet.models.observer import GRACE
 from people.rights import Deed, reach
 
 
@@ -24,6 +27,14 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
         if seen.everywhere:
             return self
         return self.filter(Q(pk__in=seen.cluster_ids) | Q(pools__in=seen.pool_ids)).distinct()
+
+    def unwatched(self, *, now: datetime) -> "ClusterQuerySet":
+        """With their observers: those whose turn nobody takes, though it is due, as `ClusterSight` says it of one."""
+        late = now - GRACE
+        is_due = Q(observer__next_look_at=None) | Q(observer__next_look_at__lt=late)
+        never_taken = Q(observer=None, added_at__lt=late)
+        found = self.filter(never_taken | Q(is_due, observer__lease_until__lt=late))
+        return found.select_related("observer").order_by("name")
 
 
 class Cluster(models.Model):

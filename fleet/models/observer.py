@@ -30,10 +30,6 @@ class ObserverQuerySet(models.QuerySet["Observer"]):
         """Those whose turn anybody may take."""
         return self.filter(Q(next_look_at=None) | Q(next_look_at__lte=now), lease_until__lt=now)
 
-    def unwatched(self, *, now: datetime) -> ObserverQuerySet:
-        """Those whose turn nobody takes: there are more clusters than places, or no worker."""
-        return self.due(now=now - GRACE)
-
 
 class Observer(models.Model):
     """Whose turn it is to watch a cluster. Every write of a turn asserts it; a lease that ran out is anybody's."""

@@ -10,6 +10,7 @@ from fleet.web import (
     pool_page,
     pools_page,
     segments_page,
+    unwatched,
 )
 
 urlpatterns = [
@@ -18,6 +19,7 @@ urlpatterns = [
     path("parts/fleet/clusters", fleet_page.clusters_part, name="fleet-clusters"),
     path("parts/fleet/nodes", fleet_page.nodes_part, name="fleet-nodes"),
     path("parts/fleet/map", fleet_page.map_part, name="fleet-map"),
+    path("parts/unwatched", unwatched.unwatched_part, name="unwatched-part"),
     path("findings", findings_page.findings, name="findings"),
     path("parts/findings", findings_page.findings_part, name="findings-part"),
     path("parts/findings/strip", findings_page.findings_strip_part, name="findings-strip"),

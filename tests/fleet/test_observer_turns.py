@@ -113,8 +113,8 @@ def test_nobody_watches_what_is_due_for_longer_than_from_turn_to_turn():
     left = an_observer(lease_until=NOON - GRACE - SECOND)
     an_observer(lease_until=NOON - LONGEST_WAIT, next_look_at=NOON + SECOND)
 
-    assert list(Observer.objects.unwatched(now=NOON)) == [left]
-    assert Observer.objects.unwatched(now=NOON + GRACE).count() == 2
+    assert list(Cluster.objects.unwatched(now=NOON)) == [left.cluster]
+    assert Cluster.objects.unwatched(now=NOON + GRACE).count() == 2
     assert between.turn == 0
 
 

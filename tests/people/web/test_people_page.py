@@ -196,6 +196,7 @@ def test_every_act_takes_a_post_and_the_page_one_look(root, ada, queries_of):  #
     for path in acts_on_paths(ada):
         assert root.get(path).status_code == 405
 
+    make.a_user(role="viewer", on=make.a_cluster())
     few = queries_of(root, "/people")
     for _ in range(5):
         make.a_user(role="viewer", on=make.a_cluster())
