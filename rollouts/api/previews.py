@@ -51,6 +51,9 @@ class ForecastShape(serializers.Serializer):
         help_text="At most, beside what the nodes need: the operator looks at each wave every two minutes."
     )
 
+    def get_takes_s(self, forecast: Forecast) -> float:
+        return forecast.duration.takes.total_seconds()
+
     def get_waits_for_operator_s(self, forecast: Forecast) -> int:
         return int(forecast.waits_for_operator.total_seconds())
 
