@@ -41,11 +41,13 @@ class AllocatableBelowExpected:
 
 
 def _action(node: NodeFacts, missing: dict[str, int]) -> str:
+    is_one = sum(missing.values()) == 1
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
         return (
-            "The device plugin calls some of them unhealthy: read its log for the Xid, then the node's kernel log. "
-            "Where the Xid is over, restart the plugin's pod."
+            f"The device plugin calls {'it' if is_one else 'some of them'} unhealthy: read its log for the Xid, then "
+            "the node's kernel log. Where the Xid is over, restart the plugin's pod."
         )
     if not any(node.capacity.get(name) for name in missing):
         return "The device plugin offers none: look at its pod and at the driver's on this node first."
-    return "Capacity fell too, as after a boot without the GPU: look for it in lspci and nvidia-smi on the node."
+    gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
+    return f"Capacity fell too, as after a boot without the {gpu}: look for {it} in lspci and nvidia-smi on the node."

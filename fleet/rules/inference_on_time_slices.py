@@ -18,11 +18,15 @@ class InferenceOnTimeSlices:
         taken = sum(node.requested.values())
         if node.sharing != "time-slicing" or "inference" not in node.workload_classes or not taken:
             return None
-        each = f"up to {node.sharing_replicas} pods" if node.sharing_replicas else "several pods"
+        each = "several pods take turns" if node.sharing_replicas is None else _turns(node.sharing_replicas)
         return Wrong(
             Severity.WARNING,
-            f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} take turns on each, "
+            f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} on each, "
             f"{taken} share{' is' if taken == 1 else 's are'} taken.",
             "Latency-sensitive inference wants a whole GPU or a MIG slice: move it, or give the pool another class.",
             {"shares_taken": taken, "replicas": node.sharing_replicas},
         )
+
+
+def _turns(replicas: int) -> str:
+    return "up to 1 pod takes turns" if replicas == 1 else f"up to {replicas} pods take turns"

@@ -1,5 +1,6 @@
+import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -99,6 +100,35 @@ def test_every_sentence_holds_for_one_and_for_several():
         assert f"{number} pod{' fails' if one else 's fail'}, " in fails.sentence
         assert f"{number} restart{'' if one else 's'})" in fails.sentence
         assert f"{number} share{' is' if one else 's are'} taken." in taken.sentence
+
+
+def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
+    """By rule, nodes on which so many are wrong: one that is not here fails the test below."""
+    pods = tuple(FailingPod(f"team-a/infer-{each}", "CrashLoopBackOff", number) for each in range(number))
+    shared = replace(WELL, sharing="time-slicing", workload_classes=frozenset({"inference"}), requested={GPU: number})
+    left = {GPU: 8 - number}
+    lost = replace(WELL, allocatable=left)
+    return {
+        "allocatable-below-expected": (lost, replace(lost, capacity=left), replace(lost, capacity={})),
+        "inference-on-time-slices": (shared, replace(shared, sharing_replicas=number)),
+        "mig-change-stuck": (replace(lost, mig_state="pending", mig_overdue=timedelta(minutes=number)),),
+        "pods-failing": (replace(WELL, failing_pods=pods),),
+    }
+
+
+@pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.key)
+def test_no_rule_says_one_of_many_or_many_of_one(rule):
+    nouns = "GPU|minute|pod|restart|share|slice"
+    for node in wrong_by(1)[rule.key]:
+        wrong = rule.judge(node)
+        said = f"{wrong.sentence} {wrong.action}"
+        assert not re.search(rf"\b1 (?:{nouns})s\b|\b1 pod (?:fail|take)\b|some of them|look for them", said), said
+        assert re.search(rf"\b1 (?:{nouns})\b", said), said
+    for node in wrong_by(2)[rule.key]:
+        wrong = rule.judge(node)
+        said = f"{wrong.sentence} {wrong.action}"
+        assert not re.search(rf"\b2 (?:{nouns})\b|\b2 pods (?:fails|takes)\b|look for it", said), said
+        assert re.search(rf"\b2 (?:{nouns})s\b", said), said
 
 
 def test_pods_beyond_the_first_two_are_counted():
