@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.freshness import PODS, by_kind
-from fleet.models import Bookmark, Finding, Node, Observer, Pod
+from fleet.models import Bookmark, Finding, GoneNode, Node, Observer, Pod
 from fleet.stack import read_stack
 from fleet.web import compatibility, cpu_memory, freshness, node_gpus, states
 from fleet.web.node_gone import gone
@@ -53,6 +53,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
     context = f" --context {row.cluster.context}" if row.cluster.context else ""
     return {
         "node": row,
+        "former": GoneNode.objects.visible_to(user).filter(cluster=row.cluster_id, name=row.name).first(),
         "seen": states.state_of(row, is_live=heard.is_fresh),
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
