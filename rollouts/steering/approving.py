@@ -32,9 +32,9 @@ def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: d
 
 
 def reject(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
-    """Say no, with a reason. The stage halts at the next round.
+    """Say no, with a reason, also where what was seen has changed since. The stage halts at the next round.
 
-    :raises Refusal: without a reason; else as `approve`
+    :raises Refusal: without a reason; else as `approve`, but for `StaleBundle` of what changed
     """
     if not because.strip():
         raise Refusal("Say why you reject it: the author has to mend it.")
@@ -67,7 +67,8 @@ def _decide(stage: Stage, asked: Asked, *, now: datetime) -> Approval:
             if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
                 raise StaleBundle(f"{stage.name} has moved on. Look at it again.")
             bundle = bundle_for(stage)
-            if bundle.hash != asked.bundle_hash:
+            # Only an approval rests on what was seen: saying no needs no second look.
+            if not asked.is_rejection and bundle.hash != asked.bundle_hash:
                 raise StaleBundle("What you saw has changed since. Look at it again before you decide.")
             if not asked.because.strip() and (needed := why_a_reason(stage, bundle.content["answers"])):
                 raise Refusal(f"Say why you approve it: {needed}.")

@@ -112,6 +112,16 @@ def test_a_rejection_is_kept(stage: Stage, approver):
     assert Approval.objects.get().is_rejection
 
 
+def test_saying_no_needs_no_second_look(stage: Stage, approver):
+    shown = bundle_for(stage).hash
+    answered(stage.plan.stages.get(index=0), answer="fail")
+
+    rejection = reject(stage, actor=approver, bundle_hash=shown, because="It fails.", now=NOON)
+
+    assert rejection.bundle_hash == bundle_for(stage).hash != shown
+    assert not voided(stage)
+
+
 def voided(stage: Stage) -> bool:
     void_approvals(Plan.objects.get(pk=stage.plan_id), now=LATER)
     return not Approval.objects.standing().exists()
