@@ -95,6 +95,7 @@ def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[s
         "table": table_of(bundle, look),
         "needs_reason": why_a_reason(stage, bundle.content["answers"]),
         "why_not": _why_not(request, stage),
+        "closed": why_closed(stage),
     }
 
 

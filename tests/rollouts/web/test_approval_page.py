@@ -32,6 +32,7 @@ def test_shows_what_will_happen_and_the_bundle(amy, stage):
 
     assert "on 1 node of" in seen.text
     assert bundle_for(stage).hash in seen.text
+    assert "Canary: may it go? awaiting approval" in seen.text
 
 
 def test_an_approver_approves_what_they_saw(amy, stage):
@@ -68,6 +69,10 @@ def approve_button(html: str) -> str:
     return re.search(r'<button[^>]*value="approve"[^>]*>', html)[0]
 
 
+def reject_button(html: str) -> str:
+    return re.search(r'<button[^>]*value="reject"[^>]*>', html)[0]
+
+
 def live(client, stage, look: str) -> str:
     return client.get(f"/parts/stages/{stage.pk}/approval?look={look}").content.decode()
 
@@ -97,6 +102,16 @@ def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     assert "Long enough." in text
     assert 'is-hold is-changed"' in seen
     assert "disabled" in approve_button(seen)
+    assert "disabled" not in reject_button(seen)
+
+
+def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
+    look, seen = opened(amy, second), bundle_for(second).hash
+    answered(stage, "soak", "fail", because="It crashed.")
+
+    decide(amy, second, "reject", bundle_hash=seen, look=look)
+
+    assert second.approvals.get().is_rejection
 
 
 def test_it_is_open_again_after_another_look_and_keeps_what_was_written(amy, stage, second):
@@ -174,6 +189,8 @@ def test_it_is_not_offered_on_a_plan_that_does_not_move(amy, second, state, word
     said = decide(amy, second)
 
     assert words in Page(html).text
+    assert "may it go?" not in html
+    assert "awaiting approval" not in html
     assert "disabled" in approve_button(html)
     assert words in said
     assert not second.approvals.exists()
