@@ -26,7 +26,7 @@ from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.parts import part
-from fleet.web.summary import read_fleet
+from fleet.web.summary import date_pools, read_fleet
 from fleet.web.trouble import trouble_of
 from people.rights import Deed, NotAllowed, reach, require
 from people.web.requests import PersonRequest
@@ -125,6 +125,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     amounts = by_cluster(nodes).get(row.pk, NOTHING)
     read = read_fleet(request.user, cluster=row)
+    date_pools(read, {row.pk: heard})
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     found = Finding.objects.visible_to(request.user).filter(cluster=row).select_related("cluster")
     return {

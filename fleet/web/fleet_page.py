@@ -23,7 +23,7 @@ from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
 from fleet.web.findings_page import strip
 from fleet.web.node_map import map_groups
 from fleet.web.parts import part
-from fleet.web.summary import ClusterLine, cluster_lines, read_fleet
+from fleet.web.summary import ClusterLine, cluster_lines, date_pools, read_fleet
 from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
@@ -75,11 +75,14 @@ def map_part(request: PersonRequest) -> HttpResponse:
 
 def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
     read = read_fleet(request.user)
+    date_pools(read, {line.cluster.pk: line.freshness for line in clusters})
+    unseen = [line for line in clusters if not line.freshness.is_fresh]
     return {
         "sums": read.whole,
         "bar": _bar(read.whole.gpus),
         "read": read,
-        "unseen": [line for line in clusters if not line.freshness.is_fresh],
+        "unseen": unseen,
+        "as_of": min((line.freshness.heard_at for line in unseen if line.freshness.heard_at), default=None),
         "to_suggest_for": "" if read.pools else next((line.cluster.name for line in clusters), "CLUSTER"),
         **_clusters(clusters),
     }

@@ -13,7 +13,7 @@ from django.utils import timezone
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.web.parts import part
-from fleet.web.summary import cluster_lines, read_fleet
+from fleet.web.summary import cluster_lines, date_pools, read_fleet
 from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
@@ -59,8 +59,9 @@ def may_change(request: PersonRequest, clusters) -> list[Cluster]:
 
 
 def _pools(request: PersonRequest) -> dict[str, Any]:
-    unseen = [line for line in cluster_lines(request.user, now=timezone.now()) if not line.freshness.is_fresh]
-    return {"read": read_fleet(request.user), "unseen": unseen}
+    clusters, read = cluster_lines(request.user, now=timezone.now()), read_fleet(request.user)
+    date_pools(read, {line.cluster.pk: line.freshness for line in clusters})
+    return {"read": read, "unseen": [line for line in clusters if not line.freshness.is_fresh]}
 
 
 def _suggested(cluster: Cluster) -> Suggested:

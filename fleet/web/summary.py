@@ -104,6 +104,7 @@ class PoolLine:
     sums: Sums = field(default_factory=Sums)
     mix: Counter[str] = field(default_factory=Counter)  # driver version → nodes; blank: no label says
     products: set[str] = field(default_factory=set)
+    as_of: datetime | None = None  # when its cluster was last heard, where that is not now
 
     def add(self, row: Mapping[str, Any]) -> None:
         self.sums.add(row)
@@ -158,6 +159,14 @@ def read_fleet(user, *, cluster: Cluster | None = None) -> FleetRead:
             read.whole.add(row, times=times)
             read.overlap.add(row, times=times)
     return read
+
+
+def date_pools(read: FleetRead, heard: Mapping[int, freshness.ClusterFreshness]) -> None:
+    """Say of each pool whose cluster is not live when it was counted. `heard`: by the cluster's key."""
+    for line in read.pools:
+        of_its_cluster = heard.get(line.pool.cluster_id)
+        if of_its_cluster is not None and not of_its_cluster.is_fresh:
+            line.as_of = of_its_cluster.heard_at
 
 
 def _by_state(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
