@@ -9,7 +9,7 @@ from typing import Any
 from rollouts.gates.base import Gate, When, names
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
-from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Answer, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
@@ -27,6 +27,7 @@ class GateLine:
     soak_until: datetime | None = None
     is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
     remark: str = ""  # what its sentence leaves out
+    as_of: datetime | None = None  # its cluster is not seen: it rests on what was seen then, and its clock stands
 
     @property
     def word(self) -> str:
@@ -73,7 +74,10 @@ class Column:
     node_ids: dict[str, int]
     segments: list[tuple[str, float, float]]
     changed: int  # those that went back since included
-    back: int
+    failed: int
+    unfinished: int  # let go, neither changed nor failed
+    untouched: int  # never let go
+    back: int  # of all: also what failed or never finished
     total: int
     is_shown: bool
     soak_until: datetime | None
@@ -90,9 +94,17 @@ class Column:
         return is_open and "approval" in stage.gate_options
 
 
-def column_of(on_page: StageOnPage, node_ids: dict[str, int], following: StageOnPage | None = None) -> Column:
+def column_of(
+    on_page: StageOnPage,
+    node_ids: dict[str, int],
+    following: StageOnPage | None = None,
+    *,
+    seen_until: datetime | None = None,
+) -> Column:
+    """`seen_until`: when its cluster was heard last; None: it is seen now."""
     stage, counts = on_page.stage, on_page.counts
     total = sum(counts.values()) - counts[TargetState.EXCLUDED]
+    happened = Counter(target.state for target in on_page.targets)
     blamed = _blamed(on_page)
     for target in on_page.targets:
         target.fails = blamed.get(target.node_name, "")  # type: ignore[attr-defined]
@@ -100,12 +112,18 @@ def column_of(on_page: StageOnPage, node_ids: dict[str, int], following: StageOn
         target.may_be_excluded = target.shown_state in NEEDS_TO_EXCLUDE  # type: ignore[attr-defined]
     return Column(
         on_page=on_page,
-        gates=[_gate_line(gate, on_page, blamed, is_asked=is_asked(on_page, following)) for gate in stage.gates],
-        soak_until=soak_until(on_page),
+        gates=[
+            _gate_line(gate, on_page, blamed, is_asked=is_asked(on_page, following), seen_until=seen_until)
+            for gate in stage.gates
+        ],
+        soak_until=None if seen_until else soak_until(on_page),
         waves=list(_waves(on_page.targets)),
         node_ids=node_ids,
         segments=_segments(counts, len(on_page.targets)),
-        changed=counts[TargetState.CHANGED] + counts[Shown.BACK],
+        changed=happened[TargetState.CHANGED],
+        failed=happened[TargetState.FAILED],
+        unfinished=sum(happened[state] for state in IN_FLIGHT),
+        untouched=happened[TargetState.HELD],
         back=counts[Shown.BACK],
         total=total,
         is_shown=stage.kind != StageKind.BACK or stage.state != StageState.WAITING,
@@ -123,11 +141,14 @@ def _answers(on_page: StageOnPage, gate: Gate) -> str:
     return answer.answer if answer else ""
 
 
-def _gate_line(gate: Gate, on_page: StageOnPage, blamed: Mapping[str, str], *, is_asked: bool) -> GateLine:
+def _gate_line(
+    gate: Gate, on_page: StageOnPage, blamed: Mapping[str, str], *, is_asked: bool, seen_until: datetime | None
+) -> GateLine:
     answer = on_page.answers.get(gate.key)
     is_over = not is_asked or (gate.when is When.ENTRY and on_page.stage.state != StageState.OPENING)
-    until = soak_until(on_page) if isinstance(gate, Soak) and not is_over else None
-    return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed))
+    until = soak_until(on_page) if isinstance(gate, Soak) and not is_over and not seen_until else None
+    as_of = min(answer.at, seen_until) if answer and seen_until and not is_over else None
+    return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed), as_of)
 
 
 def _remark(gate: Gate, answer: Answer | None, blamed: Mapping[str, str]) -> str:

@@ -8,7 +8,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from fleet.models import DriverObject, Node
+from fleet.models import Bookmark, DriverObject, Node
+from fleet.sight import sight_of_cluster
 from fleet.web.parts import part
 from people.rights import Deed, reach
 from people.web.requests import PersonRequest
@@ -70,15 +71,19 @@ def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
-    picture = plan_picture(row)
+    now, picture = timezone.now(), plan_picture(row)
+    sight = sight_of_cluster(row.cluster, list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now)
+    seen_until = None if sight.is_live else sight.heard_at or row.cluster.added_at
     node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))
     preview = preview_of(row) if row.state == PlanState.DRAFT else None
     driver_object = DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first()
     following = [*picture.stages[1:], None]
-    columns = [column_of(stage, node_ids, after) for stage, after in zip(picture.stages, following, strict=True)]
+    pairs = zip(picture.stages, following, strict=True)
+    columns = [column_of(stage, node_ids, after, seen_until=seen_until) for stage, after in pairs]
     return {
         "plan": row,
         "picture": picture,
+        "sight": None if row.is_final else sight,
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user),
         "may_exclude": reach(request.user, Deed.RUN).covers_cluster(row.cluster_id),
@@ -86,12 +91,12 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "preview": preview,
         "resume_says": resume_says(row, picture),
         "shown_state": "paused" if picture.pause and row.state in MAY_PAUSE else row.state,
-        "soak_until": soak_until(picture.current),
+        "soak_until": soak_until(picture.current) if sight.is_live else None,
         "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
         "way_back": row.sealed.get("way_back", ""),
         "way_back_title": WAY_BACK.get(row.state, "The way back is prepared"),
         "driver_object": driver_object,
-        "duration": None if picture.pause else remaining(row, picture, driver_object, now=timezone.now()),
+        "duration": remaining(row, picture, driver_object, now=now) if sight.is_live and not picture.pause else None,
     }
 
 

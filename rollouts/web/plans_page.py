@@ -7,7 +7,9 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
+from fleet.sight import sights_of_all
 from fleet.web.parts import part
 from people.rights import Deed, reach
 from people.web.requests import PersonRequest
@@ -38,7 +40,9 @@ def strip_part(request: PersonRequest) -> HttpResponse:
 def _plans(request: PersonRequest) -> dict[str, Any]:
     visible = Plan.objects.visible_to(request.user)
     over = Paginator(_counted(visible.filter(state__in=sorted(PLAN_FINAL))), PER_PAGE).get_page(request.GET.get("page"))
-    under_way = _counted(visible.under_way())
+    under_way, sights = _counted(visible.under_way()), sights_of_all(now=timezone.now())
+    for plan in under_way:
+        plan.sight = sights[plan.cluster_id]  # type: ignore[attr-defined]
     return {
         "place": "plans",
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]

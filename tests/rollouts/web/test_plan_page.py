@@ -1,7 +1,9 @@
 import re
+from datetime import timedelta
 
 import pytest
 
+from fleet.models import Bookmark
 from rollouts.models import Answer, Hold, Plan, Target, Wave
 from tests import make
 from tests.make import NOON
@@ -276,3 +278,55 @@ def test_waves_run_from_the_oldest_on_and_what_is_through_is_folded(viewer):
 
     folded, open_ = (f'id="wave-{second.pk}-1">', f'id="wave-{second.pk}-2" open>')
     assert html.index(folded) < html.index(open_)
+
+
+def not_heard_since(plan, at):
+    Bookmark.objects.filter(cluster=plan.cluster_id).update(heard_at=at)
+
+
+def test_a_cluster_that_is_not_seen_is_named_and_no_clock_of_a_gate_runs(viewer):
+    stage = make.a_stage_to_approve()
+    type(stage).objects.filter(pk=stage.pk).update(state="soaking")
+    an_answer(stage)
+    an_answer(stage, "soak", because="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
+    not_heard_since(stage.plan, NOON - timedelta(minutes=5))
+
+    html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
+
+    seen = Page(html).text
+    assert "Not seen since 11:55:00 UTC: nothing heard for more than 90 s." in seen
+    assert seen.count("as of 11:55:00 UTC") == 2
+    assert 'data-when="until"' not in html
+    assert "the cluster was last heard at 11:55:00" in seen
+    assert "is stale since 11:55:00." in page(viewer, "/plans").text
+
+
+def test_a_cluster_that_does_not_answer_is_named_at_once(viewer):
+    plan = make.a_plan()
+    Bookmark.objects.filter(cluster=plan.cluster_id).update(state="failing")
+
+    assert "It does not answer since" in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_a_cluster_that_is_seen_is_not_spoken_of(viewer):
+    stage = make.a_stage_to_approve()
+    an_answer(stage)
+
+    seen = page(viewer, f"/plans/{stage.plan_id}").text
+
+    assert "as of" not in seen
+    assert "last heard" not in seen
+
+
+def test_a_stage_that_was_rolled_back_counts_what_became_of_each_node(viewer):
+    plan = make.a_plan(make.a_fleet(nodes=5))
+    rest = plan.stages.get(index=1)
+    for node, state in [("gpu-1", "changed"), ("gpu-2", "failed"), ("gpu-3", "changing")]:
+        assert Target.objects.filter(stage=rest, node_name=node).update(state=state)
+    let_go(plan, "gpu-1", "gpu-2", "gpu-3", "gpu-4")
+    Plan.objects.filter(pk=plan.pk).update(state="rolled-back", put_back_at=NOON)
+
+    seen = page(viewer, f"/plans/{plan.pk}").text
+
+    counted = f"1 of 4 nodes changed, 1 failed, 1 not finished, 1 not begun; 3 back on {plan.from_version}"
+    assert counted in re.sub(r" (?=[,;])", "", seen)
