@@ -79,7 +79,7 @@ def sight_of(
     nodes = next((each for each in bookmarks if each.kind == NODES), None)
     state = _state(nodes, bookmarks, observer, now=now)
     unwatched_since = unwatched_since_of(observer, added_at=added_at, now=now)
-    since = _since(state, nodes, observer) or added_at
+    since = _since(state, nodes, bookmarks, observer) or added_at
     said = "" if state is Sight.LIVE else _sentence(state, nodes, observer, since=since, now=now)
     return ClusterSight(
         state=state,
@@ -125,12 +125,16 @@ def _is_failing(nodes: Bookmark, bookmarks: Sequence[Bookmark]) -> bool:
     return nodes.state == BookmarkState.FAILING or 2 * failing > len(there)
 
 
-def _since(state: Sight, nodes: Bookmark | None, observer: Observer | None) -> datetime | None:
+def _since(
+    state: Sight, nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None
+) -> datetime | None:
     tried_since = observer.failing_since if observer else None
     if nodes is None:
         return tried_since
     if state is Sight.STALE:
         return nodes.heard_at
+    if state is Sight.FAILING and nodes.state != BookmarkState.FAILING:
+        return min(each.state_since for each in bookmarks if each.state == BookmarkState.FAILING)
     return tried_since or nodes.state_since if state is Sight.NEVER else nodes.state_since
 
 
@@ -159,8 +163,12 @@ def _sentence(
         case Sight.STALE:
             limit = int(STALE_AFTER.total_seconds())
             return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{because}{again}"
+        case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
+            # It stopped at some time between these two.
+            heard, noticed = _clock(nodes.heard_at, now), _clock(since, now)
+            return f"It does not answer: not heard since {heard}, noticed at {noticed}.{because}{again}"
         case _:
-            return f"It does not answer since {_clock(since, now)}.{because}{again}"
+            return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{because}{again}"
 
 
 def _again(observer: Observer | None, *, now: datetime) -> str:

@@ -208,7 +208,7 @@ def test_a_cluster_that_does_not_answer_is_a_finding_with_the_error(cluster):
 
     finding = Finding.objects.open().get()
     assert finding.rule == "cluster-not-seen"
-    assert "It does not answer since 12:00:00 UTC. Connection refused." in finding.sentence
+    assert "noticed at 12:00:00 UTC. Connection refused." in finding.sentence
 
 
 def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):

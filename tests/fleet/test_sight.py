@@ -42,11 +42,25 @@ def test_a_cluster_is_seen_as_its_kinds_are(marks, state):
 
 def test_one_that_fails_is_not_live_for_90_seconds_more():
     """As soon as its kinds fail, its dot and its words say so."""
-    seen = sight_of([a_mark(state="failing", message="Connection refused.")], an_observer(), now=NOON)
+    mark = a_mark(state="failing", heard=timedelta(seconds=75), message="Connection refused.")
+
+    seen = sight_of([mark], an_observer(), now=NOON)
 
     assert (seen.word, seen.glyph) == ("failing since 11:59:40", "bad")
-    assert seen.sentence == "It does not answer since 11:59:40 UTC. Connection refused."
+    assert seen.sentence == (
+        "It does not answer: not heard since 11:58:45 UTC, noticed at 11:59:40 UTC. Connection refused."
+    )
     assert "API server" in seen.action
+
+
+def test_one_most_of_whose_kinds_fail_says_since_then_and_not_since_its_nodes_are_watched():
+    marks = [a_mark(), a_mark("pods", state="failing"), a_mark("events", state="failing")]
+    marks[0].state_since = NOON - timedelta(days=3)
+
+    seen = sight_of(marks, an_observer(), now=NOON)
+
+    assert seen.word == "failing since 11:59:40"
+    assert seen.sentence == "Most of its kinds do not answer: noticed at 11:59:40 UTC."
 
 
 def test_one_that_was_never_reached_says_since_when_it_is_tried_why_and_when_again():
