@@ -16,7 +16,7 @@ from fleet import acceptance, lag, waking
 from fleet.acceptance import CannotAccept
 from fleet.allocation.cpu_memory import NOTHING, by_cluster
 from fleet.freshness import by_kind
-from fleet.models import ApprovalRule, Bookmark, BookmarkState, Cluster, DriverObject, Finding, Node, Observer, Operand
+from fleet.models import ApprovalRule, Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.queries import known
 from fleet.stack.combinations import are_policies_known, compare, surroundings
@@ -25,6 +25,7 @@ from fleet.web import compatibility, cpu_memory, freshness
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
+from fleet.web.findings_page import PER_PAGE, confirming_findings, open_findings
 from fleet.web.parts import part
 from fleet.web.summary import date_pools, read_fleet
 from fleet.web.trouble import trouble_of
@@ -127,13 +128,12 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     read = read_fleet(request.user, cluster=row)
     date_pools(read, {row.pk: heard})
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
-    found = Finding.objects.visible_to(request.user).filter(cluster=row).select_related("cluster")
     return {
         "cluster": row,
         "administers": reach(request.user, Deed.ADMINISTER).covers_cluster(row.pk),
         "sees_all": sees_all,
         "freshness": heard,
-        "watch": watch_of(row, now=now),
+        "watch": watch_of(row, is_live=heard.is_fresh, now=now),
         "kinds": kinds,
         "rules": rules_of(kinds),
         "sums": read.whole,
@@ -141,8 +141,8 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "cpu_memory": cpu_memory.of_cluster(known(amounts, by_kind(bookmarks, now=now))),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
-        "findings": found.open().filter(node=None),
-        "confirming": found.confirming(),
+        "findings": open_findings(request).filter(cluster=row)[:PER_PAGE],
+        "confirming": confirming_findings(request).filter(cluster=row)[:PER_PAGE],
         "trouble": trouble_of(request.user, cluster=row, now=now),
         "may_try": not heard.is_fresh and reach(request.user, Deed.STOP).covers_cluster(row.pk),
         **(_of_all(row, objects, nodes) if sees_all else {}),
@@ -187,7 +187,7 @@ class Watch:
     skew: str  # how far the API server's clock is from ours; blank: not far, or not measured
 
 
-def watch_of(row: Cluster, *, now: datetime) -> Watch:
+def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> Watch:
     observer = observer_of(row)
     if observer is None or not observer.turn:
         problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
@@ -201,7 +201,9 @@ def watch_of(row: Cluster, *, now: datetime) -> Watch:
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
         return Watch(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)
-    glyph, word = ("warn", "behind") if problem else ("ok", "watched")
+    glyph, word = (
+        ("warn", "behind") if problem else ("ok", "watched") if is_live else ("unseen", "watched, and not seen")
+    )
     return Watch(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
 
 

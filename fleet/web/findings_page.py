@@ -41,9 +41,10 @@ def findings_strip_part(request: PersonRequest) -> HttpResponse:
 
 
 def strip(request: PersonRequest) -> dict[str, Any]:
+    """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
     found, trouble = open_findings(request), trouble_of(request.user, now=timezone.now())
-    waiting = confirming_findings(request)[: max(0, SHOWN - trouble.open)]
-    return {"findings": found[:SHOWN], "confirming": waiting, "trouble": trouble}
+    waiting = list(confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)])
+    return {"findings": found[: SHOWN - len(waiting)], "confirming": waiting, "trouble": trouble}
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:

@@ -58,7 +58,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
         "knows_pods": knows_pods,
-        "stack": lines_of(stack),
+        "stack": lines_of(stack, as_of=None if heard.is_fresh else heard.heard_at),
         "versions": stack.driver,
         "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
         "confirming": Finding.objects.filter(node=row).confirming().select_related("cluster"),

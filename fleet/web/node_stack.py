@@ -1,6 +1,7 @@
 """The GPU stack of one node as its page draws it: a shape and a word for the state of every operand."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from fleet.stack import NodeStack, OperandOnNode
 from fleet.stack.causes import Weight
@@ -16,11 +17,15 @@ class OperandLine:
     is_repeated: bool  # the same cause stands above, with what to do about it
 
 
-def lines_of(stack: NodeStack) -> list[OperandLine]:
+def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[OperandLine]:
+    """`as_of`: when the node's cluster was last heard, where that is not now."""
     lines, told = [], set()
     for row in stack.operands:
         cause = row.cause
-        lines.append(OperandLine(row, *_state(row), is_repeated=cause is not None and cause.sentence in told))
+        glyph, word = _state(row)
+        if as_of is not None:
+            glyph, word = "unseen", f"was {word}, as of {as_of:%H:%M:%S}"
+        lines.append(OperandLine(row, glyph, word, is_repeated=cause is not None and cause.sentence in told))
         told.add(row.because)
     return lines
 

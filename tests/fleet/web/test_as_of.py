@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 
+from fleet.models import Bookmark, Finding, GoneNode, Observer
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -42,3 +44,79 @@ def test_the_summary_says_when_it_was_counted(viewer):
 
     a_pool_seen(timedelta(minutes=5))
     assert "2 of 3 clusters not seen, counted as of 11:55:00 or later" in page(viewer, "/parts/fleet/overview").text
+
+
+def test_no_operand_of_a_node_that_is_not_seen_is_green(viewer):
+    node = make.a_node(make.a_cluster(seen_at=NOON - timedelta(minutes=3)))
+    make.a_pod(
+        node, "driver", namespace="gpu-operator", gpus=0, operand="driver", ready_since=NOON - timedelta(days=20)
+    )
+
+    seen = page(viewer, f"/parts/nodes/{node.pk}").text
+    stack = seen.partition("GPU stack")[2]
+
+    assert "was ready, as of 11:57:00" in stack
+    assert "20 d" not in stack.partition("Driver")[2][:60]
+    assert seen.count("as of 11:57:00") == 4  # the operand, and the heads of stack, driver and GPUs
+    assert "is-ok" not in viewer.get(f"/parts/nodes/{node.pk}").content.decode()
+
+
+def test_a_cluster_that_fails_is_not_watched_in_green(viewer):
+    cluster = make.a_cluster(seen_at=NOON - timedelta(seconds=30))
+    Observer.objects.create(cluster=cluster, turn=4, lease_until=NOON + timedelta(minutes=1), batch=2, batch_at=NOON)
+    assert "watched, and not seen" not in page(viewer, f"/parts/clusters/{cluster.pk}").text
+
+    Bookmark.objects.update(state="failing")
+
+    text = page(viewer, f"/parts/clusters/{cluster.pk}").text
+    assert "watched, and not seen" in text
+    assert "as of 11:59:30" in text.partition("Lag of the last flush")[2].partition("UID")[0]
+
+
+def test_what_a_cluster_counts_it_lists(viewer):
+    node = make.a_node(make.a_cluster(), "gpu-001")
+    row = {"cluster": node.cluster, "rule": "x", "severity": "note", "since": NOON, "updated_at": NOON}
+    Finding.objects.create(**row, subject="cluster", sentence="Of the cluster.", opened_at=NOON)
+    Finding.objects.create(**row, subject="node gpu-001", node=node, sentence="Of a node.", opened_at=NOON)
+    Finding.objects.create(**row, subject="later", sentence="Being confirmed.")
+
+    text = page(viewer, f"/parts/clusters/{node.cluster_id}").text
+
+    assert "2 open findings, 1 being confirmed" in text
+    assert all(each in text for each in ("Of the cluster.", "Of a node.", "Being confirmed."))
+
+
+def test_many_open_findings_hide_no_new_one_on_the_fleet_page(viewer):
+    cluster = make.a_cluster()
+    row = {"cluster": cluster, "rule": "x", "since": NOON, "updated_at": NOON}
+    for number in range(7):
+        Finding.objects.create(**row, severity="critical", subject=f"s{number}", sentence="Old.", opened_at=NOON)
+    Finding.objects.create(**row, severity="warning", subject="cluster", sentence="Just begun.")
+
+    text = page(viewer, "/").text
+
+    assert "Just begun." in text
+    assert "all: 7 open, 1 being confirmed" in text
+
+
+def test_the_tombstone_on_an_open_page_hides_what_stood_below(viewer):
+    node = make.a_node(make.a_cluster())
+    row = {"cluster": node.cluster, "uid": node.uid, "name": node.name}
+    GoneNode.objects.create(node_id=node.pk, gone_at=NOON, was={}, **row)
+    pk = node.pk
+    node.delete()
+
+    markup = viewer.get(f"/parts/nodes/{pk}").content.decode()
+
+    assert '<div id="node" class="cols is-gone">' in markup
+    assert '<ol class="timeline is-dated">' in markup
+    assert ".is-gone ~ .cols { display: none; }" in (settings.BASE_DIR / "static/css/fleet.css").read_text()
+
+
+def test_the_legend_of_the_map_names_every_border(viewer):
+    make.a_node(make.a_cluster())
+
+    text = page(viewer, "/").text
+
+    assert "not ready, not reporting or upgrade failed" in text
+    assert "cordoned, or has a finding" in text
