@@ -117,7 +117,7 @@ def introduce(stack: Stack, port: int) -> None:
         stack.folder / kept.ENVIRONMENT,
         {name: stack.environment[name] for name in contract_names(stack)},
     )
-    if stack.port != port:
+    if port and stack.port != port:
         print(f"\nPort {port} is taken: this demo has {stack.port}.")
     print(f"\nQuarterdeck is at {stack.url}\n")
     for role in ("viewer", "operator", "approver", "admin"):

@@ -203,7 +203,7 @@ def _not_now(plan: Plan, verb: str, states: frozenset[PlanState], *, is_paused: 
     if verb == "pause" and is_paused:
         return "It is paused already."
     if plan.state not in states:
-        return f"A plan that is {plan.state} cannot be told to {verb}."
+        return f"Not while the plan is {plan.state.replace('-', ' ')}."
     if verb == "rollback" and plan.write_intended_at is None:
         return "Nothing was written yet: abort it instead."
     return ""

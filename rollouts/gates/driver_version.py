@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from fleet.versions import same
-from rollouts.gates.base import Evidence, Verdict, When, fail, hold, names, passed
+from rollouts.gates.base import Evidence, Verdict, When, count, fail, hold, names, passed
 from rollouts.lifecycle import TargetState
 
 
@@ -21,7 +21,7 @@ class DriverVersion:
         changed = evidence.changed
         wrong = tuple(t.name for t in changed if t.driver_version and not same(t.driver_version, evidence.to_version))
         if wrong:
-            return fail(f"{names(wrong)} run another driver than {evidence.to_version}.", nodes=wrong)
+            return fail(f"{names(wrong)} {run(len(wrong))} another driver than {evidence.to_version}.", nodes=wrong)
         late = tuple(
             t.name for t in evidence.counted if t.state is TargetState.CHANGING and now - t.state_since > self.timeout
         )
@@ -29,10 +29,14 @@ class DriverVersion:
             return fail(f"{names(late)} did not load {evidence.to_version} in time.", nodes=late)
         silent = tuple(t.name for t in changed if not t.driver_version)
         if silent:
-            return hold(f"{names(silent)} do not say which driver they run.", nodes=silent)
+            return hold(f"Which driver {names(silent)} {run(len(silent))} is not said.", nodes=silent)
         measured = {"changed": len(changed), "of": len(evidence.counted)}
         if len(changed) < len(evidence.counted):
-            return hold(
-                f"{len(changed)} of {len(evidence.counted)} nodes run {evidence.to_version}.", measured=measured
-            )
-        return passed(f"All {len(changed)} nodes run {evidence.to_version}.", measured=measured)
+            so_far = f"{len(changed)} of {count(len(evidence.counted), 'node')} {run(len(changed))}"
+            return hold(f"{so_far} {evidence.to_version}.", measured=measured)
+        all_of_them = f"All {len(changed)} nodes run" if len(changed) != 1 else "The one node runs"
+        return passed(f"{all_of_them} {evidence.to_version}.", measured=measured)
+
+
+def run(number: int) -> str:
+    return "runs" if number == 1 else "run"

@@ -29,6 +29,12 @@ WORDS = {
     Verb.ROLLBACK: "roll back",
     Verb.ABORT: "abort",
 }
+SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
+    Verb.HALT: "Halting: what was let go and has not begun is held again.",
+    Verb.RESUME: "Taking it up again: the cluster is looked at first.",
+    Verb.ROLLBACK: "Going back: every node is held before the old version is put back.",
+    Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
+}
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
@@ -183,13 +189,7 @@ def _command(
         try:
             with transaction.atomic():
                 act(plan)  # first: a pause that stands must be seen as another's, not as our own
-                Command.objects.create(
-                    plan=plan, verb=verb, actor=actor.get_username(), at=now, because=because, key=key
-                )
-                evidence = {"state": plan.state, "waiting_for": plan.waiting_for}
-                AuditEntry.record(
-                    plan.mark, verb=verb, actor=actor.get_username(), because=because, evidence=evidence, now=now
-                )
+                _write_down(plan, verb, actor=actor, because=because, key=key, now=now)
             break
         except (LostRace, IntegrityError):
             if attempt == TRIES - 1:
@@ -210,6 +210,15 @@ def is_carried_out(plan: Plan, verb: Verb, key: str) -> bool:
 def _given(plan: Plan, key: str) -> str | None:
     """Which command the key named. None: no key, or none yet."""
     return plan.commands.filter(key=key).values_list("verb", flat=True).first() if key else None
+
+
+def _write_down(plan: Plan, verb: Verb, *, actor: User, because: str, key: str, now: datetime) -> None:
+    who = actor.get_username()
+    Command.objects.create(plan=plan, verb=verb, actor=who, at=now, because=because, key=key)
+    evidence = {"state": plan.state, "waiting_for": plan.waiting_for}
+    if verb in SAYS:
+        Plan.objects.filter(pk=plan.pk).update(waiting_for=SAYS[verb])
+    AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, evidence=evidence, now=now)
 
 
 def _end_pause(plan: Plan, *, actor: User, now: datetime) -> bool:

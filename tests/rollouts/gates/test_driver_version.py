@@ -55,3 +55,9 @@ def test_a_held_node_may_wait_for_ever():
     waiting = a_held_target(state_since=NOON - timedelta(days=30))
 
     assert GATE.judge(evidence(waiting), now=NOON).answer is Answer.HOLD
+
+
+def test_one_node_is_one_node():
+    assert GATE.judge(evidence(a_target("node-1")), now=NOON).because == f"The one node runs {NEW}."
+    wrong = GATE.judge(evidence(a_target("node-1", driver_version=OLD)), now=NOON)
+    assert wrong.because == f"node-1 runs another driver than {NEW}."

@@ -238,3 +238,13 @@ def test_nothing_is_taken_out_of_a_plan_that_is_over(plan: Plan, owner):
         commands.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="No.", now=NOON)
 
     assert Stage.objects.filter(plan=plan).exists()
+
+
+@pytest.mark.parametrize(("verb", "says"), [("halt", "Halting"), ("abort", "Giving it up")])
+def test_what_was_waited_for_before_a_command_is_not_said_after_it(plan: Plan, owner, verb: str, says: str):
+    Plan.objects.filter(pk=plan.pk).update(waiting_for="Canary: 20 min of 30 min to go.")
+
+    told(plan, verb, owner)
+
+    plan.refresh_from_db()
+    assert plan.waiting_for.startswith(says)
