@@ -53,7 +53,9 @@ def why_closed(stage: Stage) -> str:
 
 
 def why_a_reason(stage: Stage, answers: Mapping[str, str]) -> str:
-    """Why an approval of this needs a reason. Blank: every answer it rests on is green."""
+    """Why an approval of this needs a reason. Blank: there are answers, and every one is green."""
+    if not answers:
+        return "no gate has judged anything yet"
     wrong = sum(answer != "pass" for answer in answers.values())
     if wrong:
         return f"{wrong} {'answer is' if wrong == 1 else 'answers are'} not green"

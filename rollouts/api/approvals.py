@@ -24,7 +24,7 @@ class DecisionRequest(Asked):
         allow_blank=True,
         required=False,
         default="",
-        help_text="Needed to reject, and to approve where not every answer of the bundle is pass.",
+        help_text="Needed to reject, and to approve where the bundle has no answer, or one that is not pass.",
     )
 
 

@@ -64,16 +64,17 @@ def _start(plan: Plan, asked: Asked, *, now: datetime) -> None:
     actor, because = asked.actor, asked.because
     if plan.state != PlanState.DRAFT:
         raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
-    stands = preview(plan, now=now).blockers
+    told = preview(plan, now=now)
+    stands = told.blockers
     overridden = [note for note in stands if note.may_be_overridden] if asked.override_because.strip() else []
     if blockers := [note for note in stands if note not in overridden]:
         raise Blocked(blockers)
-    despite = _despite(overridden, actor, asked.override_because)
+    notes = {"despite": _despite(overridden, actor, asked.override_because), "warned": _warned(told.warnings)}
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(forward(plan), nodes)
     try:
         with transaction.atomic():
-            _seal(plan, nodes, picks, despite, expected_revision=asked.expected_revision, now=now)
+            _seal(plan, nodes, picks, notes, expected_revision=asked.expected_revision, now=now)
             plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
             Command.objects.create(
                 plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key
@@ -94,16 +95,21 @@ def _despite(overridden: Sequence[Note], actor: User, because: str) -> dict[str,
     return {"by": actor.get_username(), "because": because.strip(), "notes": notes}
 
 
+def _warned(warnings: Sequence[Note]) -> list[dict[str, Any]]:
+    """What whoever started it was told: an approver is told the same."""
+    return [{"code": note.code, "sentence": note.sentence, "is_grave": note.is_grave} for note in warnings]
+
+
 def _seal(
     plan: Plan,
     nodes: Sequence[Node],
     picks: Picks,
-    despite: dict[str, Any],
+    notes: dict[str, Any],
     *,
     expected_revision: int,
     now: datetime,
 ) -> None:
-    sealed = _content(plan, picks) | {"despite": despite}
+    sealed = _content(plan, picks) | notes
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     content_hash = digest(sealed)
     won = same.update(sealed_at=now, sealed=sealed, content_hash=content_hash, next_look_at=now, lease_until=now)

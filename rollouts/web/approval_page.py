@@ -15,7 +15,7 @@ from people.web.requests import PersonRequest
 from rollouts.bundles import bundle_for
 from rollouts.decisions import awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState
-from rollouts.models import Stage
+from rollouts.models import Stage, Verb
 from rollouts.steering import approving
 from rollouts.steering.refusals import Refusal
 from rollouts.web.approval_table import table_of
@@ -81,6 +81,7 @@ def _what(stage: Stage) -> dict[str, Any]:
         "pods": list(pods.select_related("node").order_by("namespace", "name")),
         "needed": stage.gate_options.get("approval", {}).get("needed", 1),
         "decisions": stage.approvals.all(),
+        "started": stage.plan.commands.filter(verb=Verb.START).first(),
     }
 
 

@@ -18,11 +18,12 @@ from rollouts.models import Plan
 from rollouts.queries import PlanPicture, buttons, plan_picture
 from rollouts.steering.commands import MAY_PAUSE
 from rollouts.steering.remaining import remaining
-from rollouts.web.board import column_of, soak_until
+from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
 from rollouts.web.loading import plan_for
 from rollouts.web.previewing import preview_of
 from rollouts.web.resuming import resume_says
+from rollouts.web.written import take
 
 WAY_BACK: dict[str, str] = {
     PlanState.PROMOTED: "The way back was prepared, and not needed",
@@ -55,6 +56,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
         "seq": json.dumps({f"plan-{row.pk}": context["picture"].seq}),
         "key": uuid4().hex,
         "consequences": CONSEQUENCES,
+        "written": take(request, row),
     }
     return render(request, "rollouts/plan.html", context)
 
@@ -83,6 +85,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     return {
         "plan": row,
         "picture": picture,
+        "all_pass_now": row.state == PlanState.HALTED and sight.is_live and _all_pass(columns, picture),
         "sight": None if row.is_final else sight,
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user),
@@ -98,6 +101,14 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "driver_object": driver_object,
         "duration": remaining(row, picture, driver_object, now=now) if sight.is_live and not picture.pause else None,
     }
+
+
+def _all_pass(columns: list[Column], picture: PlanPicture) -> bool:
+    """Whether all that is asked of the stage whose turn it is passes. Nothing asked since the halt is no pass."""
+    lines = [line for column in columns if column.on_page is picture.current for line in column.gates]
+    asked = [line.answer for line in lines if not line.is_over]
+    since = picture.plan.state_since
+    return bool(asked) and all(answer and answer.answer == "pass" and answer.at > since for answer in asked)
 
 
 def _why(row: Plan, picture: PlanPicture, *, has_blockers: bool) -> str:

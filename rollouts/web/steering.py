@@ -20,6 +20,7 @@ from rollouts.steering.drafting import discard
 from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.starting import start
 from rollouts.web.loading import plan_for, target_for
+from rollouts.web.written import keep
 
 REFUSALS = (IllegalMove, LostRace, NotAllowed, Refusal)
 DONE: dict[str, str] = {
@@ -51,10 +52,13 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
         require(request.user, VERBS[verb][1], cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         _call(request, plan, verb)
     except Blocked as refusal:
-        for blocker in refusal.blockers:
-            messages.error(request, f"{blocker['sentence']} {blocker['fix']}")
+        # The draft's page says each sentence already.
+        are = "blocker stands" if len(refusal.blockers) == 1 else "blockers stand"
+        messages.error(request, f"Not started: the {are} below. What you wrote is kept.")
+        keep(request, plan, verb)
     except REFUSALS as refusal:
         messages.error(request, str(refusal))
+        keep(request, plan, verb)
     else:
         messages.success(request, DONE[verb])
     return redirect("plan", plan_id=plan_id)

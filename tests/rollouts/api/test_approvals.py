@@ -5,7 +5,7 @@ from tests.make import a_plan, a_stage_to_approve, a_user
 
 
 def decide(client, stage, **asked):
-    body = {"decision": "approve", "bundle_hash": bundle(client, stage)["hash"], **asked}
+    body = {"decision": "approve", "bundle_hash": bundle(client, stage)["hash"], "because": "Seen.", **asked}
     return client.post(f"/api/v1/stages/{stage.pk}/approvals", body, format="json")
 
 
@@ -52,7 +52,7 @@ def test_nobody_approves_what_is_their_own(root):
 def test_a_rejection_needs_a_reason(amy):
     stage = a_stage_to_approve()
 
-    assert decide(amy, stage, decision="reject").status_code == 409
+    assert decide(amy, stage, decision="reject", because="").status_code == 409
     assert decide(amy, stage, decision="reject", because="Not on a Friday.").status_code == 201
 
 

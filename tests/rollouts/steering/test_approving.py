@@ -190,6 +190,15 @@ def test_an_approval_of_what_was_overridden_needs_a_reason(stage: Stage, approve
         approved(stage, approver)
 
 
+def test_an_approval_on_no_evidence_at_all_needs_a_reason(stage: Stage, approver):
+    stage.plan.stages.get(index=0).answers.all().delete()
+
+    with pytest.raises(Refusal, match="no gate has judged anything yet"):
+        approved(stage, approver)
+
+    assert approved(stage, approver, because="The canary is idle.").because == "The canary is idle."
+
+
 @pytest.mark.parametrize("decide", [approve, reject])
 @pytest.mark.parametrize("state", ["holding", "halted", "rolling-back", "aborting", "aborted", "promoted"])
 def test_nothing_is_decided_on_a_plan_that_does_not_move(stage: Stage, approver, decide, state: str):

@@ -35,6 +35,28 @@ def test_shows_what_will_happen_and_the_bundle(amy, stage):
     assert "Canary: may it go? awaiting approval" in seen.text
 
 
+def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
+    cluster = make.a_fleet()
+    make.a_node(cluster, "gpu-9", driver_owner="h200", labels={"nvidia.com/gpu.deploy.driver": "true"})
+    plan = make.a_plan(cluster)
+    warned = plan.sealed["warned"]
+    plan.commands.filter(verb="start").update(actor="ada", because="The fix is in it.")
+
+    seen = page(amy, f"/stages/{make.a_stage_to_approve(plan).pk}/approval").text
+
+    assert "ada started it" in seen
+    assert "The fix is in it." in seen
+    assert "uncovered" in [note["code"] for note in warned]
+    assert all(note["sentence"] in seen for note in warned)
+
+
+def test_the_canary_is_not_approved_without_a_reason(amy, stage):
+    said = decide(amy, stage, because="", look=opened(amy, stage))
+
+    assert "Say why you approve it: no gate has judged anything yet." in said
+    assert not stage.approvals.exists()
+
+
 def test_an_approver_approves_what_they_saw(amy, stage):
     decide(amy, stage)
 

@@ -330,3 +330,19 @@ def test_a_stage_that_was_rolled_back_counts_what_became_of_each_node(viewer):
 
     counted = f"1 of 4 nodes changed, 1 failed, 1 not finished, 1 not begun; 3 back on {plan.from_version}"
     assert counted in re.sub(r" (?=[,;])", "", seen)
+
+
+@pytest.mark.parametrize(("answer", "asked_at", "says"), [("pass", 1, True), ("pass", -1, False), ("fail", 1, False)])
+def test_a_halt_is_told_as_what_was_and_says_when_every_gate_passes_now(viewer, answer, asked_at, says):
+    stage = make.a_stage_to_approve()
+    type(stage).objects.filter(pk=stage.pk).update(state="halted")
+    halted = {"state": "halted", "because": "A pod crashed.", "state_since": NOON - timedelta(minutes=2)}
+    Plan.objects.filter(pk=stage.plan_id).update(**halted)
+    for gate in stage.gates:
+        said = answer if gate.key == "driver_version" else "pass"
+        an_answer(stage, gate.key, said, at=halted["state_since"] + timedelta(minutes=asked_at))
+
+    seen = page(viewer, f"/plans/{stage.plan_id}").text
+
+    assert "Halted at 11:58:00 because A pod crashed." in seen
+    assert ("Every gate that is asked passes now." in seen) is says

@@ -42,7 +42,19 @@ def test_what_stands_against_a_start_is_said_on_the_page():
 
     _, said = tell(visiting(make.a_user(role="operator")), plan, "start", revision="1")
 
-    assert "its mode is observe-only" in said
+    assert said.count("its mode is observe-only") == 1
+    assert "Not started: the blocker stands below. What you wrote is kept." in said
+
+
+def test_what_was_written_for_a_refused_start_comes_back_once():
+    plan = make.a_draft(make.a_fleet(mode="observe-only"))
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    _, said = tell(ada, plan, "start", revision="1", because="The <b>long</b> typed reason.")
+
+    html = ada.get(f"/plans/{plan.pk}").content.decode()
+    assert "The <b>long</b> typed reason." in said
+    assert "typed reason" not in html
 
 
 def test_a_reason_is_asked_for():
