@@ -64,6 +64,7 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
     expect(ada.page.locator("#plan")).to_contain_text("Look at the request for approval")
     amy.page.goto("/plans")
     amy.page.locator(".asks a").first.click()
+    amy.page.fill("#because", "The canary is idle.")
     amy.page.click("button[value=approve]")
     expect(ada.page.locator(".gates")).to_contain_text("Approved by approver.")
     expect(ada.page.locator(".stage").first).to_contain_text("changing")
