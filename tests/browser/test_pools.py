@@ -48,7 +48,7 @@ def test_a_file_is_compared_before_it_is_taken_over(window):
     page.fill("#text", f"{text}- name: from-a-file\n  selector: no.such/label=x\n")
     page.click("text=Show what would change")
     expect(page.locator("tr", has_text="from-a-file")).to_contain_text("created")
-    page.click("text=Take over what is shown")
+    page.click("text=Apply what is shown")
 
     expect(page.locator("#pools")).to_contain_text("from-a-file")
     page.goto("/pools/file")
@@ -56,7 +56,7 @@ def test_a_file_is_compared_before_it_is_taken_over(window):
     page.check("[name=prune]")
     page.click("text=Show what would change")
     expect(page.locator("tr", has_text="from-a-file")).to_contain_text("removed")
-    page.click("text=Take over what is shown")
+    page.click("text=Apply what is shown")
     expect(page.locator("#pools")).not_to_contain_text("from-a-file")
 
 

@@ -52,7 +52,7 @@ def test_a_minute_without_it_fails_nothing_and_is_said(
     assert said["state"] == during["state"] == "promoting"
     assert [stage["state"] for stage in during["stages"]][:2] == ["passed", "promoting"]
     assert nodes["heard_at"]
-    assert "not seen since" in fleet_page
+    assert "not heard since" in fleet_page
     assert "refused the connection" in plan_page
     assert ready["ready"] == ready["gpu_nodes"]
     assert sorted(plan.released()) == sorted(plan.all_targets())
