@@ -169,7 +169,7 @@ PARSERS = (
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
-           ("fleet.web.cluster_page", "rollouts.web.steering", "rollouts.web.approval_page")),
+           ("fleet.web.cluster_page", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written")),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
            ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page",

@@ -11,6 +11,7 @@ from django.core.signals import request_finished
 
 from config.tidying import ANSWERS, collect_after_answers, tidy_up
 
+pytestmark = pytest.mark.django_db  # whoever hears that a request is over looks at its database connection
 WEB = "import threading, config.asgi; print(sorted(each.name for each in threading.enumerate() if each.daemon))"
 
 

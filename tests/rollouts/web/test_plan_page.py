@@ -305,7 +305,7 @@ def test_a_cluster_that_does_not_answer_is_named_at_once(viewer):
     plan = make.a_plan()
     Bookmark.objects.filter(cluster=plan.cluster_id).update(state="failing")
 
-    assert "It does not answer since" in page(viewer, f"/plans/{plan.pk}").text
+    assert "It does not answer: not heard since" in page(viewer, f"/plans/{plan.pk}").text
 
 
 def test_a_cluster_that_is_seen_is_not_spoken_of(viewer):
