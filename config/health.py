@@ -1,18 +1,21 @@
-"""Whether this process lives, whether it can work, and what a Prometheus should know of it."""
+"""Whether this process lives, whether it can serve, and apart from that whether every cluster is watched."""
 
 from collections.abc import Callable
+from threading import Event
 
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.db.migrations.executor import MigrationExecutor
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
 from fleet.models import Cluster
+from fleet.slots import slots
 
 TIMEOUT_S = 1.0
-NAMED = 3
+_migrated = Event()  # once none is missing none will be: they came with this process's code
 
 
 @login_not_required
@@ -23,9 +26,22 @@ def healthz(_: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def readyz(_: HttpRequest) -> HttpResponse:
-    parts = {name: check() for name, check in CHECKS.items()}
-    is_ready = all(trouble == "" for trouble in parts.values())
-    body = {"status": "ready" if is_ready else "not ready", **{name: said or "ok" for name, said in parts.items()}}
+    """For a load balancer. What is wrong with watching is told and does not count: another web process has it too."""
+    needed = {name: check() for name, check in NEEDED.items()}
+    return _answer(is_ready=not any(needed.values()), said=needed | {name: check() for name, check in TOLD.items()})
+
+
+@login_not_required
+def readyz_of(_: HttpRequest, part: str) -> HttpResponse:
+    check = (NEEDED | TOLD).get(part)
+    if check is None:
+        raise Http404
+    trouble = check()
+    return _answer(is_ready=not trouble, said={part: trouble})
+
+
+def _answer(*, is_ready: bool, said: dict[str, str]) -> HttpResponse:
+    body = {"status": "ready" if is_ready else "not ready", **{name: trouble or "ok" for name, trouble in said.items()}}
     return JsonResponse(body, status=200 if is_ready else 503)
 
 
@@ -34,8 +50,22 @@ def database_trouble() -> str:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
-        return f"The database does not answer ({type(error).__name__})."
+        return _no_database(error)
     return ""
+
+
+def migrations_trouble() -> str:
+    """A process that is newer than its database would fail at the first column it lacks."""
+    if _migrated.is_set():
+        return ""
+    try:
+        missing = _missing_migrations()
+    except DatabaseError as error:
+        return _no_database(error)
+    if not missing:
+        _migrated.set()
+        return ""
+    return f"{missing} of this version's migrations are not applied: run `bin/manage migrate`."
 
 
 def redis_trouble() -> str:
@@ -50,20 +80,29 @@ def redis_trouble() -> str:
     return ""
 
 
-def observers_trouble() -> str:
-    """Clusters that nobody watches though it is their time: there are more of them than threads, or no worker."""
+def observing_trouble() -> str:
+    """Clusters that nobody watches though it is their time. Never their names: whoever asks has not signed in."""
+    now = timezone.now()
     try:
-        names = [cluster.name for cluster in Cluster.objects.unwatched(now=timezone.now())]
+        number = Cluster.objects.unwatched(now=now).count()
+        action = slots(now=now).action if number else ""
     except DatabaseError as error:
-        return f"The database does not answer ({type(error).__name__})."
-    if not names:
-        return ""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"No worker watches {', '.join(names[:NAMED])}{more}: the queue “observe” needs a worker, or more threads."
+        return _no_database(error)
+    return f"{number} {'cluster is' if number == 1 else 'clusters are'} unwatched. {action}" if number else ""
 
 
-CHECKS: dict[str, Callable[[], str]] = {
+def _missing_migrations() -> int:
+    executor = MigrationExecutor(connection)
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def _no_database(error: DatabaseError) -> str:
+    return f"The database does not answer ({type(error).__name__})."
+
+
+NEEDED: dict[str, Callable[[], str]] = {
     "database": database_trouble,
+    "migrations": migrations_trouble,
     "redis": redis_trouble,
-    "observers": observers_trouble,
 }
+TOLD: dict[str, Callable[[], str]] = {"observing": observing_trouble}

@@ -15,6 +15,7 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from config.models import ProcessEnd
 from fleet.allocation.physical import by_use, physical_by_cluster
 from fleet.models import Bookmark, Cluster, Observer
+from fleet.slots import slots
 from people.api.edges import Edge
 from people.rights import Deed, require
 from rollouts.lifecycle import PlanState
@@ -92,14 +93,26 @@ class Rows(Collector):
             if observer.clock_skew_s is not None:
                 skew.add_metric(name, observer.clock_skew_s)
         yield from (lease, lag, behind, skew)
-        text = "Clusters by whether a thread watches them: watched, backing-off (it does not answer), unwatched."
-        places = GaugeMetricFamily("quarterdeck_observed_clusters", text, labels=["state"])
+        yield from self.slots()
+        text = "Clusters by whether a worker watches them: watched, backing-off (it does not answer), unwatched."
+        clusters = GaugeMetricFamily("quarterdeck_observed_clusters", text, labels=["state"])
         watched = Observer.objects.filter(lease_until__gte=self.now).count()
         unwatched = Cluster.objects.unwatched(now=self.now).count()
         backing_off = Observer.objects.filter(lease_until__lt=self.now, next_look_at__gt=self.now).count()
         for state, number in (("watched", watched), ("backing-off", backing_off), ("unwatched", unwatched)):
-            places.add_metric([state], number)
-        yield places
+            clusters.add_metric([state], number)
+        yield clusters
+
+    def slots(self) -> Iterator[GaugeMetricFamily]:
+        """By the workers' own word: one that was silent for a lease no longer counts."""
+        seen = slots(now=self.now)
+        text = "Observing workers that report."
+        workers = GaugeMetricFamily("quarterdeck_observing_workers", text, value=seen.workers)
+        text = "How many clusters the observing workers can watch at once."
+        total = GaugeMetricFamily("quarterdeck_observer_slots", text, value=seen.total)
+        text = "Slots in which a cluster is watched, or asked whether it answers."
+        in_use = GaugeMetricFamily("quarterdeck_observer_slots_in_use", text, value=seen.in_use)
+        yield from (workers, total, in_use)
 
     def unread(self) -> GaugeMetricFamily:
         text = "Objects of a kind that cannot be read; 20 stands for that many or more."

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
-from config.health import healthz, readyz
+from config.health import healthz, readyz, readyz_of
 from config.metrics import Metrics
 
 handler400 = "config.errors.bad_request"
@@ -15,5 +15,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("people.web.urls")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("readyz/<slug:part>", readyz_of, name="readyz-of"),
     path("metrics", Metrics.as_view(), name="metrics"),
 ]

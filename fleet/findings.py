@@ -20,6 +20,7 @@ from fleet.resources import unhealthy_in_words
 from fleet.rules import CLUSTER_RULES, NODE_RULES
 from fleet.rules.base import ClusterFacts, ClusterRule, FailingPod, NodeFacts, NodeRule, Wrong
 from fleet.sight import ClusterSight, Sight, sight_of
+from fleet.slots import slots
 from fleet.stack.operator_pods import operator_trouble
 
 NOTE = "note"  # worth knowing, and nothing is wrong
@@ -60,7 +61,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     live = {row.kind for row in marks if row.is_fresh(now=now)}
     sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
     rules = [rule for rule in CLUSTER_RULES if not rule.reads or rule.reads in live]
-    signals = [*_of_cluster(cluster, observer, sight, rules), *_of_sources(cluster)]
+    signals = [*_of_cluster(cluster, observer, sight, rules, now=now), *_of_sources(cluster)]
     judged = {rule.key for rule in rules} | set(SOURCES)
     if NODES in live:
         rules_of_nodes = [rule for rule in NODE_RULES if not rule.reads or rule.reads in live]
@@ -95,7 +96,7 @@ def _of_sources(cluster: Cluster) -> Iterator[Signal]:
 
 
 def _of_cluster(
-    cluster: Cluster, observer: Observer, sight: ClusterSight, rules: Iterable[ClusterRule]
+    cluster: Cluster, observer: Observer, sight: ClusterSight, rules: Iterable[ClusterRule], *, now: datetime
 ) -> Iterator[Signal]:
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     facts = ClusterFacts(
@@ -104,6 +105,7 @@ def _of_cluster(
         observer.behind_since,
         unseen_because=sight.sentence if is_unseen else "",
         unseen_action=sight.action,
+        unwatched_action=slots(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
         operator_trouble=operator_trouble(cluster),
     )

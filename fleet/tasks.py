@@ -4,7 +4,7 @@ from django.utils import timezone
 from fleet import crash_logs, findings, housekeeping, wake
 from fleet.exporters import rounds
 from fleet.models import Cluster
-from fleet.observe import shutdown
+from fleet.observe import reporting, shutdown  # noqa: F401 (a worker that is ready reports its slots)
 from fleet.observe.sweep import sweep
 from fleet.observe.turn import take_turn
 

@@ -12,6 +12,7 @@ from fleet.models.gpu import Gpu
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
 from fleet.models.observer import Bookmark, BookmarkState, LostTurn, Observer
+from fleet.models.observing_worker import ObservingWorker
 from fleet.models.operand import Operand, OperandRevision
 from fleet.models.operator_config import OperatorConfig
 from fleet.models.other_pod import OtherPod
@@ -41,6 +42,7 @@ __all__ = [
     "Node",
     "NodeEvent",
     "Observer",
+    "ObservingWorker",
     "Operand",
     "OperandRevision",
     "OperatorConfig",

@@ -10,9 +10,9 @@ from django.db.models.functions import Coalesce
 LEASE = timedelta(seconds=30)
 STALE_AFTER = timedelta(seconds=90)  # API servers send a bookmark about once a minute
 FIRST_WAIT = timedelta(seconds=1)
-LONGEST_WAIT = timedelta(minutes=5)  # a dead address costs a place 10 s: a hundred of them then cost four places
-ONE_IN = timedelta(minutes=1)  # how often one that did not answer is tried while others wait for a place
-GRACE = timedelta(seconds=15)  # from one turn to the next: longer, and nobody has a place for it
+LONGEST_WAIT = timedelta(minutes=5)  # a dead address costs a slot 10 s: a hundred of them then cost four slots
+ONE_IN = timedelta(minutes=1)  # how often one that did not answer is tried while others wait for a slot
+GRACE = timedelta(seconds=15)  # from one turn to the next: longer, and nobody has a slot for it
 
 
 class LostTurn(Exception):
@@ -83,7 +83,7 @@ class Observer(models.Model):
 
     @classmethod
     def gives_way(cls, cluster_id: int, *, now: datetime) -> bool:
-        """Whether a cluster that did not answer last time, or was never asked, leaves this place to one that did.
+        """Whether a cluster that did not answer last time, or was never asked, leaves this slot to one that did.
 
         Not for ever: while such ones wait, another is tried once in a minute.
         """
@@ -97,7 +97,7 @@ class Observer(models.Model):
 
     @classmethod
     def back_off(cls, cluster_id: int, *, turn: int, share: float, now: datetime) -> timedelta:
-        """Give the place back, and wait longer each time that it does not answer.
+        """Give the slot back, and wait longer each time that it does not answer.
 
         :raises LostTurn: when the turn is somebody else's by now
         """

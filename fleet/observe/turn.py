@@ -1,8 +1,6 @@
 """A worker's turn at watching a cluster: take it, make sure it is that cluster, hold its window, hand it on."""
 
-import os
 import random
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from fleet.observe.gathering import Gathering
 from fleet.observe.identity import WrongCluster, make_sure
 from fleet.observe.kinds import KINDS
 from fleet.observe.patience import patiently
+from fleet.observe.reporting import own_name
 from fleet.observe.standing import Standing
 from fleet.observe.window import Window
 
@@ -51,12 +50,12 @@ class Turn:
 def take_turn(cluster_id: int, number: int, *, seconds: float = TURN_S, stop: Event = shutdown.asked) -> None:
     """Watch a cluster for a while, if its turn is free and due; then offer the next turn.
 
-    One that does not answer gives its place back at once, and waits longer each time.
+    One that does not answer gives its slot back at once, and waits longer each time.
     """
     if Observer.gives_way(cluster_id, now=timezone.now()):
-        log.debug("others may answer and have no place", cluster=cluster_id, turn=number)
+        log.debug("others may answer and have no slot", cluster=cluster_id, turn=number)
         return
-    won = Observer.take(cluster_id, turn=number, owner=f"{socket.gethostname()}:{os.getpid()}", now=timezone.now())
+    won = Observer.take(cluster_id, turn=number, owner=own_name(), now=timezone.now())
     if won is None:
         log.debug("the turn is taken, or the message is an old one", cluster=cluster_id, turn=number)
         return

@@ -1,4 +1,4 @@
-"""About Quarterdeck itself: nobody takes a cluster's turn, because there is no worker, or no thread left for it."""
+"""About Quarterdeck itself: nobody takes a cluster's turn, because there is no worker, or no slot left for it."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,7 +22,6 @@ class ClusterUnwatched:
             Severity.CRITICAL,
             f"No worker watches {cluster.name} since {cluster.unwatched_since:%H:%M:%S} UTC: what pages show of it is "
             "from then.",
-            "Look whether a worker of the queue “observe” runs, and whether those have a thread for each cluster that "
-            "answers.",
+            cluster.unwatched_action,
             {"unwatched_since": cluster.unwatched_since.isoformat()},
         )

@@ -9,7 +9,8 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from fleet.models import Cluster
-from fleet.sight import NO_WORKER, unwatched_since_of
+from fleet.sight import unwatched_since_of
+from fleet.slots import slots
 from fleet.web.parts import part
 from people.web.requests import PersonRequest
 
@@ -20,11 +21,11 @@ NAMED = 3
 class Unwatched:
     first: list[tuple[Cluster, datetime | None]]  # each with since when
     more: int
-    action: str = NO_WORKER
+    action: str
 
 
 def unwatched(request: HttpRequest) -> dict[str, object]:
-    """For templates. One query, where a page asks for it; two more while there is one."""
+    """For templates. One query, where a page asks for it; four more while there is one."""
     return {"unwatched": SimpleLazyObject(lambda: _unwatched(request.user, now=timezone.now()))}
 
 
@@ -38,7 +39,7 @@ def _unwatched(user, *, now: datetime) -> Unwatched:
     seen = set(Cluster.objects.visible_to(user).values_list("pk", flat=True)) if found else set()
     mine = [each for each in found if each.pk in seen]
     first = [(each, _since(each, now)) for each in mine[:NAMED]]
-    return Unwatched(first, more=len(mine) - len(first))
+    return Unwatched(first, more=len(mine) - len(first), action=slots(now=now).action if first else "")
 
 
 def _since(cluster: Cluster, now: datetime) -> datetime | None:

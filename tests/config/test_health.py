@@ -1,5 +1,9 @@
+from threading import Event
+
 import pytest
 from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from config import health
@@ -31,36 +35,65 @@ def test_without_a_database_it_is_not_ready(client, monkeypatch):
         raise DatabaseError("no such host")
 
     monkeypatch.setattr(connection, "cursor", away)
-    monkeypatch.setitem(health.CHECKS, "redis", lambda: "")
+    monkeypatch.setattr(health, "_migrated", Event())
+    monkeypatch.setitem(health.NEEDED, "redis", lambda: "")
 
     reply = client.get("/readyz")
 
     assert reply.status_code == 503
     assert reply.json() == {
         "status": "not ready", "database": "The database does not answer (DatabaseError).", "redis": "ok",
-        "observers": "The database does not answer (DatabaseError).",
+        "migrations": "The database does not answer (DatabaseError).",
+        "observing": "The database does not answer (DatabaseError).",
     }  # fmt: skip
 
 
 @pytest.mark.django_db
 def test_with_both_it_is_ready(client, monkeypatch):
-    monkeypatch.setitem(health.CHECKS, "redis", lambda: "")
+    monkeypatch.setitem(health.NEEDED, "redis", lambda: "")
 
     reply = client.get("/readyz")
 
     assert (reply.status_code, reply.json()["status"]) == (200, "ready")
 
 
-@pytest.mark.django_db
-def test_a_cluster_that_nobody_watches_is_no_readiness(client, monkeypatch):
-    monkeypatch.setitem(health.CHECKS, "redis", lambda: "")
+@pytest.fixture
+def unwatched(db, monkeypatch):
+    monkeypatch.setitem(health.NEEDED, "redis", lambda: "")
     long_ago = timezone.now() - 2 * GRACE
     waits = {"next_look_at": timezone.now() + GRACE, "failures": 3}
     Observer.objects.create(cluster=a_cluster("dead", seen_at=None), lease_until=long_ago, **waits)
-    assert client.get("/readyz").status_code == 200
-
     Observer.objects.create(cluster=a_cluster("north", seen_at=None), lease_until=long_ago)
+
+
+def test_a_cluster_that_nobody_watches_takes_no_web_process_out_of_service(client, unwatched):
     reply = client.get("/readyz")
 
-    assert reply.status_code == 503
-    assert "No worker watches north: the queue" in reply.json()["observers"]
+    assert (reply.status_code, reply.json()["status"]) == (200, "ready")
+    assert reply.json()["observing"].startswith("1 cluster is unwatched. No worker of the queue “observe” reports")
+
+
+def test_who_asks_for_it_alone_is_told_that_it_is_not_ready_without_the_names_of_clusters(client, unwatched):
+    reply = client.get("/readyz/observing")
+
+    assert (reply.status_code, reply.json()["status"]) == (503, "not ready")
+    assert "north" not in reply.content.decode()
+    assert client.get("/readyz/database").json() == {"status": "ready", "database": "ok"}
+
+
+def test_a_part_that_there_is_not_is_not_found(client):
+    assert client.get("/readyz/everything").status_code == 404
+
+
+@pytest.mark.django_db
+def test_a_process_newer_than_its_database_is_not_ready_until_it_is_migrated(client, monkeypatch):
+    monkeypatch.setitem(health.NEEDED, "redis", lambda: "")
+    monkeypatch.setattr(health, "_migrated", Event())
+    app, newest = MigrationLoader(connection).graph.leaf_nodes("fleet")[0]
+    MigrationRecorder(connection).record_unapplied(app, newest)
+    before = client.get("/readyz")
+    MigrationRecorder(connection).record_applied(app, newest)
+
+    assert (before.status_code, before.json()["database"]) == (503, "ok")
+    assert before.json()["migrations"].endswith("not applied: run `bin/manage migrate`.")
+    assert client.get("/readyz").status_code == 200

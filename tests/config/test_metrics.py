@@ -4,7 +4,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.models import ProcessEnd
-from fleet.models import Observer
+from fleet.models import Observer, ObservingWorker
+from fleet.models.observer import LEASE
 from tests.callers import calling
 from tests.make import NOON, a_bookmark, a_cluster, a_draft, a_fleet, a_token, a_user
 
@@ -56,6 +57,20 @@ def test_how_well_a_cluster_is_seen(bob):
     assert found["quarterdeck_unread_objects", "east", "pods.example.com"] == 1
 
 
+def test_how_many_clusters_can_be_watched_and_are(bob, now):
+    ObservingWorker.report("one:7", slots=8, now=NOON)
+    ObservingWorker.report("died:7", slots=8, now=NOON - 2 * LEASE)
+    Observer.objects.create(cluster=a_cluster("east"), lease_until=NOON + timedelta(seconds=9))
+    Observer.objects.create(cluster=a_cluster("west"), lease_until=NOON - timedelta(minutes=9))
+
+    found = scraped(bob)
+
+    assert found["quarterdeck_observing_workers",] == 1
+    assert found["quarterdeck_observer_slots",] == 8
+    assert found["quarterdeck_observer_slots_in_use",] == 1
+    assert found["quarterdeck_observed_clusters", "unwatched"] == 1
+
+
 def test_which_processes_died_and_of_what(bob):
     for cause in ("SIGSEGV", "SIGSEGV", "exit 1"):
         ProcessEnd.note("observe", cause, host="worker-7", now=NOON)
@@ -73,7 +88,7 @@ def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_a
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(16):
         bob.get("/metrics")
 
 

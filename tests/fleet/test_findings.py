@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fleet import findings
-from fleet.models import Bookmark, Finding, Node, NodeEvent, Observer, Pod, Workload
+from fleet.models import Bookmark, Finding, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
 from fleet.node_state import NodeState
 from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, an_operator
 
@@ -213,9 +213,12 @@ def test_a_cluster_that_does_not_answer_is_a_finding_with_the_error(cluster):
 
 def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
     Observer.objects.update(lease_until=NOON)
+    ObservingWorker.report("one:7", slots=1, now=NOON)
+    Observer.objects.create(cluster=a_cluster(), lease_until=NOON + timedelta(minutes=1))
 
     findings.look(cluster, now=NOON + timedelta(seconds=20))
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
     assert f"No worker watches {cluster.name} since 12:00:00 UTC" in finding.sentence
+    assert finding.action.startswith("1 slot for 2 clusters: raise -c")

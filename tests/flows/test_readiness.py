@@ -1,10 +1,13 @@
 """What a load balancer asks, while parts of the stack come and go."""
 
+import signal
+
 import httpx
 import pytest
 
+from demo.parts import QUEUES
 from demo.stack import Stack
-from demo.visitor import wait_until
+from demo.visitor import Visitor, wait_until
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.observe
@@ -32,3 +35,20 @@ def test_a_web_process_that_was_killed_is_back_at_its_address(stack: Stack):
     stack.restart("web")
 
     assert readiness(stack)["status"] == "ready"
+
+
+def test_the_slots_of_a_worker_count_as_long_as_it_runs(stack: Stack, admin: Visitor):
+    wait_until(lambda: slots(admin) == QUEUES["observe"], what="the worker's slots", timeout_s=PATIENCE_S)
+
+    stack.kill("observe", signal.SIGTERM)
+    wait_until(lambda: slots(admin) == 0, what="its slots to be gone", timeout_s=PATIENCE_S)
+    stack.restart("observe")
+
+    wait_until(lambda: slots(admin) == QUEUES["observe"], what="the next worker's slots", timeout_s=PATIENCE_S)
+
+
+def slots(admin: Visitor) -> int:
+    text = admin.http.get("/metrics").text
+    return next(
+        int(float(line.split()[1])) for line in text.splitlines() if line.startswith("quarterdeck_observer_slots ")
+    )

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Cluster, Observer
+from fleet.models import Cluster, Observer, ObservingWorker
 from fleet.models.observer import GRACE
 from fleet.sight import sights_of_all
 from tests import make
@@ -31,11 +31,13 @@ def test_every_page_names_it_with_since_when_and_what_helps(viewer):
     cluster = a_watched("north", lease_until=LATE)
     node = make.a_node(cluster, "gpu-001")
     pool = make.a_pool(cluster, "training")
+    a_watched("south")
+    ObservingWorker.report("one:7", slots=1, now=NOON)
 
     for path in (*PLACES, f"/clusters/{cluster.pk}", f"/nodes/{node.pk}", f"/pools/{pool.pk}"):
         text = page(viewer, path).text
         assert "No worker watches north since 11:58:00" in text, path
-        assert "what pages show of it is from then. Look whether one of the queue “observe” runs" in text, path
+        assert "what pages show of it is from then. 1 slot for 2 clusters: raise -c of the workers" in text, path
 
 
 def test_it_goes_by_itself_as_soon_as_somebody_watches(viewer):

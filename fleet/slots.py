@@ -1,0 +1,40 @@
+"""How many clusters can be watched at once, how many are, and what helps when some are not."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Q, Sum
+
+from fleet.models import Cluster, ObservingWorker
+
+WORKERS = "the workers of the queue “observe”"
+
+
+@dataclass(frozen=True)
+class Slots:
+    workers: int
+    total: int
+    in_use: int  # turns that are held
+    clusters: int  # also those that back off: they want a slot as soon as they answer
+
+    @property
+    def action(self) -> str:
+        """What helps a cluster that nobody watches."""
+        if not self.workers:
+            return "No worker of the queue “observe” reports: start one, with a slot for each cluster."
+        ratio = f"{_number(self.total, 'slot')} for {_number(self.clusters, 'cluster')}"
+        if self.in_use and self.clusters > self.total:
+            return f"{ratio}: raise -c of {WORKERS}, or start another worker."
+        return f"{ratio}, {self.in_use} in use: look whether Redis answers, and at the log of {WORKERS}."
+
+
+def slots(*, now: datetime) -> Slots:
+    """Two queries."""
+    reporting = ObservingWorker.objects.filter(lease_until__gte=now)
+    said = reporting.aggregate(workers=Count("pk"), total=Sum("slots", default=0))
+    in_use = Count("pk", filter=Q(observer__lease_until__gte=now))
+    return Slots(**said, **Cluster.objects.order_by().aggregate(in_use=in_use, clusters=Count("pk")))
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
