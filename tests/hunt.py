@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 SEEDS = 2**32
@@ -19,6 +20,8 @@ PLUGINS = ("-p", "tests.profiles", "-p", "no:schemathesis")
 FINE, FOUND = 0, 1  # pytest's exit codes
 FAILING = re.compile("Failing (test case|explicit example)")
 LINES_OF_AN_EXAMPLE = 30
+FAILED = " FAILED tests/"  # as pytest-xdist tells of one test: [gw0] [ 12%] FAILED tests/…
+PIPED: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "bufsize": 1}
 
 
 def main() -> int:
@@ -53,9 +56,13 @@ def main() -> int:
 def go_through(paths: list[str], seed: int, log: Path) -> int:
     report = log.with_suffix(".xml")
     words = ["-m", "hypothesis", "--hypothesis-profile=hunt", f"--hypothesis-seed={seed}", f"--junitxml={report}"]
-    pytest = [sys.executable, "-m", "pytest", *PLUGINS, "-q", "-n", "2", "--tb=short"]
-    with log.open("w") as out:
-        return subprocess.run([*pytest, *words, *paths], stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+    pytest = [sys.executable, "-m", "pytest", *PLUGINS, "-v", "-n", "2", "--tb=short"]
+    with log.open("w") as out, subprocess.Popen([*pytest, *words, *paths], **PIPED) as running:
+        for line in running.stdout or ():
+            out.write(line)
+            if FAILED in line:  # also of a round that somebody ends before it is over
+                print(f"seed {seed}: {line.strip()}", flush=True)
+    return running.returncode
 
 
 def failures_in(report: Path) -> Iterator[tuple[str, str]]:

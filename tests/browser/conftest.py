@@ -84,6 +84,12 @@ class Watched:
     def is_live(self) -> None:
         self.page.wait_for_selector("#link[data-state='live']")
 
+    def is_drawn(self) -> None:
+        """Wait until everything that the page fetches after itself is there, and its letters are."""
+        self.page.wait_for_load_state("load")
+        expect(self.page.locator(".skeleton, .htmx-request")).to_have_count(0)
+        self.page.evaluate("document.fonts.ready.then(() => true)")
+
     def fits(self) -> bool:
         """Whether nothing sticks out to the right."""
         return self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -113,7 +113,7 @@ def test_every_page_fits(window, viewport, scheme):
 
     for path in ("/", node, "/plans", "/plans/new", "/account"):
         watched.page.goto(path)
-        watched.page.wait_for_load_state("networkidle") if path == "/account" else watched.page.wait_for_timeout(300)
+        watched.is_drawn()
         assert watched.fits(), path
 
 

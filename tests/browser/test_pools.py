@@ -73,5 +73,5 @@ def test_the_pages_fit_a_phone(window):
 
     for path in ("/segments", "/pools", "/pools/new", "/pools/file"):
         watched.page.goto(path)
-        watched.page.wait_for_timeout(300)
+        watched.is_drawn()
         assert watched.fits(), path

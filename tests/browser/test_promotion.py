@@ -17,7 +17,7 @@ def take_pictures(watched: Watched, plan: str) -> None:
     for name, address in (("plan", plan), ("fleet", "/")):
         watched.page.goto(address)
         watched.is_live()
-        watched.page.wait_for_timeout(700)
+        watched.is_drawn()
         if os.environ.get("QUARTERDECK_TEST_PICTURES") == "yes":
             watched.page.screenshot(path=str(IMAGES / f"{name}.png"))
         assert watched.fits()

@@ -6,7 +6,7 @@ from threading import Thread, current_thread
 
 import pytest
 from celery import current_app
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from fleet import wake
@@ -60,12 +60,11 @@ def wait_for(is_so) -> None:
 def test_a_nudge_waits_for_the_commit(sent):
     with transaction.atomic():
         wake.wake_observer(3, 7)
-        time.sleep(0.05)
-        before = list(sent)
+        waiting, before = len(connection.run_on_commit), list(sent)
 
     wait_for(lambda: sent)
     name, given = sent[0]
-    assert before == []
+    assert (waiting, before) == (1, [])
     assert (name, given["kwargs"], given["queue"]) == ("fleet.tasks.observe", {"cluster_id": 3, "turn": 7}, "observe")
     assert (given["retry"], given["ignore_result"]) == (False, True)
     assert 0 < given["expires"] <= 30
@@ -76,9 +75,10 @@ def test_what_was_not_committed_wakes_nobody(sent):
     with transaction.atomic():
         wake.wake_observer(3, 7)
         transaction.set_rollback(True)
+    wake.wake_observer(4, 1)
 
-    time.sleep(0.05)
-    assert sent == []
+    wait_for(lambda: sent)
+    assert [given["kwargs"]["cluster_id"] for _, given in sent] == [4]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from demo.visitor import RefusedError, Visitor, wait_until
+from rollouts.engine.live import STOP_SWITCH
 from tests.flows.asked import Asked
 from tests.flows.cluster import HOLD, PATIENCE_S, Cluster
 from tests.flows.proxy import Proxy
@@ -103,6 +104,17 @@ class Plan:
     def seen_cordoned(self) -> list[str]:
         """The nodes that Quarterdeck sees cordoned."""
         return [node["name"] for node in self.operator.all("/api/v1/nodes", is_unschedulable="true")]
+
+    def until_looked_twice(self) -> None:
+        """Wait until a whole round has been gone through: the second to begin begins after the first has ended."""
+        before = self.looks()
+        wait_until(lambda: self.looks() >= before + 2, what="two more rounds", timeout_s=PATIENCE_S)
+
+    def looks(self) -> int:
+        """How many rounds have begun in this cluster of this plan's time: each asks for the stop switch."""
+        return len(
+            [asked for asked in self.requests() if asked.method == "GET" and asked.path.endswith(f"/{STOP_SWITCH}")]
+        )
 
     def until_said(self, words: str) -> Shown:
         return self.until(lambda shown: words in shown["waiting_for"] or words in shown["because"], f"“{words}”")

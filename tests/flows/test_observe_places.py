@@ -64,13 +64,10 @@ def test_the_one_that_lives_stays_watched(clusters, offered):
     threads = [threading.Thread(target=work, args=(offered, stop), daemon=True) for _ in range(PLACES)]
     for thread in threads:
         thread.start()
-    worst_s, until = 0.0, time.monotonic() + 240
+    until = time.monotonic() + PATIENCE_S
     try:
         while time.monotonic() < until and Observer.objects.filter(failures__gt=1).count() < DEAD:
             sweep(now=timezone.now())
-            if well.is_listed():
-                age_s = (timezone.now() - well.bookmark("nodes").heard_at).total_seconds()
-                worst_s = max(worst_s, age_s)
             stop.wait(1.0)
     finally:
         stop.set()
@@ -78,5 +75,7 @@ def test_the_one_that_lives_stays_watched(clusters, offered):
             thread.join(PATIENCE_S)
 
     assert Observer.objects.filter(cluster__in=[one.cluster for one in hung], failures__gt=1).count() == DEAD
-    assert Observer.objects.get(cluster=well.cluster).turn > 2
-    assert worst_s < 90  # then it would be called stale; of two places one may be held by a dead one for 10 s, twice
+    assert well.is_listed()
+    turns_of_dead = sum(Observer.objects.exclude(cluster=well.cluster).values_list("turn", flat=True))
+    # Each dead one may be tried before it is known to be; after that, at most one a place for each turn of the living.
+    assert turns_of_dead <= DEAD + PLACES * Observer.objects.get(cluster=well.cluster).turn

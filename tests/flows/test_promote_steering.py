@@ -1,6 +1,5 @@
 """What a person says to a plan that is under way, seen in what the API server was asked."""
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -14,7 +13,6 @@ from tests.flows.proxy import Proxy
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.promote
-QUIET_S = 3.0  # long enough for a release that should not come
 Planner = Callable[..., Plan]
 
 
@@ -24,7 +22,7 @@ def test_a_halt_lets_nothing_more_go_and_a_resumption_goes_on(plan_for: Planner,
     plan.until(lambda shown: shown["stages"][1]["targets_by_state"].get("changing"), "a change in the second stage")
     plan.tell("halts", "A person has seen something.")
     answered = datetime.now(UTC)
-    time.sleep(QUIET_S)
+    plan.until_looked_twice()
     later = [release for release in plan.releases() if release.at > answered]
     shown = plan.now()
     plan.tell("resumptions", "It was nothing.")
@@ -53,7 +51,7 @@ def test_a_pause_holds_again_what_was_let_go_and_has_not_begun(plan_for: Planner
     gpu_cluster.cordon(other, on=False)
     # What is still seen as cordoned would be left out of its stage.
     wait_until(lambda: not plan.seen_cordoned(), what="an uncordoned node that is seen to be", timeout_s=PATIENCE_S)
-    time.sleep(QUIET_S)
+    plan.until_looked_twice()
     while_paused = plan.released()
     plan.tell("resumptions", "Now.")
     plan.until_state("promoted")

@@ -1,6 +1,5 @@
 """What others do to a cluster while a plan is under way in it."""
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +8,6 @@ from tests.flows.cluster import Cluster
 from tests.flows.plans import Plan, canary, is_hold, is_version_write, node_of, the_others
 
 pytestmark = pytest.mark.promote
-QUIET_S = 3.0
 NEW = "gpu-a100-new"
 Planner = Callable[..., Plan]
 
@@ -32,7 +30,7 @@ def test_the_stop_config_map_stops_everything_until_it_is_gone(plan_for: Planner
     with gpu_cluster.stopped("A storm is coming"):
         plan.approve()
         shown = plan.until_said("A storm is coming")
-        time.sleep(QUIET_S)
+        plan.until_looked_twice()
         while_stopped = plan.released()
     plan.until(lambda _: plan.released(), "a release after the stop was lifted")
 
@@ -46,7 +44,7 @@ def test_another_quarterdeck_in_the_cluster_pauses_the_plan(plan_for: Planner, g
     gpu_cluster.take_lease("another-quarterdeck")
     plan.approve()
     paused = plan.until(lambda shown: shown["pause"], "a pause")
-    time.sleep(QUIET_S)
+    plan.until_looked_twice()
     while_paused = plan.released()
     gpu_cluster.drop_lease()
     plan.tell("resumptions", "The other one is gone.")
@@ -63,7 +61,7 @@ def test_a_node_that_joins_in_the_middle_is_held(plan_for: Planner, gpu_cluster:
     with gpu_cluster.joined(like, NEW):
         plan.until(lambda _: NEW in gpu_cluster.held(), "a joiner that is held")
         plan.until(lambda _: gpu_cluster.loaded(plan.driver).get(NEW) == plan.to_version, "a joiner with a driver")
-        time.sleep(QUIET_S)
+        plan.until_looked_twice()
         shown = plan.now()
 
     # A write that lost against another is refused, and tried again: what counts is what was taken.

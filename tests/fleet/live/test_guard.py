@@ -2,6 +2,7 @@
 
 import asyncio
 from importlib import import_module
+from itertools import count
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -116,12 +117,26 @@ async def test_what_ends_a_right_ends_the_socket(change, why):
     await socket.disconnect()
 
 
-async def test_who_keeps_or_gets_a_role_goes_on_listening():
+async def two_looks(monkeypatch) -> None:
+    """Wait until the guard has looked twice: the first may have begun before."""
+    looks, second = count(1), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def look(claims, *, now):
+        if next(looks) > 2:
+            loop.call_soon_threadsafe(second.set)
+        return lapsed(claims, now=now)
+
+    monkeypatch.setattr(guard, "lapsed", look)
+    await second.wait()
+
+
+async def test_who_keeps_or_gets_a_role_goes_on_listening(monkeypatch):
     user, session = await sync_to_async(somebody)()
     socket = await a_socket(session)
 
     await sync_to_async(make.give)(user, "approver")
-    await asyncio.sleep(0.5)
+    await two_looks(monkeypatch)
 
     assert await socket.receive_nothing(timeout=0.2)
     await socket.disconnect()
