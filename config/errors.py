@@ -13,9 +13,11 @@ from rest_framework.views import exception_handler
 from config import error_pages
 from config.error_pages import Failure
 from fleet.acceptance import CannotAccept
+from fleet.api.gone_nodes import GoneNodeShape
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
+from fleet.queries import NodeLeft
 from fleet.selectors import BadSelector
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate
@@ -44,6 +46,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     ProductionAsks: Meaning(409, "production-asks", "Production is never changed unasked"),
     PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
     BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),
+    NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
     Refusal: Meaning(409, "refused", "Not now, or not like this"),
@@ -134,6 +137,8 @@ def _more(error: Exception) -> dict[str, Any]:
         more["errors"] = [{"field": clean(p["field"]), "sentence": clean(p["sentence"])} for p in problems]
     if blockers := getattr(error, "blockers", None):
         more["blockers"] = blockers
+    if gone := getattr(error, "gone", None):
+        more["gone"] = GoneNodeShape(gone).data
     return more
 
 

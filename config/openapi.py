@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.permissions import AllowAny
 
 from config.errors import CONTENT_TYPE
+from fleet.api.gone_nodes import GoneNodeShape
 
 Direction = Literal["request", "response"]
 
@@ -35,6 +36,7 @@ class Problem(serializers.Serializer):
     request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
     errors = Wrong(many=True, required=False)  # type: ignore[assignment]
     blockers = Blocker(many=True, required=False)
+    gone = GoneNodeShape(required=False, help_text="Of a node that left its cluster (410).")
 
 
 class Schema(AutoSchema):
@@ -55,6 +57,8 @@ class Schema(AutoSchema):
             found.append(("401", "Sign in first."))
         if "{" in self.path:
             found.append(("404", "It does not exist, or the caller may not see it."))
+        if getattr(self.view, "may_be_gone", False):
+            found.append(("410", "It left its cluster; `gone` says when, and what it was."))
         if self.method in {"POST", "PUT", "PATCH", "DELETE"}:
             found += [
                 ("403", "The caller may see it, but not do this; `detail` names the missing role and scope."),

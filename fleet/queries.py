@@ -16,7 +16,18 @@ from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import NOTHING, Tally, tallies
 from fleet.allocation.telling import said_of_exporter
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
-from fleet.models import Bookmark, Cluster, DriverObject, ExporterReading, ExporterRound, Node, NodeEvent, Pod, Pool
+from fleet.models import (
+    Bookmark,
+    Cluster,
+    DriverObject,
+    ExporterReading,
+    ExporterRound,
+    GoneNode,
+    Node,
+    NodeEvent,
+    Pod,
+    Pool,
+)
 from fleet.resources import Layout, ResourceLine, resource_lines
 from fleet.segments.labelled import labelled
 from fleet.sight import ClusterSight, sight_of_cluster
@@ -85,6 +96,12 @@ class NodeStory(NodeSeen):
     exporter: ExporterReading | None
     exporter_note: str
     pods: Sequence[Pod] | None  # None: pods were never seen
+
+
+@dataclass(frozen=True)
+class NodeGone:
+    row: GoneNode
+    again: Node | None  # who has its name now
 
 
 def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterSeen]:
@@ -158,7 +175,24 @@ def lines_of(node: Node) -> list[ResourceLine]:
     return resource_lines(*amounts, Layout.read(node.layout), is_reconfiguring=bool(node.reconfiguring))
 
 
-def timeline(node: Node) -> QuerySet[NodeEvent]:
+class NodeLeft(Exception):
+    """What was asked for is a node that left its cluster."""
+
+    def __init__(self, gone: NodeGone) -> None:
+        super().__init__(f"{gone.row.name} left {gone.row.cluster.name} at {gone.row.gone_at:%Y-%m-%d %H:%M:%S} UTC.")
+        self.gone = gone
+
+
+def node_gone(node_id: int, *, user) -> NodeGone | None:
+    """None: there never was one, nobody remembers, or the user may not see it. Two queries."""
+    row = GoneNode.objects.visible_to(user).select_related("cluster").filter(node_id=node_id).first()
+    if row is None:
+        return None
+    again = Node.objects.visible_to(user).filter(cluster=row.cluster_id, name=row.name).first()
+    return NodeGone(row, again)
+
+
+def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:
     """The newest first. By the node's UID: a node that left and came back under its name is another one."""
     return NodeEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid)
 

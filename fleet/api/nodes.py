@@ -1,5 +1,6 @@
 from typing import Any
 
+from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -13,7 +14,7 @@ from fleet.api.resources import Amounts, ExporterShape, ResourceShape, UnplacedS
 from fleet.api.shapes import FreshnessShape, Ref, UsesShape
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState
-from fleet.queries import NodeSeen, for_rows, see_nodes, tell_story, timeline
+from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_nodes, tell_story, timeline
 from fleet.stack import Role
 from fleet.stack.causes import Weight
 from people.api.edges import Edge, Listing, SeenSerializer
@@ -212,18 +213,32 @@ class NodeList(Listing):
 
 
 class NodeDetail(Edge):
+    may_be_gone = True
+
     @extend_schema(responses=NodeShape)
     def get(self, request, node_id: int) -> Response:
+        """Of a node that left its cluster 410, for as long as timelines are kept: `gone` says when and what it was."""
         visible = Node.objects.visible_to(self.user).select_related("cluster").prefetch_related("pools")
-        story = tell_story(self.load(visible, node_id), now=timezone.now())
+        try:
+            node = self.load(visible, node_id)
+        except Http404:
+            if gone := node_gone(node_id, user=self.user):
+                raise NodeLeft(gone) from None
+            raise
+        story = tell_story(node, now=timezone.now())
         return Response(NodeShape(story, context={"request": request}).data)
 
 
 class NodeEventList(Listing):
-    """What was seen to change on the node, and what we did to it. The newest first."""
+    """What was seen to change on the node, and what we did to it. The newest first.
+
+    A node that left its cluster has them still.
+    """
 
     serializer_class = EventShape
     queryset = NodeEvent.objects.none()
 
     def get_queryset(self):
-        return timeline(self.load(Node.objects.visible_to(self.user), self.kwargs["node_id"]))
+        node_id = self.kwargs["node_id"]
+        gone = node_gone(node_id, user=self.user)
+        return timeline(gone.row if gone else self.load(Node.objects.visible_to(self.user), node_id))

@@ -5,9 +5,12 @@ from people.rights import Deed, reach
 
 class GoneNodeQuerySet(models.QuerySet["GoneNode"]):
     def visible_to(self, user) -> "GoneNodeQuerySet":
-        """Which pools it was in is not kept: it is seen by those who see the cluster."""
+        """As nodes are seen: by the cluster, and by the pools it was in when it left, as long as those are there."""
         seen = reach(user, Deed.SEE)
-        return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
+        if seen.everywhere:
+            return self
+        members = GoneNode.pools.through.objects.filter(pool_id__in=seen.pool_ids).values("gonenode_id")
+        return self.filter(models.Q(cluster__in=seen.cluster_ids) | models.Q(pk__in=members))
 
 
 class GoneNode(models.Model):
@@ -19,6 +22,7 @@ class GoneNode(models.Model):
     name = models.CharField(max_length=253)
     gone_at = models.DateTimeField()  # when it was seen to be gone
     was = models.JSONField(default=dict)  # what it was, by title
+    pools = models.ManyToManyField("fleet.Pool", related_name="gone_nodes")  # those it was in when it left
 
     objects = GoneNodeQuerySet.as_manager()
 

@@ -12,6 +12,12 @@ from fleet.observe.upsert import Written
 TROUBLE = ("stuck_container", "restarts", "waiting_because")
 
 
+def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
+    """What has to be kept of it before its rows are written and deleted."""
+    if written.kind.model is Node and written.gone:
+        _bury(cluster_id, written, now=now)
+
+
 def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> list[Written]:
     """What changed with it, beside itself.
 
@@ -54,7 +60,6 @@ def _follow_pods(cluster_id: int, written: Written) -> None:
 
 def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     _tell(cluster_id, written, now=now)
-    _bury(cluster_id, written, now=now)
     gpus.follow(cluster_id, written)
     pools.sort_nodes(cluster_id, written.alive)
     allocation.count(cluster_id, allocation.recut(written))
@@ -65,7 +70,7 @@ def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
 
 
 def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
-    """Its page goes on to say what it was."""
+    """Its page goes on to say what it was, to those who see a pool that it was in."""
     titles = {"Product": "gpu_product", "Driver": "driver_version", "Kernel": "kernel", "OS": "os_image"}
     GoneNode.objects.bulk_create(
         (
@@ -80,6 +85,13 @@ def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
             for row in written.gone
         ),
         ignore_conflicts=True,
+    )
+    ids = [row["id"] for row in written.gone]
+    members = list(Node.pools.through.objects.filter(node_id__in=ids).values_list("node_id", "pool_id"))
+    rows = dict(GoneNode.objects.filter(node_id__in=ids).values_list("node_id", "pk")) if members else {}
+    through = GoneNode.pools.through
+    through.objects.bulk_create(
+        (through(gonenode_id=rows[node_id], pool_id=pool_id) for node_id, pool_id in members), ignore_conflicts=True
     )
 
 

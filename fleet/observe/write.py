@@ -99,5 +99,6 @@ def _write_kind(
     written = compare(cluster_id, kind, {uid: pending.row for uid, pending in rows.items()}, now=now)
     if not written:
         return []
+    consequences.precede(cluster_id, written, now=now)
     save(cluster_id, written, {uid: pending.resource_version for uid, pending in rows.items()}, now=now)
     return [written, *consequences.follow(cluster_id, written, is_listing=kind.name in batch.listing, now=now)]

@@ -3,7 +3,7 @@
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
-from fleet.models import GoneNode, Node, NodeEvent
+from fleet.queries import node_gone, timeline
 from people.web.requests import PersonRequest
 
 LINES = 200
@@ -11,13 +11,8 @@ LINES = 200
 
 def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse:
     """:raises Http404: where there never was one, or nobody remembers, or the person may not see it"""
-    row = GoneNode.objects.visible_to(request.user).select_related("cluster").filter(node_id=node_id).first()
-    if row is None:
+    found = node_gone(node_id, user=request.user)
+    if found is None:
         raise Http404
-    found = {
-        "place": "fleet",
-        "gone": row,
-        "again": Node.objects.visible_to(request.user).filter(cluster=row.cluster_id, name=row.name).first(),
-        "events": NodeEvent.objects.filter(cluster=row.cluster_id, node_uid=row.uid)[:LINES],
-    }
-    return render(request, template, found)
+    seen = {"place": "fleet", "gone": found.row, "again": found.again, "events": timeline(found.row)[:LINES]}
+    return render(request, template, seen)

@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import GoneNode, Node
 from tests.callers import calling
 from tests.make import (
     NOON,
@@ -219,3 +220,44 @@ def test_what_pods_request_of_a_node_is_unknown_where_they_were_never_seen(bob):
     cpu = bob.get(f"/api/v1/nodes/{node.pk}").json()["cpu_memory"]["cpu"]
 
     assert (cpu["allocatable"], cpu["requested"], cpu["tenants"], cpu["free"]) == (4000, None, None, None)
+
+
+def test_a_node_that_left_is_gone_with_when_what_it_was_and_its_timeline(bob, eve):
+    cluster = a_cluster("north")
+    node = a_node(cluster, "gpu-001")
+    a_node_event(node, "Runs driver 570.172.08.")
+    pk, kept = node.pk, {"cluster": cluster, "uid": node.uid, "name": node.name}
+    node.delete()
+    GoneNode.objects.create(node_id=pk, gone_at=NOON, was={"Driver": "570.172.08", "OS": None}, **kept)
+    again = a_node(cluster, "gpu-001", uid="another")
+
+    reply = bob.get(f"/api/v1/nodes/{pk}")
+
+    assert (reply.status_code, reply["Content-Type"]) == (410, "application/problem+json")
+    assert reply.json()["type"] == "urn:quarterdeck:problem:node-left"
+    assert reply.json()["detail"] == "gpu-001 left north at 2026-11-21 12:00:00 UTC."
+    assert reply.json()["gone"] == {
+        "id": pk, "cluster": {"id": cluster.pk, "name": "north"}, "name": "gpu-001", "uid": kept["uid"],
+        "left_at": "2026-11-21T12:00:00Z", "was": {"Driver": "570.172.08", "OS": None}, "again": again.pk,
+    }  # fmt: skip
+    assert [line["sentence"] for line in bob.get(f"/api/v1/nodes/{pk}/events").json()["results"]] == [
+        "Runs driver 570.172.08."
+    ]
+    for path in (f"/api/v1/nodes/{pk}", f"/api/v1/nodes/{pk}/events"):
+        assert eve.get(path).status_code == 404
+    Node.objects.all().delete()
+    assert bob.get(f"/api/v1/nodes/{pk}").json()["gone"]["again"] is None
+
+
+def test_who_sees_a_pool_only_is_told_of_what_left_it_and_of_nothing_else(now, db):
+    cluster = a_cluster("north")
+    pool = a_pool(cluster, "training")
+    viewer = calling(a_user(role="viewer", on=pool))
+    rows = [
+        GoneNode.objects.create(node_id=9000 + number, cluster=cluster, uid=f"u{number}", name="gpu", gone_at=NOON)
+        for number in range(2)
+    ]
+    rows[0].pools.set([pool])
+
+    assert [viewer.get(f"/api/v1/nodes/{row.node_id}").status_code for row in rows] == [410, 404]
+    assert [viewer.get(f"/api/v1/nodes/{row.node_id}/events").status_code for row in rows] == [200, 404]

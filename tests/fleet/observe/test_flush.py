@@ -145,6 +145,18 @@ def test_what_a_whole_list_lacks_is_gone(mirror):
     assert (GoneNode.objects.get().name, GoneNode.objects.get().uid) == ("gpu-001", NodeEvent.objects.first().node_uid)
 
 
+def test_a_node_that_left_keeps_the_pools_it_was_in_also_where_its_labels_were_away(mirror):
+    pool = a_pool(mirror.cluster, selector=f"nvidia.com/gpu.product={GPU_LABELS['nvidia.com/gpu.product']}")
+    a_pool(mirror.cluster, selector="nvidia.com/gpu.product=another")
+    mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
+    mirror.see("nodes", a_node_seen("gpu-001", labels={}))
+    mirror.flush()
+
+    mirror.list("nodes", [a_node_seen("gpu-002")])
+
+    assert list(GoneNode.objects.get(name="gpu-001").pools.all()) == [pool]
+
+
 def test_what_is_heard_after_the_last_page_counts_from_then_on(mirror):
     mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=True))
     mirror.later(seconds=8)

@@ -31,12 +31,29 @@ def test_it_leads_to_the_last_that_had_its_name():
     assert "Another machine had this name until 11:00:00" in seen.text
 
 
-def test_who_sees_a_pool_only_is_told_of_no_node_that_left():
+def test_who_sees_a_pool_only_sees_a_node_that_was_in_it_when_it_left_and_no_other():
+    cluster = make.a_cluster("north")
+    pool, other = make.a_pool(cluster, "training"), make.a_pool(cluster, "inference")
+    ours, theirs, unpooled = gone(cluster, "gpu-001", 1), gone(cluster, "gpu-002", 2), gone(cluster, "gpu-003", 3)
+    ours.pools.set([pool, other])
+    theirs.pools.set([other])
+    viewer = visiting(make.a_user(role="viewer", on=pool))
+
+    assert "This node left north" in page(viewer, f"/nodes/{ours.node_id}").text
+    assert viewer.get(f"/nodes/{theirs.node_id}").status_code == 404
+    assert viewer.get(f"/nodes/{unpooled.node_id}").status_code == 404
+
+    for name, is_told in (("gpu-001", True), ("gpu-002", False)):
+        node = make.a_node(cluster, name, pool=pool)
+        assert ("Another machine" in page(viewer, f"/nodes/{node.pk}").text) is is_told
+
+
+def test_with_the_pool_goes_the_right_to_see_what_was_in_it():
     cluster = make.a_cluster("north")
     pool = make.a_pool(cluster, "training")
-    node = make.a_node(cluster, "gpu-001", pool=pool)
-    gone(cluster, "gpu-001", 1)
+    row = gone(cluster, "gpu-001", 1)
+    row.pools.set([pool])
+    viewer = visiting(make.a_user(role="viewer", on=pool))
+    pool.delete()
 
-    text = page(visiting(make.a_user(role="viewer", on=pool)), f"/nodes/{node.pk}").text
-
-    assert "Another machine" not in text
+    assert viewer.get(f"/nodes/{row.node_id}").status_code in (403, 404)
