@@ -63,11 +63,12 @@ class ClusterSight:
 
     @property
     def word(self) -> str:
-        """`live`, `stale since 12:03:10`, `never reached`."""
-        named = self.state.value.replace("-", " ")
-        if self.state in (Sight.STALE, Sight.FAILING) and self.since:
-            return f"{named} since {self.since:%H:%M:%S}"
-        return named
+        """`live`, `stale since 12:03:10`, `never reached`. When it began to fail nobody knows: only when it was seen."""
+        if self.state is Sight.STALE and self.since:
+            return f"stale since {self.since:%H:%M:%S}"
+        if self.state is Sight.FAILING and self.since:
+            return f"failing, noticed at {self.since:%H:%M:%S}"
+        return self.state.value.replace("-", " ")
 
 
 def sight_of(

@@ -271,13 +271,13 @@ def _proof(picks: Picks) -> str:
     canary, others = _canary_and_others(picks)
     nodes, wanted = len(canary), nodes_for(LIKELY)
     most = min(100, math.ceil(100 * bound_on_failure_rate(nodes)))
-    gives = f"If none of {count(nodes, 'canary node')} fails, at most {most} % of all nodes would (95 % confidence)."
     if nodes >= wanted:
-        return gives
-    if wanted >= nodes + len(others):
-        all_of_them = count(nodes + len(others), "node")
-        return f"{gives} For 95 % under {LIKELY * 100:.0f} % it takes {wanted} nodes, and the plan has {all_of_them}."
-    return f"{gives} For 95 % under {LIKELY * 100:.0f} % use {wanted} canary nodes."
+        return f"If none of {nodes} canary nodes fails, at most {most} % of all nodes would (95 % confidence)."
+    aim = f"For 95 % confidence that under {LIKELY * 100:.0f} % of all nodes would fail,"
+    all_of_them = nodes + len(others)
+    takes = f"use {wanted} canary nodes" if wanted < all_of_them else f"{wanted} canary nodes must not"
+    has = "" if wanted < all_of_them else f", and the plan has {count(all_of_them, 'node')}"
+    return f"{aim} {takes}{has}; {count(nodes, 'node')} can only show that at most {most} % would."
 
 
 def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:

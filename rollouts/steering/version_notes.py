@@ -37,7 +37,8 @@ def _is_worth_saying(verdict: Verdict) -> bool:
 
 def _note(line: Line, version: str, nodes: int, *, may: bool) -> Note:
     verdict = line.verdict
-    sentence = f"{version}: {verdict.sentence}{_where(line, nodes)}"
+    of = "" if version in verdict.sentence else f"{version}: "
+    sentence = f"{of}{verdict.sentence}{_where(line, nodes)}"
     code = BLOCKS.get(verdict.answer, "unknown-version" if _is_unknown_branch(verdict, version) else "")
     if code:
         fix = f"{verdict.action} {HOW if may else NEVER}".strip()

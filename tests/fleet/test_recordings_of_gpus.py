@@ -194,7 +194,7 @@ def test_a_pod_is_on_the_gpu_that_hamis_scheduler_wrote_down():
 
     assert node.shares_allocated == 1
     assert who(node)["GPU-0fc3eda5-e98b-a25b-5b0d-cf5c855d1448"] == ["hami-task"]
-    assert "says its scheduler" in said_of("hami-v100")
+    assert "named by the scheduler" in said_of("hami-v100")
 
 
 def test_memory_that_hami_scales_is_not_the_boards():

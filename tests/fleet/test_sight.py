@@ -46,7 +46,7 @@ def test_one_that_fails_is_not_live_for_90_seconds_more():
 
     seen = sight_of([mark], an_observer(), now=NOON)
 
-    assert (seen.word, seen.glyph) == ("failing since 11:59:40", "bad")
+    assert (seen.word, seen.glyph) == ("failing, noticed at 11:59:40", "bad")
     assert seen.sentence == (
         "It does not answer: not heard since 11:58:45 UTC, noticed at 11:59:40 UTC. Connection refused."
     )
@@ -59,7 +59,7 @@ def test_one_most_of_whose_kinds_fail_says_since_then_and_not_since_its_nodes_ar
 
     seen = sight_of(marks, an_observer(), now=NOON)
 
-    assert seen.word == "failing since 11:59:40"
+    assert seen.word == "failing, noticed at 11:59:40"
     assert seen.sentence == "Most of its kinds do not answer: noticed at 11:59:40 UTC."
 
 

@@ -53,7 +53,7 @@ def test_the_page_of_a_node_says_by_what_a_holder_is_known(viewer: Visitor, gpu_
     for uuid, pod in told(gpu_cluster, name).items():
         assert uuid in text
         assert pod in text
-    assert "says its DCGM exporter" in text
+    assert "seen by the node's DCGM exporter" in text
 
 
 def shown(viewer: Visitor, node: str) -> dict[str, str]:

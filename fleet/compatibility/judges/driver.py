@@ -68,7 +68,7 @@ def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
     if order(driver) in [order(each) for each in entry.drivers]:
         return entry.says(RULE, subject, Answer.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
     sentence = (
-        f"NVIDIA does not list {driver} for operator {operator}; of that branch {_of_branch_listed(driver, entry)}. "
+        f"NVIDIA does not list {driver} for operator {operator}{_of_branch_listed(driver, entry)}. "
         "It adds drivers between releases, and says that it supports every maintained production driver."
     )
     action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
@@ -77,4 +77,4 @@ def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
 
 def _of_branch_listed(driver: str, entry: Listed) -> str:
     listed = [each for each in entry.drivers if order(each)[0] == order(driver)[0]]
-    return f"it lists {', '.join(listed)}" if listed else "none"
+    return f"; of that branch it lists {', '.join(listed)}" if listed else ", nor any other of that branch"

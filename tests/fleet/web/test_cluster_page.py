@@ -300,12 +300,12 @@ def test_no_page_calls_a_cluster_live_whose_kinds_fail(viewer):
     text = page(viewer, f"/clusters/{cluster.pk}").text
     row = viewer.get("/api/v1/clusters").json()["results"][0]
 
-    assert "failing since 11:59:40" in text
+    assert "failing, noticed at 11:59:40" in text
     assert "rolled out, as of 11:59:30" in text
     assert "not heard since 11:59:30 UTC, noticed at 11:59:40 UTC. Connection refused." in text
     for address in ("/", f"/nodes/{node.pk}"):
         shown = page(viewer, address).text
-        assert "failing since 11:59:40" in shown
+        assert "failing, noticed at 11:59:40" in shown
         assert "was ready" in shown
     assert (row["sight"]["state"], row["sight"]["heard_at"]) == ("failing", "2026-11-21T11:59:30Z")
 

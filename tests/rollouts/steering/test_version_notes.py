@@ -140,3 +140,9 @@ def test_what_supports_every_node_leaves_nothing_to_say_of_the_version(cluster, 
 
     assert blockers == []
     assert not [note for note in notes if note.code != "way-back" and note.is_grave and NEW in note.sentence]
+
+
+def test_a_sentence_that_names_the_version_does_not_say_it_twice(cluster, owner):
+    said = barred(a_draft(cluster, owner, to_version="999.1.1"))["unknown-version"]
+
+    assert said.startswith("999.1.1 is newer than all that the matrix knows")

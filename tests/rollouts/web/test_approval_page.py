@@ -31,7 +31,8 @@ def test_shows_what_will_happen_and_the_bundle(amy, stage):
     seen = page(amy, f"/stages/{stage.pk}/approval")
 
     assert "on 1 node of" in seen.text
-    assert bundle_for(stage).hash in seen.text
+    assert bundle_for(stage).hash[:12] in seen.text
+    assert bundle_for(stage).hash not in seen.text
     assert "Canary: may it go? awaiting approval" in seen.text
 
 
