@@ -63,7 +63,7 @@ class ClusterSight:
 
     @property
     def word(self) -> str:
-        """`live`, `stale since 12:03:10`, `never reached`. When it began to fail nobody knows: only when it was seen."""
+        """`live`, `stale since 12:03:10`, `never reached`. Nobody knows when it began to fail."""
         if self.state is Sight.STALE and self.since:
             return f"stale since {self.since:%H:%M:%S}"
         if self.state is Sight.FAILING and self.since:

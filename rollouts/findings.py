@@ -6,12 +6,13 @@ from datetime import timedelta
 from fleet.asked import Said, Source
 from fleet.models import Cluster
 from fleet.rules.base import Severity, Wrong
-from rollouts.lifecycle import PlanState
-from rollouts.models import Plan
+from rollouts.gates.base import count
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Plan, Target
 
 
 def halted_plans(cluster: Cluster) -> Iterator[Said]:
-    """One query, and one more for each that is."""
+    """As bad here as on its own page: nothing goes until a person decides. One query, and two more for each."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
         because = last.because if last else ""
@@ -20,13 +21,22 @@ def halted_plans(cluster: Cluster) -> Iterator[Said]:
             title="Plan halted",
             after=timedelta(0),
             wrong=Wrong(
-                Severity.WARNING,
-                f"Plan #{plan.pk} “{plan.title}” is halted, with nodes of {cluster.name} in between two versions. "
-                f"{because}".strip(),
-                "Open the plan: roll it back, or resume it with a reason.",
+                Severity.CRITICAL,
+                f"Plan #{plan.pk} “{plan.title}” is halted, {_how_far(plan)}. {because}".strip(),
+                f"Open the plan: {'roll it back' if plan.write_intended_at else 'abort it'}, or say why it is resumed.",
                 {"plan": plan.pk, "from": plan.from_version, "to": plan.to_version},
             ),
         )
+
+
+def _how_far(plan: Plan) -> str:
+    """Where its nodes stand, without those that were taken out of their stage."""
+    targets = Target.objects.filter(stage__plan=plan).forward().exclude(state=TargetState.EXCLUDED)
+    untouched = targets.filter(state=TargetState.HELD).count()
+    let_go = targets.count() - untouched
+    if not let_go:
+        return "before any node was let go"
+    return f"with {let_go} of {count(let_go + untouched, 'node')} let go, between two versions"
 
 
 HALTED = Source("plan-halted", halted_plans)

@@ -7,7 +7,8 @@ from django.utils.safestring import SafeString
 
 from people.templatetags.page import glyph, spell
 from rollouts.gates import GATES
-from rollouts.web.states import glyph_of, word_of
+from rollouts.models import PlanEvent, Stage
+from rollouts.web.states import glyph_of, stage_look, word_of
 
 register = template.Library()
 INSTANTS = {"since", "until"}  # among what a gate measured
@@ -26,9 +27,38 @@ def state_glyph(kind: str, value: str) -> SafeString:
     return glyph(glyph_of(kind, value), word_of(value))
 
 
+@register.simple_tag
+def stage_state(stage: Stage) -> SafeString:
+    """The state of a stage as shape and word."""
+    shape, word = stage_look(stage)
+    return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word)
+
+
 @register.filter
 def state_word(value: str) -> str:
     return word_of(value)
+
+
+@register.filter
+def was_word(event: PlanEvent) -> str:
+    return _word_in(event, event.was)
+
+
+@register.filter
+def to_word(event: PlanEvent) -> str:
+    return _word_in(event, event.to)
+
+
+@register.simple_tag
+def event_glyph(event: PlanEvent) -> SafeString:
+    """Where a line of the history led, as its shape."""
+    if event.what == "stage" and event.stage:
+        return glyph(*stage_look(event.stage, event.to))
+    return state_glyph(event.what, event.to)
+
+
+def _word_in(event: PlanEvent, state: str) -> str:
+    return stage_look(event.stage, state)[1] if state and event.what == "stage" and event.stage else word_of(state)
 
 
 @register.simple_tag

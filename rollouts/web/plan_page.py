@@ -92,7 +92,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "may_exclude": reach(request.user, Deed.RUN).covers_cluster(row.cluster_id),
         "why": _why(row, picture, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
-        "resume_says": resume_says(row, picture),
+        "resume_says": resume_says(row, picture, driver_object),
+        "since_then": _since_then(row),
         "shown_state": "paused" if picture.pause and row.state in MAY_PAUSE else row.state,
         "soak_until": soak_until(picture.current) if sight.is_live else None,
         "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
@@ -109,6 +110,12 @@ def _all_pass(columns: list[Column], picture: PlanPicture) -> bool:
     asked = [line.answer for line in lines if not line.is_over]
     since = picture.plan.state_since
     return bool(asked) and all(answer and answer.answer == "pass" and answer.at > since for answer in asked)
+
+
+def _since_then(row: Plan) -> str:
+    """What a halted plan has met since it halted, and its reason does not say. Blank: a person decides."""
+    said = row.waiting_for.removeprefix("Halted. ")
+    return "" if row.state != PlanState.HALTED or said.startswith("A person decides") else said
 
 
 def _why(row: Plan, picture: PlanPicture, *, has_blockers: bool) -> str:

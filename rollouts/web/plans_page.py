@@ -18,7 +18,7 @@ from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetStat
 from rollouts.models import Command, Plan, Stage, StageKind
 
 PER_PAGE = 30
-CHANGED = Q(stages__targets__state=TargetState.CHANGED) & ~Q(stages__kind=StageKind.BACK)
+FORWARD = ~Q(stages__kind=StageKind.BACK)
 
 
 def plans(request: PersonRequest) -> HttpResponse:
@@ -33,16 +33,14 @@ def plans_part(request: PersonRequest) -> HttpResponse:
 @part
 def strip_part(request: PersonRequest) -> HttpResponse:
     """What is under way, for the home page."""
-    under_way = _counted(Plan.objects.visible_to(request.user).under_way())
+    under_way = _under_way(Plan.objects.visible_to(request.user))
     return render(request, "rollouts/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
 
 
 def _plans(request: PersonRequest) -> dict[str, Any]:
     visible = Plan.objects.visible_to(request.user)
     over = Paginator(_counted(visible.filter(state__in=sorted(PLAN_FINAL))), PER_PAGE).get_page(request.GET.get("page"))
-    under_way, sights = _counted(visible.under_way()), sights_of_all(now=timezone.now())
-    for plan in under_way:
-        plan.sight = sights[plan.cluster_id]  # type: ignore[attr-defined]
+    under_way = _under_way(visible)
     return {
         "place": "plans",
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
@@ -55,10 +53,19 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
     }
 
 
+def _under_way(visible) -> list[Plan]:
+    """Each with how well its cluster is seen."""
+    under_way, sights = _counted(visible.under_way()), sights_of_all(now=timezone.now())
+    for plan in under_way:
+        plan.sight = sights[plan.cluster_id]  # type: ignore[attr-defined]
+    return under_way
+
+
 def _counted(plans) -> list[Plan]:
-    targets = Count("stages__targets", filter=~Q(stages__kind=StageKind.BACK), distinct=True)
-    changed = Count("stages__targets", filter=CHANGED, distinct=True)
-    failed = Count("stages__targets", filter=Q(stages__targets__state=TargetState.FAILED), distinct=True)
+    """With how many nodes each has, as its own page counts them: the way back has the same nodes once more."""
+    targets = Count("stages__targets", filter=FORWARD & ~Q(stages__targets__state=TargetState.EXCLUDED), distinct=True)
+    changed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.CHANGED), distinct=True)
+    failed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.FAILED), distinct=True)
     newest = Max("events__pk")
     paused = Exists(Command.objects.in_force().filter(plan=OuterRef("pk")))
     return list(

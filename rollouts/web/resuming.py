@@ -1,19 +1,37 @@
-"""What goes when somebody resumes: which nodes, how many, of which stage and wave."""
+"""What goes when somebody resumes: which nodes, how many, of which stage and wave; and where nothing would."""
 
+from fleet.models import DriverObject
 from rollouts.gates.base import count, names
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Plan, StageKind
-from rollouts.queries import PlanPicture, StageOnPage
+from rollouts.queries import PlanPicture, StageOnPage, upgrade_policy
 
 
-def resume_says(plan: Plan, picture: PlanPicture) -> str:
-    """Blank: there is nothing to resume."""
+def resume_says(plan: Plan, picture: PlanPicture, driver_object: DriverObject | None) -> str:
+    """Blank: there is nothing to resume. `driver_object`: None where its cluster no longer shows it. One query."""
     if plan.state != PlanState.HALTED and not picture.pause:
         return ""
     if picture.current is None or plan.state in {PlanState.ABORTING, PlanState.DRAFT}:
         return ""
-    sentences = [_next(plan, picture.current), _after(picture, picture.current), _failing(picture)]
-    return " ".join(sentence for sentence in sentences if sentence)
+    if plan.state != PlanState.ROLLING_BACK and (why := _why_it_does_not_help(plan, driver_object)):
+        return f"Resuming does not help: {why}"
+    goes = f"{_next(plan, picture.current)} {_after(picture, picture.current)}".strip()
+    if failing := _failing(picture):
+        return f"It halts again at once while this fails: {failing}. Once that passes: {goes}"
+    return goes
+
+
+def _why_it_does_not_help(plan: Plan, driver_object: DriverObject | None) -> str:
+    """What the next round would halt the plan for again, or wait for. Blank: nothing that is seen."""
+    named = f"{plan.object_kind} {plan.object_name}"
+    if driver_object is None:
+        return f"{named} was deleted, or is another object now: the plan halts again at once. Abort frees every hold."
+    if plan.armed_since and driver_object.version != plan.to_version:
+        asks = f"asks for {driver_object.version}" if driver_object.version else "names no version"
+        return f"{named} {asks}, and the plan halts again at once. Put {plan.to_version} back first, or roll back."
+    if upgrade_policy(driver_object).get("autoUpgrade") is not True:
+        return "autoUpgrade is switched off, and nothing goes until it is on again."
+    return ""
 
 
 def _next(plan: Plan, current: StageOnPage) -> str:
@@ -27,7 +45,8 @@ def _next(plan: Plan, current: StageOnPage) -> str:
     if not waves and "approval" in stage.gate_options:
         return f"{stage.name} has let nothing go: it waits for its approval, then {_goes(going, len(held))}."
     if not held:
-        return f"No node of {stage.name} is left to go; {count(on_the_way, 'node')} on the way."
+        under_way = f"; {count(on_the_way, 'node')} on the way" if on_the_way else ""
+        return f"No node of {stage.name} is left to go{under_way}."
     if not going:
         return f"{stage.name}: {count(len(held), 'node')} to go, once those on the way are back."
     return f"{stage.name}, wave {max(waves, default=0) + 1}: {_goes(going, len(held))}."
@@ -45,7 +64,7 @@ def _after(picture: PlanPicture, current: StageOnPage) -> str:
     forward = [one for one in later if one.stage.kind != StageKind.BACK]
     if current.stage.is_the_way_back or not forward:
         return ""
-    nodes = sum(len(one.targets) for one in forward)
+    nodes = sum(target.state != TargetState.EXCLUDED for one in forward for target in one.targets)
     return f"After it {count(len(forward), 'stage')} with {count(nodes, 'node')}."
 
 
@@ -56,4 +75,4 @@ def _failing(picture: PlanPicture) -> str:
         for gate in one.stage.gates
         if (answer := one.answers.get(gate.key)) and answer.answer == "fail"
     ]
-    return f"It halts again at once while this fails: {', '.join(failing)}." if failing else ""
+    return ", ".join(failing)

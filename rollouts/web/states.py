@@ -1,6 +1,7 @@
 """The shape and the word that a page gives each state of a plan, a stage, a target and an answer."""
 
 from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.models import Stage
 from rollouts.models.target import Shown
 
 PLAN_GLYPHS: dict[str, str] = {
@@ -49,8 +50,16 @@ def glyph_of(kind: str, state: str) -> str:
     return GLYPHS[kind].get(state, "unknown")
 
 
-WORDS: dict[str, str] = {StageState.OPENING: "awaiting approval"}  # where the state's own name says less than people do
+ASKS, PREPARES = "awaiting approval", "preparing"  # what a stage does that is opening
 
 
 def word_of(state: str) -> str:
-    return WORDS.get(state, state).replace("-", " ")
+    return state.replace("-", " ")
+
+
+def stage_look(stage: Stage, state: str = "") -> tuple[str, str]:
+    """Shape and word of a state of a stage, by default of the one it is in. One that asks nobody waits for nobody."""
+    state = state or stage.state
+    if state != StageState.OPENING:
+        return glyph_of("stage", state), word_of(state)
+    return ("unknown", ASKS) if "approval" in stage.gate_options else ("changing", PREPARES)

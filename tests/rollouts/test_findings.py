@@ -3,6 +3,7 @@ import pytest
 from fleet import findings
 from fleet.models import Finding, Observer
 from rollouts.findings import HALTED
+from rollouts.models import Plan, Target
 from tests import make
 from tests.make import NOON
 
@@ -18,10 +19,25 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     finding = Finding.objects.get(rule=HALTED.rule)
 
     assert (finding.subject, finding.plan) == (f"plan {plan.pk}", plan.pk)
-    assert finding.opened_at == NOON
+    assert (finding.opened_at, finding.severity) == (NOON, "critical")  # as red as on its own page
     assert f"Plan #{plan.pk} “New driver” is halted" in finding.sentence
-    assert finding.sentence.endswith("gpu-1 failed.")
+    assert finding.sentence.endswith("is halted, before any node was let go. gpu-1 failed.")
+    assert finding.action == "Open the plan: abort it, or say why it is resumed."
 
     plan.move("rolling-back", now=NOON, actor="ada", because="Back.")
     findings.look(plan.cluster, now=NOON)
     assert not Finding.objects.open().filter(rule=HALTED.rule).exists()
+
+
+def test_a_halted_plan_says_how_far_it_came():
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(write_intended_at=NOON)
+    plan.move("halted", now=NOON, actor="ada", because="gpu-1 failed.")
+    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="changed")
+    Target.objects.filter(stage__plan=plan, node_name="gpu-1").update(state="excluded")
+
+    plan.refresh_from_db()
+    (said,) = HALTED.say(plan.cluster)
+
+    assert "is halted, with 1 of 2 nodes let go, between two versions. gpu-1 failed." in said.wrong.sentence
+    assert said.wrong.action == "Open the plan: roll it back, or say why it is resumed."

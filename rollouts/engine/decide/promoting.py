@@ -192,7 +192,7 @@ def _finish(picture: Picture) -> Decision:
 
 def _wait(stage: StagePicture) -> Decision:
     moves = (MoveStage(stage.index, StageState.OPENING, "It is its turn."),)
-    return Decision(f"{stage.name} is opening.", moves=moves, look_again_in=timedelta(0))
+    return Decision(f"It is the turn of {stage.name}.", moves=moves, look_again_in=timedelta(0))
 
 
 def _open(picture: Picture, stage: StagePicture, verdicts: Verdicts) -> Decision:

@@ -120,3 +120,49 @@ def test_a_cluster_that_nobody_watches_is_told_on_every_page(node):
 
     for name, text in pages(node).items():
         assert "No worker watches north since 11:58:00 UTC" in text, name
+
+
+@pytest.fixture
+def plan(db):
+    plan = make.a_stage_to_approve(make.a_plan(make.a_fleet("north"))).plan
+    plan.refresh_from_db()
+    Observer.objects.create(cluster=plan.cluster, turn=3, lease_until=NOON + timedelta(hours=1))
+    return plan
+
+
+def pages_of_plans(plan) -> dict[str, str]:
+    viewer = visiting(make.a_user(role="viewer"))
+    found = {"plan": f"/plans/{plan.pk}", "plans": "/plans", "strip": "/parts/plans/strip"}
+    return {name: page(viewer, address).text for name, address in found.items()}
+
+
+@pytest.mark.parametrize(("wrong", "word"), [(dead_api_server, "failing, noticed at"), (stale, "stale since 11:55:00")])
+def test_a_plan_of_a_cluster_that_is_not_seen_says_so_wherever_it_is_shown(plan, wrong, word):
+    for name, text in pages_of_plans(plan).items():
+        assert word not in text, name
+
+    wrong(plan.cluster.nodes.first())
+
+    for name, text in pages_of_plans(plan).items():
+        assert word in text, name
+
+
+def test_a_plan_of_a_cluster_that_nobody_watches_says_so(plan):
+    unwatched(plan.cluster.nodes.first())
+
+    assert "No worker takes it up" in pages_of_plans(plan)["plan"]
+
+
+def test_a_halted_plan_is_as_bad_on_every_page(plan):
+    plan.move("halted", now=NOON, actor="engine", because="A pod does not run.")
+    findings.look(plan.cluster, now=NOON)
+    node = plan.cluster.nodes.first()
+    viewer = visiting(make.a_user(role="viewer"))
+
+    seen = pages(node)
+
+    assert CALM not in seen["findings"] + seen["fleet"]
+    assert "1 open finding" in seen["cluster"]
+    for address in ("/", "/findings", f"/plans/{plan.pk}", "/plans"):
+        html = viewer.get(address).content.decode()
+        assert 'class="glyph is-stopped"' in html or 'class="glyph is-bad"' in html, address

@@ -52,6 +52,6 @@ def test_the_preview_says_what_the_canary_gives_and_what_it_would_take(cluster, 
     said = preview(a_draft(cluster, owner), now=NOON).canary_proves
 
     assert said == (
-        "For 95 % confidence that under 10 % of all nodes would fail, 29 canary nodes must not, and the plan has 3 nodes; "
-        "1 node can only show that at most 95 % would."
+        "For 95 % confidence that under 10 % of all nodes would fail, 29 canary nodes must not, "
+        "and the plan has 3 nodes; 1 node can only show that at most 95 % would."
     )

@@ -226,9 +226,93 @@ def test_the_failure_budget_says_which_failing_node_it_does_not_count(viewer):
     )
 
 
-def test_from_a_halt_the_way_leads_back_and_resume_says_what_would_go():
+def halted_plan() -> Plan:
+    """Armed, and its cluster asks for the new version."""
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(state="halted", write_intended_at=make.NOON, armed_since=make.NOON)
+    plan.cluster.driver_objects.filter(uid=plan.object_uid).update(version=plan.to_version)
+    plan.refresh_from_db()
+    return plan
+
+
+def resume_dialog(plan: Plan) -> str:
+    html = visiting(make.a_user(role="operator")).get(f"/plans/{plan.pk}").content.decode()
+    return Page(re.search(r'<b data-fill="says">.*?</b>', html, re.S)[0]).text
+
+
+def its_object(plan):
+    return plan.cluster.driver_objects.filter(uid=plan.object_uid)
+
+
+@pytest.mark.parametrize(
+    ("injure", "says"),
+    [
+        (lambda driver: driver.delete(), "NVIDIADriver h200 was deleted"),
+        (lambda driver: driver.update(uid="another"), "or is another object now"),
+        (lambda driver: driver.update(version="580.1.1"), "NVIDIADriver h200 asks for 580.1.1"),
+        (lambda driver: driver.update(version=""), "NVIDIADriver h200 names no version"),
+        (lambda driver: driver.update(upgrade_policy={"autoUpgrade": False}), "autoUpgrade is switched off"),
+    ],
+)
+def test_where_resuming_cannot_help_its_dialog_says_so_and_names_no_node(injure, says):
+    plan = halted_plan()
+    injure(its_object(plan))
+
+    said = resume_dialog(plan)
+
+    assert said.startswith("Resuming does not help: ")
+    assert says in said
+    assert "gpu-" not in said
+
+
+def test_resume_counts_no_node_that_was_taken_out():
+    plan = halted_plan()
+    Target.objects.filter(node_name="gpu-2").update(state="excluded")
+
+    assert resume_dialog(plan).endswith("After it 1 stage with 1 node.")
+
+
+def test_resume_says_first_what_would_halt_it_again():
+    plan = halted_plan()
+    an_answer(plan.stages.get(index=0), "workloads_ready", "fail", "A pod does not run.")
+
+    assert resume_dialog(plan).startswith("It halts again at once while this fails: Tenants' GPU pods (Canary). Once")
+
+
+def test_a_halted_plan_says_what_it_has_met_since(viewer):
+    plan = halted_plan()
+    gone = "Halted. NVIDIADriver h200 was deleted."
+    Plan.objects.filter(pk=plan.pk).update(because="A pod does not run.", waiting_for=gone)
+    assert "A pod does not run. NVIDIADriver h200 was deleted." in page(viewer, f"/plans/{plan.pk}").text
+
+    Plan.objects.filter(pk=plan.pk).update(waiting_for="Halted. A person decides: roll back, resume or abort.")
+    assert "A person decides" not in page(viewer, f"/plans/{plan.pk}").text
+
+
+@pytest.mark.parametrize(("index", "word"), [(0, "awaiting approval"), (2, "preparing")])
+def test_a_stage_that_opens_is_named_by_what_it_waits_for(viewer, index, word):
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="rolling-back" if index else "promoting")
+    stage = plan.stages.get(index=index)
+    stage.move("opening", now=NOON, actor="engine", because="Its turn.")
+
+    html = viewer.get(f"/plans/{plan.pk}").content.decode()
+
+    assert f"{stage.name} waiting → {word}" in Page(html).text
+    assert "opening" not in Page(html).text
+
+
+def test_a_stage_that_asks_nobody_does_not_await_an_approval(viewer):
+    plan = make.a_plan()
+    stage = plan.stages.get(index=0)
+    options = {gate: given for gate, given in stage.gate_options.items() if gate != "approval"}
+    type(stage).objects.filter(pk=stage.pk).update(state="opening", gate_options=options)
+
+    assert "1. Canary preparing" in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_from_a_halt_the_way_leads_back_and_resume_says_what_would_go():
+    plan = halted_plan()
     plan.stages.filter(index=0).update(state="halted")
     wave = Wave.objects.create(stage=plan.stages.get(index=0), number=1, decided_at=make.NOON, because="1 node.")
     Target.objects.filter(stage=wave.stage).update(wave=wave, state="changed")
@@ -238,12 +322,11 @@ def test_from_a_halt_the_way_leads_back_and_resume_says_what_would_go():
 
     assert re.search(r'class="button main" data-dialog="dialog-rollback"', html)
     assert re.search(r'class="button" data-dialog="dialog-resume"', html)
-    assert "No node of Canary is left to go; 0 nodes on the way. After it 1 stage with 2 nodes." in Page(html).text
+    assert "No node of Canary is left to go. After it 1 stage with 2 nodes." in Page(html).text
 
 
 def test_resume_names_the_nodes_and_the_wave():
-    plan = make.a_plan()
-    Plan.objects.filter(pk=plan.pk).update(state="halted", write_intended_at=make.NOON, armed_since=make.NOON)
+    plan = halted_plan()
     plan.stages.filter(index=0).update(state="passed")
     second = plan.stages.get(index=1)
     type(second).objects.filter(pk=second.pk).update(state="halted")

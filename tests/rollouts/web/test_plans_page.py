@@ -1,5 +1,9 @@
+from datetime import timedelta
+
 import pytest
 
+from fleet.models import Bookmark
+from rollouts.models import Plan, Target
 from tests import make
 from tests.pages import HOSTILE, page, visiting
 
@@ -68,3 +72,32 @@ def test_the_number_of_queries_does_not_grow_with_the_plans(queries_of):
         make.a_draft()
 
     assert queries_of(viewer, "/plans") == with_few
+
+
+def test_the_home_page_says_that_a_plans_cluster_is_not_seen():
+    plan = make.a_plan(title="Going")
+    viewer = visiting(make.a_user(role="viewer"))
+    assert "stale" not in page(viewer, "/parts/plans/strip").text
+
+    Bookmark.objects.update(heard_at=make.NOON - timedelta(minutes=5))
+
+    seen = page(viewer, "/parts/plans/strip").text
+    assert f"{plan.cluster.name} is stale since 11:55:00: this is how it was at 11:55:00" in seen
+
+
+def test_no_more_nodes_fail_than_there_are():
+    """A node that failed on the way there and on the way back is one; who was taken out is none."""
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="rolling-back")
+    for target in Target.objects.filter(stage__plan=plan).forward():
+        Target.objects.create(
+            stage=plan.stages.get(kind="back"), position=target.position, node_uid=target.node_uid,
+            node_name=target.node_name, state="failed", state_since=make.NOON,
+        )  # fmt: skip
+    Target.objects.filter(stage__plan=plan).update(state="failed")
+    Target.objects.filter(node_name="gpu-2").update(state="excluded")
+
+    viewer = visiting(make.a_user(role="viewer"))
+
+    assert "0 of 2 2" in page(viewer, "/plans").text
+    assert "0 of 2 nodes changed · 2 failed" in page(viewer, "/parts/plans/strip").text
