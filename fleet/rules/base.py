@@ -29,6 +29,7 @@ class FailingPod:
     status: str  # as kubectl spells it
     restarts: int
     operand: str = ""  # blank: a tenant's
+    is_over: bool = False  # it failed for good; else it is started again, and fails again
 
 
 @dataclass(frozen=True)

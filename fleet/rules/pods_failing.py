@@ -7,6 +7,24 @@ from typing import ClassVar
 from fleet.rules.base import FailingPod, NodeFacts, Severity, Wrong
 
 NAMED = 2
+REFUSED = (
+    "The kubelet refused it, because the GPUs were not there to be given: look at the device plugin on this node, and "
+    "restart its pod where the node offers fewer GPUs than it has."
+)
+SHUT_DOWN = "The node was shut down under it: look why. A pod without an owner has to be made again."
+OVER = {
+    "UnexpectedAdmissionError": REFUSED,
+    **{f"OutOf{vendor}": REFUSED for vendor in ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/")},
+    "OutOf": "The node had no room left when it came: look who places pods there beside the scheduler.",
+    "TopologyAffinityError": "No NUMA node had all that it asks for: look at the kubelet's topology manager policy.",
+    "Evicted": "The node was short of memory, disk or PIDs: `kubectl describe node` says of which.",
+    "Terminated": SHUT_DOWN,
+    "NodeShutdown": SHUT_DOWN,
+    "Shutdown": SHUT_DOWN,
+    "Preempting": "A critical pod took its place: it has to find another node.",
+    "NodeAffinity": "The node's labels no longer fit it: look who changed them.",
+}
+ITS_OWN = "Nobody makes it again: read its log (`kubectl logs`), then delete it."
 
 
 @dataclass(frozen=True)
@@ -17,15 +35,16 @@ class PodsFailing:
     reads: ClassVar[str] = "pods"
 
     def judge(self, node: NodeFacts) -> Wrong | None:
-        pods = sorted(node.failing_pods, key=lambda pod: (not pod.operand, pod.name))
+        pods = sorted(node.failing_pods, key=lambda pod: (pod.is_over, not pod.operand, pod.name))
         if not pods:
             return None
-        what = "1 pod fails" if len(pods) == 1 else f"{len(pods)} pods fail"
+        number = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+        does = "failed" if all(pod.is_over for pod in pods) else "fails" if len(pods) == 1 else "fail"
         more = len(pods) - NAMED
         named = "; ".join(_said(pod) for pod in pods[:NAMED])
         return Wrong(
             Severity.WARNING,
-            f"{node.name}: {what}, {named}{f'; and {more} more' if more > 0 else ''}.",
+            f"{node.name}: {number} {does}, {named}{f'; and {more} more' if more > 0 else ''}.",
             _action(pods),
             {pod.name: {"status": pod.status, "restarts": pod.restarts} for pod in pods[:20]},
         )
@@ -37,6 +56,8 @@ def _said(pod: FailingPod) -> str:
 
 
 def _action(pods: list[FailingPod]) -> str:
+    if all(pod.is_over for pod in pods):
+        return next((action for reason, action in OVER.items() if pods[0].status.startswith(reason)), ITS_OWN)
     if any(pod.operand for pod in pods):
         return "The GPU stack on the node's page says why, and what to do."
     if any("Image" in pod.status for pod in pods):

@@ -3,12 +3,16 @@ from datetime import timedelta
 import pytest
 
 from fleet import findings
+from fleet.failing import failing_pods
 from fleet.models import Bookmark, Finding, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
 from fleet.node_state import NodeState
 from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, an_operator
 
 GPU = "nvidia.com/gpu"
 MISSING = "allocatable-below-expected"
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+REFUSED = "UnexpectedAdmissionError: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"
+EVICTED = "Evicted: The node was low on resource: memory."
 pytestmark = pytest.mark.django_db
 
 
@@ -190,6 +194,65 @@ def test_a_pod_that_waits_or_is_over_or_calm_again_is_no_finding(cluster, given)
     findings.look(cluster, now=NOON)
 
     assert not Finding.objects.exists()
+
+
+def a_failed_pod(node, name="", *, ago=5 * MINUTE, owner="", because="", **given):
+    ended = {"crashed_at": NOON - ago, "ready_since": NOON - ago, "is_ready": False, "stuck_container": "main"}
+    return a_pod(node, name, phase="Failed", status="Error", owner_kind=owner, waiting_because=because, **ended | given)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"owner": "ReplicaSet", "because": EVICTED}, "Evicted"),
+        ({"owner": "Job", "because": REFUSED, "crashed_at": None}, "UnexpectedAdmissionError"),
+        ({"owner": "Job", "because": "OutOfnvidia.com/gpu: Node didn't have enough"}, "OutOfnvidia.com/gpu"),
+        ({"owner": "StatefulSet", "because": "Terminated: Pod was terminated in response to imminent"}, "Terminated"),
+        ({"owner": "", "ago": 5 * HOUR}, "Error"),
+        ({"owner": "", "ago": 5 * HOUR, "because": EVICTED}, "Evicted"),
+        ({"owner": "DaemonSet", "because": EVICTED, "operand": "device-plugin", "gpus": 0}, "Evicted"),
+    ],
+)
+def test_a_pod_that_its_node_failed_or_that_nobody_makes_again_is_a_finding_with_its_reason(cluster, given, said):
+    a_failed_pod(a_node(cluster, "gpu-001"), "one", **given)
+
+    findings.look(cluster, now=NOON)
+
+    assert Finding.objects.get().sentence == f"gpu-001: 1 pod failed, team-a/one ({said})."
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"owner": "Job"},  # it is tried again, or that is what its people are told by the Job
+        {"owner": "Workflow"},
+        {"owner": "PyTorchJob"},
+        {"owner": "Job", "because": "DeadlineExceeded: Pod was active on the node longer than the specified deadline"},
+        {"owner": "ReplicaSet", "because": EVICTED, "ago": 61 * MINUTE},
+        {"owner": "", "ago": 25 * HOUR, "started_at": NOON - 26 * HOUR, "created_at": NOON - 26 * HOUR},
+        {"owner": "", "gpus": 0},
+        {"owner": "", "deleted_at": NOON},
+    ],
+)
+def test_a_failed_pod_whose_owner_makes_another_or_that_lies_there_for_long_is_none(cluster, given):
+    a_failed_pod(a_node(cluster), **{"created_at": NOON - 30 * HOUR, **given})
+
+    findings.look(cluster, now=NOON)
+
+    assert not Finding.objects.exists()
+
+
+def test_the_failed_pods_of_jobs_are_not_even_loaded(cluster, django_assert_num_queries):
+    node = a_node(cluster)
+    for _ in range(30):
+        a_failed_pod(node, owner="Job")
+    a_failed_pod(node, "bare")
+
+    with django_assert_num_queries(1) as asked:
+        found = failing_pods(cluster, now=NOON)
+
+    assert [pod.name for pod in found[node.name]] == ["team-a/bare"]
+    assert "owner_kind" in asked.captured_queries[0]["sql"]
 
 
 def test_pods_of_a_cluster_whose_pods_are_not_heard_are_not_judged(cluster):

@@ -131,6 +131,35 @@ def test_no_rule_says_one_of_many_or_many_of_one(rule):
         assert re.search(rf"\b2 (?:{nouns})s\b", said), said
 
 
+@pytest.mark.parametrize(
+    ("status", "action"),
+    [
+        ("UnexpectedAdmissionError", "look at the device plugin"),
+        ("OutOfnvidia.com/gpu", "look at the device plugin"),
+        ("OutOfcpu", "had no room left"),
+        ("Evicted", "`kubectl describe node`"),
+        ("Terminated", "was shut down"),
+        ("Error", "Nobody makes it again"),
+    ],
+)
+def test_of_a_pod_that_failed_for_good_it_says_what_helps(status, action):
+    pods = (FailingPod("team-a/bare", status, 0, is_over=True),)
+
+    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+
+    assert "1 pod failed, team-a/bare" in wrong.sentence
+    assert action in wrong.action
+
+
+def test_where_some_still_crash_the_others_do_not_hide_it():
+    pods = (FailingPod("a/over", "Evicted", 0, is_over=True), FailingPod("b/crashes", "CrashLoopBackOff", 2))
+
+    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+
+    assert "2 pods fail, b/crashes (CrashLoopBackOff, 2 restarts); a/over (Evicted)." in wrong.sentence
+    assert "`kubectl logs --previous`" in wrong.action
+
+
 def test_pods_beyond_the_first_two_are_counted():
     pods = tuple(FailingPod(f"team-a/infer-{n}", "ImagePullBackOff", 0) for n in range(4))
 
