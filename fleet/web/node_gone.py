@@ -1,12 +1,10 @@
-"""The page of a node that left its cluster: when, what it was, and what happened to it."""
+"""The page of a node that left its cluster: when, and what it was. What happened to it its timeline says."""
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
-from fleet.queries import node_gone, timeline
+from fleet.queries import node_gone
 from people.web.requests import PersonRequest
-
-LINES = 200
 
 
 def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse:
@@ -14,5 +12,5 @@ def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse
     found = node_gone(node_id, user=request.user)
     if found is None:
         raise Http404
-    seen = {"place": "fleet", "gone": found.row, "again": found.again, "events": timeline(found.row)[:LINES]}
+    seen = {"place": "fleet", "gone": found.row, "again": found.again}
     return render(request, template, seen)

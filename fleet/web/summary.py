@@ -122,13 +122,27 @@ class PoolLine:
 
 
 @dataclass
+class Strays(Sums):
+    """Nodes that no one pool has, of any cluster."""
+
+    clusters: set[int] = field(default_factory=set)
+    as_of: datetime | None = (
+        None  # when that of their clusters was heard which was heard longest ago; None: all are live
+    )
+
+    def add(self, row: Mapping[str, Any], *, times: int = 1) -> None:
+        super().add(row, times=times)
+        self.clusters.add(row["cluster"])
+
+
+@dataclass
 class FleetRead:
     """The GPU nodes of the fleet, or of a cluster, at one moment: pools, less their overlap, and the rest are it."""
 
     whole: Sums
     pools: list[PoolLine]
-    unpooled: Sums  # nodes in no pool
-    overlap: Sums  # nodes in several: what the pools count more than once
+    unpooled: Strays  # nodes in no pool
+    overlap: Strays  # nodes in several: what the pools count more than once
 
     @property
     def strays(self) -> dict[str, int]:
@@ -142,39 +156,44 @@ def read_fleet(user, *, cluster: Cluster | None = None) -> FleetRead:
     if cluster:
         nodes, pools = nodes.filter(cluster=cluster), pools.filter(cluster=cluster)
     lines = {pool.pk: PoolLine(pool) for pool in pools}
-    read = FleetRead(Sums(), list(lines.values()), Sums(), Sums())
-    several: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    read = FleetRead(Sums(), list(lines.values()), Strays(), Strays())
+    several: dict[tuple[int, int], list[Mapping[str, Any]]] = defaultdict(list)
     groups = with_state(nodes).order_by().annotate(in_pools=Coalesce(number_of_pools(), 0))
-    for row in groups.values("pools", "in_pools", "code", "driver_version", "gpu_product").annotate(**NODE_SUMS):
+    for row in groups.values("cluster", "pools", "in_pools", "code", "driver_version", "gpu_product").annotate(
+        **NODE_SUMS
+    ):
         if row["pools"] in lines:
             lines[row["pools"]].add(row)
         if row["in_pools"] > 1:
-            several[row["in_pools"]].append(row)
+            several[row["cluster"], row["in_pools"]].append(row)
             continue
         read.whole.add(row)
         if row["pools"] is None:
             read.unpooled.add(row)
-    for times, rows in several.items():
-        for row in _by_state(rows):
+    for (number, times), rows in several.items():
+        for row in _by_state(rows, cluster=number):
             read.whole.add(row, times=times)
             read.overlap.add(row, times=times)
     return read
 
 
 def date_pools(read: FleetRead, heard: Mapping[int, freshness.ClusterFreshness]) -> None:
-    """Say of each pool whose cluster is not live when it was counted. `heard`: by the cluster's key."""
+    """Say of each pool whose cluster is not live when it was counted, and of strays. `heard`: by the cluster's key."""
     for line in read.pools:
         of_its_cluster = heard.get(line.pool.cluster_id)
         if of_its_cluster is not None and not of_its_cluster.is_fresh:
             line.as_of = of_its_cluster.heard_at
+    for strays in (read.unpooled, read.overlap):
+        found = [heard[cluster] for cluster in strays.clusters if cluster in heard]
+        strays.as_of = min((each.heard_at for each in found if not each.is_fresh and each.heard_at), default=None)
 
 
-def _by_state(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+def _by_state(rows: Iterable[Mapping[str, Any]], *, cluster: int) -> Iterable[Mapping[str, Any]]:
     """Added up by state: of each, all pools of a node are in it, so that it divides by their number."""
     found: dict[int, Counter[str]] = defaultdict(Counter)
     for row in rows:
         found[row["code"]].update({name: row[name] for name in NODE_SUMS})
-    return ({"code": code, **numbers} for code, numbers in found.items())
+    return ({"cluster": cluster, "code": code, **numbers} for code, numbers in found.items())
 
 
 def pool_strays(user) -> dict[str, int]:

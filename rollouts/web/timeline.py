@@ -1,4 +1,4 @@
-"""One timeline of a node: what was seen to change on it, and what plans did to it."""
+"""One timeline of a node, also of one that is gone: what was seen to change on it, and what plans did to it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,8 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
-from fleet.models import Node, NodeEvent
+from fleet.models import GoneNode, Node
+from fleet.queries import timeline
 from fleet.web.parts import part
 from people.web.requests import PersonRequest
 from rollouts.models import Plan, PlanEvent
@@ -29,18 +30,19 @@ class Line:
 
 @part
 def node_timeline(request: PersonRequest, node_id: int) -> HttpResponse:
-    node = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster"), pk=node_id)
+    node = Node.objects.visible_to(request.user).filter(pk=node_id).first() or get_object_or_404(
+        GoneNode.objects.visible_to(request.user), node_id=node_id
+    )
     lines = sorted([*_seen(node), *_planned(request, node)], key=lambda line: line.at, reverse=True)[:MOST]
     days = [{"grouper": day, "list": list(of_day)} for day, of_day in groupby(lines, key=lambda line: line.at.date())]
-    return render(request, "fleet/_timeline.html", {"node": node, "days": days})
+    return render(request, "fleet/_timeline.html", {"node_id": node_id, "cluster_id": node.cluster_id, "days": days})
 
 
-def _seen(node: Node) -> list[Line]:
-    rows = NodeEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid)[:MOST]
-    return [Line(row.at, GLYPHS.get(row.kind, "part"), row.sentence) for row in rows]
+def _seen(node: Node | GoneNode) -> list[Line]:
+    return [Line(row.at, GLYPHS.get(row.kind, "part"), row.sentence) for row in timeline(node)[:MOST]]
 
 
-def _planned(request: PersonRequest, node: Node) -> list[Line]:
+def _planned(request: PersonRequest, node: Node | GoneNode) -> list[Line]:
     plans = Plan.objects.visible_to(request.user).filter(cluster=node.cluster_id)
     events = PlanEvent.objects.filter(plan__in=plans, target__node_uid=node.uid).select_related("plan")[:MOST]
     return [

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.conf import settings
 
 from fleet.models import Bookmark, Finding, GoneNode, Observer
 from tests import make
@@ -32,6 +31,26 @@ def test_a_pool_of_a_cluster_that_is_not_seen_says_when_it_was_counted(viewer, a
     assert "as of 11:57:00" in page(viewer, address.format(old.cluster_id)).text
     assert f'<tr id="pool-{old.pk}" class="is-stale">' in viewer.get("/parts/fleet/overview").content.decode()
     assert "as of 11:57:00" not in page(viewer, f"/clusters/{new.cluster_id}").text
+
+
+@pytest.mark.parametrize("address", ["/", "/pools", "/clusters/{}"])
+def test_nodes_in_no_pool_or_in_several_say_when_they_were_counted(viewer, address):
+    cluster = make.a_cluster(seen_at=NOON - timedelta(minutes=3))
+    make.a_node(cluster)
+    make.a_node(cluster).pools.set([make.a_pool(cluster, "first"), make.a_pool(cluster, "second")])
+
+    text = page(viewer, address.format(cluster.pk)).text
+
+    assert "in no pool as of 11:57:00" in text
+    assert "in several pools as of 11:57:00" in text
+
+
+def test_nodes_in_no_pool_of_clusters_that_are_seen_have_no_date(viewer):
+    make.a_pool(make.a_node(make.a_cluster()).cluster)
+    assert "in no pool 1" in page(viewer, "/pools").text
+
+    make.a_node(make.a_cluster(seen_at=NOON - timedelta(minutes=3)))
+    assert "in no pool as of 11:57:00 or later 2" in page(viewer, "/pools").text
 
 
 def test_the_summary_says_when_it_was_counted(viewer):
@@ -99,18 +118,19 @@ def test_many_open_findings_hide_no_new_one_on_the_fleet_page(viewer):
     assert "all: 7 open, 1 being confirmed" in text
 
 
-def test_the_tombstone_on_an_open_page_hides_what_stood_below(viewer):
+def test_the_tombstone_on_an_open_page_leaves_nothing_of_the_node_below_but_its_timeline(viewer):
     node = make.a_node(make.a_cluster())
     row = {"cluster": node.cluster, "uid": node.uid, "name": node.name}
     GoneNode.objects.create(node_id=node.pk, gone_at=NOON, was={}, **row)
-    pk = node.pk
+    make.a_node_event(node, "The driver is 570.172.08.")
+    pk, beside = node.pk, page(viewer, f"/nodes/{node.pk}").text.partition("Timeline")[2]
     node.delete()
 
-    markup = viewer.get(f"/parts/nodes/{pk}").content.decode()
-
-    assert '<div id="node" class="cols is-gone">' in markup
-    assert '<ol class="timeline is-dated">' in markup
-    assert ".is-gone ~ .cols { display: none; }" in (settings.BASE_DIR / "static/css/fleet.css").read_text()
+    assert "kubectl" not in beside
+    assert "label" not in beside
+    assert "The driver is" not in page(viewer, f"/parts/nodes/{pk}").text  # the page has it once
+    assert "The driver is 570.172.08." in page(viewer, f"/parts/nodes/{pk}/timeline").text
+    assert f"/parts/nodes/{pk}/timeline" in viewer.get(f"/nodes/{pk}").content.decode()
 
 
 def test_the_legend_of_the_map_names_every_border(viewer):

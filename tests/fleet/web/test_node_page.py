@@ -296,7 +296,7 @@ def test_a_node_that_left_keeps_a_page_with_when_what_it_was_and_its_timeline(vi
     for address in (f"/nodes/{pk}", f"/parts/nodes/{pk}"):
         answer = viewer.get(address)
         assertContains(answer, "This node left north")
-        assertContains(answer, "Runs driver 570.172.08.")
         assertContains(answer, f'href="/nodes/{again.pk}"')
+    assertContains(viewer.get(f"/parts/nodes/{pk}/timeline"), "Runs driver 570.172.08.")
     assert visiting(make.a_user()).get(f"/nodes/{pk}").status_code == 404
     assert viewer.get("/nodes/987654").status_code == 404

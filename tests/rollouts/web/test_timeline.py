@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import GoneNode
 from rollouts.models import Target
 from tests import make
 from tests.make import NOON
@@ -21,6 +22,19 @@ def test_shows_what_was_seen_and_what_plans_did_in_one_line_of_time():
 
     assert seen.text.index("In repair.") < seen.text.index("The driver is 570.172.08.")
     assert f"/plans/{plan.pk}" in seen.links
+
+
+def test_a_node_that_is_gone_keeps_what_plans_did_to_it():
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    node = plan.cluster.nodes.get(uid=target.node_uid)
+    target.move("excluded", now=NOON, actor="engine", because="It left the cluster.")
+    GoneNode.objects.create(node_id=node.pk, cluster=plan.cluster, uid=node.uid, name=node.name, gone_at=NOON)
+    pk = node.pk
+    node.delete()
+
+    assert "It left the cluster." in page(visiting(make.a_user(role="viewer")), f"/parts/nodes/{pk}/timeline").text
+    page(visiting(make.a_user()), f"/parts/nodes/{pk}/timeline", status=404)
 
 
 def test_who_sees_only_the_pool_sees_no_plan_on_it():
