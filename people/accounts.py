@@ -29,8 +29,8 @@ class HasItAlready(Exception):
     """The role was given before."""
 
 
-def add(name: str, *, actor: str, now: datetime) -> User:
-    """Somebody who has no role and no password yet.
+def add(name: str, *, actor: str, now: datetime, key: str = "") -> User:
+    """Somebody who has no role and no password yet. `key`: the same again is the same command, carried out once.
 
     :raises ValidationError: when it is no name
     :raises NameTaken: when it is somebody's
@@ -38,16 +38,28 @@ def add(name: str, *, actor: str, now: datetime) -> User:
     name = User.normalize_username(name.strip())
     User._meta.get_field("username").clean(name, None)  # noqa: SLF001 - documented, in spite of its name
     if User.objects.filter(username__iexact=name).exists():
-        raise NameTaken(f"There is a {name} already.")
+        return _added_before(name, actor=actor, key=key)
     try:
         with transaction.atomic():
             person = User(username=name)
             person.set_unusable_password()
             person.save()
-            _record(person, "person.add", actor=actor, now=now)
-    except IntegrityError as error:
-        raise NameTaken(f"There is a {name} already.") from error
+            _record(person, "person.add", actor=actor, now=now, **({"key": key} if key else {}))
+    except IntegrityError:
+        return _added_before(name, actor=actor, key=key)
     return person
+
+
+def _added_before(name: str, *, actor: str, key: str) -> User:
+    """Who was added by this very command.
+
+    :raises NameTaken: when it was another
+    """
+    if key and (person := User.objects.filter(username=name).first()):
+        first = AuditEntry.objects.filter(subject=f"person:{person.pk}", number=1).first()
+        if first and (first.verb, first.actor, first.evidence.get("key")) == ("person.add", actor, key):
+            return person
+    raise NameTaken(f"There is a {name} already.")
 
 
 def switch_off(person: User, *, actor: str, now: datetime) -> None:

@@ -108,6 +108,18 @@ def require(user: User | AnonymousUser, deed: Deed, *, cluster_id: int | None = 
         raise NotAllowed(refusal)
 
 
+def require_somewhere(user: User | AnonymousUser, deed: Deed) -> None:
+    """:raises NotAllowed: unless there is a place where the user may do this"""
+    if reach(user, deed).nowhere:
+        raise NotAllowed(why_not(user, deed, where="the fleet, a cluster or a pool"))
+
+
+def require_admin_of(user: User | AnonymousUser, place: Place) -> None:
+    """:raises NotAllowed: unless the user may give and take roles there"""
+    if not may_administer(user, place):
+        raise NotAllowed(why_not(user, Deed.ADMINISTER, where=place.words))
+
+
 def _listed(roles: frozenset[Role]) -> str:
     *most, last = [role.value for role in Role if role in roles]
     return f"{', '.join(most)} or {last}" if most else last

@@ -167,6 +167,8 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "Role": "people.models.Role",
+        "DriverVersionRole": "fleet.stack.Role",
         "ApprovalRule": "fleet.models.ApprovalRule",
         "PoolApproval": "fleet.models.pool.PoolApproval",
         "PlanState": "rollouts.lifecycle.PlanState",

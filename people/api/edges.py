@@ -5,6 +5,7 @@ from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
 from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import generics, serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,6 +14,14 @@ from people.digits import SENTENCE
 from people.models import User
 
 Row = TypeVar("Row", bound=Model)
+KEY_HEADER = "Idempotency-Key"
+KEY_AT_MOST = 100
+KEY = OpenApiParameter(
+    KEY_HEADER,
+    {"type": "string", "maxLength": KEY_AT_MOST},
+    OpenApiParameter.HEADER,
+    description="The same key again is the same command: it is carried out once.",
+)
 MOST_UNKNOWN = 20  # named in one answer
 NUMBERS = (serializers.IntegerField, serializers.DecimalField, serializers.FloatField, serializers.DateTimeField)
 
@@ -52,6 +61,13 @@ class Edge(APIView):
         asked = shape(data=self.request.data, **given)
         asked.is_valid(raise_exception=True)
         return cast("dict[str, Any]", asked.validated_data)
+
+    def key(self) -> str:
+        """The caller's name for this command: sent again, it is done once."""
+        key = self.request.headers.get(KEY_HEADER, "")
+        if len(key) > KEY_AT_MOST or not (key.isascii() and key.isprintable()):
+            raise serializers.ValidationError({KEY_HEADER: f"At most {KEY_AT_MOST} printable ASCII characters."})
+        return key
 
     def load(self, visible: QuerySet[Row], pk: int) -> Row:
         """404 for what is not there and for what the caller may not see: they look the same."""

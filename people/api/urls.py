@@ -1,10 +1,26 @@
 from django.urls import path
 
 from people.api.me import Me
+from people.api.people import (
+    PersonDetail,
+    PersonList,
+    PersonPasswordLinks,
+    PersonRole,
+    PersonRoles,
+    PersonToken,
+    PersonTokenList,
+)
 from people.api.session import Session
 from people.api.tokens import TokenDetail, TokenList
 
 urlpatterns = [
+    path("people", PersonList.as_view()),
+    path("people/<int:person_id>", PersonDetail.as_view()),
+    path("people/<int:person_id>/password-links", PersonPasswordLinks.as_view()),
+    path("people/<int:person_id>/roles", PersonRoles.as_view()),
+    path("people/<int:person_id>/roles/<int:binding_id>", PersonRole.as_view()),
+    path("people/<int:person_id>/tokens", PersonTokenList.as_view()),
+    path("people/<int:person_id>/tokens/<int:token_id>", PersonToken.as_view()),
     path("me", Me.as_view()),
     path("session", Session.as_view()),
     path("tokens", TokenList.as_view()),

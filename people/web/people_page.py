@@ -13,10 +13,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from people import accounts
 from people.accounts import HasItAlready, LastAdmin, NameTaken
+from people.everybody import everybody, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.password_links import path_for
-from people.places import FLEET, Place, every_place
-from people.rights import Deed, NotAllowed, may_administer, reach, require, why_not
+from people.places import FLEET, Place, every_place, place_at
+from people.rights import Deed, NotAllowed, may_administer, require, require_admin_of, require_somewhere, why_not
 from people.tokens import revoke
 from people.web.requests import PersonRequest
 
@@ -91,7 +92,7 @@ def grant(request: PersonRequest, person_id: int) -> HttpResponse:
 def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpResponse:
     _only_admins(request)
     binding = get_object_or_404(RoleBinding.objects.select_related("user"), pk=binding_id, user=person_id)
-    place = _place_of(binding, every_place())
+    place = place_at(binding.scope, binding.scope_id)
     words = place.words if place else f"a {binding.scope} that is gone"
     said = f"{binding.user.username} is no {binding.role} of {words} any more."
     on = place or FLEET
@@ -109,8 +110,7 @@ def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpR
 def _done(request: PersonRequest, found: User, act: Callable[[], object], said: str, *, on: Place) -> HttpResponse:
     """One act, if the actor may do it there; then the page of the person again."""
     try:
-        if not may_administer(request.user, on):
-            raise NotAllowed(f"To change this you need the role admin on {on.words}.")
+        require_admin_of(request.user, on)
         act()
     except REFUSALS as refusal:
         messages.error(request, str(refusal))
@@ -130,18 +130,17 @@ def _acting(request: PersonRequest) -> dict[str, Any]:
 
 
 def _only_admins(request: PersonRequest) -> None:
-    if reach(request.user, Deed.ADMINISTER).nowhere:
-        raise PermissionDenied(why_not(request.user, Deed.ADMINISTER, where="the fleet, a cluster or a pool"))
+    try:
+        require_somewhere(request.user, Deed.ADMINISTER)
+    except NotAllowed as refusal:
+        raise PermissionDenied(str(refusal)) from refusal
 
 
 def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: int = 200) -> HttpResponse:
     _only_admins(request)
-    there = {(place.scope, place.key): place for place in every_place()}
-    everybody = User.objects.order_by("-is_active", "username").prefetch_related("bindings")
-    rows = [(each, [(b.role, there.get((b.scope, b.scope_id))) for b in each.bindings.all()]) for each in everybody]
     context = {
         "place": "people",
-        "rows": rows,
+        "rows": see_people(everybody()),
         "name": name,
         "wrong": wrong,
         "why_not": why_not(request.user, Deed.ADMINISTER),
@@ -150,21 +149,16 @@ def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: in
 
 
 def _person(request: PersonRequest, found: User, *, link: str = "") -> HttpResponse:
-    places = every_place()
-    mine = [place for place in places if may_administer(request.user, place)]
-    bindings = [(each, place, place in mine) for each in found.bindings.all() for place in [_place_of(each, places)]]
+    (seen,) = see_people([found])
+    mine = [place for place in every_place() if may_administer(request.user, place)]
     context = {
         "place": "people",
         "person": found,
         "link": link,
-        "bindings": bindings,
+        "bindings": [(each.binding, each.place, each.place in mine) for each in seen.roles],
         "places": mine,
         "roles": Role.values,
-        "tokens": ApiToken.objects.filter(user=found, revoked_at__isnull=True).order_by("-created_at"),
+        "tokens": tokens_of(found),
         "why_not": why_not(request.user, Deed.ADMINISTER),
     }
     return render(request, "people/person.html", context)
-
-
-def _place_of(binding: RoleBinding, places: list[Place]) -> Place | None:
-    return next((each for each in places if (each.scope, each.key) == (binding.scope, binding.scope_id)), None)

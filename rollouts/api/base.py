@@ -2,15 +2,10 @@
 
 from typing import Any
 
-from rest_framework.exceptions import ValidationError
-
 from fleet.models import DriverObject
 from people.api.edges import Edge
 from people.rights import Deed, require
 from rollouts.models import Plan, Stage, Target
-
-KEY_HEADER = "Idempotency-Key"
-KEY_AT_MOST = 100
 
 
 class PlanEdge(Edge):
@@ -30,10 +25,3 @@ class PlanEdge(Edge):
     def may(self, deed: Deed, on: Any) -> None:
         """:raises NotAllowed: unless the caller may do this on the cluster of the plan or driver object"""
         require(self.user, deed, cluster_id=on.cluster_id, where=f"cluster {on.cluster.name}")
-
-    def key(self) -> str:
-        """The caller's name for this command: sent again, it is done once."""
-        key = self.request.headers.get(KEY_HEADER, "")
-        if len(key) > KEY_AT_MOST or not (key.isascii() and key.isprintable()):
-            raise ValidationError({KEY_HEADER: f"At most {KEY_AT_MOST} printable ASCII characters."})
-        return key

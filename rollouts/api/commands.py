@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from people.api.edges import Asked
+from people.api.edges import KEY, Asked
 from people.rights import Deed
-from rollouts.api.base import KEY_AT_MOST, KEY_HEADER, PlanEdge
+from rollouts.api.base import PlanEdge
 from rollouts.lifecycle import PlanState
 from rollouts.steering import commands
 from rollouts.steering.drafting import discard
@@ -21,12 +21,6 @@ RESOURCES = {
     "abort": "aborts", "discard": "discards",
 }  # fmt: skip
 STATES = [(state.value, state.value) for state in PlanState]
-KEY = OpenApiParameter(
-    KEY_HEADER,
-    {"type": "string", "maxLength": KEY_AT_MOST},
-    OpenApiParameter.HEADER,
-    description="The same key again is the same command: it is carried out once.",
-)
 
 
 class Because(Asked):

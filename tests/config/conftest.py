@@ -1,7 +1,7 @@
 import pytest
 
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
-from tests.make import a_node_event, a_plan, a_stage_to_approve
+from tests.make import a_node_event, a_plan, a_stage_to_approve, a_user
 
 
 @pytest.fixture
@@ -10,7 +10,10 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     stage = a_stage_to_approve(a_plan())
     node = stage.plan.cluster.nodes.first()
     a_node_event(node)
+    pat = a_user("pat", role="viewer")
     return {
+        "person_id": pat.pk,
+        "binding_id": pat.bindings.get().pk,
         "cluster_id": node.cluster_id,
         "node_id": node.pk,
         "pool_id": node.pools.get().pk,

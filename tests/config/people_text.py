@@ -30,6 +30,8 @@ from fleet.selectors import BadSelector
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.pool_form import PoolForm
 from people.addresses import client_address
+from people.api.edges import Edge
+from people.api.people import PersonRequest, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
 from people.digits import whole
@@ -37,7 +39,6 @@ from people.models import User
 from people.models.api_token import digest_of
 from people.throttle import LONGEST_NAME
 from people.web.account import TokenForm
-from rollouts.api.base import PlanEdge
 from rollouts.api.plan_shapes import PlanRequest
 from rollouts.components.driver_crd import is_version
 from rollouts.gates.options import BadGate, read_gates
@@ -94,7 +95,7 @@ def _page(text: str) -> Any:
 
 
 def _key(text: str) -> str:
-    edge = PlanEdge()
+    edge = Edge()
     edge.request = APIRequestFactory().post("/")
     edge.request.META["HTTP_IDEMPOTENCY_KEY"] = text
     return edge.key()
@@ -162,7 +163,7 @@ PARSERS = (
            lambda text: digest_of(_header(text)), ("people.api.authentication",)),
     Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
            ("people.addresses",)),
-    Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key, ("rollouts.api.base",)),
+    Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),
     Parser("If-None-Match", "headers", HEADERS_BYTES, parse_etags, ("fleet.web.parts",)),
@@ -170,6 +171,9 @@ PARSERS = (
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
            ("fleet.web.cluster_page", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written")),
+    Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(PersonRequest, "username")),
+    Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
+           _fields(RoleRequest, "role", "scope", "scope_id")),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
            ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page",

@@ -7,7 +7,19 @@ from people.models import User
 from rollouts.models import Answer, Stage
 from tests.callers import calling
 from tests.config.test_who_may import READS
-from tests.make import NOON, a_fleet, a_node, a_node_event, a_plan, a_pod, a_stage_to_approve, a_token, a_user
+from tests.make import (
+    NOON,
+    a_cluster,
+    a_fleet,
+    a_node,
+    a_node_event,
+    a_plan,
+    a_pod,
+    a_stage_to_approve,
+    a_token,
+    a_user,
+    give,
+)
 
 
 def widen(stage: Stage, root: User) -> None:
@@ -28,6 +40,8 @@ def widen(stage: Stage, root: User) -> None:
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         a_plan(a_fleet())
+        a_user(f"more-{number}", role="viewer", on=a_cluster())
+        give(root, "viewer", on=a_cluster())
 
 
 def costs(caller, there: dict[str, int]) -> dict[str, int]:
@@ -54,6 +68,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "pool_id": node.pools.get().pk,
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
+        "person_id": root.pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }
     caller = calling(root)

@@ -28,6 +28,8 @@ def every_endpoint() -> list[tuple[str, str]]:
 ENDPOINTS = every_endpoint()
 WRITES = [one for one in ENDPOINTS if one[0] != "get" and one not in OPEN | OWN]
 READS = [one for one in ENDPOINTS if one[0] == "get" and "token_id" not in one[1]]
+OF_PEOPLE = [one for one in READS if one[1].startswith("/api/v1/people")]
+SEEN = [one for one in READS if one not in OF_PEOPLE]
 WITH_ID = [one for one in ENDPOINTS if "{" in one[1] and "token_id" not in one[1]]
 
 
@@ -57,5 +59,10 @@ def test_a_viewer_changes_nothing(there, bob):
     assert answers(bob, WRITES, there) == dict.fromkeys(WRITES, 403)
 
 
-def test_a_viewer_sees_everything(there, bob):
-    assert answers(bob, READS, there) == dict.fromkeys(READS, 200)
+def test_a_viewer_sees_everything_but_people(there, bob):
+    assert answers(bob, SEEN, there) == dict.fromkeys(SEEN, 200)
+
+
+def test_people_are_for_admins(there, bob, root):
+    assert answers(bob, OF_PEOPLE, there) == dict.fromkeys(OF_PEOPLE, 403)
+    assert answers(root, OF_PEOPLE, there) == dict.fromkeys(OF_PEOPLE, 200)

@@ -1,0 +1,200 @@
+"""People, their roles and tokens, for whoever gives roles somewhere: the page of people, spoken by REST."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.response import Response
+
+from people import accounts
+from people.accounts import HasItAlready
+from people.api.edges import KEY, Asked, Edge, Listing, SeenSerializer
+from people.api.tokens import TokenShape, by_hand
+from people.everybody import PersonSeen, RoleSeen, everybody, see_people, tokens_of
+from people.models import ApiToken, Role, RoleBinding, User
+from people.models.role_binding import Scope
+from people.password_links import path_for
+from people.places import FLEET, place_at
+from people.rights import Deed, reach, require, require_admin_of, require_somewhere
+from people.tokens import revoke
+
+LARGEST_ID = 2**63 - 1
+
+
+class RoleShape(serializers.Serializer):
+    id = serializers.IntegerField(source="binding.pk")
+    role = serializers.ChoiceField(choices=Role.choices, source="binding.role")
+    scope = serializers.ChoiceField(choices=Scope.choices, source="binding.scope")
+    scope_id = serializers.IntegerField(source="binding.scope_id", help_text="Of the cluster or pool; 0 for the fleet.")
+    on = serializers.CharField(
+        source="place.name", default=None, allow_null=True, help_text="`fleet`, `eu-1`, `eu-1/h200`. Null: it is gone."
+    )
+
+
+class PersonShape(SeenSerializer):
+    row = "person"
+    has_password = serializers.SerializerMethodField(help_text="Whether one was ever set by a link.")
+    last_sign_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
+    roles = RoleShape(source="seen.roles", many=True)
+
+    class Meta:
+        model = User
+        fields = ("id", "username", "is_active", "has_password", "last_sign_in_at", "roles")
+
+    def get_has_password(self, person: User) -> bool:
+        return person.has_usable_password()
+
+
+class PersonTokenShape(TokenShape):
+    """Without what it begins with: that is for its owner."""
+
+    class Meta(TokenShape.Meta):
+        fields = tuple(name for name in TokenShape.Meta.fields if name != "hint")
+
+
+class PersonRequest(Asked):
+    username = serializers.CharField(max_length=150, help_text="Letters, digits and @ . + - _ only.")
+
+
+class PersonChange(Asked):
+    is_active = serializers.BooleanField(help_text="False: nothing of theirs gets in any more, at once.")
+
+
+class RoleRequest(Asked):
+    role = serializers.ChoiceField(choices=Role.choices)
+    scope = serializers.ChoiceField(choices=Scope.choices)
+    scope_id = serializers.IntegerField(
+        min_value=0, max_value=LARGEST_ID, required=False, default=0, help_text="Of the cluster or pool."
+    )
+
+
+class LinkShape(serializers.Serializer):
+    link = serializers.CharField(help_text="Shown now and never again. Whoever opens it first has the account.")
+
+
+class PeopleEdge(Edge):
+    """Who has no role anywhere finds nobody here either."""
+
+    def initial(self, request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if reach(self.user, Deed.SEE).nowhere and reach(self.user, Deed.ADMINISTER).nowhere:
+            raise NotFound
+        require_somewhere(self.user, Deed.ADMINISTER)
+
+    def person(self, person_id: int) -> User:
+        return self.load(everybody(), person_id)
+
+    def acting(self) -> dict[str, Any]:
+        return {"actor": self.user.username, "now": timezone.now()}
+
+    def shown(self, person_id: int) -> dict[str, Any]:
+        (seen,) = see_people([self.person(person_id)])
+        return PersonShape(seen).data
+
+
+class PersonList(PeopleEdge, Listing):
+    """Everybody there is, those who are switched off last. For whoever is admin of the fleet, a cluster or a pool."""
+
+    serializer_class = PersonShape
+    queryset = User.objects.none()
+
+    def get_queryset(self) -> QuerySet[User]:
+        return everybody()
+
+    def see(self, rows) -> list[PersonSeen]:
+        return see_people(rows)
+
+    @extend_schema(request=PersonRequest, responses={201: PersonShape}, parameters=[KEY])
+    def post(self, request) -> Response:
+        """Add somebody, without a role and without a password yet."""
+        require(self.user, Deed.ADMINISTER)
+        asked = self.read(PersonRequest)
+        try:
+            person = accounts.add(asked["username"], key=self.key(), **self.acting())
+        except ValidationError as error:
+            raise serializers.ValidationError({"username": error.messages}) from error
+        return Response(self.shown(person.pk), status=201)
+
+
+class PersonDetail(PeopleEdge):
+    @extend_schema(responses=PersonShape)
+    def get(self, request, person_id: int) -> Response:
+        return Response(self.shown(person_id))
+
+    @extend_schema(request=PersonChange, responses=PersonShape)
+    def patch(self, request, person_id: int) -> Response:
+        """Switch somebody off or on. What they did stays readable, and their roles and tokens are as they were."""
+        person = self.person(person_id)
+        require(self.user, Deed.ADMINISTER)
+        act = accounts.switch_on if self.read(PersonChange)["is_active"] else accounts.switch_off
+        act(person, **self.acting())
+        return Response(self.shown(person_id))
+
+
+class PersonRoles(PeopleEdge):
+    @extend_schema(
+        request=RoleRequest,
+        responses={201: RoleShape, 200: OpenApiResponse(RoleShape, "It was given before.")},
+    )
+    def post(self, request, person_id: int) -> Response:
+        """Give a role, where the caller is admin."""
+        person = self.person(person_id)
+        asked = self.read(RoleRequest)
+        place = place_at(asked["scope"], asked["scope_id"])
+        if place is None:
+            raise serializers.ValidationError({"scope_id": f"There is no {asked['scope']} with this id."})
+        require_admin_of(self.user, place)
+        try:
+            binding, status = accounts.grant(person, asked["role"], place, **self.acting()), 201
+        except HasItAlready:
+            binding, status = person.bindings.get(role=asked["role"], scope=place.scope, scope_id=place.key), 200
+        return Response(RoleShape(RoleSeen(binding, place)).data, status=status)
+
+
+class PersonRole(PeopleEdge):
+    @extend_schema(responses={204: None})
+    def delete(self, request, person_id: int, binding_id: int) -> Response:
+        """Take a role, where the caller is admin. Open pages end within five seconds."""
+        binding = self.load(RoleBinding.objects.select_related("user").filter(user=person_id), binding_id)
+        place = place_at(binding.scope, binding.scope_id)
+        require_admin_of(self.user, place or FLEET)
+        accounts.take(binding, place, **self.acting())
+        return Response(status=204)
+
+
+class PersonPasswordLinks(PeopleEdge):
+    @extend_schema(request=None, responses={201: LinkShape})
+    def post(self, request, person_id: int) -> Response:
+        """A link by which they set a password: once, within a day. Only a signed-in person may: a token must not make
+        its owner's way in."""
+        person = self.person(person_id)
+        require(self.user, Deed.ADMINISTER)
+        by_hand(self.user)
+        accounts.note_password(person, "person.password-link", **self.acting())
+        person.refresh_from_db()
+        return Response({"link": request.build_absolute_uri(path_for(person))}, status=201)
+
+
+class PersonTokenList(PeopleEdge, Listing):
+    """Somebody's tokens that are not revoked, the newest first."""
+
+    serializer_class = PersonTokenShape
+    queryset = ApiToken.objects.none()
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return tokens_of(self.person(self.kwargs["person_id"]))
+
+
+class PersonToken(PeopleEdge):
+    @extend_schema(responses={204: None})
+    def delete(self, request, person_id: int, token_id: int) -> Response:
+        """Revoke it, at once and for good."""
+        token = self.load(ApiToken.objects.filter(user=person_id), token_id)
+        require(self.user, Deed.ADMINISTER)
+        by_hand(self.user)
+        revoke(token, **self.acting())
+        return Response(status=204)
