@@ -18,7 +18,7 @@ from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
-from fleet.selectors import BadSelector
+from kube.selectors import BadSelector
 from people.accounts import LastAdmin, NameTaken
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate

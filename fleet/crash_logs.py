@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import Q
 
-from fleet import announce, kube
-from fleet.kube.logs import last_lines
+from fleet import announce
 from fleet.labels import MIG_CONFIG_STATE
 from fleet.models import Cluster, CrashLog, Node, Observer, Pod
 from fleet.operands import DRIVER, MIG_MANAGER, VALIDATOR
@@ -23,6 +22,8 @@ from fleet.stack.causes.confidential import STATE as CC_STATE
 from fleet.stack.causes.images import PULLING
 from fleet.stack.causes.sandbox import VGPU_STATE
 from fleet.telling import Weight, is_frame, told_at, weight
+from kube import client
+from kube.client.logs import last_lines
 
 AT_MOST = 20  # logs a run
 LOOKED_AT = 500  # pods a run: a broken image makes every node's pod crash, and one log tells of all
@@ -65,9 +66,9 @@ def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
         return 0
     CrashLog.objects.filter(cluster=cluster).exclude(pod_uid__in=_operands(cluster).values("uid")).delete()
     try:
-        with kube.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
+        with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
             number = _read_all(cluster, connection, due, clock=clock)
-    except kube.ClusterError as error:
+    except client.ClusterError as error:
         log.info("no crash log is read", cluster=cluster.name, because=str(error))
         return 0
     if number:
@@ -128,7 +129,7 @@ def _is_new(known: CrashLog | None, pod: Pod, *, now: datetime) -> bool:
 
 
 def _read_all(
-    cluster: Cluster, connection: kube.Connection, due: Sequence[Due], *, clock: Callable[[], datetime]
+    cluster: Cluster, connection: client.Connection, due: Sequence[Due], *, clock: Callable[[], datetime]
 ) -> int:
     """:raises ClusterError: when nobody answers any more"""
     until, number, forbidden = time.monotonic() + SECONDS, 0, dict[str, str]()
@@ -141,7 +142,7 @@ def _read_all(
     return number
 
 
-def _read_one(connection: kube.Connection, one: Due, forbidden: dict[str, str]) -> tuple[str, str]:
+def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]) -> tuple[str, str]:
     """The lines, or why there are none. What is forbidden in a namespace is asked for once a run.
 
     :raises ClusterError: when asking for another log is useless, too
@@ -151,12 +152,12 @@ def _read_one(connection: kube.Connection, one: Due, forbidden: dict[str, str]) 
         return "", forbidden[pod.namespace]
     try:
         return kept(last_lines(connection, pod.namespace, pod.name, one.container, crashed=one.has_crashed)), ""
-    except kube.Forbidden as refusal:
+    except client.Forbidden as refusal:
         forbidden[pod.namespace] = f"not allowed: the rule for pods/log, verb get, is missing. {refusal}"
         return "", forbidden[pod.namespace]
-    except kube.Absent:
+    except client.Absent:
         return "", "the pod is gone."
-    except (kube.Refused, kube.ServerFailing, kube.Unreachable) as error:  # the node's kubelet, most often
+    except (client.Refused, client.ServerFailing, client.Unreachable) as error:  # the node's kubelet, most often
         return "", str(error)
 
 

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from django.db.models import QuerySet
 
-from fleet import selectors
 from fleet.allocation.cpu_memory import NOTHING as NO_NODES
 from fleet.allocation.cpu_memory import CpuMemory, OfCluster, by_cluster
 from fleet.allocation.holders import held_on
@@ -33,6 +32,7 @@ from fleet.segments.labelled import labelled
 from fleet.sight import ClusterSight, sight_of_cluster
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
 from fleet.stack.owning import key_of, nodes_by_owner
+from kube import selectors
 from people.rights import Deed, reach
 
 Counted = TypeVar("Counted", Tally, OfCluster)

@@ -12,7 +12,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand, OperandRevision, Pod
 from fleet.operands import DRIVER
 from fleet.segments.labelled import labelled
-from fleet.selectors import exactly
+from kube.selectors import exactly
 from people.rights import Deed, reach
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Answer, Approval, Command, Plan, Stage, Target

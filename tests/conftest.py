@@ -2,11 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests import profiles  # noqa: F401 - a test file's settings are made from the profile that is loaded
+from tests.api_server import ApiServer, an_api_server
 from tests.processes import OneBrowser
 
 PROGRAMS = {
@@ -15,6 +17,13 @@ PROGRAMS = {
 }
 # Fixtures that start an API server: what asks for one is no unit test.
 SERVERS = {"api", "ground", "guarded", "sick", "_observed"}
+
+
+@pytest.fixture(scope="session")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An empty cluster, one for the whole run: leave nothing behind."""
+    with an_api_server(tmp_path_factory.mktemp("api")) as server:
+        yield server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from kubernetes.client import ApiClient, models
 
 from benchmarks.observing.api import Api
-from fleet.kube.decoding import decode_list
-from fleet.kube.structs import NodeSeen, PodSeen
+from kube.client.decoding import decode_list
+from kube.structs import NodeSeen, PodSeen
 
 # In the proportion of a first list: ten pods a node.
 LISTS = (("/api/v1/nodes", 1, NodeSeen, "V1NodeList"), ("/api/v1/pods", 10, PodSeen, "V1PodList"))

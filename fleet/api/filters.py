@@ -9,12 +9,12 @@ from django.db.models import Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
-from fleet import selectors
 from fleet.allocation.amounts import UNITS_MISSING
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
 from fleet.segments.labelled import labelled
+from kube import selectors
 
 TEXT_AT_MOST = 253
 WORDS_AT_MOST = 50

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from threading import Event
 
-from fleet import kube
-from fleet.kube.proxying import metrics_of
 from fleet.models import Pod
 from fleet.telemetry.exporter import DeviceTold, UnreadableMetrics, read_devices
+from kube import client
+from kube.client.proxying import metrics_of
 
 AT_ONCE = 4
 SECONDS = 20.0  # a round; whom it does not come to is asked first by the next one
@@ -26,7 +26,7 @@ class Answer:
     is_forbidden: bool = False
 
 
-def answers(connection: kube.Connection, pods: Sequence[Pod], *, stop: Event) -> Iterator[Answer]:
+def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) -> Iterator[Answer]:
     """As they come in, until told to stop.
 
     What is forbidden in a namespace is asked for a few times a round, not for each pod of it.
@@ -48,19 +48,19 @@ def answers(connection: kube.Connection, pods: Sequence[Pod], *, stop: Event) ->
         threads.shutdown(cancel_futures=True)
 
 
-def _ask(connection: kube.Connection, pod: Pod, forbidden: dict[str, str]) -> Answer:
+def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> Answer:
     if pod.phase != "Running":
         phase = pod.phase or "not started"
         return Answer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")
     try:
         return Answer(pod.node_name, read_devices(metrics_of(connection, pod.namespace, pod.name, PORT)))
-    except kube.Forbidden as refusal:
+    except client.Forbidden as refusal:
         said = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
         forbidden[pod.namespace] = said
         return Answer(pod.node_name, refused=said, is_forbidden=True)
-    except kube.Absent as error:
+    except client.Absent as error:
         return Answer(pod.node_name, refused=f"Its pod {pod} is gone, or has no /metrics: {error}")
-    except kube.ClusterError as error:
+    except client.ClusterError as error:
         return Answer(pod.node_name, refused=f"Its pod {pod} does not answer at port {PORT}: {error}")
     except UnreadableMetrics as error:
         return Answer(pod.node_name, refused=f"Its pod {pod} cannot be understood: {error}")

@@ -14,13 +14,14 @@ import structlog
 from django.db import transaction
 from django.db.models import Sum
 
-from fleet import announce, kube
+from fleet import announce
 from fleet.exporters.asking import Answer, answers
 from fleet.exporters.keeping import Keeper
 from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostTurn, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
 from fleet.operands import EXPORTERS
+from kube import client
 
 AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
 A_BATCH = 25  # readings a transaction
@@ -69,7 +70,7 @@ def _round(cluster: Cluster, turn: int, *, clock: Callable[[], datetime], stop: 
         return Outcome(State.NONE, "No pod of a DCGM exporter is seen in this cluster.")
     try:
         return _ask_all(cluster, turn, pods, clock=clock, stop=stop)
-    except kube.ClusterError as error:
+    except client.ClusterError as error:
         return Outcome(State.UNSEEN, str(error), exporters=len(pods))
 
 
@@ -101,7 +102,7 @@ def _ask_all(
     cluster: Cluster, turn: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
 ) -> Outcome:
     """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
-    with kube.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
+    with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
         keeper, batch, forbidden = Keeper.of(cluster, turn), list[Answer](), ""
         for answer in answers(connection, pods, stop=stop):
             batch.append(answer)

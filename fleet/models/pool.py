@@ -5,8 +5,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from fleet import selectors
 from fleet.models.cluster import ApprovalRule
+from kube import selectors
 from people.rights import Deed, reach
 
 

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from fleet.kube.structs.events import EventSeen
+from kube.structs.events import EventSeen
 
 MOST = 1000  # objects; what nobody claims is pushed out, since most events are about nothing that we keep
 OF_ONE = 20

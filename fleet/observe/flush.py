@@ -9,7 +9,6 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from fleet import announce, wake
-from fleet.kube.decoding import Unread
 from fleet.lag import Lag
 from fleet.models import LostTurn, Node, Pod
 from fleet.node_state import RECONFIGURING, node_state
@@ -21,6 +20,7 @@ from fleet.observe.standing import Standing
 from fleet.observe.upsert import Written
 from fleet.observe.write import CHUNK, Batch, Pending, Unfit, write
 from fleet.resources import units_missing
+from kube.client.decoding import Unread
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
 # person's halt must find a gap in less than a second.

@@ -4,9 +4,6 @@ from datetime import datetime
 
 import structlog
 
-from fleet.kube.decoding import Unread
-from fleet.kube.structs import ClusterPolicySeen, NodeSeen, Seen
-from fleet.kube.structs.events import EventSeen
 from fleet.models import BookmarkState
 from fleet.observe.diff import Row, fingerprint, likeness
 from fleet.observe.early import Early
@@ -16,6 +13,9 @@ from fleet.observe.places import Places
 from fleet.observe.standing import Standing
 from fleet.observe.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
 from fleet.observe.write import Pending
+from kube.client.decoding import Unread
+from kube.structs import ClusterPolicySeen, NodeSeen, Seen
+from kube.structs.events import EventSeen
 
 log = structlog.get_logger(__name__)
 

@@ -1,9 +1,9 @@
 """Which cluster answers: by the UID of its kube-system, asked for again whenever a connection broke."""
 
-from fleet import kube
+from kube import client
 
 
-class WrongCluster(kube.ClusterError):
+class WrongCluster(client.ClusterError):
     """Another cluster answers at the address of the one we know. Its objects must not become our rows."""
 
     def __init__(self, sentence: str, *, stranger_uid: str) -> None:
@@ -11,9 +11,9 @@ class WrongCluster(kube.ClusterError):
         self.stranger_uid = stranger_uid
 
 
-def make_sure(connection: kube.Connection, *, name: str, uid: str) -> None:
+def make_sure(connection: client.Connection, *, name: str, uid: str) -> None:
     """:raises WrongCluster: when what answers is not the cluster of this UID"""
-    found = kube.kube_system_uid(connection)
+    found = client.kube_system_uid(connection)
     if found != uid:
         raise WrongCluster(
             f"What answers at {connection.server} is another cluster: its kube-system has the UID {found}, "

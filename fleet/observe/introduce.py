@@ -7,10 +7,12 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet import kube
-from fleet.kube.client import Connection
-from fleet.kube.discovery import served
-from fleet.kube.resources import (
+from fleet.models import Cluster, Mode, Observer
+from fleet.observe.kinds import KINDS
+from kube import client
+from kube.client.connection import Connection
+from kube.client.discovery import served
+from kube.resources import (
     CLUSTER_POLICIES,
     DAEMON_SETS,
     NAMESPACES,
@@ -20,8 +22,6 @@ from fleet.kube.resources import (
     REVISIONS,
     Resource,
 )
-from fleet.models import Cluster, Mode, Observer
-from fleet.observe.kinds import KINDS
 
 NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, DAEMON_SETS, REVISIONS)
 WELCOME: tuple[Resource[Any], ...] = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # there where the GPU Operator is
@@ -44,35 +44,35 @@ class Introduction:
 def ask(kubeconfig: str, context: str) -> Introduction:
     """:raises CannotAdd: with what is wrong and what to do about it"""
     try:
-        connection = kube.connect(kubeconfig, context)
+        connection = client.connect(kubeconfig, context)
         try:
             return _ask(connection)
         finally:
             connection.close()
-    except kube.Forbidden as error:
+    except client.Forbidden as error:
         raise CannotAdd(f"{error}. Give our user the rules of deploy/rbac/observe-only.yaml.") from error
-    except kube.BadCredentials as error:
+    except client.BadCredentials as error:
         raise CannotAdd(
             f"The API server does not accept the credentials of {f'context “{context}”' if context else 'our pod'} "
             "(401 Unauthorized). Renew them, and see that `kubectl get nodes` works with the same context.",
         ) from error
-    except kube.Untrusted as error:
+    except client.Untrusted as error:
         raise CannotAdd(f"{error}. The kubeconfig's certificate-authority must be the server's.") from error
-    except kube.BadKubeconfig as error:
+    except client.BadKubeconfig as error:
         raise CannotAdd(error.in_full) from error
-    except kube.ClusterError as error:
+    except client.ClusterError as error:
         raise CannotAdd(str(error)) from error
 
 
 def _ask(connection: Connection) -> Introduction:
-    version = kube.server_version(connection)
+    version = client.server_version(connection)
     missing = list(_forbidden(connection))
     if missing:
         raise CannotAdd(
             f"The API server knows us, but these rules are missing: {'; '.join(missing)}. "
             f"deploy/rbac/observe-only.yaml has them all.",
         )
-    return Introduction(kube.kube_system_uid(connection), connection.server, version, tuple(_notes(connection)))
+    return Introduction(client.kube_system_uid(connection), connection.server, version, tuple(_notes(connection)))
 
 
 def _forbidden(connection: Connection) -> Iterator[str]:
@@ -80,11 +80,11 @@ def _forbidden(connection: Connection) -> Iterator[str]:
     for resource in NEEDED:
         try:
             connection.get(resource.path(), {"limit": 1})
-        except kube.Forbidden:
+        except client.Forbidden:
             yield f"get, list, watch on {resource.name}"
     try:
         connection.get(NAMESPACES.path("kube-system"))
-    except kube.Forbidden:
+    except client.Forbidden:
         yield "get on namespaces, for the UID of kube-system, by which clusters are told apart"
 
 
@@ -92,9 +92,9 @@ def _notes(connection: Connection) -> Iterator[str]:
     for resource in WELCOME:
         try:
             connection.get(resource.path(), {"limit": 1})
-        except kube.Absent:
+        except client.Absent:
             yield f"{resource.name} is not installed here: no driver can be promoted through it."
-        except kube.Forbidden:
+        except client.Forbidden:
             yield f"We may not list {resource.name}: no driver can be promoted through it."
     others = [kind.resource for kind in KINDS.values() if kind.where is None and kind.resource not in NEEDED + WELCOME]
     missing = [resource.name for resource in others if _is_forbidden(connection, resource)]
@@ -109,9 +109,9 @@ def _is_forbidden(connection: Connection, resource: Resource[Any]) -> bool:
     """A kind that is not served, or that fails just now, is told of when it is watched."""
     try:
         connection.get(served(connection, resource).path(), {"limit": 1})
-    except kube.Forbidden:
+    except client.Forbidden:
         return True
-    except kube.ClusterError:
+    except client.ClusterError:
         return False
     return False
 

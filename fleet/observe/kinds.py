@@ -1,4 +1,4 @@
-"""The kinds that a window watches. Adding one is a line here, a resource in `fleet.kube` and a file in `rows`."""
+"""The kinds that a window watches. Adding one is a line here, a resource in `kube.client` and a file in `rows`."""
 
 from __future__ import annotations
 
@@ -9,31 +9,6 @@ from typing import Any
 
 from django.db import models
 
-from fleet.kube.discovery import NotServed
-from fleet.kube.resources import (
-    CLUSTER_POLICIES,
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    DEVICE_CLASSES,
-    DISRUPTION_BUDGETS,
-    EVENTS,
-    GPU_CLUSTERS,
-    JOBS,
-    LIMIT_RANGES,
-    MIG_CONFIGS,
-    NODES,
-    NVIDIA_DRIVERS,
-    PODS,
-    PRIORITY_CLASSES,
-    REPLICA_SETS,
-    RESOURCE_CLAIMS,
-    RESOURCE_QUOTAS,
-    RESOURCE_SLICES,
-    REVISIONS,
-    SHARING_CONFIGS,
-    STATEFUL_SETS,
-    Resource,
-)
 from fleet.models import (
     ClusterEvent,
     DeviceClass,
@@ -64,6 +39,31 @@ from fleet.observe.rows.operator_config import config_row
 from fleet.observe.rows.pod import is_kept, pod_row
 from fleet.observe.rows.policy import budget_row
 from fleet.observe.rows.workload import workload_row
+from kube.client.discovery import NotServed
+from kube.resources import (
+    CLUSTER_POLICIES,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    DEVICE_CLASSES,
+    DISRUPTION_BUDGETS,
+    EVENTS,
+    GPU_CLUSTERS,
+    JOBS,
+    LIMIT_RANGES,
+    MIG_CONFIGS,
+    NODES,
+    NVIDIA_DRIVERS,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    RESOURCE_SLICES,
+    REVISIONS,
+    SHARING_CONFIGS,
+    STATEFUL_SETS,
+    Resource,
+)
 
 Row = dict[str, Any]
 

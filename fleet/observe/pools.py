@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from fleet.models import Node, Pool
 from fleet.observe.diff import Row
 from fleet.pools.membership import belongs
-from fleet.selectors import parse
+from kube.selectors import parse
 
 AT_ONCE = 500
 

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from queue import Full, Queue
 from typing import Any
 
-from fleet.kube.client import Connection
-from fleet.kube.discovery import NotServed, meaning_of_404, served
-from fleet.kube.errors import (
+from fleet.models import BookmarkState
+from fleet.observe.identity import WrongCluster
+from fleet.observe.kinds import Kind
+from fleet.observe.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
+from kube.client.connection import Connection
+from kube.client.discovery import NotServed, meaning_of_404, served
+from kube.client.errors import (
     Absent,
     Backwards,
     ClusterError,
@@ -19,13 +23,9 @@ from fleet.kube.errors import (
     TooManyRequests,
     Unreadable,
 )
-from fleet.kube.listing import PAGE, list_pages
-from fleet.kube.resources import Resource
-from fleet.kube.watching import Watch
-from fleet.models import BookmarkState
-from fleet.observe.identity import WrongCluster
-from fleet.observe.kinds import Kind
-from fleet.observe.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
+from kube.client.listing import PAGE, list_pages
+from kube.client.watching import Watch
+from kube.resources import Resource
 
 LONGEST_WAIT_S = 5.0
 SHORTEST_WATCH_S = 1.0  # a server that ends every watch at once is not asked again at once

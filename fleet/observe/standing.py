@@ -6,8 +6,8 @@ from typing import Any
 
 import structlog
 
-from fleet.kube.decoding import Unread
 from fleet.models import Bookmark, BookmarkState
+from kube.client.decoding import Unread
 
 HEARD_EVERY = timedelta(seconds=10)
 UNREAD_KEPT = 1000  # in memory, so that none of them is logged twice

@@ -3,9 +3,9 @@
 import time
 from dataclasses import dataclass, field
 
-from fleet.kube.decoding import Unread
-from fleet.kube.structs import Seen
 from fleet.models import BookmarkState
+from kube.client.decoding import Unread
+from kube.structs import Seen
 
 
 @dataclass(frozen=True)

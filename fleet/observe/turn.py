@@ -11,7 +11,7 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 
-from fleet import announce, kube, wake
+from fleet import announce, wake
 from fleet.freshness import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
 from fleet.observe import allocation, cpu_memory, known, memory, overdue, pools, shutdown
@@ -25,6 +25,7 @@ from fleet.observe.patience import patiently
 from fleet.observe.reporting import own_name
 from fleet.observe.standing import Standing
 from fleet.observe.window import Window
+from kube import client
 
 TURN_S = 60.0
 ASK_AGAIN_S = 5.0
@@ -85,7 +86,7 @@ def _watch(turn: Turn) -> bool:
     _make_bookmarks(turn)
     try:
         connection = _reach(turn)
-    except kube.ClusterError as error:
+    except client.ClusterError as error:
         _note_failure(turn, error)
         return False
     if connection is None:
@@ -102,7 +103,7 @@ def _watch(turn: Turn) -> bool:
     return is_heard
 
 
-def _hold_window(turn: Turn, connection: kube.Connection) -> bool:
+def _hold_window(turn: Turn, connection: client.Connection) -> bool:
     """Whether the cluster still answered at its end."""
     cluster_id = turn.cluster.pk
     remembered = memory.recall(cluster_id, turn=turn.number)
@@ -140,7 +141,7 @@ def _hold_window(turn: Turn, connection: kube.Connection) -> bool:
     return turn.stop.is_set() or not gathering.is_deaf
 
 
-def _reach(turn: Turn) -> kube.Connection | None:
+def _reach(turn: Turn) -> client.Connection | None:
     """A connection to this very cluster. None: told to stop before there was one.
 
     :raises ClusterError: when it does not answer; one that did lately is asked for some seconds more
@@ -150,7 +151,7 @@ def _reach(turn: Turn) -> kube.Connection | None:
         give_back()
         try:
             connection = patiently(lambda: _connect(turn.cluster), turn.stop)
-        except kube.ClusterError as error:
+        except client.ClusterError as error:
             if turn.is_over or time.monotonic() >= until or isinstance(error, WrongCluster):
                 raise
             _note_failure(turn, error)
@@ -168,17 +169,17 @@ def _was_heard_lately(turn: Turn) -> bool:
     return nodes is not None and nodes.is_fresh(now=turn.clock())
 
 
-def _connect(cluster: Cluster) -> kube.Connection:
-    connection = kube.connect(cluster.kubeconfig, cluster.context)
+def _connect(cluster: Cluster) -> client.Connection:
+    connection = client.connect(cluster.kubeconfig, cluster.context)
     try:
         make_sure(connection, name=cluster.name, uid=cluster.uid)
-    except kube.ClusterError:
+    except client.ClusterError:
         connection.close()
         raise
     return connection
 
 
-def _note_failure(turn: Turn, error: kube.ClusterError) -> None:
+def _note_failure(turn: Turn, error: client.ClusterError) -> None:
     now, message = turn.clock(), str(error)[:1000]
     with transaction.atomic():
         stale = Bookmark.objects.filter(cluster=turn.cluster).exclude(state=BookmarkState.FAILING, message=message)
@@ -200,7 +201,7 @@ def _note_no_stranger(turn: Turn) -> None:
         log.warning("the cluster that is known answers again", cluster=turn.cluster.name)
 
 
-def _note_clock(observer: Observer, connection: kube.Connection, turn: Turn) -> None:
+def _note_clock(observer: Observer, connection: client.Connection, turn: Turn) -> None:
     skew_s, was = connection.clock.skew_s, observer.clock_skew_s
     if skew_s is not None and (was is None or abs(skew_s - was) >= CLOCK_STEP_S):
         observer.clock_skew_s = skew_s

@@ -6,13 +6,13 @@ from datetime import datetime
 from queue import Empty, Queue
 from threading import Event
 
-from fleet.kube.client import Connection
 from fleet.observe.connections import give_back
 from fleet.observe.flush import Flusher
 from fleet.observe.gathering import Gathering
 from fleet.observe.kinds import KINDS
 from fleet.observe.readers import Reader
 from fleet.observe.told import Heard, Told
+from kube.client.connection import Connection
 
 FLUSH_EVERY_S = 0.15  # the first change goes at once; of 50 a second, eight share a transaction and a frame
 TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often

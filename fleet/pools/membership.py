@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fleet import selectors
 from fleet.models import Cluster, Node, Pool
 from fleet.segments.labelled import labelled
-from fleet.selectors import Selector
+from kube import selectors
+from kube.selectors import Selector
 
 GPU_LABELS = "nvidia.com/"
 NOBODY = -1  # the key of no pool

@@ -7,8 +7,8 @@ four nvidia.com/gpu, one that is cut into seven is seven, and both may be true a
 from collections.abc import Mapping
 
 from fleet import labels as keys
-from fleet.quantity import whole
 from fleet.resources.names import Vendor
+from kube.quantity import whole
 
 SHARING = {"time-sharing": "time-slicing", "mps": "mps"}
 AKS = ("kubernetes.azure.com/accelerator", "accelerator")  # nvidia; the second is of aks-engine and old node pools

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fleet import labels as keys
-from fleet.quantity import whole
 from fleet.resources.clouds import cut_and_shared
 from fleet.resources.names import (
     AMD_GPU,
@@ -28,6 +27,7 @@ from fleet.resources.names import (
     profile_in,
 )
 from fleet.resources.registered import Registered, users_of
+from kube.quantity import whole
 
 MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
 TIME_SLICING, MPS, HAMI, BY_MEMORY, HOW_NOT_SAID = HOW = "time-slicing", "mps", "hami", "memory", "shared"

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fleet.quantity import whole
 from fleet.resources.layout import Layout
 from fleet.resources.names import GPU, SHARED, Kind, Vendor, is_dra, vendor_of
+from kube.quantity import whole
 
 COMPUTE_SLICES = 7
 MIG_PROFILE = re.compile(r"^(\d)[gc]\.")

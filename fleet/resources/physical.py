@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from fleet import labels as keys
-from fleet.quantity import whole
 from fleet.resources.clouds import boards_in_labels
 from fleet.resources.layout import MPS, TIME_SLICING, Layout, Way
 from fleet.resources.names import Kind, Vendor, vendor_of
 from fleet.resources.offer import COMPUTE_SLICES, compute_slices, count
 from fleet.resources.slicing import slices_of_a_board
+from kube.quantity import whole
 
 
 class Use(StrEnum):

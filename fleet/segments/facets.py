@@ -11,7 +11,7 @@ from fleet.models.node import members_of
 from fleet.resources.layout import HOW
 from fleet.segments.labelled import labelled
 from fleet.segments.operators import operator_versions
-from fleet.selectors import Requirement, Selector
+from kube.selectors import Requirement, Selector
 
 UNKNOWN = "unknown"  # nothing says it: a value like any other, so that no node is dropped
 NO_POOL, SEVERAL = "no-pool", "several"

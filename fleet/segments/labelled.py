@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.lookups import In, IsNull
 
-from fleet.selectors import Requirement, Selector
+from kube.selectors import Requirement, Selector
 
 
 class LabelValue(Func):

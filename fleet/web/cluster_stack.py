@@ -22,9 +22,9 @@ from fleet.models import (
     ResourceSlice,
 )
 from fleet.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
-from fleet.quantity import whole
 from fleet.resources import is_gpu_resource
 from fleet.versions import tag_of
+from kube.quantity import whole
 
 ORDER = {operand: place for place, operand in enumerate(TITLES)}
 VENDORS = ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/", "deviceclass.resource.k8s.io")

@@ -7,7 +7,6 @@ from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
-from fleet import selectors
 from fleet.allocation.amounts import IS_RECONFIGURING
 from fleet.allocation.tally import LACKS_UNITS
 from fleet.models import Node, Pool
@@ -15,6 +14,7 @@ from fleet.models.node import members_of
 from fleet.node_state import AT_REST, REBOOTING, TITLES, NodeState
 from fleet.segments.facets import BY_KEY, Choice, in_several_pools, narrow
 from fleet.segments.labelled import labelled
+from kube import selectors
 
 # The same order of precedence as `node_state`: the first that is true names the node.
 CONDITIONS: tuple[tuple[NodeState, Q], ...] = (

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from django.db.models import F
 
-from fleet import kube
 from fleet.models import Cluster, Mode
+from kube import client
 from rollouts.models import Claim
 
 LEASE_NAME = "quarterdeck"
@@ -17,7 +17,7 @@ class Forfeit(Exception):
     """We may not write here. The plan pauses, and a person finds out why."""
 
 
-def claim(connection: kube.Connection, cluster: Cluster, *, now: datetime) -> None:
+def claim(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
     """Make sure of the cluster and renew our Lease in it.
 
     The count goes up in our row before it goes up in the Lease, so that a Lease ahead of us can mean one thing only.
@@ -27,18 +27,18 @@ def claim(connection: kube.Connection, cluster: Cluster, *, now: datetime) -> No
     """
     if cluster.mode != Mode.OPERATE:
         raise Forfeit(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
-    if (uid := kube.kube_system_uid(connection)) != cluster.uid:
+    if (uid := client.kube_system_uid(connection)) != cluster.uid:
         raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
     # The Lease first: a worker beside us counts in the row before it counts in the Lease, so that a row read later is
     # never behind it.
-    lease = kube.get_lease(connection, cluster.own_namespace, LEASE_NAME)
+    lease = client.get_lease(connection, cluster.own_namespace, LEASE_NAME)
     mine = _own_claim(cluster)
     if lease is not None:
         _check(cluster, mine, lease, now=now)
     Claim.objects.filter(pk=mine.pk).update(epoch=F("epoch") + 1)
     mine.refresh_from_db()
     acquired = lease.spec.acquire_time if lease and lease.spec.holder_identity == mine.instance else None
-    spec = kube.lease_spec(
+    spec = client.lease_spec(
         holder=mine.instance,
         seconds=int(LEASE_FOR.total_seconds()),
         acquired_at=acquired or now,
@@ -47,10 +47,10 @@ def claim(connection: kube.Connection, cluster: Cluster, *, now: datetime) -> No
     )
     try:
         if lease is None:
-            kube.create_lease(connection, cluster.own_namespace, LEASE_NAME, spec)
+            client.create_lease(connection, cluster.own_namespace, LEASE_NAME, spec)
         else:
-            kube.replace_lease(connection, lease, spec)
-    except kube.Absent as gone:
+            client.replace_lease(connection, lease, spec)
+    except client.Absent as gone:
         sentence = f"{cluster.name} has no namespace {cluster.own_namespace}: apply deploy/rbac/quarterdeck.yaml."
         raise Forfeit(sentence) from gone
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fleet import kube
-from fleet.kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
 from fleet.models.pod import DONE
+from kube import client
+from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
 from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
 from rollouts.queries import driver_daemonsets
@@ -36,29 +36,29 @@ class NodesNow:
     driver_pods: Mapping[str, DriverPod]  # by name of the node
 
 
-def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
+def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
     """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
-    switch = kube.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH)
+    switch = client.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH)
     seen = _driver_object(plan, connection)
     known = driver_daemonsets(plan)
     daemonsets = [
         daemonset
         for namespace in sorted({row.namespace for row in known})
-        for daemonset in kube.list_daemonsets(connection, namespace=namespace)
+        for daemonset in client.list_daemonsets(connection, namespace=namespace)
         if daemonset.metadata.owner and daemonset.metadata.owner.uid == plan.object_uid
     ]
     uids = {daemonset.uid for daemonset in daemonsets}
     revisions = [
         revision
         for namespace in sorted({daemonset.namespace for daemonset in daemonsets})
-        for revision in kube.list_revisions(connection, namespace=namespace)
+        for revision in client.list_revisions(connection, namespace=namespace)
         if revision.daemonset_uid in uids
     ]
     newest = {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
     return Live(
         object_version=(seen.driver.version or "") if seen and seen.uid == plan.object_uid else "",
         object_trouble=_trouble(plan, seen),
-        spec=kube.get_driver_spec(connection, plan.object_kind, plan.object_name) if seen else {},
+        spec=client.get_driver_spec(connection, plan.object_kind, plan.object_name) if seen else {},
         hashes=newest,
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
         stopped_because=_stopped(plan, switch),
@@ -66,7 +66,7 @@ def ask_cluster(plan: Plan, connection: kube.Connection) -> Live:
     )
 
 
-def ask_nodes(connection: kube.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:
+def ask_nodes(connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:
     """One list of all nodes, and one of each DaemonSet's pods: seconds in a large cluster, so not asked every round.
 
     :raises ClusterError: when the cluster does not answer
@@ -77,22 +77,22 @@ def ask_nodes(connection: kube.Connection, daemonsets: Sequence[DaemonSetSeen]) 
         for pod in sorted(pods, key=lambda one: one.metadata.deletion_timestamp is None)
         if pod.spec.node_name and pod.metadata.owner
     }
-    nodes, unread = kube.list_nodes_and_unread(connection)
+    nodes, unread = client.list_nodes_and_unread(connection)
     return NodesNow(tuple(nodes), {one.uid: one.name for one in unread}, found)
 
 
-def _pods_of(connection: kube.Connection, daemonset: DaemonSetSeen) -> Iterator[PodSeen]:
+def _pods_of(connection: client.Connection, daemonset: DaemonSetSeen) -> Iterator[PodSeen]:
     selector = ",".join(f"{key}={value}" for key, value in sorted(daemonset.pod_selector.items()))
-    for pod in kube.list_pods(connection, namespace=daemonset.namespace, label_selector=selector):
+    for pod in client.list_pods(connection, namespace=daemonset.namespace, label_selector=selector):
         is_its = pod.metadata.owner is not None and pod.metadata.owner.uid == daemonset.uid
         if is_its and pod.status.phase not in DONE:
             yield pod
 
 
-def _driver_object(plan: Plan, connection: kube.Connection) -> DriverObjectSeen | None:
+def _driver_object(plan: Plan, connection: client.Connection) -> DriverObjectSeen | None:
     try:
-        return kube.get_driver_object(connection, plan.object_kind, plan.object_name)
-    except kube.Absent:
+        return client.get_driver_object(connection, plan.object_kind, plan.object_name)
+    except client.Absent:
         return None
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from fleet import kube
-from fleet.kube.structs import NodeSeen
 from fleet.models import Node
 from fleet.observe.rows.node import node_row
+from kube import client
+from kube.structs import NodeSeen
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.workloads import DriverPod, driver_pods
 from rollouts.models import Hold, Plan, Target
@@ -65,7 +65,7 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
     selected = tuple(node for node in nodes if node.is_gpu_node and node.uid in wanted)
     missing = _ours(plan)
     if unread := sorted(name for uid, name in seen.unread.items() if uid in missing):
-        raise kube.Unreadable(f"Node {unread[0]} cannot be read.")
+        raise client.Unreadable(f"Node {unread[0]} cannot be read.")
     for node in selected:
         missing.pop(node.uid, None)
     others = {node.uid: node for node in nodes if node.uid not in wanted or not node.is_gpu_node}

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.kube.structs import NodeSeen
 from fleet.labels import HELD_BY, UPGRADE_SKIP
+from kube.structs import NodeSeen
 from people.models import AuditEntry, User
 from people.rights import Deed, reach
 from rollouts.bundles import bundle_for

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from fleet import kube
+from kube import client
 from rollouts.engine import templates
 from rollouts.engine.act import carry_out
 from rollouts.engine.claim import Forfeit
@@ -52,12 +52,12 @@ def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> Non
 def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
     """Why nothing more happens now, and when to look again."""
     try:
-        connection = kube.connect(plan.cluster.kubeconfig, plan.cluster.context)
+        connection = client.connect(plan.cluster.kubeconfig, plan.cluster.context)
         try:
             return _round(plan, connection, clock=clock)
         finally:
             connection.close()
-    except kube.ClusterError as error:
+    except client.ClusterError as error:
         log.warning("cluster does not answer", plan=plan.mark, cluster=plan.cluster.name, error=str(error))
         wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
         return f"{plan.cluster.name}: {error}", wait
@@ -69,7 +69,7 @@ def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, ti
         return str(lost), timedelta(seconds=1)  # A person or another worker was faster; look again at what is so now.
 
 
-def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
+def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
     live = ask_cluster(plan, connection)
     now = clock()
     note_armed(plan, live.object_version, now=now)
@@ -88,7 +88,7 @@ def _round(plan: Plan, connection: kube.Connection, *, clock: Callable[[], datet
     return decision.waiting_for, decision.look_again_in
 
 
-def _decide(plan: Plan, live: Live, connection: kube.Connection, *, now: datetime) -> Decision:
+def _decide(plan: Plan, live: Live, connection: client.Connection, *, now: datetime) -> Decision:
     """What cannot be taken back is decided twice: on rows, and then on the nodes as the API server lists them now.
 
     Rows may be older than our last act, and nodes may have left the object with our label on them.

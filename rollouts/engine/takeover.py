@@ -6,9 +6,9 @@ It asks the API server and not our rows, for it is made for the day on which tho
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fleet import kube
-from fleet.kube.structs import NodeSeen
 from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
+from kube import client
+from kube.structs import NodeSeen
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Mark:
     has_label: bool
 
 
-def marks(connection: kube.Connection) -> list[Mark]:
+def marks(connection: client.Connection) -> list[Mark]:
     """One list of all nodes. The annotation tells our holds from those of others."""
     return [
         Mark(
@@ -32,25 +32,25 @@ def marks(connection: kube.Connection) -> list[Mark]:
             node.annotations.get(HELD_SINCE, ""),
             UPGRADE_SKIP in node.labels,
         )
-        for node in kube.list_nodes(connection)
+        for node in client.list_nodes(connection)
         if HELD_BY in node.annotations
     ]
 
 
-def remove(connection: kube.Connection, found: list[Mark]) -> Iterator[tuple[Mark, str]]:
+def remove(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[Mark, str]]:
     """Take the marks off, one node after another. With each, why it could not be done; blank: it is done."""
     for mark in found:
         try:
-            node = kube.get_node(connection, mark.node)
+            node = client.get_node(connection, mark.node)
             if patch := _without_marks(node):
-                kube.patch_node(connection, mark.node, patch)
-        except kube.ClusterError as error:
+                client.patch_node(connection, mark.node, patch)
+        except client.ClusterError as error:
             yield mark, str(error)
         else:
             yield mark, ""
 
 
-def _without_marks(node: NodeSeen) -> kube.Patch:
+def _without_marks(node: NodeSeen) -> client.Patch:
     if HELD_BY not in node.annotations:
         return []
-    return kube.node_patch(node, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+    return client.node_patch(node, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})

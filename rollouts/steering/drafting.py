@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from fleet import selectors
 from fleet.models import Cluster, DriverObject, Pool
+from kube import selectors
 from people.models import AuditEntry, User
 from rollouts.components.driver_crd import WRITE_IT, is_version
 from rollouts.gates.options import BadGate, read_gates

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from fleet import selectors
 from fleet.allocation.physical import physical_of
 from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from fleet.models import DriverObject, Mode, Node, Operand, Pod
 from fleet.operands import VALIDATOR
 from fleet.stack.driver_mode import OWN_POLICIES_FROM, has_own_policies, operator_of
+from kube import selectors
 from rollouts.components.driver_crd import DriverFacts, preflight, warnings
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.gates.base import count, names

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from fleet.kube.structs import DaemonSetSeen, NodeSeen, NvidiaDriverSeen, PodSeen, RevisionSeen
+from kube.structs import DaemonSetSeen, NodeSeen, NvidiaDriverSeen, PodSeen, RevisionSeen
 
 SINCE = "2026-11-21T08:00:00Z"
 GPU_LABELS = {

@@ -10,12 +10,13 @@ import pytest
 from django.db.models import Q
 from django.utils import timezone
 
-from fleet import announce, kube, wake
+from fleet import announce, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
 from fleet.observe import readers, window
 from fleet.observe.kinds import KINDS
 from fleet.observe.turn import take_turn
-from tests.fleet.api_server import an_api_server
+from kube import client
+from tests.api_server import an_api_server
 from tests.fleet.replay import OF, RECORDINGS, define, replay
 
 LONG_ENOUGH_S = 1.2  # for a turn of a machine that has nothing else to do
@@ -40,7 +41,7 @@ class Recorded:
             define(server, *self.kinds)
             for path in self.paths:
                 replay(server, path)
-            uid = kube.kube_system_uid(kube.connect(server.kubeconfig, server.context))
+            uid = client.kube_system_uid(client.connect(server.kubeconfig, server.context))
             row = Cluster.objects.create(
                 name=self.name, uid=uid, kubeconfig=server.kubeconfig, context=server.context, added_at=timezone.now()
             )

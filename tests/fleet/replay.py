@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import yaml
 
-from tests.fleet.api_server import MERGE, ApiServer
+from tests.api_server import MERGE, ApiServer
 from tests.patience import PATIENCE_S
 
 RECORDINGS = Path(__file__).parent / "recordings"

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from fleet import kube
-from tests.fleet.api_server import ApiServer
+from kube import client
+from tests.api_server import ApiServer
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "rbac" / "quarterdeck.yaml"
 OURS = "quarterdeck-rbac"  # the simulator's context of that manifest's service account
@@ -17,7 +17,7 @@ PLACES = {"ClusterRole": ROLES, "ClusterRoleBinding": f"{RBAC}/clusterrolebindin
 
 def grant(server: ApiServer, *without: str) -> None:
     """Apply the cluster-wide part of the manifest, as an administrator, without the rules for these resources."""
-    admin = kube.connect(server.kubeconfig, server.context)
+    admin = client.connect(server.kubeconfig, server.context)
     for document in yaml.safe_load_all(MANIFEST.read_text()):
         if document["kind"] in PLACES:
             narrowed = {"rules": [narrow(rule, without) for rule in document["rules"]]} if "rules" in document else {}
@@ -30,16 +30,16 @@ def narrow(rule: dict[str, Any], without: tuple[str, ...]) -> dict[str, Any]:
     return rule | {"resources": kept or ["nothing"]}
 
 
-def create(admin: kube.Connection, path: str, document: dict[str, Any]) -> None:
+def create(admin: client.Connection, path: str, document: dict[str, Any]) -> None:
     try:
         admin.request("POST", path, body=document)
-    except kube.Conflict:
+    except client.Conflict:
         return  # the simulator has that namespace from the start
 
 
 def allow(server: ApiServer) -> None:
     """What an administrator does who reads on a page which rule is missing."""
-    admin = kube.connect(server.kubeconfig, server.context)
+    admin = client.connect(server.kubeconfig, server.context)
     roles = (document for document in yaml.safe_load_all(MANIFEST.read_text()) if document["kind"] == "ClusterRole")
     for role in roles:
         patch = [{"op": "replace", "path": "/rules", "value": role["rules"]}]

@@ -11,7 +11,7 @@ from fleet import crash_logs
 from fleet.models import CrashLog, Pod
 from fleet.stack import read_stack
 from tests import make
-from tests.fleet.api_server import ApiServer, an_api_server
+from tests.api_server import ApiServer, an_api_server
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db

@@ -4,16 +4,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from fleet import kube
 from fleet.models import Cluster
-from tests.fleet.api_server import ApiServer
+from kube import client
+from tests.api_server import ApiServer
 from tests.make import NOON, a_bookmark, a_cluster
 
 pytestmark = pytest.mark.django_db
 
 
 def reached_by(api: ApiServer):
-    uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    uid = client.kube_system_uid(client.connect(api.kubeconfig, api.context))
     return a_cluster("north", seen_at=None, uid=uid, kubeconfig=api.kubeconfig, context=api.context)
 
 

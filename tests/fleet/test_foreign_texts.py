@@ -9,19 +9,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fleet import quantity, redaction, versions
+from fleet import redaction, versions
 from fleet.compatibility import ranges
 from fleet.crash_logs import kept
-from fleet.kube import kubeconfig
-from fleet.kube.client import connect
-from fleet.kube.decoding import KINDS, decode, decode_list
-from fleet.kube.errors import LONGEST_WAIT_S, BadKubeconfig, ClusterError, Unreadable, error_for
-from fleet.kube.server_clock import ServerClock
 from fleet.pools.files.problems import BadPoolFile
 from fleet.pools.files.reading import read as read_pools
 from fleet.resources import registered_in
 from fleet.stack.causes.affinity import _compares
 from fleet.telemetry.exporter import UnreadableMetrics, read_devices
+from kube import quantity
+from kube.client import kubeconfig
+from kube.client.connection import connect
+from kube.client.decoding import KINDS, decode, decode_list
+from kube.client.errors import LONGEST_WAIT_S, BadKubeconfig, ClusterError, Unreadable, error_for
+from kube.client.server_clock import ServerClock
 
 DIGITS = st.text("0123456789.-+eEKMGimnu²５", max_size=80) | st.integers(1, 6000).map(lambda size: "9" * size)
 YAML = st.text("ab: -[]{}&*!|>'\"\\Ux0F#%@,?\n\t0129", max_size=60)

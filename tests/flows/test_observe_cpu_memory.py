@@ -7,10 +7,11 @@ import httpx
 import pytest
 from django.utils import timezone
 
-from fleet import announce, kube, wake
+from fleet import announce, wake
 from fleet.models import Cluster, Node, Observer, OtherPod, Pod
 from fleet.observe import memory, window
-from tests.fleet.api_server import ApiServer, an_api_server
+from kube import client
+from tests.api_server import ApiServer, an_api_server
 from tests.flows.turns import hold_a_turn
 from tests.patience import PATIENCE_S
 
@@ -46,7 +47,7 @@ def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
         (announce, "send"),
     ):
         monkeypatch.setattr(module, name, lambda *_: None)
-    uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    uid = client.kube_system_uid(client.connect(api.kubeconfig, api.context))
     row = Cluster.objects.create(
         name="north", uid=uid, kubeconfig=api.kubeconfig, context=api.context, added_at=timezone.now()
     )

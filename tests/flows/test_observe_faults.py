@@ -10,9 +10,9 @@ import pytest
 
 from fleet import announce, wake
 from fleet.freshness import freshness_of
-from fleet.kube import watching
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
 from fleet.observe import readers, turn, window
+from kube.client import watching
 from tests.fleet.documents import node_document, pod_document
 from tests.fleet.light_server import (
     ABSENT,

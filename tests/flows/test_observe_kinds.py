@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from fleet import announce, kube, wake
+from fleet import announce, wake
 from fleet.freshness import freshness_of
 from fleet.models import (
     Bookmark,
@@ -27,7 +27,8 @@ from fleet.models import (
     Workload,
 )
 from fleet.observe import readers, window
-from tests.fleet.api_server import ApiServer, an_api_server
+from kube import client
+from tests.api_server import ApiServer, an_api_server
 from tests.fleet.rights import OURS, allow, grant
 from tests.flows.turns import hold_a_turn
 
@@ -147,7 +148,7 @@ def cluster(db: None, api: ApiServer) -> Cluster:
 
 
 def the_cluster_of(api: ApiServer, context: str = "") -> Cluster:
-    uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    uid = client.kube_system_uid(client.connect(api.kubeconfig, api.context))
     row = Cluster.objects.create(
         name="north", uid=uid, kubeconfig=api.kubeconfig, context=context or api.context, added_at=timezone.now()
     )

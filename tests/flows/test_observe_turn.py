@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet import announce, kube, wake
+from fleet import announce, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer
 from fleet.observe import memory, readers, turn, window
 from fleet.observe.turn import take_turn
-from tests.fleet.api_server import ApiServer, an_api_server
+from kube import client
+from tests.api_server import ApiServer, an_api_server
 from tests.fleet.documents import GPU_LABELS, node_document
 from tests.flows.light import eventually
 from tests.flows.turns import hold_a_turn
@@ -53,7 +54,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
 
 @pytest.fixture
 def cluster(db: None, api: ApiServer, told: list) -> Iterator[Cluster]:
-    uid = kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    uid = client.kube_system_uid(client.connect(api.kubeconfig, api.context))
     row = Cluster.objects.create(
         name="north", uid=uid, kubeconfig=api.kubeconfig, context=api.context, added_at=timezone.now()
     )

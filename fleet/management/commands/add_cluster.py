@@ -8,12 +8,12 @@ from django.core.validators import validate_slug
 from django.utils import timezone
 
 from fleet import wake
-from fleet.kube.errors import BadKubeconfig
-from fleet.kube.kubeconfig import contexts_in
 from fleet.models import ApprovalRule, Mode, Observer
 from fleet.observe.introduce import CannotAdd, add, ask
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.pools.making import CONSOLE
+from kube.client.errors import BadKubeconfig
+from kube.client.kubeconfig import contexts_in
 
 
 class Command(BaseCommand):

@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from fleet import kube
 from fleet.freshness import NODES
 from fleet.labels import GPU_PRODUCT
 from fleet.management.commands.import_pools import cluster_of
@@ -15,6 +14,7 @@ from fleet.pools.making import CONSOLE, create_pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.resources import product_of
 from fleet.segments.spelling import pool_name
+from kube import client
 
 
 class Command(BaseCommand):
@@ -41,8 +41,8 @@ class Command(BaseCommand):
     def _ask(self, cluster: Cluster) -> list[Suggestion]:
         """From the cluster itself, by product only. Nodes that were heard of already may be in pools."""
         try:
-            nodes = kube.list_nodes(kube.connect(cluster.kubeconfig, cluster.context))
-        except kube.ClusterError as error:
+            nodes = client.list_nodes(client.connect(cluster.kubeconfig, cluster.context))
+        except client.ClusterError as error:
             raise CommandError(getattr(error, "in_full", str(error))) from error
         pools: dict[str, set[Pool]] = defaultdict(set)
         for pool in Pool.objects.filter(cluster=cluster).prefetch_related("nodes"):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fleet.kube.structs.admission import Amounts, Limit, LimitRangeSeen, PriorityClassSeen, QuotaPart, QuotaSeen
 from fleet.observe.rows.text import INTEGER_MOST, fitted
+from kube.structs.admission import Amounts, Limit, LimitRangeSeen, PriorityClassSeen, QuotaPart, QuotaSeen
 
 MOST = 256  # names of one quota, limits of one range
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from fleet.kube.structs import PodSeen
-from fleet.kube.structs.daemonset import Template
-from fleet.kube.structs.pod import Container
 from fleet.observe.rows.effective import effective
 from fleet.observe.rows.text import INTEGER_MOST, fitted
-from fleet.quantity import whole
 from fleet.resources import assigned_in, is_gpu_resource
 from fleet.resources.names import GPU, VOLCANO
+from kube.quantity import whole
+from kube.structs import PodSeen
+from kube.structs.daemonset import Template
+from kube.structs.pod import Container
 
 DEVICES_AT_MOST = 256
 ASSIGNABLE = (GPU, VOLCANO)  # what schedulers of their own place, beside slices

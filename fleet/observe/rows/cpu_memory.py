@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fleet.kube.structs import NodeSeen, PodSeen
-from fleet.kube.structs.pod import Container, Resources
 from fleet.models.pod import DONE
 from fleet.observe.rows.effective import Amounts, effective
 from fleet.observe.rows.text import fitted
-from fleet.quantity import rounded_up
+from kube.quantity import rounded_up
+from kube.structs import NodeSeen, PodSeen
+from kube.structs.pod import Container, Resources
 
 SCALES = {"cpu": 1000, "memory": 1}
 # No machine has more; and the sum over a hundred thousand pods that say so still fits into a database's integer.

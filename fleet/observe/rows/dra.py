@@ -8,7 +8,10 @@ intel-resource-drivers-for-kubernetes. Other drivers are kept with what they nam
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fleet.kube.structs.dra import (
+from fleet.observe.rows.nested import BIGGEST
+from fleet.observe.rows.text import fitted, fitted_count
+from kube.quantity import whole
+from kube.structs.dra import (
     Attribute,
     ClaimSeen,
     ClassSeen,
@@ -19,9 +22,6 @@ from fleet.kube.structs.dra import (
     SliceSpec,
     Wish,
 )
-from fleet.observe.rows.nested import BIGGEST
-from fleet.observe.rows.text import fitted, fitted_count
-from fleet.quantity import whole
 
 AMD, INTEL = "gpu.amd.com", ("gpu.intel.com", "gaudi.intel.com")
 PCI = ("resource.kubernetes.io/pciBusID", "pciAddr", "pciAddress")  # what tells theirs apart: they have no UUIDs

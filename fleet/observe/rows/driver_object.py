@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from fleet.kube.structs import DriverObjectSeen
-from fleet.kube.structs.meta import find
 from fleet.observe.rows.nested import fitted_json
 from fleet.observe.rows.text import fitted, fitted_count, fitted_labels, fitted_words
 from fleet.operands import MIG_DEFAULT_CONFIG
+from kube.structs import DriverObjectSeen
+from kube.structs.meta import find
 
 ARGO_ANNOTATION = "argocd.argoproj.io/tracking-id"
 ARGO_LABEL = "argocd.argoproj.io/instance"

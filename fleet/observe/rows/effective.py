@@ -7,7 +7,7 @@ counts, as in AggregateContainerRequests of k8s.io/component-helpers/resource/he
 
 from collections.abc import Callable, Sequence
 
-from fleet.kube.structs.pod import Container
+from kube.structs.pod import Container
 
 Amounts = dict[str, int]
 

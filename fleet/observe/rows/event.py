@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from fleet.kube.structs.events import EventSeen, Involved, Series, Source
 from fleet.observe.places import Places
 from fleet.observe.rows.text import fitted, fitted_count, fitted_instant
+from kube.structs.events import EventSeen, Involved, Series, Source
 
 
 def event_row(seen: EventSeen, places: Places) -> dict[str, Any] | None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from fleet import labels as keys
 from fleet.observe.rows.text import INTEGER_MOST, fitted_count
-from fleet.quantity import whole
 from fleet.resources import (
     Counts,
     Layout,
@@ -25,6 +24,7 @@ from fleet.resources import (
     vendor_of,
 )
 from fleet.resources.physical import columns_of
+from kube.quantity import whole
 
 # Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana, 1002
 # AMD. Of NVIDIA's, those of class 03 are GPUs; others are bridges and sound. AMD's of class 0300 are most often in a

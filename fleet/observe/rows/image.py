@@ -2,9 +2,9 @@
 
 import re
 
-from fleet.kube.structs.daemonset import TemplateSpec
-from fleet.kube.structs.pod import PodSpec
 from fleet.observe.rows.text import fitted
+from kube.structs.daemonset import TemplateSpec
+from kube.structs.pod import PodSpec
 
 # Google's driver installer does its work in an init container, beside a container that pauses
 # (GoogleCloudPlatform/container-engine-accelerators, nvidia-driver-installer).

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fleet.kube.structs import ConfigMapSeen
 from fleet.observe.places import MIG, Places
 from fleet.observe.rows.text import VALUE_AT_MOST, fitted
+from kube.structs import ConfigMapSeen
 
 ENTRIES_AT_MOST = 256
 TEXT_AT_MOST = 16 * 1024

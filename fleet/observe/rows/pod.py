@@ -1,7 +1,5 @@
 from typing import Any
 
-from fleet.kube.structs import PodSeen
-from fleet.kube.structs.pod import ContainerStatus
 from fleet.observe.places import Places
 from fleet.observe.rows.asking import (
     claims_of,
@@ -17,6 +15,8 @@ from fleet.observe.rows.stuck import stuck, waiting_because
 from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.operands import operand_of
 from fleet.resources import Layout, count, gpu_groups
+from kube.structs import PodSeen
+from kube.structs.pod import ContainerStatus
 
 BY_NAME = Layout()  # where a pod will run, and how GPUs are shared there, it does not say
 

@@ -7,10 +7,10 @@ again and again, and Pending while its image cannot be pulled: what it is, only 
 from collections.abc import Iterator
 from datetime import datetime
 
-from fleet.kube.structs import PodSeen
-from fleet.kube.structs.meta import find
-from fleet.kube.structs.pod import ContainerState, ContainerStatus, Terminated
 from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant
+from kube.structs import PodSeen
+from kube.structs.meta import find
+from kube.structs.pod import ContainerState, ContainerStatus, Terminated
 
 AT_MOST = 128
 NOTHING = ContainerState()

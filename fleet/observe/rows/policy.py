@@ -1,8 +1,8 @@
 from typing import Any
 
-from fleet.kube.structs.policy import BudgetSeen, BudgetSpec, BudgetStatus
 from fleet.observe.rows.nested import fitted_json
 from fleet.observe.rows.text import fitted, fitted_count
+from kube.structs.policy import BudgetSeen, BudgetSpec, BudgetStatus
 
 
 def budget_row(seen: BudgetSeen) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fleet.kube.structs import PodSeen
-from fleet.kube.structs.pod import ContainerStatus, Terminated, Waiting
 from fleet.observe.rows.text import both_ends, fitted, fitted_words
 from fleet.telling import telling
+from kube.structs import PodSeen
+from kube.structs.pod import ContainerStatus, Terminated, Waiting
 
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500

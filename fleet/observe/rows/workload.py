@@ -3,13 +3,13 @@
 import re
 from typing import Any
 
-from fleet.kube.structs.daemonset import Template
-from fleet.kube.structs.workload import ReplicaSetSeen, WorkloadSeen
 from fleet.observe.places import Places
 from fleet.observe.rows.asking import CLAIMS_AT_MOST, extended_resources
 from fleet.observe.rows.driver_object import operator_version
 from fleet.observe.rows.text import fitted, fitted_count, fitted_labels
 from fleet.versions import tag_of
+from kube.structs.daemonset import Template
+from kube.structs.workload import ReplicaSetSeen, WorkloadSeen
 
 # gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
 OPERATOR = (("app", "gpu-operator"), ("app.kubernetes.io/component", "gpu-operator"))

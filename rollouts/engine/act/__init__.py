@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from fleet import kube
+from kube import client
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.version import write_version
@@ -40,7 +40,7 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
 }
 
 
-def carry_out(plan: Plan, act: Act, connection: kube.Connection, *, clock: Callable[[], datetime]) -> None:
+def carry_out(plan: Plan, act: Act, connection: client.Connection, *, clock: Callable[[], datetime]) -> None:
     """:raises ClusterError: when the cluster as a whole does not answer
     :raises Forfeit: when we may not write there
     :raises LostRace: when the plan is no longer ours, or no longer what it was

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet import kube
-from fleet.kube.structs import NodeSeen
 from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP, UPGRADE_STATE
+from kube import client
+from kube.structs import NodeSeen
 from rollouts.engine.act.labels import clear_queued
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
@@ -52,11 +52,11 @@ def hold_node(writer: Writer, uid: str, name: str) -> bool:
     """Whether the label was seen to be there afterwards."""
     now = writer.clock()
 
-    def held(seen: NodeSeen) -> kube.Patch:
+    def held(seen: NodeSeen) -> client.Patch:
         if seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(UPGRADE_SKIP) == "true":
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        return kube.node_patch(seen, labels={UPGRADE_SKIP: "true"}, annotations=ours)
+        return client.node_patch(seen, labels={UPGRADE_SKIP: "true"}, annotations=ours)
 
     seen = writer.change(uid, name, held)
     if seen is None or seen.labels.get(UPGRADE_SKIP) != "true":
@@ -72,11 +72,11 @@ def free_node(writer: Writer, uid: str, name: str, *, even_queued: bool) -> bool
     nothing (hazards Z5, Z25).
     """
 
-    def freed(seen: NodeSeen) -> kube.Patch:
+    def freed(seen: NodeSeen) -> client.Patch:
         is_queued = seen.labels.get(UPGRADE_STATE) == UPGRADE_REQUIRED
         if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued):
             return []
-        return kube.node_patch(seen, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+        return client.node_patch(seen, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})
 
     seen = writer.change(uid, name, freed)
     if seen is None or UPGRADE_SKIP in seen.labels:

@@ -1,8 +1,8 @@
 """The operator's own state label, where only a change of it gets a node out of a state (nvidia.md 2.2, 2.8)."""
 
-from fleet import kube
-from fleet.kube.structs import NodeSeen
 from fleet.labels import UPGRADE_STATE
+from kube import client
+from kube.structs import NodeSeen
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ClearUpgradeState, RequeueFailed
 from rollouts.engine.picture import UPGRADE_FAILED, UPGRADE_REQUIRED
@@ -23,8 +23,8 @@ def requeue_failed(writer: Writer, act: RequeueFailed) -> None:
         writer.change(uid, name, lambda seen: _from(seen, UPGRADE_FAILED, UPGRADE_REQUIRED))
 
 
-def _from(seen: NodeSeen, was: str, to: str | None) -> kube.Patch:
+def _from(seen: NodeSeen, was: str, to: str | None) -> client.Patch:
     """Nothing, where the operator has moved the node since."""
     if seen.labels.get(UPGRADE_STATE) != was:
         return []
-    return kube.node_patch(seen, labels={UPGRADE_STATE: to})
+    return client.node_patch(seen, labels={UPGRADE_STATE: to})

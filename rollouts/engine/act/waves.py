@@ -8,8 +8,8 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from fleet import kube
 from fleet.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
+from kube import client
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.before import baselines
@@ -82,8 +82,8 @@ def open_way_back(writer: Writer, act: OpenWayBack) -> None:
 def _may_go_live(writer: Writer, target: Target) -> bool:
     """What the rows say may be old: the node itself must still be held by us, schedulable, and not begun (Z6, Z25)."""
     try:
-        seen = kube.get_node(writer.connection, target.node_name)
-    except kube.Absent:
+        seen = client.get_node(writer.connection, target.node_name)
+    except client.Absent:
         return False
     is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(UPGRADE_SKIP) == "true"
     not_begun = seen.labels.get(UPGRADE_STATE, "") in NOT_BEGUN

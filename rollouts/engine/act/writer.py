@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet import kube
-from fleet.kube.structs import NodeSeen
+from kube import client
+from kube.structs import NodeSeen
 from rollouts.models import Hold, Plan
 
 MOST_AT_ONCE = 100  # nodes an act touches before the round ends: a person's word must not wait for five thousand
@@ -15,7 +15,7 @@ TRIES = 4  # a heartbeat between our read and our write is common, and no reason
 @dataclass(frozen=True)
 class Writer:
     plan: Plan
-    connection: kube.Connection
+    connection: client.Connection
     clock: Callable[[], datetime]
 
     def some(self, nodes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -25,7 +25,7 @@ class Writer:
                 self.plan.keep_turn(now=self.clock())
             yield uid, name
 
-    def change(self, uid: str, name: str, wanted: Callable[[NodeSeen], kube.Patch]) -> NodeSeen | None:
+    def change(self, uid: str, name: str, wanted: Callable[[NodeSeen], client.Patch]) -> NodeSeen | None:
         """Read the node, patch it to be as wanted, and give back what the API server then showed.
 
         None: it cannot be done now; the node's own row says why. Being throttled ends the round.
@@ -36,15 +36,15 @@ class Writer:
         trouble = f"{name} changed each time we tried to write it."
         for _ in range(TRIES):
             try:
-                seen = kube.get_node(self.connection, name)
+                seen = client.get_node(self.connection, name)
                 if seen.uid != uid:
                     trouble = f"{name} is another node now."
                     break
                 patch = wanted(seen)
-                return kube.patch_node(self.connection, name, patch) if patch else seen
-            except kube.Conflict:
+                return client.patch_node(self.connection, name, patch) if patch else seen
+            except client.Conflict:
                 continue
-            except (kube.Absent, kube.Forbidden, kube.Refused) as refusal:
+            except (client.Absent, client.Forbidden, client.Refused) as refusal:
                 trouble = str(refusal)
                 break
         Hold.objects.filter(plan=self.plan, node_uid=uid).update(trouble=trouble[:500])

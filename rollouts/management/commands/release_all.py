@@ -1,8 +1,8 @@
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from fleet import kube
 from fleet.models import Cluster
+from kube import client
 from people.models import AuditEntry
 from rollouts.engine.takeover import Mark, marks, remove
 from rollouts.lifecycle import PlanState, StageState
@@ -31,8 +31,8 @@ class Command(BaseCommand):
 
     def _release(self, cluster: Cluster, *, dry_run: bool, why: str) -> None:
         try:
-            connection = kube.connect(cluster.kubeconfig, cluster.context)
-            if (uid := kube.kube_system_uid(connection)) != cluster.uid:
+            connection = client.connect(cluster.kubeconfig, cluster.context)
+            if (uid := client.kube_system_uid(connection)) != cluster.uid:
                 return self._leave_stranger(cluster, uid, dry_run=dry_run, why=why)
             found = marks(connection)
             if dry_run:
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             else:
                 self._end_plans(cluster, why)
                 self._remove(cluster, connection, found)
-        except kube.ClusterError as error:
+        except client.ClusterError as error:
             raise CommandError(f"{cluster.name}: {getattr(error, 'in_full', error)}") from error
 
     def _leave_stranger(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> None:
@@ -78,7 +78,7 @@ class Command(BaseCommand):
                 stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
             AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
 
-    def _remove(self, cluster: Cluster, connection: kube.Connection, found: list[Mark]) -> None:
+    def _remove(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> None:
         failed = 0
         for mark, trouble in remove(connection, found):
             failed += bool(trouble)

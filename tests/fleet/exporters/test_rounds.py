@@ -12,7 +12,7 @@ from fleet.exporters import asking, rounds
 from fleet.models import Bookmark, ExporterReading, ExporterRound, LostTurn, Pod
 from fleet.models.exporter import ASKED_EVERY
 from tests import make
-from tests.fleet.api_server import ApiServer, an_api_server
+from tests.api_server import ApiServer, an_api_server
 
 pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
 EXPORTER = "app=nvidia-dcgm-exporter"

@@ -9,7 +9,6 @@ import pytest
 from django.db import transaction
 
 from fleet import announce, wake
-from fleet.kube.structs import Seen
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.observe.flush import Flusher
 from fleet.observe.gathering import Gathering
@@ -18,6 +17,7 @@ from fleet.observe.memory import Memory
 from fleet.observe.rows.pod import Places
 from fleet.observe.standing import Standing
 from fleet.observe.told import Heard, ListBegun, ListPage, Opened, Told
+from kube.structs import Seen
 from tests.make import NOON, a_cluster
 
 

@@ -4,13 +4,13 @@ from threading import Event
 
 import pytest
 
-from fleet.kube.structs import PodSeen
 from fleet.models import Node, OtherPod, Pod
 from fleet.observe import cpu_memory, known
 from fleet.observe.forget import forget
 from fleet.observe.kinds import KINDS
 from fleet.observe.rows.pod import pod_row
 from fleet.observe.upsert import Written
+from kube.structs import PodSeen
 from tests.fleet.documents import a_daemonset_seen, a_node_seen, a_pod_seen
 
 GI = 2**30

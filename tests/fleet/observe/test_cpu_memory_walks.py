@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.kube.structs import PodSeen
 from fleet.models import Node, OtherPod, Pod
 from fleet.observe import cpu_memory, known
 from fleet.observe.rows.cpu_memory import DONE
+from kube.structs import PodSeen
 from tests.fleet.documents import a_node_seen, a_pod_seen
 from tests.fleet.observe.conftest import Mirror, walked
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from fleet import wake
-from fleet.kube.structs import PodSeen
 from fleet.models import Pod
+from kube.structs import PodSeen
 from tests.fleet.documents import a_pod_seen, pod_document
 
 OPERAND = {"app": "nvidia-operator-validator"}

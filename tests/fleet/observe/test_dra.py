@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from fleet.kube.structs.dra import ClaimSeen, SliceSeen
 from fleet.models import Gpu, Node, NodeEvent
+from kube.structs.dra import ClaimSeen, SliceSeen
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
 
 SLICES, CLAIMS = "resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io"

@@ -7,8 +7,6 @@ import msgspec
 import pytest
 from django.db import DataError
 
-from fleet.kube.decoding import Unread
-from fleet.kube.structs import NodeSeen
 from fleet.models import (
     Bookmark,
     BookmarkState,
@@ -26,6 +24,8 @@ from fleet.models import (
 from fleet.observe import upsert, write
 from fleet.observe.kinds import KINDS
 from fleet.observe.told import Failed, Heard, ListBegun, ListPage, Opened
+from kube.client.decoding import Unread
+from kube.structs import NodeSeen
 from tests.fleet.documents import (
     GPU_LABELS,
     a_daemonset_seen,

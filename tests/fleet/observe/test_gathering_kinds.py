@@ -3,12 +3,12 @@
 import msgspec
 
 from fleet import wake
-from fleet.kube.structs import ClusterPolicySeen
-from fleet.kube.structs.events import EventSeen
 from fleet.models import ClusterEvent, Pod
 from fleet.observe import known
 from fleet.observe.memory import Memory
 from fleet.observe.readers import Failed
+from kube.structs import ClusterPolicySeen
+from kube.structs.events import EventSeen
 from tests.fleet.documents import a_daemonset_seen, a_node_seen, a_pod_seen
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fleet.kube.decoding import Unread
 from fleet.models import Node
 from fleet.observe import memory
 from fleet.observe.kinds import KINDS
 from fleet.observe.told import Heard
+from kube.client.decoding import Unread
 from tests.fleet.documents import a_node_seen
 from tests.fleet.observe.conftest import Mirror
 

@@ -7,11 +7,11 @@ from django.db import models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.kube.structs import NodeSeen, PodSeen
 from fleet.models import Node, Pod
 from fleet.observe.diff import fingerprint, remember
 from fleet.observe.rows.node import node_row
 from fleet.observe.rows.pod import pod_row
+from kube.structs import NodeSeen, PodSeen
 from tests.fleet.documents import node_document, pod_document
 from tests.make import NOON
 

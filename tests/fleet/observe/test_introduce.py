@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from django.core.management import CommandError, call_command
 
-from fleet import kube
 from fleet.management.commands.add_cluster import kubeconfig_for
 from fleet.models import Cluster, Observer
 from fleet.observe.introduce import CannotAdd, ask
-from tests.fleet.api_server import ApiServer, an_api_server
+from kube import client
+from tests.api_server import ApiServer, an_api_server
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def a_kubeconfig(folder, server: str, *, known_by: str = "t", more: str = "") ->
 def test_a_cluster_says_who_it_is(api):
     found = ask(api.kubeconfig, api.context)
 
-    assert found.uid == kube.kube_system_uid(kube.connect(api.kubeconfig, api.context))
+    assert found.uid == client.kube_system_uid(client.connect(api.kubeconfig, api.context))
     assert any("nvidiadrivers.nvidia.com is not installed" in note for note in found.notes)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fleet.observe.introduce import CannotAdd, ask
-from tests.fleet.api_server import ApiServer, an_api_server
+from tests.api_server import ApiServer, an_api_server
 from tests.fleet.rights import OURS, grant
 
 

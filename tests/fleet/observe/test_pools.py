@@ -3,7 +3,7 @@ from django.core.management import CommandError, call_command
 
 from fleet.models import Pool
 from fleet.pools.membership import belongs
-from fleet.selectors import parse
+from kube.selectors import parse
 from tests.make import NOON, a_cluster, a_node
 
 PRODUCT = "nvidia.com/gpu.product=NVIDIA-H200"

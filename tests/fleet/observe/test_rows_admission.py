@@ -2,8 +2,8 @@
 
 import msgspec
 
-from fleet.kube.structs.admission import LimitRangeSeen, PriorityClassSeen, QuotaSeen
 from fleet.observe.rows.admission import limit_range_row, priority_class_row, quota_row
+from kube.structs.admission import LimitRangeSeen, PriorityClassSeen, QuotaSeen
 
 META = {"name": "compute", "namespace": "research", "uid": "uid-of-it"}
 HARD = {"requests.cpu": "1", "requests.memory": "1Gi", "requests.nvidia.com/gpu": 4}

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from fleet.kube.structs import PodSeen
 from fleet.observe.rows.asking import extended_resources
 from fleet.observe.rows.cpu_memory import requested
-from fleet.quantity import MOST, rounded_up
+from kube.quantity import MOST, rounded_up
+from kube.structs import PodSeen
 from tests.fleet.documents import a_pod_seen, pod_document
 
 MI = 2**20

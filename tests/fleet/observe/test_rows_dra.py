@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 from fleet.observe.rows.dra import claim_row, class_row, slice_row
+from kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 
 WHOLE: dict[str, Any] = {
     "attributes": {

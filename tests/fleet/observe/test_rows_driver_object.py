@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from fleet.kube.structs import ClusterPolicySeen, GpuClusterSeen, NvidiaDriverSeen
 from fleet.observe.rows.driver_object import driver_object_row
 from fleet.operands import TITLES
+from kube.structs import ClusterPolicySeen, GpuClusterSeen, NvidiaDriverSeen
 
 META = {
     "name": "cluster-policy",

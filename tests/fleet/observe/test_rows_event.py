@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.kube.structs.events import EventSeen
 from fleet.observe.places import Places
 from fleet.observe.rows.event import event_row
+from kube.structs.events import EventSeen
 
 PLACES = Places({"gpu-001"}, {"gpu-operator"}, is_mirrored=lambda uid: uid == "uid-of-train-0")
 META = {

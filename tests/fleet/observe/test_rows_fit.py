@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from fleet.kube.decoding import decode_list
 from fleet.observe.diff import fingerprint
 from fleet.observe.kinds import KINDS, Kind
 from fleet.observe.places import MIG, SHARING, Places
 from fleet.observe.sanity import why_unfit
 from fleet.observe.upsert import columns_of
+from kube.client.decoding import decode_list
 
 NAMED = "hostile"
 EVERYTHING = Places({NAMED}, {NAMED}, NAMED, {SHARING: NAMED, MIG: NAMED}, is_mirrored=lambda _: True)

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from fleet.kube.structs.pod import PodSpec
 from fleet.observe.rows.image import image_of
+from kube.structs.pod import PodSpec
 
 INSTALLER, PAUSE = "cos-nvidia-installer:fixed", "gcr.io/google-containers/pause:2.0"
 

@@ -7,9 +7,9 @@ assets/state-mig-manager/0400_configmap.yaml.
 import msgspec
 import pytest
 
-from fleet.kube.structs import ConfigMapSeen
 from fleet.observe.places import MIG, SHARING, Places
 from fleet.observe.rows.operator_config import config_row
+from kube.structs import ConfigMapSeen
 
 PLACES = Places(configs={SHARING: "time-slicing-config-fine", MIG: "default-mig-parted-config"})
 A100 = """version: v1

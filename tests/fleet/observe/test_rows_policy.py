@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from fleet.kube.structs.policy import BudgetSeen
 from fleet.observe.rows.policy import budget_row
+from kube.structs.policy import BudgetSeen
 
 COUNTED = {
     "conditions": [

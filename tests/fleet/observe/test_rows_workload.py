@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 from fleet.observe.places import Places
 from fleet.observe.rows.workload import workload_row
+from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
 NOWHERE = Places()
 META = {"name": "train", "namespace": "research", "uid": "uid-of-train", "creationTimestamp": "2026-11-21T08:00:00Z"}

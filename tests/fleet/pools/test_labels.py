@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from fleet import selectors
 from fleet.pools.files import compare, read
 from fleet.pools.membership import Labels, claimed
+from kube import selectors
 from tests import make
 from tests.make import NOON
 

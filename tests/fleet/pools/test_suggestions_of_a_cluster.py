@@ -5,7 +5,7 @@ from django.core.management import CommandError, call_command
 
 from fleet.models import Pool
 from tests import make
-from tests.fleet.api_server import ApiServer
+from tests.api_server import ApiServer
 
 pytestmark = pytest.mark.django_db
 PRODUCT, ZONE = "nvidia.com/gpu.product", "topology.kubernetes.io/zone"

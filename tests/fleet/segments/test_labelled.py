@@ -3,9 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from fleet import selectors
 from fleet.models import Node
 from fleet.segments.labelled import labelled
+from kube import selectors
 from tests import make
 
 KEYS = ["a", "a.b/c", "nvidia.com/gpu.product", "1", "0", "a.b", "A_b-c.d", "x" * 63]

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fleet import kube
 from fleet.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from fleet.models import Bookmark, Cluster, Pod
 from fleet.observe.kinds import KINDS
 from fleet.observe.rows.pod import Places
+from kube import client
 from people.models import User
 from rollouts.engine.act import carry_out
 from rollouts.engine.act.writer import Writer
@@ -61,7 +61,7 @@ class Ground:
     simulation: Simulation
     cluster: Cluster
     ada: User
-    connection: kube.Connection
+    connection: client.Connection
     clock: Clock = field(default_factory=Clock)
     plan: Plan = field(init=False)
     read_until: int = 0
@@ -158,7 +158,7 @@ class Ground:
         """Make the rows say what the cluster says now."""
         places = Places(gpu_nodes=set(NODES), operator_namespaces={"gpu-operator"})
         for kind in JUDGED if not self.versions else MOVING:
-            seen = {one.uid: one for page in kube.list_pages(self.connection, kind.resource) for one in page.items}
+            seen = {one.uid: one for page in client.list_pages(self.connection, kind.resource) for one in page.items}
             rows = {uid: row for uid, one in seen.items() if (row := kind.row(one, places)) is not None}
             if gone := [uid for uid in self.versions if uid not in seen and self.versions[uid][0] == kind.name]:
                 kind.rows_of(self.cluster.pk).filter(uid__in=gone).delete()
@@ -246,7 +246,9 @@ class Ground:
 
     def writes(self) -> list[dict[str, Any]]:
         """Patches of nodes and driver objects since the last call."""
-        kube.server_version(self.connection)  # an answer is logged once it is sent: by the next one, the last ones are
+        client.server_version(
+            self.connection
+        )  # an answer is logged once it is sent: by the next one, the last ones are
         entries = self.simulation.log.since(self.read_until)
         if entries:
             self.read_until = entries[-1]["n"]
@@ -270,7 +272,7 @@ def a_ground(simulation: Simulation) -> Ground:
     cluster = a_cluster("north", seen_at=None, **row)
     for kind in KINDS:
         a_bookmark(cluster, kind)
-    connection = kube.connect(cluster.kubeconfig, cluster.context)
+    connection = client.connect(cluster.kubeconfig, cluster.context)
     ground = Ground(simulation, cluster, a_user("ada", role="operator"), connection)
     ground.look()
     return ground

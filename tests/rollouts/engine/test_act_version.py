@@ -1,6 +1,6 @@
 import pytest
 
-from fleet import kube
+from kube import client
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
@@ -33,7 +33,7 @@ def test_what_was_written_is_not_written_again(held: Ground):
     held.act(FORWARD)
     held.writes()
 
-    with pytest.raises(kube.Conflict):
+    with pytest.raises(client.Conflict):
         held.act(FORWARD)
 
     assert not [write for write in held.writes() if write["code"] == 200]
@@ -76,7 +76,7 @@ def test_a_version_that_somebody_else_wrote_is_not_overwritten(held: Ground):
     """Z9."""
     held.write_version("570.1.1")
 
-    with pytest.raises(kube.Conflict):
+    with pytest.raises(client.Conflict):
         held.act(FORWARD)
 
     assert held.version() == "570.1.1"

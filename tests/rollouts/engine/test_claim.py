@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet import kube
+from kube import client
 from rollouts.engine import claim as claims
 from rollouts.engine.claim import LEASE_FOR, LEASE_NAME, Forfeit, claim
 from rollouts.models import Claim
@@ -88,7 +88,7 @@ def test_a_lease_ahead_of_the_database_means_an_old_copy(ground: Ground):
 def test_two_workers_at_once_are_no_old_copy(ground: Ground, monkeypatch):
     """Two plans in one cluster: the other one's claim may land between any two of our steps."""
     take(ground)
-    get_lease = kube.get_lease
+    get_lease = client.get_lease
 
     def after_the_other(*args):
         monkeypatch.setattr(claims.kube, "get_lease", get_lease)

@@ -1,0 +1,207 @@
+"""The connection to one cluster: the official client's configuration and authentication, raw bytes in and out.
+
+The client's typed models take fifty times as long to decode a list as the structs of `kube.structs` do, so they
+are never built.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+from kubernetes.client import ApiClient
+from kubernetes.client.rest import tcp_keepalive_socket_options
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    LocationValueError,
+    NameResolutionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from kube.client import kubeconfig
+from kube.client.errors import (
+    BadCredentials,
+    BadKubeconfig,
+    ClusterError,
+    NotAnApiServer,
+    Unreachable,
+    Unreadable,
+    Untrusted,
+    error_for,
+)
+from kube.client.kubeconfig import worded
+from kube.client.server_clock import ServerClock
+
+CONNECT_S = 5.0
+READ_S = 10.0
+WHOLE_ANSWER_S = 300.0  # one that trickles in never runs into the time that each of its pieces has
+WHOLE_ANSWER_BYTES = 512 * 2**20
+A_PIECE = 2**20
+# A peer that vanished without a word is given up after 20 + 3 x 10 s, before a watch may be silent for 90.
+KEEP_ALIVE = {"idle": 20, "interval": 10, "count": 3}
+FIELD_MANAGER = "quarterdeck"
+ENOUGH_OF_A_REFUSAL = 64 * 1024
+
+ENCODER = msgspec.json.Encoder()
+Query = Mapping[str, str | int]
+
+
+@lru_cache(maxsize=1)
+def user_agent() -> str:
+    try:
+        return f"quarterdeck/{version('quarterdeck')}"
+    except PackageNotFoundError:  # run from a checkout
+        return "quarterdeck/0.1.0"
+
+
+def connect(kubeconfig_path: str, context: str) -> "Connection":
+    """Make ready to talk to a cluster; nothing is sent yet. No path: in-cluster.
+
+    :raises BadKubeconfig: when there is no such file or context
+    """
+    settings = kubeconfig.load(kubeconfig_path, context)
+    settings.connection_pool_maxsize = 64  # a watch of each kind, and what is asked beside them
+    settings.socket_options = tcp_keepalive_socket_options(**KEEP_ALIVE)
+    try:
+        return Connection(ApiClient(settings))
+    except Exception as error:  # a proxy's scheme, a CA file: of whatever class
+        raise BadKubeconfig(f"What {kubeconfig_path or 'our pod'} says cannot be used: {worded(error)}") from error
+
+
+class Connection:
+    """One API server. Safe to share between threads: urllib3's pools are, and renewing a token is locked."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self._renewing = threading.Lock()
+        self.server = str(client.configuration.host)
+        self.clock = ServerClock()
+
+    def get(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        read_s: float = READ_S,
+        whole_s: float = WHOLE_ANSWER_S,
+        most_bytes: int = WHOLE_ANSWER_BYTES,
+    ) -> bytes:
+        """:raises ClusterError: of the class that the answer means"""
+        return self._read(self.open("GET", path, query, read_s=read_s), whole_s, most_bytes)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        *,
+        body: Any = None,
+        content_type: str = "application/json",
+        read_s: float = READ_S,
+    ) -> bytes:
+        """Send once, never again: whether an act may be repeated is its caller's to know."""
+        response = self.open(method, path, query, body=body, content_type=content_type, read_s=read_s)
+        return self._read(response, WHOLE_ANSWER_S, WHOLE_ANSWER_BYTES)
+
+    def _read(self, response: urllib3.BaseHTTPResponse, whole_s: float, most_bytes: int) -> bytes:
+        try:
+            with translated(self.server):
+                answer = b"".join(self._pieces(response, whole_s, most_bytes))
+        except ClusterError:
+            response.close()
+            raise
+        response.release_conn()
+        return answer
+
+    def open(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        *,
+        body: Any = None,
+        content_type: str = "application/json",
+        read_s: float = READ_S,
+    ) -> urllib3.BaseHTTPResponse:
+        """An answer whose body is still on the wire. Its reader releases or closes it."""
+        asked_at = time.time()
+        with translated(self.server):
+            response = self._client.rest_client.pool_manager.request(
+                method,
+                f"{self.server}{path}" + (f"?{urlencode(query)}" if query else ""),
+                body=None if body is None else ENCODER.encode(body),
+                headers=self._headers() | ({} if body is None else {"Content-Type": content_type}),
+                timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
+                preload_content=False,
+                retries=False,
+                redirect=False,
+            )
+            self.clock.note(response.headers.get("Date"), asked_at=asked_at, answered_at=time.time())
+            if response.status < 300:
+                return response
+            refusal = error_for(
+                response.status,
+                response.read(ENOUGH_OF_A_REFUSAL),
+                retry_after=response.headers.get("Retry-After"),
+            )
+        response.close()
+        raise refusal
+
+    def close(self) -> None:
+        self._client.rest_client.close()
+
+    def _pieces(self, response: urllib3.BaseHTTPResponse, whole_s: float, most_bytes: int) -> Iterator[bytes]:
+        until, size = time.monotonic() + whole_s, 0
+        while piece := response.read1(A_PIECE):
+            yield piece
+            size += len(piece)
+            if time.monotonic() > until:
+                raise Unreachable(f"{self.server} took longer than {whole_s:.0f} s for one answer.")
+            if size > most_bytes:
+                raise Unreadable(f"{self.server} sent more than {most_bytes // 2**20} MiB as one answer.")
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": user_agent()}
+        with self._renewing:
+            try:
+                self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "", None)
+            except Exception as error:  # a plugin that the kubeconfig names has said something else than credentials
+                raise BadCredentials(f"No credentials for {self.server}: {worded(error)}") from error
+        return headers
+
+
+@contextmanager
+def translated(server: str) -> Iterator[None]:
+    """Turn what the transport raises into our words, of whatever class: a token with a line break is a ValueError."""
+    try:
+        yield
+    except ClusterError:
+        raise
+    except Exception as error:
+        raise _in_our_words(server, error) from error
+
+
+def _in_our_words(server: str, error: Exception) -> ClusterError:
+    if isinstance(error, SSLError):
+        if "WRONG_VERSION_NUMBER" in str(error):
+            return NotAnApiServer(f"{server} does not speak TLS. Should the address begin with http:// ?")
+        return Untrusted(f"The certificate of {server} is not trusted: {error}")
+    if isinstance(error, LocationValueError):
+        return Unreachable(f"{server} is no address that can be asked.")
+    if isinstance(error, NameResolutionError):
+        return Unreachable(f"The name in {server} cannot be resolved.")
+    if "refused" in str(error).lower():
+        return Unreachable(f"{server} refused the connection: nothing listens there.")
+    if isinstance(error, ReadTimeoutError | ConnectTimeoutError) and "timed out" in str(error).lower():
+        return Unreachable(f"{server} did not answer in time.")
+    if isinstance(error, ProtocolError):
+        return Unreachable(f"{server} broke off the connection.")
+    return Unreachable(f"{server} did not answer: {str(error)[:300]}")

@@ -1,0 +1,173 @@
+"""Live questions to the API server: what is true now, not what was seen last."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import structlog
+
+from kube.client.connection import Connection
+from kube.client.decoding import Unread, decode, decode_by, decoder
+from kube.client.errors import Absent, NotAnApiServer, Unreadable
+from kube.client.listing import list_pages
+from kube.resources import (
+    CLUSTER_POLICIES,
+    CONFIG_MAPS,
+    DAEMON_SETS,
+    DRIVER_OBJECTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    NVIDIA_DRIVERS,
+    PODS,
+    REVISIONS,
+    Resource,
+)
+from kube.structs import (
+    ClusterPolicySeen,
+    ConfigMapSeen,
+    DaemonSetSeen,
+    DriverObjectSeen,
+    LeaseSeen,
+    NodeSeen,
+    NvidiaDriverSeen,
+    PodSeen,
+    RevisionSeen,
+    Seen,
+    ServerVersion,
+    WholeSpec,
+)
+
+VERSION = decoder(ServerVersion)
+WHOLE_SPEC = decoder(WholeSpec)
+S = TypeVar("S", bound=Seen)
+log = structlog.get_logger(__name__)
+
+
+def kube_system_uid(connection: Connection) -> str:
+    """What tells one cluster from another."""
+    return get(connection, NAMESPACES, "kube-system").uid
+
+
+def server_version(connection: Connection) -> str:
+    """:raises NotAnApiServer: when what answers has no Kubernetes version"""
+    try:
+        found = decode_by(VERSION, connection.get("/version")).git_version
+    except (Absent, Unreadable) as error:
+        raise NotAnApiServer(f"What answers at {connection.server} is no Kubernetes API server.") from error
+    if not found:
+        raise NotAnApiServer(f"What answers at {connection.server} names no Kubernetes version.")
+    return found
+
+
+def get_node(connection: Connection, name: str) -> NodeSeen:
+    """:raises Absent: when there is no such node"""
+    return get(connection, NODES, name)
+
+
+def get_nodes(connection: Connection, names: Iterable[str]) -> dict[str, NodeSeen]:
+    """By name. A node that is gone is missing from the answer; every other error is raised.
+
+    Costs one request a node, or one list where the nodes are many.
+    """
+    wanted = set(names)
+    if len(wanted) > MANY:
+        return {node.name: node for node in list_all(connection, NODES) if node.name in wanted}
+    found: dict[str, NodeSeen] = {}
+    for name in sorted(wanted):
+        try:
+            found[name] = get_node(connection, name)
+        except Absent:
+            continue
+    return found
+
+
+def get_driver_object(connection: Connection, kind: str, name: str) -> NvidiaDriverSeen | ClusterPolicySeen:
+    """`kind` is NVIDIADriver or ClusterPolicy."""
+    return decode(connection.get(DRIVER_OBJECTS[kind].path(name)), DRIVER_OBJECTS[kind].struct)
+
+
+def get_driver_spec(connection: Connection, kind: str, name: str) -> dict[str, Any]:
+    """All of it, also what we have no word for: to tell whether anything was changed."""
+    return decode_by(WHOLE_SPEC, connection.get(DRIVER_OBJECTS[kind].path(name))).spec or {}
+
+
+def list_driver_objects(connection: Connection) -> tuple[DriverObjectSeen, ...]:
+    """All there are of both kinds; one that is not installed has none."""
+    return tuple(_installed(connection, NVIDIA_DRIVERS)) + tuple(_installed(connection, CLUSTER_POLICIES))
+
+
+def list_daemonsets(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[DaemonSetSeen]:
+    return list_all(connection, DAEMON_SETS, namespace=namespace, label_selector=label_selector)
+
+
+def list_revisions(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[RevisionSeen]:
+    return list_all(connection, REVISIONS, namespace=namespace, label_selector=label_selector)
+
+
+def list_nodes(connection: Connection, *, label_selector: str = "") -> list[NodeSeen]:
+    return list_all(connection, NODES, label_selector=label_selector)
+
+
+def list_nodes_and_unread(connection: Connection) -> tuple[list[NodeSeen], list[Unread]]:
+    """For who may not take a node that cannot be read for one that is gone."""
+    return list_and_unread(connection, NODES)
+
+
+def list_pods(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[PodSeen]:
+    return list_all(connection, PODS, namespace=namespace, label_selector=label_selector)
+
+
+def get_config_map(connection: Connection, namespace: str, name: str) -> ConfigMapSeen | None:
+    """None: there is none."""
+    try:
+        return get(connection, CONFIG_MAPS, name, namespace=namespace)
+    except Absent:
+        return None
+
+
+def get_lease(connection: Connection, namespace: str, name: str) -> LeaseSeen | None:
+    """None: there is none."""
+    try:
+        return get(connection, LEASES, name, namespace=namespace)
+    except Absent:
+        return None
+
+
+def get(connection: Connection, resource: Resource[S], name: str, *, namespace: str = "") -> S:
+    """:raises Absent: when there is no such object"""
+    return decode(connection.get(resource.path(name, namespace=namespace)), resource.struct)
+
+
+def list_all(
+    connection: Connection,
+    resource: Resource[S],
+    *,
+    namespace: str = "",
+    label_selector: str = "",
+) -> list[S]:
+    items, _ = list_and_unread(connection, resource, namespace=namespace, label_selector=label_selector)
+    return items
+
+
+def list_and_unread(
+    connection: Connection,
+    resource: Resource[S],
+    *,
+    namespace: str = "",
+    label_selector: str = "",
+) -> tuple[list[S], list[Unread]]:
+    pages = list(list_pages(connection, resource, namespace=namespace, label_selector=label_selector))
+    unread = [one for page in pages for one in page.unread]
+    for one in unread:
+        log.warning("an object cannot be read", kind=resource.name, object=one.name, because=one.because)
+    return [item for page in pages for item in page.items], unread
+
+
+MANY = 50
+
+
+def _installed(connection: Connection, resource: Resource[S]) -> list[S]:
+    try:
+        return list_all(connection, resource)
+    except Absent:
+        return []

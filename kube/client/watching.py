@@ -1,0 +1,162 @@
+"""The watch of one kind: changes and bookmarks from a resource version on."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+import msgspec
+import structlog
+import urllib3
+from urllib3.exceptions import ReadTimeoutError
+
+from kube.client.connection import Connection, translated
+from kube.client.decoding import BAD_JSON, Unread, decode_one, decoder
+from kube.client.errors import Silent, Status, Unreachable, Unreadable, error_from, read_status
+from kube.resources import Resource
+from kube.structs import Seen
+
+OPEN_S = 20.0  # a watch is answered at once, but may wait its turn for 15 s at a busy server
+SILENT_S = 90.0  # API servers send a bookmark about once a minute
+A_PIECE = 64 * 1024
+LONGEST_LINE = 32 * 2**20  # etcd takes objects of 1.5 MiB
+log = structlog.get_logger(__name__)
+S = TypeVar("S", bound=Seen)
+
+
+class What(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[S]):
+    object: S | None  # None: a bookmark, or an object that cannot be read
+    is_gone: bool
+    resource_version: str
+    unread: Unread | None = None
+
+
+class Line(msgspec.Struct, frozen=True):
+    type: What
+    object: msgspec.Raw
+
+
+class MarkMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class Mark(msgspec.Struct, frozen=True):
+    metadata: MarkMeta = MarkMeta()
+
+
+LINE, MARK = decoder(Line), decoder(Mark)
+
+
+class Watch(Generic[S]):
+    """An open watch. Iterate it in one thread; `close()` it from any."""
+
+    def __init__(self, connection: Connection, resource: Resource[S], resource_version: str, *, seconds: float) -> None:
+        """:raises Gone: when the server forgot that version; anything else it says as its own error"""
+        self.received_at = time.monotonic()  # when the bytes came that are being read
+        self._server = connection.server
+        self._struct = resource.struct
+        self._name = resource.name
+        self._is_closed = False
+        self._response: urllib3.BaseHTTPResponse = connection.open(
+            "GET",
+            resource.path(),
+            {
+                "watch": 1,
+                "allowWatchBookmarks": "true",
+                "resourceVersion": resource_version,
+                "timeoutSeconds": max(1, round(seconds)),
+                **resource.query,
+            },
+            read_s=OPEN_S,
+        )
+        _be_patient(self._response, SILENT_S)
+
+    def __iter__(self) -> Iterator[Change[S]]:
+        """Ends when the server or `close()` ends it.
+
+        :raises Gone: an ERROR event that says so: list again
+        :raises Silent: when the server says nothing whole for `SILENT_S`
+        :raises Unreadable: what was sent is no event. What it would have told is lost: list again
+        """
+        rest, whole_at = b"", time.monotonic()
+        for piece in self._pieces():
+            self.received_at = time.monotonic()
+            *lines, rest = (rest + piece).split(b"\n")
+            if lines:
+                whole_at = self.received_at
+            elif self.received_at - whole_at > SILENT_S:
+                raise self._silence("sent no whole event")
+            if len(rest) > LONGEST_LINE:
+                raise Unreadable(f"A watch of {self._name} sent an event of more than {LONGEST_LINE // 2**20} MiB.")
+            for line in lines:
+                if line:
+                    yield self._read(line)
+
+    def close(self) -> None:
+        """Wake up whoever reads. Safe to call twice, and after the end."""
+        self._is_closed = True
+        try:
+            self._response.shutdown()
+        except (OSError, ValueError, RuntimeError) as error:
+            # It ended by itself a moment ago, which is what we wanted.
+            log.debug("the watch had ended", because=str(error))
+
+    def _pieces(self) -> Iterator[bytes]:
+        try:
+            with translated(self._server):
+                yield from self._response.stream(A_PIECE)
+        except Unreachable as error:
+            if self._is_closed:
+                return
+            if isinstance(error.__cause__, ReadTimeoutError):
+                raise self._silence("said nothing") from error
+            raise
+        except Exception:
+            if not self._is_closed:
+                raise
+        finally:
+            self._response.close()
+
+    def _silence(self, what: str) -> Silent:
+        return Silent(f"{self._server} {what} about {self._name} for {SILENT_S:.0f} s, not even a bookmark.")
+
+    def _read(self, line: bytes) -> Change[S]:
+        try:
+            event = LINE.decode(line)
+        except BAD_JSON as error:
+            raise Unreadable(f"A watch of {self._name} sent something that is no event: {error}") from error
+        if event.type is What.ERROR:
+            raise error_from(read_status(bytes(event.object)) or Status())
+        if event.type is What.BOOKMARK:
+            return Change(None, is_gone=False, resource_version=_version_of(event.object))
+        seen = decode_one(event.object, self._struct)
+        is_gone = event.type is What.DELETED
+        if isinstance(seen, Unread):
+            return Change(None, is_gone, _version_of(event.object), unread=seen)
+        return Change(seen, is_gone, seen.resource_version)
+
+
+def _be_patient(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
+    """Give what follows the headers its own time; until here a server that accepts and is silent was given up soon."""
+    # Of a connection that is closed after this answer, urllib3 keeps the socket in no other place.
+    sock = getattr(getattr(response, "_sock_shutdown", None), "__self__", None)
+    if sock is not None:
+        sock.settimeout(seconds)
+
+
+def _version_of(raw: msgspec.Raw) -> str:
+    """Blank: not even that can be read; the next event has one."""
+    try:
+        return MARK.decode(raw).metadata.resource_version
+    except BAD_JSON:
+        return ""

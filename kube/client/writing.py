@@ -1,0 +1,68 @@
+"""Everything we ever write to a cluster. Each write is sent once, names us, and says what it expected to find."""
+
+from datetime import datetime
+from typing import Any
+
+from kube.client.connection import FIELD_MANAGER, Connection
+from kube.client.decoding import decode
+from kube.client.patches import Patch
+from kube.resources import DRIVER_OBJECTS, LEASES, NODES
+from kube.structs import ClusterPolicySeen, LeaseSeen, NodeSeen, NvidiaDriverSeen
+
+JSON_PATCH = "application/json-patch+json"
+AS_US = {"fieldManager": FIELD_MANAGER}
+
+
+def patch_node(connection: Connection, name: str, patch: Patch) -> NodeSeen:
+    """The node as it is after the patch.
+
+    :raises Conflict: when a test in the patch does not hold, and nothing was changed
+    :raises Absent: when the node is gone
+    """
+    return decode(_patch(connection, NODES.path(name), patch), NodeSeen)
+
+
+def patch_driver_object(
+    connection: Connection,
+    kind: str,
+    name: str,
+    patch: Patch,
+) -> NvidiaDriverSeen | ClusterPolicySeen:
+    """`kind` is NVIDIADriver or ClusterPolicy. Raises as `patch_node` does."""
+    resource = DRIVER_OBJECTS[kind]
+    return decode(_patch(connection, resource.path(name), patch), resource.struct)
+
+
+def create_lease(connection: Connection, namespace: str, name: str, spec: dict[str, Any]) -> LeaseSeen:
+    """:raises Conflict: when somebody else was first"""
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}
+    body = connection.request("POST", LEASES.path(namespace=namespace), AS_US, body=lease)
+    return decode(body, LeaseSeen)
+
+
+def replace_lease(connection: Connection, seen: LeaseSeen, spec: dict[str, Any]) -> LeaseSeen:
+    """:raises Conflict: when somebody else wrote it since we saw it"""
+    metadata = {
+        "name": seen.name,
+        "namespace": seen.metadata.namespace,
+        "resourceVersion": seen.resource_version,
+        "uid": seen.uid,
+    }
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+    path = LEASES.path(seen.name, namespace=seen.metadata.namespace)
+    return decode(connection.request("PUT", path, AS_US, body=lease), LeaseSeen)
+
+
+def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetime, transitions: int) -> dict[str, Any]:
+    """A Lease's spec. Its times are MicroTime: six digits, always."""
+    return {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": seconds,
+        "acquireTime": acquired_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "leaseTransitions": transitions,
+    }
+
+
+def _patch(connection: Connection, path: str, patch: Patch) -> bytes:
+    return connection.request("PATCH", path, AS_US, body=patch, content_type=JSON_PATCH)

@@ -1,0 +1,104 @@
+"""The kinds we read: where they are served, and what we keep of each. Adding one is a line here and a struct."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from kube.structs import (
+    ClusterPolicySeen,
+    ConfigMapSeen,
+    DaemonSetSeen,
+    GpuClusterSeen,
+    LeaseSeen,
+    NamespaceSeen,
+    NodeSeen,
+    NvidiaDriverSeen,
+    PodSeen,
+    RevisionSeen,
+    Seen,
+)
+from kube.structs.admission import LimitRangeSeen, PriorityClassSeen, QuotaSeen
+from kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
+from kube.structs.events import EventSeen
+from kube.structs.policy import BudgetSeen
+from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
+
+S = TypeVar("S", bound=Seen)
+
+
+@dataclass(frozen=True)
+class Resource(Generic[S]):
+    group_version: str  # v1, apps/v1
+    plural: str
+    struct: type[S]
+    older_versions: tuple[str, ...] = ()  # that we read as well, newest first; discovery says which is served
+    namespace: str = ""  # blank: all of them
+    only_name: str = ""  # blank: every object; else the one of this name, which a Role can be narrowed to
+    called: str = ""  # blank: as kubectl does; else apart from others of the same kind
+
+    @property
+    def group(self) -> str:
+        return self.group_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        return self.group_version.rpartition("/")[2]
+
+    @property
+    def query(self) -> dict[str, str | int]:
+        """What a list and a watch of it ask with."""
+        return {"fieldSelector": f"metadata.name={self.only_name}"} if self.only_name else {}
+
+    @cached_property  # asked several times an object
+    def name(self) -> str:
+        """As kubectl and RBAC call it: nodes, daemonsets.apps."""
+        return self.called or self.kind_name
+
+    @property
+    def kind_name(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def base(self) -> str:
+        return f"/apis/{self.group_version}" if "/" in self.group_version else f"/api/{self.group_version}"
+
+    def path(self, name: str = "", *, namespace: str = "") -> str:
+        """Of one object, or of all of them; in one namespace, or in all."""
+        namespace = namespace or self.namespace
+        where = f"/namespaces/{namespace}" if namespace else ""
+        return f"{self.base}{where}/{self.plural}" + (f"/{name}" if name else "")
+
+
+NODES = Resource("v1", "nodes", NodeSeen)
+PODS = Resource("v1", "pods", PodSeen)
+NAMESPACES = Resource("v1", "namespaces", NamespaceSeen)
+CONFIG_MAPS = Resource("v1", "configmaps", ConfigMapSeen)
+SHARING_CONFIGS = Resource("v1", "configmaps", ConfigMapSeen, called="configmaps:sharing")
+MIG_CONFIGS = Resource("v1", "configmaps", ConfigMapSeen, called="configmaps:mig")
+DAEMON_SETS = Resource("apps/v1", "daemonsets", DaemonSetSeen)
+REVISIONS = Resource("apps/v1", "controllerrevisions", RevisionSeen)
+LEASES = Resource("coordination.k8s.io/v1", "leases", LeaseSeen)
+NVIDIA_DRIVERS = Resource("nvidia.com/v1alpha1", "nvidiadrivers", NvidiaDriverSeen)
+CLUSTER_POLICIES = Resource("nvidia.com/v1", "clusterpolicies", ClusterPolicySeen)
+GPU_CLUSTERS = Resource("nvidia.com/v1alpha1", "gpuclusters", GpuClusterSeen)
+JOBS = Resource("batch/v1", "jobs", JobSeen)
+REPLICA_SETS = Resource("apps/v1", "replicasets", ReplicaSetSeen)
+DEPLOYMENTS = Resource("apps/v1", "deployments", DeploymentSeen)
+STATEFUL_SETS = Resource("apps/v1", "statefulsets", StatefulSetSeen)
+DISRUPTION_BUDGETS = Resource("policy/v1", "poddisruptionbudgets", BudgetSeen)
+RESOURCE_QUOTAS = Resource("v1", "resourcequotas", QuotaSeen)
+LIMIT_RANGES = Resource("v1", "limitranges", LimitRangeSeen)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", PriorityClassSeen)
+EVENTS = Resource("v1", "events", EventSeen)
+
+OLDER_DRA = ("v1beta2", "v1beta1")
+RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", SliceSeen, OLDER_DRA)
+RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", ClaimSeen, OLDER_DRA)
+DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", ClassSeen, OLDER_DRA)
+
+EVERY = tuple(stands_above for stands_above in globals().values() if isinstance(stands_above, Resource))
+
+DRIVER_OBJECTS: dict[str, Resource[NvidiaDriverSeen] | Resource[ClusterPolicySeen]] = {
+    "NVIDIADriver": NVIDIA_DRIVERS,
+    "ClusterPolicy": CLUSTER_POLICIES,
+}

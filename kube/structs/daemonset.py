@@ -1,0 +1,139 @@
+import msgspec
+
+from kube.structs.meta import Seen, Struct
+from kube.structs.pod import Container
+
+
+class Toleration(Struct, frozen=True):
+    key: str | None = ""  # blank, with Exists: every taint
+    operator: str | None = "Equal"
+    value: str | None = ""
+    effect: str | None = ""  # blank: every effect
+
+
+class Expression(Struct, frozen=True):
+    key: str = ""
+    operator: str = ""  # In, NotIn, Exists, DoesNotExist, Gt, Lt
+    values: list[str] | None = None
+
+
+class Term(Struct, frozen=True):
+    match_expressions: list[Expression] | None = None
+    match_fields: list[Expression] | None = None
+
+
+class NodeSelector(Struct, frozen=True):
+    node_selector_terms: list[Term] | None = None
+
+
+class NodeAffinity(Struct, frozen=True):
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(Struct, frozen=True):
+    node_affinity: NodeAffinity | None = None
+
+
+class TemplateMeta(Struct, frozen=True):
+    labels: dict[str, str] | None = None
+
+
+class ClaimReference(Struct, frozen=True):
+    """How a pod names a claim of its own: an existing one, or one that is made for it from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = ""
+    resource_claim_template_name: str | None = ""
+
+
+class TemplateSpec(Struct, frozen=True):
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    resource_claims: list[ClaimReference] | None = None
+
+    @property
+    def terms(self) -> list[Term]:
+        """Of the required node affinity. Empty: it requires nothing."""
+        found = self.affinity.node_affinity if self.affinity else None
+        return (found.required.node_selector_terms if found and found.required else None) or []
+
+
+class Template(Struct, frozen=True):
+    metadata: TemplateMeta | None = None
+    spec: TemplateSpec = TemplateSpec()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return (self.metadata.labels if self.metadata else None) or {}
+
+
+class LabelSelector(Struct, frozen=True):
+    match_labels: dict[str, str] | None = None
+
+
+class DaemonSetSpec(Struct, frozen=True):
+    selector: LabelSelector | None = None
+    template: Template | None = None
+
+
+class DaemonSetStatus(Struct, frozen=True):
+    observed_generation: int = 0
+    desired_number_scheduled: int = 0
+    current_number_scheduled: int = 0
+    number_ready: int = 0
+    updated_number_scheduled: int = 0
+    number_unavailable: int = 0
+
+
+class DaemonSetSeen(Seen, frozen=True):
+    spec: DaemonSetSpec | None = None
+    status: DaemonSetStatus = DaemonSetStatus()
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def template(self) -> Template:
+        return (self.spec.template if self.spec else None) or Template()
+
+    @property
+    def pod_labels(self) -> dict[str, str]:
+        return self.template.labels
+
+    @property
+    def node_selector(self) -> dict[str, str]:
+        return self.template.spec.node_selector or {}
+
+    @property
+    def pod_selector(self) -> dict[str, str]:
+        """The labels by which it knows its pods, of whatever template they were made."""
+        return (self.spec.selector.match_labels if self.spec and self.spec.selector else None) or {}
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its numbers are about the template it has now."""
+        return self.status.observed_generation >= self.metadata.generation
+
+
+class RevisionSeen(Seen, frozen=True):
+    """A ControllerRevision: one template that a DaemonSet has had."""
+
+    revision: int = 0
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def daemonset_uid(self) -> str:
+        owner = self.metadata.owner
+        return owner.uid if owner and owner.kind == "DaemonSet" else ""
+
+    @property
+    def revision_hash(self) -> str:
+        """What pods made from this template carry as `controller-revision-hash`."""
+        return self.labels.get("controller-revision-hash", "") or self.name.rsplit("-", maxsplit=1)[-1]

@@ -1,0 +1,44 @@
+"""Events of core/v1. From kubernetes/api, core/v1/types.go.
+
+Whoever reports through events.k8s.io/v1 sets eventTime, reportingController and series, and leaves count and the
+two timestamps empty; both are the same objects, and core/v1 shows both.
+"""
+
+from datetime import datetime
+
+from kube.structs.meta import Seen, Struct
+
+
+class Involved(Struct, frozen=True):
+    kind: str | None = ""
+    namespace: str | None = ""
+    name: str | None = ""
+    uid: str | None = ""  # of a node, what kubelets report: its name
+
+
+class Source(Struct, frozen=True):
+    component: str | None = ""
+    host: str | None = ""
+
+
+class Series(Struct, frozen=True):
+    count: int | None = 0
+    last_observed_time: datetime | None = None
+
+
+class EventSeen(Seen, frozen=True):
+    involved_object: Involved | None = None
+    type: str | None = ""  # Normal, Warning
+    reason: str | None = ""
+    message: str | None = ""
+    source: Source | None = None
+    reporting_component: str | None = ""
+    count: int | None = None
+    series: Series | None = None
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    event_time: datetime | None = None
+
+    @property
+    def about(self) -> Involved:
+        return self.involved_object or Involved()

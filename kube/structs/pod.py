@@ -1,0 +1,129 @@
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kube.structs.meta import Condition, Seen, Struct, find
+
+
+class Resources(Struct, frozen=True):
+    requests: dict[str, str | int | float] | None = None
+    limits: dict[str, str | int | float] | None = None
+
+
+class Container(Struct, frozen=True):
+    name: str = ""
+    image: str | None = ""
+    resources: Resources | None = None
+    restart_policy: str | None = ""  # Always, on an init container: a sidecar, which keeps its resources
+
+
+class Volume(Struct, frozen=True):
+    name: str = ""
+    empty_dir: dict[str, Any] | None = None
+
+
+class ClaimReference(Struct, frozen=True):
+    """Of a ResourceClaim: by its name, or (then a status tells the name) by its template's."""
+
+    name: str = ""
+    resource_claim_name: str | None = ""
+
+
+class ByClaim(Struct, frozen=True):
+    """A request for an extended resource that DRA satisfies (KEP-5004)."""
+
+    resource_name: str = ""
+
+
+class ExtendedResourceClaim(Struct, frozen=True):
+    """The claim that the scheduler made of them."""
+
+    request_mappings: list[ByClaim] | None = None
+    resource_claim_name: str | None = ""
+
+
+class PodSpec(Struct, frozen=True):
+    node_name: str | None = ""
+    runtime_class_name: str | None = ""
+    priority_class_name: str | None = ""
+    resource_claims: list[ClaimReference] | None = None
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    volumes: list[Volume] | None = None
+    resources: Resources | None = None  # of the pod as a whole
+    overhead: dict[str, str | int | float] | None = None  # what its runtime class costs beside its containers
+
+
+class Waiting(Struct, frozen=True):
+    reason: str | None = ""
+    message: str | None = ""
+
+
+class Terminated(Struct, frozen=True):
+    exit_code: int = 0
+    signal: int | None = None
+    reason: str | None = ""
+    message: str | None = ""
+    finished_at: datetime | None = None
+
+
+class Running(Struct, frozen=True):
+    """That a container runs is all that is read of it."""
+
+
+class ContainerState(Struct, frozen=True):
+    running: Running | None = None
+    waiting: Waiting | None = None
+    terminated: Terminated | None = None
+
+
+class DeviceHealth(Struct, frozen=True):
+    resource_id: str | None = msgspec.field(default="", name="resourceID")
+    health: str | None = ""  # Healthy, Unhealthy, Unknown
+
+
+class AllocatedResource(Struct, frozen=True):
+    """Which devices a container holds of a resource, where the kubelet says so (KEP-4680)."""
+
+    name: str = ""  # nvidia.com/gpu, or claim:<name of the claim in the pod>/<request>
+    resources: list[DeviceHealth] | None = None
+
+
+class ContainerStatus(Struct, frozen=True):
+    name: str = ""
+    ready: bool = False
+    started: bool | None = None
+    restart_count: int = 0
+    state: ContainerState | None = None
+    last_state: ContainerState | None = None
+    allocated_resources_status: list[AllocatedResource] | None = None
+
+
+class PodStatus(Struct, frozen=True):
+    phase: str = ""
+    reason: str | None = ""
+    message: str | None = ""
+    start_time: datetime | None = None
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    resource_claim_statuses: list[ClaimReference] | None = None
+    extended_resource_claim_status: ExtendedResourceClaim | None = None
+
+
+class PodSeen(Seen, frozen=True):
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def ready(self) -> Condition | None:
+        return find(self.status.conditions, "Ready")
+
+    @property
+    def scheduled(self) -> Condition | None:
+        return find(self.status.conditions, "PodScheduled")

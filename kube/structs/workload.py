@@ -1,0 +1,98 @@
+"""Job, ReplicaSet, Deployment, StatefulSet: what owns pods. From kubernetes/api, batch/v1 and apps/v1 types.go."""
+
+from datetime import datetime
+
+from kube.structs.daemonset import Template
+from kube.structs.meta import Condition, Seen, Struct, find
+
+
+class WorkloadSpec(Struct, frozen=True):
+    template: Template | None = None
+    replicas: int | None = None
+    parallelism: int | None = None  # Jobs only
+    suspend: bool | None = False  # Jobs only
+
+
+class WorkloadStatus(Struct, frozen=True):
+    replicas: int | None = 0
+    ready_replicas: int | None = 0
+    ready: int | None = 0  # Jobs only
+    failed: int | None = 0  # Jobs only
+    completion_time: datetime | None = None  # Jobs only
+    conditions: list[Condition] | None = None
+
+
+class WorkloadSeen(Seen, frozen=True):
+    spec: WorkloadSpec | None = None
+    status: WorkloadStatus | None = None
+
+    @property
+    def kind(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def template(self) -> Template:
+        return (self.spec.template if self.spec else None) or Template()
+
+    @property
+    def desired(self) -> int | None:
+        """How many pods it wants now. None: it does not say."""
+        return self.spec.replicas if self.spec else None
+
+    @property
+    def ready(self) -> int:
+        return (self.status.ready_replicas if self.status else 0) or 0
+
+    @property
+    def failed(self) -> int:
+        return 0
+
+
+class ReplicaSetSeen(WorkloadSeen, frozen=True):
+    @property
+    def kind(self) -> str:
+        return "ReplicaSet"
+
+    @property
+    def is_history(self) -> bool:
+        """What a Deployment keeps to roll back to: it has no pods and wants none."""
+        return self.desired == 0 and not (self.status and self.status.replicas)
+
+
+class DeploymentSeen(WorkloadSeen, frozen=True):
+    @property
+    def kind(self) -> str:
+        return "Deployment"
+
+
+class StatefulSetSeen(WorkloadSeen, frozen=True):
+    @property
+    def kind(self) -> str:
+        return "StatefulSet"
+
+
+class JobSeen(WorkloadSeen, frozen=True):
+    @property
+    def kind(self) -> str:
+        return "Job"
+
+    @property
+    def desired(self) -> int | None:
+        if self.spec is None:
+            return None
+        return 0 if self.spec.suspend or self.is_over else self.spec.parallelism
+
+    @property
+    def ready(self) -> int:
+        return (self.status.ready if self.status else 0) or 0
+
+    @property
+    def failed(self) -> int:
+        return (self.status.failed if self.status else 0) or 0
+
+    @property
+    def is_over(self) -> bool:
+        if self.status is None:
+            return False
+        failed = find(self.status.conditions, "Failed")
+        return self.status.completion_time is not None or (failed is not None and failed.status == "True")
