@@ -102,5 +102,13 @@ KEPT_ANNOTATIONS = (
     *GPUS_REGISTERED,
 )
 
+MOST_DIGITS = 9
+
 GPU = "nvidia.com/gpu"
 GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/")
+
+
+def count_in(said: str | None) -> int | None:
+    """A number of things, as a label says it. None: nothing is said, or no number of up to nine digits."""
+    said = said or ""
+    return int(said) if said.isascii() and said.isdigit() and len(said) <= MOST_DIGITS else None

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from fleet import labels as keys
 from fleet.resources.names import Vendor
-from kube.quantity import whole
 
 SHARING = {"time-sharing": "time-slicing", "mps": "mps"}
 AKS = ("kubernetes.azure.com/accelerator", "accelerator")  # nvidia; the second is of aks-engine and old node pools
@@ -18,7 +17,7 @@ VENDORS = {"nvidia": Vendor.NVIDIA, "amd": Vendor.AMD, "habana": Vendor.HABANA}
 def cut_and_shared(labels: Mapping[str, str]) -> tuple[str, str, int | None]:
     """Profile, sharing and users of what nvidia.com/gpu counts here. Blank: the cloud says nothing."""
     sharing = SHARING.get(labels.get(keys.GKE_SHARING, ""), "")
-    return labels.get(keys.GKE_PARTITION, ""), sharing, whole(labels.get(keys.GKE_CLIENTS)) if sharing else None
+    return labels.get(keys.GKE_PARTITION, ""), sharing, keys.count_in(labels.get(keys.GKE_CLIENTS)) if sharing else None
 
 
 def vendor_in_labels(labels: Mapping[str, str]) -> Vendor | None:
@@ -34,4 +33,4 @@ def product_in_labels(labels: Mapping[str, str]) -> str:
 
 
 def boards_in_labels(labels: Mapping[str, str]) -> int | None:
-    return next((count for key in keys.CLOUD_COUNT if (count := whole(labels.get(key)))), None)
+    return next((count for key in keys.CLOUD_COUNT if (count := keys.count_in(labels.get(key)))), None)

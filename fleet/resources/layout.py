@@ -27,7 +27,6 @@ from fleet.resources.names import (
     profile_in,
 )
 from fleet.resources.registered import Registered, users_of
-from kube.quantity import whole
 
 MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
 TIME_SLICING, MPS, HAMI, BY_MEMORY, HOW_NOT_SAID = HOW = "time-slicing", "mps", "hami", "memory", "shared"
@@ -142,7 +141,7 @@ class Layout:
             if part.startswith("@"):
                 config = part[1:]
             elif part.startswith(BOARDS):
-                boards = whole(part.removeprefix(BOARDS))
+                boards = keys.count_in(part.removeprefix(BOARDS))
             elif is_way:
                 ways[name if "/" in name else NVIDIA_DOMAIN + name] = Way.read(way)
         return cls(ways, config, boards)
@@ -168,7 +167,7 @@ def layout_of(
         return Layout(ways)
     layout = Layout(ways, labels.get(keys.MIG_CONFIG, "")[:63])
     # Under `single` the label counts slices.
-    return replace(layout, boards=whole(labels.get(keys.GPU_COUNT))) if layout.mig_strategy == "mixed" else layout
+    return replace(layout, boards=keys.count_in(labels.get(keys.GPU_COUNT))) if layout.mig_strategy == "mixed" else layout
 
 
 def product_of(label: str) -> str:
@@ -193,7 +192,7 @@ def _nvidia(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str,
 
 def _way(labels: Mapping[str, str], name: str, profile: str) -> tuple[str, Way]:
     """Under the name that the resource then has."""
-    replicas = whole(labels.get(f"{name}.replicas")) or 0
+    replicas = keys.count_in(labels.get(f"{name}.replicas")) or 0
     said = labels.get(f"{name}.sharing-strategy", "")
     has_suffix = labels.get(f"{name}.product", "").endswith("-SHARED")
     profile = _plain(profile)
@@ -213,7 +212,7 @@ def _told_to_plugin(labels: Mapping[str, str], capacity: Mapping[str, int]) -> W
 
     Where one more is offered than counted, it may as well be a GPU that was lost a moment ago.
     """
-    way = _oversold(whole(labels.get(keys.GPU_COUNT)), capacity.get(GPU, 0))
+    way = _oversold(keys.count_in(labels.get(keys.GPU_COUNT)), capacity.get(GPU, 0))
     return way if way and way.replicas else None
 
 
@@ -253,7 +252,7 @@ def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, 
     offered = {name: amount for name in INTEL_GPUS if (amount := capacity.get(name))}
     if len(offered) != 1:
         return {}
-    boards = whole(labels.get(keys.INTEL_COUNT)) or _intel_devices(labels)
+    boards = keys.count_in(labels.get(keys.INTEL_COUNT)) or _intel_devices(labels)
     if not boards:
         return {}
     ((name, amount),) = offered.items()
@@ -263,4 +262,4 @@ def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, 
 def _intel_devices(labels: Mapping[str, str]) -> int:
     """GPUs that are none of the data center's are only counted by their PCI class and ID."""
     start, end = keys.INTEL_COUNT_OF_DEVICE
-    return sum(whole(labels[key]) or 0 for key in labels if key.startswith(start) and key.endswith(end))
+    return sum(keys.count_in(labels[key]) or 0 for key in labels if key.startswith(start) and key.endswith(end))

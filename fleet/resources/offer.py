@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from fleet.labels import count_in
 from fleet.resources.layout import Layout
 from fleet.resources.names import GPU, SHARED, Kind, Vendor, is_dra, vendor_of
-from kube.quantity import whole
 
 COMPUTE_SLICES = 7
 MIG_PROFILE = re.compile(r"^(\d)[gc]\.")
@@ -68,7 +68,7 @@ def most_by_labels(labels: Mapping[str, str], layout: Layout) -> dict[str, int]:
     """
     most: dict[str, int] = {}
     for name, way in layout.ways.items():
-        units = whole(labels.get(f"{name.removesuffix(SHARED)}.count"))
+        units = count_in(labels.get(f"{name.removesuffix(SHARED)}.count"))
         if units is not None and (way.replicas or not way.sharing):
             most[name] = units * (way.replicas or 1)
     return most

@@ -16,7 +16,6 @@ from fleet.resources.layout import MPS, TIME_SLICING, Layout, Way
 from fleet.resources.names import Kind, Vendor, vendor_of
 from fleet.resources.offer import COMPUTE_SLICES, compute_slices, count
 from fleet.resources.slicing import slices_of_a_board
-from kube.quantity import whole
 
 
 class Use(StrEnum):
@@ -112,8 +111,8 @@ def _is_mig(name: str, way: Way) -> bool:
 
 def _counted(labels: Mapping[str, str], layout: Layout, registered: int) -> int:
     """Under the MIG strategy `single` NVIDIA's label counts slices."""
-    said = whole(labels.get(keys.GPU_COUNT)) if layout.mig_strategy != "single" else None
-    said = said or boards_in_labels(labels) or whole(labels.get(keys.INTEL_COUNT)) or registered
+    said = keys.count_in(labels.get(keys.GPU_COUNT)) if layout.mig_strategy != "single" else None
+    said = said or boards_in_labels(labels) or keys.count_in(labels.get(keys.INTEL_COUNT)) or registered
     return min(said, COUNTED_AT_MOST)
 
 

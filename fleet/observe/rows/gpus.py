@@ -142,7 +142,7 @@ def _memory_mib(labels: Mapping[str, str]) -> int | None:
         return None
     if said := next((labels[key] for key in (keys.GPU_MEMORY, *keys.CLOUD_MEMORY) if labels.get(key)), ""):
         return _mib(said)
-    gibs = _number(next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G"))
+    gibs = keys.count_in(next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G"))
     return None if gibs is None else fitted_count(gibs * 1024)
 
 
@@ -152,8 +152,3 @@ def _mib(said: str) -> int | None:
     amount = int(said) if said.isdecimal() and len(said) < 16 else 0
     mib = amount // MIB if amount >= MIB else amount
     return fitted_count(mib or None)
-
-
-def _number(said: str) -> int | None:
-    """None for what is none: with a unit of its own it counts something else."""
-    return int(said) if said.isdecimal() and len(said) < 8 else None
