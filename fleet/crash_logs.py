@@ -13,15 +13,15 @@ import structlog
 from django.db.models import Q
 
 from fleet import announce
-from fleet.labels import MIG_CONFIG_STATE
 from fleet.models import Cluster, CrashLog, Node, Observer, Pod
-from fleet.operands import DRIVER, MIG_MANAGER, VALIDATOR
 from fleet.redaction import redacted
 from fleet.stack.causes.confidential import CC_MANAGER
 from fleet.stack.causes.confidential import STATE as CC_STATE
 from fleet.stack.causes.images import PULLING
 from fleet.stack.causes.sandbox import VGPU_STATE
 from fleet.telling import Weight, is_frame, told_at, weight
+from gpu.labels import MIG_CONFIG_STATE
+from gpu.operands import DRIVER, MIG_MANAGER, VALIDATOR
 from kube import client
 from kube.client.logs import last_lines
 

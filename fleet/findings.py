@@ -16,12 +16,12 @@ from fleet.failing import failing_pods
 from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, Finding, Node, NodeEvent, Observer, Pool
 from fleet.node_state import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
-from fleet.resources import unhealthy_in_words
 from fleet.rules import CLUSTER_RULES, NODE_RULES
 from fleet.rules.base import ClusterFacts, ClusterRule, FailingPod, NodeFacts, NodeRule, Wrong
 from fleet.sight import ClusterSight, Sight, sight_of
 from fleet.slots import slots
 from fleet.stack.operator_pods import operator_trouble
+from gpu.resources import unhealthy_in_words
 
 NOTE = "note"  # worth knowing, and nothing is wrong
 COLUMNS = (

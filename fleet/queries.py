@@ -27,11 +27,11 @@ from fleet.models import (
     Pod,
     Pool,
 )
-from fleet.resources import Layout, ResourceLine, resource_lines
 from fleet.segments.labelled import labelled
 from fleet.sight import ClusterSight, sight_of_cluster
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
 from fleet.stack.owning import key_of, nodes_by_owner
+from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
 from people.rights import Deed, reach
 

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from django.db.models import Prefetch, Q, QuerySet
 
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand, OperandRevision, Pod
-from fleet.operands import DRIVER
 from fleet.segments.labelled import labelled
+from gpu.operands import DRIVER
 from kube.selectors import exactly
 from people.rights import Deed, reach
 from rollouts.lifecycle import PlanState, StageState

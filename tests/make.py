@@ -79,7 +79,7 @@ def a_pool(cluster, name: str = "", *, selector: str = "nvidia.com/gpu.product=N
 def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given: Any):
     """A ready GPU node with all its GPUs. `pool` puts it there, whatever the selector says."""
     from fleet.models import Gpu, Node
-    from fleet.resources.physical import COLUMNS as USE_COLUMNS
+    from gpu.resources.physical import COLUMNS as USE_COLUMNS
 
     name = name or f"node-{next(_next)}"
     product = "NVIDIA-H200"

@@ -13,13 +13,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from fleet.compatibility.conditions import KEYS, SWITCHES, VERSIONS  # noqa: E402
-from fleet.compatibility.entries import Entry, Floor, KnownBad, Life, Platform, Runtime  # noqa: E402
-from fleet.compatibility.judges.known_bad import WORDS  # noqa: E402
-from fleet.compatibility.matrix import Matrix, a_range, the_matrix  # noqa: E402
-from fleet.compatibility.ranges import Range, is_of, is_older, minor, numbers  # noqa: E402
-from fleet.compatibility.systems import NAMED, NAMES  # noqa: E402
-from fleet.compatibility.verdicts import Answer  # noqa: E402
+from gpu.compatibility.conditions import KEYS, SWITCHES, VERSIONS  # noqa: E402
+from gpu.compatibility.entries import Entry, Floor, KnownBad, Life, Platform, Runtime  # noqa: E402
+from gpu.compatibility.judges.known_bad import WORDS  # noqa: E402
+from gpu.compatibility.matrix import Matrix, a_range, the_matrix  # noqa: E402
+from gpu.compatibility.ranges import Range, is_of, is_older, minor, numbers  # noqa: E402
+from gpu.compatibility.systems import NAMED, NAMES  # noqa: E402
+from gpu.compatibility.verdicts import Answer  # noqa: E402
 
 SOURCE = re.compile(r"https://[^\s]+|[\w.-]+/[\w.-]+:[\w./-]+@[\w.-]+")
 STATES = {"supported", "deprecated", "ended"}

@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any
 
 from fleet.models import ResourceSlice
-from fleet.resources import Use, Uses, is_gpu_resource, product_in
-from fleet.resources.names import FOR_MACHINES
-from fleet.versions import driver_as_written
+from gpu.resources import Use, Uses, is_gpu_resource, product_in
+from gpu.resources.names import FOR_MACHINES
+from gpu.versions import driver_as_written
 
 MIB = 2**20
 WHOLE = frozenset({"gpu", "amdgpu", ""})

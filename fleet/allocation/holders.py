@@ -19,8 +19,8 @@ from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Places, Told,
 from fleet.allocation.named import place_named, uuids_by_index
 from fleet.allocation.parts import place_parts
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
-from fleet.resources import Layout, Way, gpu_groups
-from fleet.resources.layout import HAMI
+from gpu.resources import Layout, Way, gpu_groups
+from gpu.resources.layout import HAMI
 
 OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 name a slice by its board
 CLAIMS_AT_ONCE = 200

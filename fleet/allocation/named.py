@@ -11,7 +11,7 @@ from datetime import datetime
 
 from fleet.allocation.holding import Holder, Places, Told, Unplaced
 from fleet.models import ExporterReading, Pod
-from fleet.resources import Layout, Way
+from gpu.resources import Layout, Way
 
 BELIEVED = {Told.CLAIM: "its claim", Told.KUBELET: "its kubelet", Told.SCHEDULER: "its scheduler"}
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from fleet.allocation.holding import Holder, Places, Told
 from fleet.models import Pod
-from fleet.resources import gpu_groups
+from gpu.resources import gpu_groups
 
 
 def place_parts(places: Places, pods: Sequence[Pod]) -> None:

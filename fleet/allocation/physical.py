@@ -8,8 +8,8 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from fleet.models import Node
-from fleet.resources import Use, Uses
-from fleet.resources.physical import COLUMNS, TITLES
+from gpu.resources import Use, Uses
+from gpu.resources.physical import COLUMNS, TITLES
 
 SUM_OF = "sum_of_"  # an aggregate may not be named as its column
 PHYSICAL_SUMS = {

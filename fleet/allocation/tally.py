@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from fleet.allocation.amounts import AMOUNT_SUMS, IS_RECONFIGURING, KINDS, GpuAmount
 from fleet.allocation.physical import PHYSICAL_SUMS, Physical
-from fleet.resources import Uses
+from gpu.resources import Uses
 
 LACKS_UNITS = ~IS_RECONFIGURING & (
     Q(gpu_expected__gt=Coalesce(F("gpu_allocatable"), 0))

@@ -7,13 +7,13 @@ from rest_framework.response import Response
 
 from fleet.api.cpu_memory import ClusterCpuMemoryShape
 from fleet.api.shapes import FreshnessShape, TallyShape
-from fleet.compatibility import Answer
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterSeen, see_clusters
 from fleet.sight import Sight
 from fleet.stack.combinations import Comparison, Surroundings, look
 from fleet.stack.driver_mode import Mode
+from gpu.compatibility import Answer
 from people.api.edges import Asked, Edge, Listing, SeenSerializer
 from people.rights import Deed, require
 

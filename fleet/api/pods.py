@@ -6,8 +6,8 @@ from fleet.api.filters import PodFilters
 from fleet.api.resources import Amounts
 from fleet.api.shapes import Ref
 from fleet.models import Pod
-from fleet.operands import title_of
 from fleet.pod_state import PodState
+from gpu.operands import title_of
 from people.api.edges import Listing
 
 STATES = [(state.value, state.value) for state in PodState]

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from fleet.allocation.holding import Told
 from fleet.models import ExporterReading
-from fleet.resources import Kind, Vendor
+from gpu.resources import Kind, Vendor
 
 
 class Amounts(serializers.DictField):

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from fleet.allocation.physical import by_use
 from fleet.freshness import Freshness
-from fleet.resources import Uses
+from gpu.resources import Uses
 
 
 class Ref(serializers.Serializer):

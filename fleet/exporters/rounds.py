@@ -20,7 +20,7 @@ from fleet.exporters.keeping import Keeper
 from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostTurn, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
-from fleet.operands import EXPORTERS
+from gpu.operands import EXPORTERS
 from kube import client
 
 AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second

@@ -30,7 +30,7 @@ class DriverObject(models.Model):
     upgrade_policy = models.JSONField(default=dict)  # {} on an NVIDIADriver: the ClusterPolicy's counts
     state = models.CharField(max_length=32, blank=True)  # ready, notReady, ignored, disabled
     message = models.CharField(max_length=1000, blank=True)  # of the condition that says why not
-    operand_versions = models.JSONField(default=dict)  # desired, by operand (`fleet.operands`); only those it names
+    operand_versions = models.JSONField(default=dict)  # desired, by operand (`gpu.operands`); only those it names
     mig_strategy = models.CharField(max_length=16, blank=True)  # ClusterPolicy only: none, single, mixed
     sharing_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that device plugins read
     mig_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that MIG managers read

@@ -4,9 +4,9 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.node_state import RECONFIGURING, NodeState, node_state
-from fleet.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
-from fleet.resources.physical import COLUMNS as USE_COLUMNS
-from fleet.resources.words import PAIRS
+from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
+from gpu.resources.physical import COLUMNS as USE_COLUMNS
+from gpu.resources.words import PAIRS
 from people.rights import Deed, reach
 
 
@@ -73,7 +73,7 @@ class Node(models.Model):
     requested = models.JSONField(default=dict)  # by the pods bound to it
     unhealthy_gpus = models.JSONField(default=list)  # that labels and slices call so: [{"gpu", "index", "because"}]
     devices_unhealthy = models.JSONField(default=dict)  # that its kubelet calls so, by UUID: the pod that has it
-    # Physical GPUs, as many as were ever seen, and what is made of each: `fleet.resources.physical` names the uses.
+    # Physical GPUs, as many as were ever seen, and what is made of each: `gpu.resources.physical` names the uses.
     physical_gpus = models.PositiveIntegerField(null=True)  # the sum of the others; null: nobody says how many
     physical_whole = models.PositiveIntegerField(default=0)
     physical_mig = models.PositiveIntegerField(default=0)

@@ -8,7 +8,7 @@ class Operand(models.Model):
     uid = models.CharField(max_length=64)
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
-    operand = models.CharField(max_length=63)  # driver, device-plugin, … (`fleet.operands`)
+    operand = models.CharField(max_length=63)  # driver, device-plugin, … (`gpu.operands`)
     owner_kind = models.CharField(max_length=63, blank=True)  # NVIDIADriver, ClusterPolicy
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)

@@ -70,7 +70,7 @@ class Pod(models.Model):
     is_tenant = models.BooleanField(default=False)  # holds or wants GPUs of any kind, and is no operand's
     operand = models.CharField(
         max_length=63, blank=True
-    )  # driver, device-plugin, … (`fleet.operands`); blank: a tenant's
+    )  # driver, device-plugin, … (`gpu.operands`); blank: a tenant's
     revision_hash = models.CharField(max_length=63, blank=True)  # of the DaemonSet template it was made from
     image = models.CharField(max_length=500, blank=True)  # of its first container
 

@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet
 from fleet.models import Node, Pod
 from fleet.observe import dra
 from fleet.observe.upsert import Written
-from fleet.resources import Layout, count_taken
+from gpu.resources import Layout, count_taken
 
 AT_ONCE = 500
 COLUMNS = ("gpu_allocated", "slices_allocated", "shares_allocated")

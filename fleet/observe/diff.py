@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from fleet import labels as keys
 from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
 from fleet.observe.rows.gpus import amount_columns, layout_columns, physical_columns
-from fleet.resources import Layout, Uses, expect, most_by_labels, registered_in, uses_in, uses_of
-from fleet.resources.layout import HOW_NOT_SAID
-from fleet.resources.names import is_dra
-from fleet.resources.remembering import Since
+from gpu import labels as keys
+from gpu.resources import Layout, Uses, expect, most_by_labels, registered_in, uses_in, uses_of
+from gpu.resources.layout import HOW_NOT_SAID
+from gpu.resources.names import is_dra
+from gpu.resources.remembering import Since
 from kube.structs import Seen
 
 Row = dict[str, Any]

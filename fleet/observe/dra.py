@@ -12,7 +12,7 @@ from fleet.observe.diff import Row, remember
 from fleet.observe.kinds import KINDS
 from fleet.observe.offered import fold, unfolded
 from fleet.observe.upsert import Written, columns_of, save
-from fleet.resources import is_gpu_resource
+from gpu.resources import is_gpu_resource
 
 AT_ONCE = 200
 

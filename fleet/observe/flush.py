@@ -19,7 +19,7 @@ from fleet.observe.kinds import KINDS
 from fleet.observe.standing import Standing
 from fleet.observe.upsert import Written
 from fleet.observe.write import CHUNK, Batch, Pending, Unfit, write
-from fleet.resources import units_missing
+from gpu.resources import units_missing
 from kube.client.decoding import Unread
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a

@@ -1,6 +1,6 @@
 """The GPU rows of a node: as many as it was ever seen to have, so that one that is lost is missed.
 
-They are boards: `fleet.resources.physical` says how many, and where nobody tells that, there are none.
+They are boards: `gpu.resources.physical` says how many, and where nobody tells that, there are none.
 """
 
 from collections import defaultdict
@@ -11,8 +11,8 @@ from fleet.models import Gpu
 from fleet.observe.diff import Row
 from fleet.observe.statement import upsert
 from fleet.observe.upsert import Written
-from fleet.resources import Registered, registered_in
-from fleet.resources.names import is_dra
+from gpu.resources import Registered, registered_in
+from gpu.resources.names import is_dra
 
 BOARDS_AT_MOST = 128  # of a node; more is a label that lies
 

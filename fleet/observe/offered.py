@@ -6,8 +6,8 @@ from fleet.allocation.devices import Offered
 from fleet.observe.diff import Row
 from fleet.observe.rows.gpus import amount_columns, gpu_columns, physical_columns
 from fleet.observe.rows.node import driver_version_in
-from fleet.resources import Layout, Unhealthy, uses_in, vendor_of, written
-from fleet.resources.names import is_dra
+from gpu.resources import Layout, Unhealthy, uses_in, vendor_of, written
+from gpu.resources.names import is_dra
 
 
 def fold(row: Row, offered: Offered | None) -> Row:

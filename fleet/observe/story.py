@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.observe.rows.node import paused_operands
-from fleet.operands import title_of
-from fleet.resources import Layout, layout_in_words
+from gpu.operands import title_of
+from gpu.resources import Layout, layout_in_words
 
 Row = dict[str, Any]
 

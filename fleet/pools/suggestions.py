@@ -8,9 +8,9 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster, Node, Pool
-from fleet.resources.physical import TOTAL
 from fleet.segments.facets import BY_KEY, UNKNOWN
 from fleet.segments.spelling import Spelling, Unspeakable, pool_name
+from gpu.resources.physical import TOTAL
 
 APART = ("zone", "instance_type", "capacity_type")
 KEYS = ("product", *APART)

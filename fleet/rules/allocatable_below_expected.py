@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from fleet.resources import Layout, missing_in_words
 from fleet.rules.base import NodeFacts, Severity, Wrong
+from gpu.resources import Layout, missing_in_words
 
 
 @dataclass(frozen=True)

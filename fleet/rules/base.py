@@ -44,7 +44,7 @@ class NodeFacts:
     mig_state: str = ""  # its word: pending, rebooting, success, failed
     mig_overdue: timedelta | None = None  # for how long it is at work, where that is too long; None: it is not
     unhealthy: str = ""  # the GPUs that something names and calls so, in words
-    layout: str = ""  # how they are cut and shared (`fleet.resources.Layout`)
+    layout: str = ""  # how they are cut and shared (`gpu.resources.Layout`)
     sharing: str = ""  # time-slicing, mps
     sharing_replicas: int | None = None
     workload_classes: frozenset[str] = frozenset()  # of its pools

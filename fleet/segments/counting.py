@@ -11,7 +11,6 @@ from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subq
 from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster, Node, Pool
-from fleet.resources.physical import TOTAL
 from fleet.segments.facets import (
     FACETS,
     NO_POOL,
@@ -26,6 +25,7 @@ from fleet.segments.facets import (
 )
 from fleet.segments.labelled import LabelValue
 from fleet.segments.operators import operator_versions
+from gpu.resources.physical import TOTAL
 
 IN_SEVERAL = -1
 ANNOTATED = {

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from django.db.models import Case, CharField, Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 
-from fleet import labels
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
-from fleet.resources.layout import HOW
 from fleet.segments.labelled import labelled
 from fleet.segments.operators import operator_versions
+from gpu import labels
+from gpu.resources.layout import HOW
 from kube.selectors import Requirement, Selector
 
 UNKNOWN = "unknown"  # nothing says it: a value like any other, so that no node is dropped

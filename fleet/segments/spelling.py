@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.utils.text import slugify
 
-from fleet.labels import GPU_PRESENT
 from fleet.models import Cluster, Node
 from fleet.segments.facets import BY_KEY, NUMA, UNKNOWN, Choice, Facet, narrow
 from fleet.segments.labelled import LabelValue, labelled
+from gpu.labels import GPU_PRESENT
 from kube import selectors
 
 OF_THE_CLUSTER = {"cluster", "operator_version"}  # true of every node of a pool, which is of one cluster

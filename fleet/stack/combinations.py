@@ -10,13 +10,13 @@ from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, S
 from django.db.models.lookups import Exact
 
 from fleet.allocation.tally import SAID_DRIVER
-from fleet.compatibility import Answer, Facts, Verdict, judge, the_matrix
-from fleet.compatibility.systems import distribution_of
-from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand, Workload
 from fleet.segments.labelled import LabelValue
 from fleet.stack.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
-from fleet.versions import tag_of
+from gpu.compatibility import Answer, Facts, Verdict, judge, the_matrix
+from gpu.compatibility.systems import distribution_of
+from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
+from gpu.versions import tag_of
 
 POLICIES = "clusterpolicies.nvidia.com"
 AT_MOST = 200  # groups; a fleet with more is told of the largest

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fleet import labels as keys
 from fleet.models import DriverObject, Node, Operand
-from fleet.operands import DRIVER
 from fleet.stack.causes.placement import selects
 from fleet.stack.owning import OFF, active_policy, labelled_owner
+from gpu import labels as keys
+from gpu.operands import DRIVER
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fleet.compatibility.ranges import is_older, numbers
 from fleet.models import DriverObject, Operand, Workload
-from fleet.operands import VALIDATOR
-from fleet.versions import agree, tag_of
+from gpu.compatibility.ranges import is_older, numbers
+from gpu.operands import VALIDATOR
+from gpu.versions import agree, tag_of
 
 SANDBOXED = (
     "Sandbox workloads are on, which turns the operator's upgrade controller off: drivers do not roll by themselves."

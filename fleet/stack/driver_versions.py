@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from fleet.labels import AMD_DRIVER_VERSION, DRIVER_VERSION, DRIVER_VERSION_PARTS
 from fleet.models import Node, ResourceSlice
-from fleet.operands import DRIVER
 from fleet.stack.desired import Desired
 from fleet.stack.on_node import OperandOnNode
-from fleet.versions import agree, is_digest, read
+from gpu.labels import AMD_DRIVER_VERSION, DRIVER_VERSION, DRIVER_VERSION_PARTS
+from gpu.operands import DRIVER
+from gpu.versions import agree, is_digest, read
 
 DRA = frozenset({"gpu.nvidia.com", "gpu.amd.com"})
 

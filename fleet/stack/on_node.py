@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from fleet import operands
-from fleet.labels import DEPLOY_DRIVER
 from fleet.models import Node, Operand, Pod
-from fleet.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, title_of
 from fleet.stack import causes
 from fleet.stack.causes import Cause, Weight
 from fleet.stack.causes.placement import is_selected, no_plugin_selects
 from fleet.stack.desired import Desired, desired_of, driver_object_of
 from fleet.stack.rows import StackRows
 from fleet.stack.signs import pod_signs, signs_of
-from fleet.versions import agree, version_of
+from gpu import operands
+from gpu.labels import DEPLOY_DRIVER
+from gpu.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, title_of
+from gpu.versions import agree, version_of
 
 ORDER = list(operands.TITLES)
 WITHOUT_DAEMON_SETS = frozenset(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from django.db.models import Count, Exists, OuterRef
 
 from fleet.models import DriverObject, Node, Operand, Pod
-from fleet.operands import DRIVER
+from gpu.operands import DRIVER
 
 OFF = frozenset({"ignored", "disabled"})  # states of an object that does not count
 OWNED = ("uid", "cluster", "owner_kind", "owner_name")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.labels import DEPLOY_PREFIX
 from fleet.models import ClusterEvent, CrashLog, DriverObject, Operand, OperandRevision, Pod, ResourceSlice
 from fleet.stack.causes import Event
 from fleet.stack.causes.dra import PUBLISHES
+from gpu.labels import DEPLOY_PREFIX
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from fleet.models import CrashLog, Node, Operand, Pod
-from fleet.operands import DRIVER, title_of
 from fleet.stack.causes import PodSigns, Signs
 from fleet.stack.rows import StackRows
+from gpu.operands import DRIVER, title_of
 
 # How long an operand may take to come up. A driver is compiled first; its startup probe gives it 20 minutes.
 PATIENCE = timedelta(minutes=5)

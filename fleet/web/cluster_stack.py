@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from fleet.labels import MIG_CONFIG, PLUGIN_CONFIG
 from fleet.models import (
     DeviceClass,
     DriverObject,
@@ -21,9 +20,10 @@ from fleet.models import (
     ResourceQuota,
     ResourceSlice,
 )
-from fleet.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
-from fleet.resources import is_gpu_resource
-from fleet.versions import tag_of
+from gpu.labels import MIG_CONFIG, PLUGIN_CONFIG
+from gpu.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
+from gpu.resources import is_gpu_resource
+from gpu.versions import tag_of
 from kube.quantity import whole
 
 ORDER = {operand: place for place, operand in enumerate(TITLES)}

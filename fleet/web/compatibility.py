@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from fleet.compatibility import Answer, Verdict, the_matrix
 from fleet.models import Node
 from fleet.stack.combinations import Comparison, Line, compare_node, look
+from gpu.compatibility import Answer, Verdict, the_matrix
 
 WORDS: dict[Answer, tuple[str, str]] = {
     Answer.KNOWN_BAD: ("bad", "known to fail"),

@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fleet import labels as keys
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Board, Held, Unplaced
 from fleet.allocation.physical import physical_of
 from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
-from fleet.resources import (
+from fleet.web.states import PodWord, word_of
+from gpu import labels as keys
+from gpu.resources import (
     Explanation,
     Kind,
     Layout,
@@ -22,7 +23,6 @@ from fleet.resources import (
     gpu_groups,
     in_words,
 )
-from fleet.web.states import PodWord, word_of
 
 
 @dataclass

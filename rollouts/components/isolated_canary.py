@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fleet.labels import CANARY, DRIVER_VERSION
+from gpu.labels import CANARY, DRIVER_VERSION
 
 LONGEST_LABEL = 63
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.labels import HELD_BY, UPGRADE_SKIP
+from gpu.labels import HELD_BY, UPGRADE_SKIP
 from kube.structs import NodeSeen
 from people.models import AuditEntry, User
 from people.rights import Deed, reach

@@ -6,7 +6,7 @@ It asks the API server and not our rows, for it is made for the day on which tho
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
+from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
 from kube import client
 from kube.structs import NodeSeen
 

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from fleet.models import Pod
 from fleet.models.pod import PodQuerySet
-from fleet.operands import DRIVER, TITLES
+from gpu.operands import DRIVER, TITLES
 from rollouts.gates.base import OperandEvidence, PodEvidence
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Target

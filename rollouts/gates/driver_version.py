@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from fleet.versions import same
+from gpu.versions import same
 from rollouts.gates.base import Evidence, Verdict, When, count, fail, hold, names, passed
 from rollouts.lifecycle import TargetState
 

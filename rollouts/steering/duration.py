@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from gpu.upgrade_controller import LOOKS_EVERY
 from rollouts.gates.base import count, spell
-from rollouts.upgrade_controller import LOOKS_EVERY
 
 A_NODE = timedelta(minutes=10)  # assumed until one has gone: drain, driver and operands of an ordinary node
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from fleet.allocation.physical import physical_of
-from fleet.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from fleet.models import DriverObject, Mode, Node, Operand, Pod
-from fleet.operands import VALIDATOR
 from fleet.stack.driver_mode import OWN_POLICIES_FROM, has_own_policies, operator_of
+from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
+from gpu.operands import VALIDATOR
+from gpu.upgrade_controller import LOOKS_EVERY
 from kube import selectors
 from rollouts.components.driver_crd import DriverFacts, preflight, warnings
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
@@ -36,7 +37,6 @@ from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
 from rollouts.steering.unasked import goes_unasked, must_ask
 from rollouts.steering.version_notes import version_notes
-from rollouts.upgrade_controller import LOOKS_EVERY
 
 LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from fleet.compatibility import Answer, Verdict, the_matrix
 from fleet.models import DriverObject, Node, Operand
 from fleet.stack.combinations import Line, compare_driver, surroundings
+from gpu.compatibility import Answer, Verdict, the_matrix
 from rollouts.gates.base import count
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet.compatibility import Matrix, the_matrix
-from fleet.compatibility.ranges import Range
+from gpu.compatibility import Matrix, the_matrix
+from gpu.compatibility.ranges import Range
 
 ROOT = Path(__file__).resolve().parents[2]
 TODAY = date(2026, 11, 21)

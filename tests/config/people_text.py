@@ -21,13 +21,13 @@ from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from config.paging import Pages
 from config.parsing import LARGEST_BODY_BYTES, SmallJSONParser
-from fleet import versions
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.models import Node, Pod
 from fleet.pools.files import BadPoolFile, composing
 from fleet.pools.files import read as read_pool_file
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.pool_form import PoolForm
+from gpu import versions
 from kube import quantity, selectors
 from kube.selectors import BadSelector
 from people.addresses import client_address

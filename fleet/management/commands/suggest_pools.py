@@ -7,13 +7,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.freshness import NODES
-from fleet.labels import GPU_PRODUCT
 from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Bookmark, Cluster, Pool
 from fleet.pools.making import CONSOLE, create_pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
-from fleet.resources import product_of
 from fleet.segments.spelling import pool_name
+from gpu.labels import GPU_PRODUCT
+from gpu.resources import product_of
 from kube import client
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from fleet.observe.rows.effective import effective
 from fleet.observe.rows.text import INTEGER_MOST, fitted
-from fleet.resources import assigned_in, is_gpu_resource
-from fleet.resources.names import GPU, VOLCANO
+from gpu.resources import assigned_in, is_gpu_resource
+from gpu.resources.names import GPU, VOLCANO
 from kube.quantity import whole
 from kube.structs import PodSeen
 from kube.structs.daemonset import Template

@@ -9,7 +9,7 @@ from typing import Any
 
 from fleet.observe.rows.nested import fitted_json
 from fleet.observe.rows.text import fitted, fitted_count, fitted_labels, fitted_words
-from fleet.operands import MIG_DEFAULT_CONFIG
+from gpu.operands import MIG_DEFAULT_CONFIG
 from kube.structs import DriverObjectSeen
 from kube.structs.meta import find
 
@@ -18,7 +18,7 @@ ARGO_LABEL = "argocd.argoproj.io/instance"
 FLUX_PREFIXES = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 HELM_NAME, HELM_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 
-# By the field of the spec that says which version: the names of `fleet.operands`.
+# By the field of the spec that says which version: the names of `gpu.operands`.
 OPERANDS: Mapping[str, str] = MappingProxyType(
     {
         "toolkit": "container-toolkit",

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fleet import labels as keys
 from fleet.observe.rows.text import INTEGER_MOST, fitted_count
-from fleet.resources import (
+from gpu import labels as keys
+from gpu.resources import (
     Counts,
     Layout,
     Uses,
@@ -23,7 +23,7 @@ from fleet.resources import (
     vendor_in_labels,
     vendor_of,
 )
-from fleet.resources.physical import columns_of
+from gpu.resources.physical import columns_of
 from kube.quantity import whole
 
 # Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana, 1002

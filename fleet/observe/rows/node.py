@@ -1,9 +1,9 @@
 from typing import Any
 
-from fleet import labels as keys
 from fleet.observe.rows.cpu_memory import for_pods
 from fleet.observe.rows.gpus import gpu_columns
 from fleet.observe.rows.text import ANNOTATION_AT_MOST, fitted, fitted_instant, fitted_labels, fitted_words
+from gpu import labels as keys
 from kube.structs import NodeSeen
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting, nobody knows

@@ -4,7 +4,7 @@ from typing import Any
 
 from fleet.observe.rows.image import image_of
 from fleet.observe.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted, fitted_count, fitted_labels
-from fleet.operands import operand_of
+from gpu.operands import operand_of
 from kube.structs import DaemonSetSeen, RevisionSeen
 from kube.structs.daemonset import Expression, Term, Toleration
 

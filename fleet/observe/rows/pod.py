@@ -13,8 +13,8 @@ from fleet.observe.rows.image import image_of
 from fleet.observe.rows.pod_status import crashed_at, restarts_of, status_of
 from fleet.observe.rows.stuck import stuck, waiting_because
 from fleet.observe.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
-from fleet.operands import operand_of
-from fleet.resources import Layout, count, gpu_groups
+from gpu.operands import operand_of
+from gpu.resources import Layout, count, gpu_groups
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStatus
 

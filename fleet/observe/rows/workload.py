@@ -7,7 +7,7 @@ from fleet.observe.places import Places
 from fleet.observe.rows.asking import CLAIMS_AT_MOST, extended_resources
 from fleet.observe.rows.driver_object import operator_version
 from fleet.observe.rows.text import fitted, fitted_count, fitted_labels
-from fleet.versions import tag_of
+from gpu.versions import tag_of
 from kube.structs.daemonset import Template
 from kube.structs.workload import ReplicaSetSeen, WorkloadSeen
 

@@ -6,8 +6,8 @@ without slices), #1848; "busy or unavailable" #129 (MIG mode again), #2842 (open
 compatibility was attempted on non supported HW" #277.
 """
 
-from fleet.operands import TESTS, VALIDATOR
 from fleet.stack.causes.base import Rule, Saying, words
+from gpu.operands import TESTS, VALIDATOR
 
 OF_TESTS = TESTS | {VALIDATOR}
 

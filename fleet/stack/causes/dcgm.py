@@ -11,9 +11,9 @@ mapping file directory … Ignoring": its series then lack hpc_job.
 
 import re
 
-from fleet.operands import EXPORTERS
 from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
 from fleet.stack.causes.crash import CRASHES
+from gpu.operands import EXPORTERS
 
 OF_DCGM = frozenset({"dcgm", "dcgm-dra", *EXPORTERS})
 ASKED = re.compile(r"connect to remote hostengine at (?P<at>[^\s\"]+)", re.IGNORECASE)

@@ -12,8 +12,8 @@ what a container says that systemd took its devices from (gpu-operator #485). "e
 checking MPS daemon health: …": k8s-device-plugin #1094.
 """
 
-from fleet.operands import AMD_PLUGIN, DEVICE_PLUGIN, DRA_DRIVER, GFD, INTEL_PLUGIN
 from fleet.stack.causes.base import Cause, PodSigns, Rule, Saying, Signs, Weight, words
+from gpu.operands import AMD_PLUGIN, DEVICE_PLUGIN, DRA_DRIVER, GFD, INTEL_PLUGIN
 
 MEMORY = Saying(
     "memory_not_reported",

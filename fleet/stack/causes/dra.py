@@ -5,8 +5,8 @@ by #865; the fabric's state at boot: #1264, CrashOnNVLinkFabricErrors), hack/kub
 Has the NVIDIA GPU driver been set up?"), a ResourceSlice without devices (#1008).
 """
 
-from fleet.operands import AMD_DRA, DRA_DRIVER, INTEL_DRA
 from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from gpu.operands import AMD_DRA, DRA_DRIVER, INTEL_DRA
 
 PUBLISHES = {DRA_DRIVER: "gpu.nvidia.com", AMD_DRA: "gpu.amd.com", INTEL_DRA: "gpu.intel.com"}
 OF_DRA = frozenset(PUBLISHES)

@@ -22,8 +22,8 @@ The lines are those of NVIDIA's own scripts and programs:
   "Lockdown: … unsigned module loading is restricted".
 """
 
-from fleet.operands import DRIVER, DRIVER_INSTALLER
 from fleet.stack.causes.base import Rule, Saying, words
+from gpu.operands import DRIVER, DRIVER_INSTALLER
 
 OF_DRIVER = frozenset({DRIVER, DRIVER_INSTALLER, "vgpu-manager"})
 

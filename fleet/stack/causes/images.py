@@ -10,9 +10,9 @@ A precompiled driver's image is missing where the kernel moved before NVIDIA bui
 
 import re
 
-from fleet.operands import DRIVER
 from fleet.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight, words
-from fleet.versions import read, tag_of
+from gpu.operands import DRIVER
+from gpu.versions import read, tag_of
 
 PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
                      "RegistryUnavailable", "SignatureValidationFailed"})  # fmt: skip

@@ -5,8 +5,8 @@ In its log: "In use by another client" and "… is currently in use by one or mo
 "… not present in the configuration file" and "unable to select" (cmd/nvidia-mig-parted).
 """
 
-from fleet.operands import MIG_MANAGER
 from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from gpu.operands import MIG_MANAGER
 
 OF_MIG = frozenset({MIG_MANAGER})
 

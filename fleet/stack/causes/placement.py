@@ -9,10 +9,10 @@ paused-for-mig-change, and gpu.deploy.driver to pre-installed where it finds a d
 
 from collections.abc import Mapping
 
-from fleet import labels as keys
-from fleet.operands import DEVICE_PLUGIN, DRIVER, MIG_MANAGER
 from fleet.stack.causes.affinity import takes
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight
+from gpu import labels as keys
+from gpu.operands import DEVICE_PLUGIN, DRIVER, MIG_MANAGER
 
 OPERANDS = f"{keys.DEPLOY_PREFIX}operands"
 WORKLOAD = "nvidia.com/gpu.workload.config"  # container, vm-passthrough, vm-vgpu

@@ -13,8 +13,8 @@
   not found" (k8s-device-plugin #324).
 """
 
-from fleet.operands import TOOLKIT
 from fleet.stack.causes.base import Rule, Saying, words
+from gpu.operands import TOOLKIT
 
 NO_HANDLER = Saying(
     "no_runtime_handler",

@@ -12,8 +12,8 @@ Drivers from 550.40 on are called nvidia and no longer nvidia-frontend in /proc/
 do not know (nvidia-container-toolkit #324, #352). The links are for runc with systemd's cgroups (#430).
 """
 
-from fleet.operands import TESTS
 from fleet.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from gpu.operands import TESTS
 
 WITHOUT_LINKS = (
     "set DISABLE_DEV_CHAR_SYMLINK_CREATION=true in the ClusterPolicy's spec.validator.driver.env: the links are only "

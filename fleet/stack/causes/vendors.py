@@ -5,8 +5,8 @@ ROCm/gpu-operator, internal/plugin ("amdgpu driver is not loaded"); intel-device
 ("open /sys/class/drm: no such file or directory"); Habana's device plugin ("no habana devices on the system").
 """
 
-from fleet.operands import AMD_DRA, AMD_EXPORTER, AMD_LABELLER, AMD_PLUGIN, GAUDI_PLUGIN, INTEL_DRA, INTEL_PLUGIN
 from fleet.stack.causes.base import Rule, Saying, words
+from gpu.operands import AMD_DRA, AMD_EXPORTER, AMD_LABELLER, AMD_PLUGIN, GAUDI_PLUGIN, INTEL_DRA, INTEL_PLUGIN
 
 AMD = Saying(
     "amd_no_driver",

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP, UPGRADE_STATE
+from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.labels import clear_queued

@@ -1,6 +1,6 @@
 """The operator's own state label, where only a change of it gets a node out of a state (nvidia.md 2.2, 2.8)."""
 
-from fleet.labels import UPGRADE_STATE
+from gpu.labels import UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.writer import Writer

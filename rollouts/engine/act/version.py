@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.labels import UPGRADE_SKIP
+from gpu.labels import UPGRADE_SKIP
 from kube import client
 from rollouts.components import COMPONENTS
 from rollouts.engine.act.holds import hold_node

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from fleet.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
+from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer

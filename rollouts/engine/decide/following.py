@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fleet.versions import same
+from gpu.versions import same
 from rollouts.engine.decide.acts import MoveTarget
 from rollouts.engine.picture import NOT_BEGUN, UPGRADE_DONE, UPGRADE_FAILED, NodePicture, Picture, StagePicture
 from rollouts.gates.base import TargetEvidence

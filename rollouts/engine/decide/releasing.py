@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from gpu.upgrade_controller import LOOKS_AGAIN
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave
 from rollouts.engine.decide.budget import room
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
 from rollouts.gates.base import count, names, spell
 from rollouts.lifecycle import StageState, TargetState
-from rollouts.upgrade_controller import LOOKS_AGAIN
 
 SOON = timedelta(seconds=1)  # something is on its way
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.resources import Use
+from gpu.resources import Use
 from tests.callers import calling
 from tests.make import NOON, a_bookmark, a_cluster, a_driver_object, a_node, a_pool, a_user, an_exporter_round
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet import labels as keys
 from fleet.observe.diff import fingerprint, remember
 from fleet.observe.rows.node import node_row
-from fleet.resources import units_missing
+from gpu import labels as keys
+from gpu.resources import units_missing
 from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
 from tests.make import NOON
 

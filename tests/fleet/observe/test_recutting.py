@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fleet.observe.diff import remember
 from fleet.observe.rows.node import node_row
-from fleet.resources import units_missing
+from gpu.resources import units_missing
 from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
 from tests.make import NOON
 

@@ -7,7 +7,7 @@ from fleet.observe.rows.driver_object import driver_object_row
 from fleet.observe.rows.node import node_row
 from fleet.observe.rows.operand import operand_row, revision_row
 from fleet.observe.rows.pod import Places, is_kept, pod_row
-from fleet.resources import product_of
+from gpu.resources import product_of
 from kube.quantity import whole
 from tests.fleet.documents import GPU_LABELS, a_daemonset_seen, a_driver_seen, a_node_seen, a_pod_seen, a_revision_seen
 

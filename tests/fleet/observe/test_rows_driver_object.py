@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from fleet.observe.rows.driver_object import driver_object_row
-from fleet.operands import TITLES
+from gpu.operands import TITLES
 from kube.structs import ClusterPolicySeen, GpuClusterSeen, NvidiaDriverSeen
 
 META = {

@@ -1,9 +1,9 @@
 import pytest
 
 from fleet.models import Cluster, Node
-from fleet.resources.layout import HOW
 from fleet.segments.counting import cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, narrow
+from gpu.resources.layout import HOW
 from tests import make
 
 pytestmark = pytest.mark.django_db

@@ -1,8 +1,8 @@
 import pytest
 
-from fleet.compatibility import Answer
 from fleet.models import Node
 from fleet.stack.combinations import AKS, OPENSHIFT, compare, compare_node, look, surroundings
+from gpu.compatibility import Answer
 from tests import make
 from tests.make import NOON
 

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fleet.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from fleet.models import Bookmark, Cluster, Pod
 from fleet.observe.kinds import KINDS
 from fleet.observe.rows.pod import Places
+from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from people.models import User
 from rollouts.engine.act import carry_out

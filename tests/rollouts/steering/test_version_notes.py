@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.compatibility import the_matrix
 from fleet.models import Node
+from gpu.compatibility import the_matrix
 from people.models import AuditEntry
 from rollouts.components.driver_crd import VERSION
 from rollouts.steering.preview import forward, preview

@@ -1,0 +1,80 @@
+"""The driver: its branch's end of life, and the operator's list."""
+
+from collections.abc import Iterator
+from datetime import date
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.entries import SOON, Branch, Listed
+from gpu.compatibility.matrix import Matrix
+from gpu.compatibility.ranges import order
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "driver"
+LOOK_UP = "Look it up in NVIDIA's table of driver branches before you rely on it."
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    facts = case.facts
+    if not facts.driver:
+        sentence = "The nodes do not say which driver they run."
+        yield Verdict(RULE, "Driver", Answer.UNKNOWN, sentence, "Look at the GPU stack of one of them.")
+        return
+    if branch := case.matrix.branch_of(facts.driver):
+        yield _of_branch(branch, case.today)
+    else:
+        yield _of_no_branch(facts.driver, case.matrix)
+    if facts.operator:
+        entry = next((each for each in case.matrix.listed if facts.operator in each.operator), None)
+        yield _on_list(facts.operator, facts.driver, entry)
+
+
+def _of_branch(branch: Branch, today: date) -> Verdict:
+    subject = f"Branch R{branch.branch}"
+    name = f"R{branch.branch} ({branch.kind})" if branch.kind else f"R{branch.branch}"
+    if has_ended(branch, today):
+        on = f" in {branch.ends:%B %Y}" if branch.ends else ", on a day that was not found"
+        sentence = f"{name} reached its end of life{on}: it gets no fixes, nor any for CVEs."
+        return branch.says(RULE, subject, Answer.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
+    if branch.ends and branch.ends - today <= SOON:
+        sentence = f"{name} reaches its end of life in {branch.ends:%B %Y}: in {(branch.ends - today).days} days."
+        return branch.says(RULE, subject, Answer.DEPRECATED, sentence, "Plan a step to a newer branch now.")
+    if branch.ends is None:
+        sentence = f"NVIDIA's table names no end of life for {name}: until when it is fixed is not known."
+        return branch.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+    return branch.says(RULE, subject, Answer.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
+
+
+def _of_no_branch(driver: str, matrix: Matrix) -> Verdict:
+    newest = max(matrix.branches, key=lambda branch: branch.branch)
+    subject = f"Driver {driver}"
+    if order(driver)[0] > newest.branch:
+        sentence = f"{driver} is newer than all that the matrix knows: its newest branch is R{newest.branch}."
+    else:
+        sentence = f"The matrix does not know the branch of driver {driver}."
+    return newest.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+
+
+def has_ended(branch: Branch, today: date) -> bool:
+    return branch.ended or (branch.ends is not None and branch.ends < today)
+
+
+def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
+    subject = f"Operator {operator}, driver {driver}"
+    if entry is None:
+        sentence = f"The matrix has no list of drivers for operator {operator}."
+        return Verdict(
+            RULE, f"Operator {operator}, drivers", Answer.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix."
+        )
+    if order(driver) in [order(each) for each in entry.drivers]:
+        return entry.says(RULE, subject, Answer.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
+    sentence = (
+        f"NVIDIA does not list {driver} for operator {operator}{_of_branch_listed(driver, entry)}. "
+        "It adds drivers between releases, and says that it supports every maintained production driver."
+    )
+    action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
+    return entry.says(RULE, subject, Answer.UNKNOWN, sentence, action)
+
+
+def _of_branch_listed(driver: str, entry: Listed) -> str:
+    listed = [each for each in entry.drivers if order(each)[0] == order(driver)[0]]
+    return f"; of that branch it lists {', '.join(listed)}" if listed else ", nor any other of that branch"

@@ -1,0 +1,32 @@
+"""The oldest driver and Kubernetes on which a GPU, or a way of installing, works at all."""
+
+from collections.abc import Iterator
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.conditions import holds
+from gpu.compatibility.entries import Floor
+from gpu.compatibility.ranges import is_older
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "floor"
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    for entry in case.matrix.floors:
+        if holds(entry.when, case.facts, case.matrix):
+            yield from _compared(entry, "driver", entry.driver, case.facts.driver)
+            yield from _compared(entry, "Kubernetes", entry.kubernetes, case.facts.kubernetes)
+
+
+def _compared(entry: Floor, what: str, floor: str, found: str) -> Iterator[Verdict]:
+    if not floor:
+        return
+    subject = f"{entry.name}, {what} {found}".strip()
+    needs = f"{entry.name} needs {what} {floor} or newer"
+    if not found:
+        yield entry.says(RULE, subject, Answer.UNKNOWN, f"{needs}; which runs here is not known.")
+    elif is_older(found, floor):
+        sentence = f"{needs}; {found} runs here."
+        yield entry.says(RULE, subject, Answer.KNOWN_BAD, sentence, f"Go to {what} {floor} or newer.")
+    else:
+        yield entry.says(RULE, subject, Answer.SUPPORTED, f"{needs}, and has it.")

@@ -1,0 +1,29 @@
+"""Combinations that are known to fail."""
+
+from collections.abc import Iterator
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.conditions import holds
+from gpu.compatibility.facts import Facts
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "known-bad"
+WORDS = frozenset(
+    {"operator", "kubernetes", "driver", "runtime", "product", "mig_manager", "cuda"}
+)  # that a sentence may name
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    words = _words(case.facts)
+    for entry in case.matrix.known_bad:
+        held = holds(entry.when, case.facts, case.matrix)
+        if held:
+            yield entry.says(RULE, entry.title, Answer(entry.answer), entry.sentence.format(**words), entry.action)
+        elif held is None and entry.unseen:
+            action = f"Look whether it is on. If it is: {entry.action}"
+            yield entry.says(RULE, entry.title, Answer.UNKNOWN, entry.unseen.format(**words), action)
+
+
+def _words(facts: Facts) -> dict[str, str]:
+    runtime = f"{facts.runtime_name} {facts.runtime_version}".strip()
+    return {word: runtime if word == "runtime" else getattr(facts, word) for word in WORDS}

@@ -1,0 +1,89 @@
+"""Whether those who make it still fix it: Kubernetes or OpenShift, and the container runtime.
+
+CRI-O has the numbers of Kubernetes and ends with it (its README, Compatibility matrix). A distribution may fix what
+its project no longer does, so that the project's end is no answer there.
+"""
+
+from collections.abc import Iterator
+from datetime import date
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.entries import SOON, Life
+from gpu.compatibility.ranges import minor, numbers
+from gpu.compatibility.systems import NAMED
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "life"
+TITLES = {"kubernetes": "Kubernetes", "openshift": "OpenShift", "containerd": "containerd", "cri-o": "CRI-O"}
+LOOK_UP = {
+    "kubernetes": "https://kubernetes.io/releases/",
+    "openshift": "https://access.redhat.com/support/policy/updates/openshift",
+    "containerd": "https://containerd.io/releases/",
+    "cri-o": "https://kubernetes.io/releases/",
+}
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    facts = case.facts
+    if case.is_openshift:
+        yield from _asked(case, "openshift", case.openshift.version)
+        return  # Red Hat fixes its Kubernetes and its CRI-O as long as OpenShift
+    yield from _asked(case, "kubernetes", facts.kubernetes)
+    if facts.runtime_name in {"containerd", "cri-o"}:
+        yield from _asked(case, facts.runtime_name, facts.runtime_version)
+
+
+def _asked(case: Case, what: str, version: str) -> Iterator[Verdict]:
+    """Nothing where no version is known: that is said by those who compare it with NVIDIA's ranges."""
+    if not numbers(version):
+        return
+    table = "kubernetes" if what == "cri-o" else what
+    lives = [life for life in case.matrix.lives if life.of == table]
+    subject = f"{TITLES[what]} {_short(version)}, life cycle"
+    if life := next((each for each in lives if minor(each.version) == minor(version)), None):
+        yield _of_life(case, life, what, subject, lives)
+    elif lives and minor(version) < min(minor(each.version) for each in lives):
+        oldest = min(lives, key=lambda each: minor(each.version))
+        sentence = (
+            f"{TITLES[what]} {_short(version)} is older than {oldest.version}, which has reached its end of life."
+        )
+        yield oldest.says(RULE, subject, Answer.UNSUPPORTED, sentence, _update(what, lives, case.today))
+    else:
+        sentence = f"The matrix does not know {TITLES[what]} {_short(version)}, nor until when it is fixed."
+        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
+
+
+def _of_life(case: Case, life: Life, what: str, subject: str, lives: list[Life]) -> Verdict:
+    name = f"{TITLES[what]} {_short(life.version)}"
+    if life.ends is None:
+        sentence = f"Until when {name} is fixed was not found."
+        return life.says(RULE, subject, Answer.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
+    if case.today > life.ends:
+        return _ended(case, life, name, subject, _update(what, lives, case.today))
+    if life.ends - case.today <= SOON:
+        days = (life.ends - case.today).days
+        sentence = f"{name} reaches its end of life on {life.ends}, in {days} days."
+        return life.says(RULE, subject, Answer.DEPRECATED, sentence, _update(what, lives, case.today))
+    return life.says(RULE, subject, Answer.SUPPORTED, f"{name} is fixed until {life.ends}.")
+
+
+def _ended(case: Case, life: Life, name: str, subject: str, update: str) -> Verdict:
+    ended = f"{name} reached its end of life on {life.ends}"
+    if life.extended and case.today <= life.extended:
+        sentence = f"{ended}; whoever pays for Extended Update Support gets fixes until {life.extended}."
+        return life.says(RULE, subject, Answer.UNKNOWN, sentence, f"Look at your subscription. {update}")
+    if vendor := NAMED.get(case.facts.distribution):
+        sentence = f"{ended} at its project; whether {vendor} still fixes it is not known here."
+        return life.says(RULE, subject, Answer.UNKNOWN, sentence, f"Look it up in {vendor}'s own calendar of releases.")
+    sentence = f"{ended}: its project fixes nothing in it any more, nor any CVE."
+    return life.says(RULE, subject, Answer.UNSUPPORTED, sentence, update)
+
+
+def _update(what: str, lives: list[Life], today: date) -> str:
+    alive = [f"{life.version} until {life.ends}" for life in lives if life.ends and life.ends - today > SOON]
+    fixed = f": {', '.join(alive)}" if alive else ""
+    return f"Update {TITLES[what]} to one that is fixed{fixed}. Look first that NVIDIA lists it for your operator."
+
+
+def _short(version: str) -> str:
+    return ".".join(str(part) for part in minor(version))

@@ -1,0 +1,58 @@
+"""Image tags overridden one by one: NVIDIA tests the operands of a release together."""
+
+from collections.abc import Iterator, Mapping
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.entries import Release
+from gpu.compatibility.ranges import order
+from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.versions import agree, is_digest
+
+RULE = "operands"
+SHOWN = 4
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    operator, asked = case.facts.operator, case.facts.asked
+    if not operator or not asked:
+        return
+    release = next((each for each in case.matrix.releases if order(each.version) == order(operator)), None)
+    if release is None:
+        sentence = f"The matrix does not say what operator {operator} ships, so that its image tags cannot be judged."
+        action = "Compare them with the chart's values.yaml."
+        yield Verdict(RULE, f"Operands of {operator}", Answer.UNKNOWN, sentence, action)
+        return
+    yield from _compared(release, {operand: asked[operand] for operand in sorted(asked) if operand in release.operands})
+
+
+def _compared(release: Release, asked: Mapping[str, str]) -> Iterator[Verdict]:
+    subject = f"Operands of {release.version}"
+    hidden = [operand for operand, version in asked.items() if is_digest(version)]
+    others = [
+        operand
+        for operand, version in asked.items()
+        if operand not in hidden and not ships(release.operands[operand], version)
+    ]
+    if others:
+        sentence = (
+            f"Image tags are overridden one by one: {_pairs(others, asked, release)}. NVIDIA tests them as a set."
+        )
+        action = "Take the versions out of the values, so that the chart's own are used."
+        yield release.says(RULE, subject, Answer.UNSUPPORTED, sentence, action)
+    if hidden:
+        sentence = f"Named by digest, so that no version can be read: {', '.join(hidden)}."
+        yield release.says(RULE, subject, Answer.UNKNOWN, sentence, "Compare the digests with the release's.")
+    if asked and not others and not hidden:
+        sentence = f"Image tags that are set ({len(asked)}) are those that {release.version} ships."
+        yield release.says(RULE, subject, Answer.SUPPORTED, sentence)
+
+
+def ships(default: str, asked: str) -> bool:
+    """4.5.2-1-ubuntu22.04 is what 4.5.2 ships: DCGM's images carry a build number besides."""
+    return bool(agree(default, asked)) or bool("-" not in default and agree(default, asked.partition("-")[0]))
+
+
+def _pairs(operands: list[str], asked: Mapping[str, str], release: Release) -> str:
+    pairs = [f"{each} {asked[each]} (ships {release.operands[each]})" for each in operands[:SHOWN]]
+    more = f", and {len(operands) - SHOWN} more" if len(operands) > SHOWN else ""
+    return f"{', '.join(pairs)}{more}"

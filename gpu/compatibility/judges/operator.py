@@ -1,0 +1,76 @@
+"""The life cycle of the operator: newest YY.MM supported, the one before deprecated, all older ended."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.entries import Series
+from gpu.compatibility.matrix import Matrix
+from gpu.compatibility.ranges import is_older, minor, order
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "operator"
+OLD = timedelta(days=180)  # by then a newer series has come, as by NVIDIA's cadence one does
+ONE_BY_ONE = "Go to a supported series, one series at a time: NVIDIA supports upgrades only to the next one."
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    version, matrix = case.facts.operator, case.matrix
+    subject = f"Operator {version}".strip()
+    if not version:
+        sentence = "Which GPU Operator runs here is not known, so that nothing can be compared with its matrix."
+        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at its Deployment, if there is one.")
+    elif is_older(matrix.newest.version, version):
+        yield _newer(subject, version, matrix)
+    elif series := next((each for each in matrix.series if minor(each.series) == minor(version)), None):
+        is_old = series.state != "ended" and case.today - series.date > OLD
+        yield _as_it_was(subject, series, case) if is_old else _of_series(subject, series, version, matrix)
+    else:
+        yield _unlisted(subject, version, matrix)
+
+
+def _of_series(subject: str, series: Series, version: str, matrix: Matrix) -> Verdict:
+    name = f"{series.series}.x"
+    newest = _newest_of(series, version, matrix)
+    if series.state == "supported":
+        return series.says(RULE, subject, Answer.SUPPORTED, f"{name} is supported.{newest}")
+    if series.state == "deprecated":
+        sentence = f"{name} is deprecated: only critical bugs and CVEs are still fixed.{newest}"
+        return series.says(RULE, subject, Answer.DEPRECATED, sentence, "Plan the step to the next series.")
+    since = f" when {series.ended_by} came" if series.ended_by else ""
+    sentence = f"{name} reached its end of support{since}: nothing is fixed any more."
+    return series.says(RULE, subject, Answer.UNSUPPORTED, sentence, ONE_BY_ONE)
+
+
+def _as_it_was(subject: str, series: Series, case: Case) -> Verdict:
+    days = (case.today - series.date).days
+    sentence = (
+        f"{series.series}.x was {series.state} {days} days ago, when the matrix was read; it may have ended since."
+    )
+    action = "Look it up in NVIDIA's life cycle policy, and update Quarterdeck."
+    return series.says(RULE, subject, Answer.UNKNOWN, sentence, action)
+
+
+def _newest_of(series: Series, version: str, matrix: Matrix) -> str:
+    """The newest patch of its series, where that is not what runs. Blank: it is, or no newer one is known."""
+    patches = [release.version for release in matrix.releases if minor(release.version) == minor(series.series)]
+    newest = max(patches, key=order, default=version)
+    return f" Its newest release is {newest}." if is_older(version, newest) else ""
+
+
+def _newer(subject: str, version: str, matrix: Matrix) -> Verdict:
+    sentence = (
+        f"The matrix was read on {matrix.read_on:%Y-%m-%d}; newer releases are not in it. "
+        f"Its newest is {matrix.newest.version}, and {version} runs here."
+    )
+    action = "Look it up in NVIDIA's platform support page, and update Quarterdeck."
+    return Verdict(RULE, subject, Answer.UNKNOWN, sentence, action, matrix.newest.source, matrix.read_on)
+
+
+def _unlisted(subject: str, version: str, matrix: Matrix) -> Verdict:
+    oldest = min(matrix.series, key=lambda series: minor(series.series))
+    if minor(version) < minor(oldest.series):
+        sentence = f"{version} is older than {oldest.series}, which has reached its end of support."
+        return oldest.says(RULE, subject, Answer.UNSUPPORTED, sentence, ONE_BY_ONE)
+    sentence = f"No series that the matrix knows fits {version}: it may be a build of somebody's own."
+    return oldest.says(RULE, subject, Answer.UNKNOWN, sentence, "Look up which release it was built from.")

@@ -1,0 +1,98 @@
+"""The operator on this operating system and this Kubernetes, or OpenShift."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.entries import Elsewhere, Platform
+from gpu.compatibility.facts import Facts
+from gpu.compatibility.ranges import is_of, minor, order, within
+from gpu.compatibility.systems import NAMED, NAMES, System
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "platform"
+MAY = "It may work all the same; NVIDIA will not look at it where it does not."
+TITLES = {name: title for name, _, title in NAMES}
+LOOK_UP = "Look it up in NVIDIA's platform support page."
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    facts = case.facts
+    if not facts.operator:
+        return
+    subject = f"Operator {facts.operator}, {facts.system.title or 'an operating system that is not named'}"
+    entries = [entry for entry in case.matrix.platforms if facts.operator in entry.operator]
+    if not entries:
+        sentence = f"The matrix gives no range of Kubernetes versions for operator {facts.operator}."
+        yield Verdict(RULE, f"Operator {facts.operator}, Kubernetes", Answer.UNKNOWN, sentence, LOOK_UP)
+    elif not facts.os:
+        sentence = "The nodes do not say which operating system they run."
+        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at their nodeInfo.osImage.")
+    elif fitting := [entry for entry in entries if _fits(entry, facts.system)]:
+        yield _of_system(subject, fitting, case)
+    else:
+        yield _not_listed(subject, entries, case)
+
+
+def _fits(entry: Platform | Elsewhere, system: System) -> bool:
+    if entry.os != system.name:
+        return False
+    return not entry.versions or any(is_of(system.version, version) for version in entry.versions)
+
+
+def _of_system(subject: str, fitting: Sequence[Platform], case: Case) -> Verdict:
+    distribution = case.facts.distribution
+    if own := next((entry for entry in fitting if distribution in entry.distributions), None):
+        if not own.openshift:
+            return _ranged(subject, own, NAMED.get(distribution, "Kubernetes"), case.facts.kubernetes)
+        verdict = _ranged(subject, own, "OpenShift", case.openshift.version)
+        return replace(verdict, sentence=f"{verdict.sentence} {case.openshift.because}".strip())
+    return _of_another(subject, fitting, case.facts)
+
+
+def _of_another(subject: str, fitting: Sequence[Platform], facts: Facts) -> Verdict:
+    """NVIDIA keeps a column for each distribution: that of Kubernetes itself says nothing of the others."""
+    name = NAMED.get(facts.distribution, "the project itself")
+    read = next((entry for entry in fitting if "" in entry.distributions and entry.kubernetes), None)
+    known = f" For Kubernetes itself it says {read.kubernetes[0]} to {read.kubernetes[1]}." if read else ""
+    sentence = (
+        f"Which Kubernetes of {name} NVIDIA validated with operator {facts.operator}, the matrix does not say.{known}"
+    )
+    return fitting[0].says(RULE, f"{subject}, {name}", Answer.UNKNOWN, sentence, LOOK_UP)
+
+
+def _ranged(subject: str, entry: Platform, what: str, version: str) -> Verdict:
+    first, last = entry.openshift or entry.kubernetes
+    if not version:
+        sentence = f"NVIDIA validated {what} {first} to {last} here; which {what} this is cannot be read."
+        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, f"Look up the version of {what}.")
+    short = ".".join(str(part) for part in minor(version))
+    subject = f"{subject}, {what} {short}"
+    if within(version, (first, last)):
+        sentence = f"{what} {short} is within what NVIDIA validated: {first} to {last}."
+        return entry.says(RULE, subject, Answer.SUPPORTED, sentence)
+    if minor(version) < minor(first):
+        sentence = f"{what} {short} is older than what NVIDIA validated: {first} to {last}."
+        return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, f"Update {what}.")
+    sentence = f"{what} {short} is newer than what NVIDIA validated: {first} to {last}."
+    return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, "Update the operator to a release that lists it.")
+
+
+def _not_listed(subject: str, entries: Sequence[Platform], case: Case) -> Verdict:
+    facts, systems = case.facts, {entry.os for entry in entries}
+    for entry in case.matrix.elsewhere:
+        if _fits(entry, facts.system):
+            return entry.says(RULE, subject, Answer(entry.answer), entry.sentence, entry.action)
+    if facts.system.name in systems:
+        listed = ", ".join(_versions(facts.system.name, entries))
+        sentence = (
+            f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. Of it, it lists {listed}."
+        )
+        return entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, f"Bring the nodes to one of those. {MAY}")
+    known = "; ".join(f"{TITLES[os]} {', '.join(_versions(os, entries))}".strip() for os in TITLES if os in systems)
+    sentence = f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. It lists: {known}."
+    return entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, MAY)
+
+
+def _versions(os: str, entries: Sequence[Platform]) -> list[str]:
+    return sorted({version for entry in entries if entry.os == os for version in entry.versions}, key=order)

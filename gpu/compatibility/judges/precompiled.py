@@ -1,0 +1,41 @@
+"""A precompiled driver exists only for some kernels and branches."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.conditions import is_system
+from gpu.compatibility.entries import Precompiled
+from gpu.compatibility.facts import Facts
+from gpu.compatibility.ranges import is_of, order
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "precompiled"
+LOOK_UP = "Look whether the registry has an image for this very kernel, or compile on the node."
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    facts = case.facts
+    if not facts.is_precompiled or not facts.operator:
+        return
+    entries = [entry for entry in case.matrix.precompiled if facts.operator in entry.operator]
+    if not entries:
+        sentence = f"The matrix does not say which kernels have precompiled drivers with operator {facts.operator}."
+        yield Verdict(RULE, "Precompiled driver", Answer.UNKNOWN, sentence, LOOK_UP)
+    elif not facts.kernel or not facts.driver:
+        sentence = "The kernel or the driver is not known, so that nothing can be compared with the precompiled images."
+        yield Verdict(RULE, "Precompiled driver", Answer.UNKNOWN, sentence, LOOK_UP)
+    else:
+        yield _compared(facts, entries)
+
+
+def _compared(facts: Facts, entries: Sequence[Precompiled]) -> Verdict:
+    branch = order(facts.driver)[0]
+    subject = f"Precompiled R{branch}, kernel {facts.kernel}"
+    fitting = [each for each in entries if is_system(facts.system, [each.os]) and is_of(facts.kernel, each.kernel)]
+    for entry in fitting:
+        if branch in entry.branches:
+            sentence = f"NVIDIA validated precompiled R{branch} on {facts.system.title}, kernel {entry.kernel}."
+            return entry.says(RULE, subject, Answer.SUPPORTED, sentence)
+    known = ", ".join(f"R{each}" for entry in fitting for each in entry.branches) or "none"
+    sentence = f"NVIDIA validated no precompiled R{branch} on {facts.system.title}, kernel {facts.kernel}; but {known}."
+    return (fitting or entries)[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, LOOK_UP)

@@ -1,0 +1,30 @@
+"""A node's kubelet against its cluster's API server."""
+
+from collections.abc import Iterator
+
+from gpu.compatibility.case import Case
+from gpu.compatibility.ranges import minor
+from gpu.compatibility.verdicts import Answer, Verdict
+
+RULE = "skew"
+
+
+def judge(case: Case) -> Iterator[Verdict]:
+    kubelet, server = minor(case.facts.kubelet), minor(case.facts.kubernetes)
+    entry = next((each for each in case.matrix.skew if case.facts.kubelet in each.kubelet), None)
+    if len(kubelet) < 2 or len(server) < 2 or kubelet[0] != server[0] or entry is None:
+        return  # which Kubernetes this is, is asked elsewhere
+    older = server[1] - kubelet[1]
+    names = f"Kubelet {kubelet[0]}.{kubelet[1]}, API server {server[0]}.{server[1]}"
+    if older < 0:
+        sentence = "A kubelet must not be newer than the API server; what fails then, nobody tests."
+        action = "Finish the control plane's update, or put the node back to its minor."
+        yield entry.says(RULE, names, Answer.UNSUPPORTED, sentence, action)
+    elif older > entry.older:
+        sentence = f"The kubelet is {older} minors older than the API server; {entry.older} are allowed."
+        yield entry.says(RULE, names, Answer.UNSUPPORTED, sentence, "Update the nodes, one minor after the other.")
+    else:
+        sentence = (
+            f"A kubelet may be up to {entry.older} minors older than the API server, and this is {older or 'none'}."
+        )
+        yield entry.says(RULE, names, Answer.SUPPORTED, sentence)

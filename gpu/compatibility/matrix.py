@@ -1,0 +1,123 @@
+"""The matrix as a whole, read from its data files once."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gpu.compatibility.entries import (
+    Branch,
+    CudaFloor,
+    Elsewhere,
+    Entry,
+    Floor,
+    KnownBad,
+    Life,
+    Listed,
+    OpenShift,
+    Platform,
+    Precompiled,
+    Products,
+    Release,
+    Runtime,
+    Series,
+    Skew,
+)
+from gpu.compatibility.ranges import Range, order
+
+DATA = Path(__file__).parent / "data"
+E = TypeVar("E", bound=Entry)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    releases: Sequence[Release] = ()
+    series: Sequence[Series] = ()
+    platforms: Sequence[Platform] = ()
+    elsewhere: Sequence[Elsewhere] = ()
+    openshift: Sequence[OpenShift] = ()
+    lives: Sequence[Life] = ()
+    skew: Sequence[Skew] = ()
+    runtimes: Sequence[Runtime] = ()
+    branches: Sequence[Branch] = ()
+    listed: Sequence[Listed] = ()
+    cuda: Sequence[CudaFloor] = ()
+    precompiled: Sequence[Precompiled] = ()
+    floors: Sequence[Floor] = ()
+    products: Sequence[Products] = ()
+    known_bad: Sequence[KnownBad] = ()
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [entry for field in fields(self) for entry in getattr(self, field.name)]
+
+    @property
+    def newest(self) -> Release:
+        """The newest release of the operator that it knows."""
+        return max(self.releases, key=lambda release: order(release.version))
+
+    @property
+    def read_on(self) -> date:
+        """When its life cycle table was read."""
+        return max(series.date for series in self.series)
+
+    def branch_of(self, driver: str) -> Branch | None:
+        leading = order(driver)[0]
+        return next((branch for branch in self.branches if branch.branch == leading), None)
+
+    def names_driver(self, driver: str) -> bool:
+        """Whether any operator lists or ships exactly this one: what nobody names may not exist."""
+        named = {order(each) for entry in self.listed for each in entry.drivers}
+        return order(driver) in named | {order(release.driver) for release in self.releases}
+
+    def is_grace(self, product: str) -> bool:
+        return any(entry.is_grace and is_named(product, entry.names) for entry in self.products)
+
+
+def is_named(product: str, names: Sequence[str]) -> bool:
+    """Whether a GFD product ("NVIDIA-H100-80GB-HBM3") is one of these models ("H100")."""
+    model = product.removeprefix("NVIDIA-").removeprefix("Tesla-")
+    return any(model == name or model.startswith(f"{name}-") for name in names)
+
+
+@cache
+def the_matrix() -> Matrix:
+    return Matrix(
+        releases=_read("operators", "release", Release),
+        series=_read("series", "series", Series),
+        platforms=_read("platforms", "platform", Platform),
+        elsewhere=_read("elsewhere", "elsewhere", Elsewhere),
+        openshift=_read("openshift", "openshift", OpenShift),
+        lives=_read("lives", "life", Life),
+        skew=_read("skew", "skew", Skew),
+        runtimes=_read("runtimes", "runtime", Runtime),
+        branches=_read("branches", "branch", Branch),
+        listed=_read("drivers", "listed", Listed),
+        cuda=_read("cuda", "cuda", CudaFloor),
+        precompiled=_read("precompiled", "precompiled", Precompiled),
+        floors=_read("floors", "floor", Floor),
+        products=_read("products", "product", Products),
+        known_bad=_read("known_bad", "known_bad", KnownBad),
+    )
+
+
+def _read(file: str, table: str, kind: type[E]) -> tuple[E, ...]:
+    """:raises TypeError: naming a key that its entries do not have, or lack."""
+    rows = tomllib.loads((DATA / f"{file}.toml").read_text(encoding="utf-8"))[table]
+    return tuple(kind(**_with_ranges(row)) for row in rows)
+
+
+def _with_ranges(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The operator's bounds as a range, for the entries that are of a span of releases."""
+    made = dict(row)
+    for name in ("operator", "cuda", "kubelet"):
+        if isinstance(made.get(name), dict):
+            made[name] = a_range(made[name])
+    return made
+
+
+def a_range(bounds: Mapping[str, str]) -> Range:
+    return Range(bounds.get("from", ""), bounds.get("before", ""))

@@ -1,0 +1,58 @@
+"""What a node offers to pods that want GPUs: whole ones, slices of them, shares of them. Pure.
+
+The three are never added up: two pods on one time-sliced GPU hold one GPU, in turns, without a wall between them.
+"""
+
+from gpu.resources.clouds import boards_in_labels, product_in_labels, vendor_in_labels
+from gpu.resources.layout import Layout, Way, amd_partition, layout_of, product_of
+from gpu.resources.lines import ResourceLine, resource_lines
+from gpu.resources.names import Kind, Vendor, is_gpu_resource, product_in, vendor_of
+from gpu.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of
+from gpu.resources.physical import Use, Uses, uses_in, uses_of
+from gpu.resources.registered import Registered, assigned_in, gpu_groups, registered_in
+from gpu.resources.remembering import expect
+from gpu.resources.sharing import Explanation, explain
+from gpu.resources.unhealthy import Unhealthy, unhealthy_in, unhealthy_in_words, written
+from gpu.resources.words import in_words, layout_in_words, missing_in_words, units_missing
+
+__all__ = [
+    "Counts",
+    "Explanation",
+    "Kind",
+    "Layout",
+    "Registered",
+    "ResourceLine",
+    "Unhealthy",
+    "Use",
+    "Uses",
+    "Vendor",
+    "Way",
+    "amd_partition",
+    "assigned_in",
+    "boards_in_labels",
+    "count",
+    "count_taken",
+    "expect",
+    "explain",
+    "gpu_groups",
+    "in_words",
+    "is_gpu_resource",
+    "layout_in_words",
+    "layout_of",
+    "missing_in_words",
+    "most_by_labels",
+    "product_in",
+    "product_in_labels",
+    "product_of",
+    "registered_in",
+    "resource_lines",
+    "unhealthy_in",
+    "unhealthy_in_words",
+    "units_missing",
+    "uses_in",
+    "uses_of",
+    "vendor_in_labels",
+    "vendor_of",
+    "vendors_of",
+    "written",
+]

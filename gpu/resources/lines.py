@@ -1,0 +1,147 @@
+"""Each resource of a node: what there should be, is, can be had and is requested, and what the differences mean."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu.resources.layout import Layout, Way
+from gpu.resources.names import GPU, Kind, Vendor, is_dra, vendor_of
+from gpu.resources.offer import only_named
+from gpu.resources.words import in_words
+
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ResourceLine:
+    name: str
+    vendor: Vendor | None
+    way: Way
+    expected: int | None  # None: never seen under this layout
+    capacity: int | None  # None: the node does not name it
+    allocatable: int | None
+    requested: int
+    only_named: int = 0  # whole GPUs that are cut: its device plugin still names them
+    is_reconfiguring: bool = False  # by the MIG manager: what is away is not lost
+    twin: str = ""  # the resource under which another offers the same GPUs
+
+    @property
+    def kind(self) -> Kind:
+        return self.way.kind
+
+    @property
+    def missing(self) -> int:
+        return 0 if self.is_reconfiguring else max(0, (self.expected or 0) - (self.allocatable or 0))
+
+    @property
+    def to_be_had(self) -> int:
+        return max(0, (self.allocatable or 0) - self.only_named)
+
+    @property
+    def free(self) -> int:
+        return max(0, self.to_be_had - self.requested)
+
+    @property
+    def is_second(self) -> bool:
+        """Whether it offers again what a device plugin does: in a sum it is left out."""
+        return bool(self.twin) and is_dra(self.name)
+
+    @property
+    def differences(self) -> list[str]:
+        """What is not as it should be, with what that means. Empty: nothing is."""
+        found = (
+            *((self._away(),) if self.is_reconfiguring else (self._gone(), self._sick(), self._left_over())),
+            self._overdrawn(),
+            self._cut_away(),
+            self._offered_twice(),
+        )
+        return [sentence for sentence in found if sentence]
+
+    def _away(self) -> str:
+        number = (self.expected or 0) - (self.allocatable or 0)
+        return f"{in_words(number, self.way)} away while the MIG manager changes the layout." if number > 0 else ""
+
+    def _gone(self) -> str:
+        number = (self.expected or 0) - (self.capacity or 0)
+        if number <= 0:
+            return ""
+        lost = in_words(number, self.way)
+        if not self.capacity:
+            return f"{lost} gone: its {self._offerer} offers none any more, so that it does not run or finds no GPU."
+        return f"{lost} gone from the capacity, as when a GPU is lost before the last boot."
+
+    def _sick(self) -> str:
+        number = (self.capacity or 0) - (self.allocatable or 0)
+        if number <= 0 or self.expected is None:
+            return ""
+        if not self.allocatable:
+            return f"Nothing of it can be had: its {self._offerer} is stopped, or calls every GPU unhealthy."
+        which = "it" if number == 1 else "them"
+        judged = f"taints {which}" if is_dra(self.name) else f"calls {which} unhealthy"
+        return f"{in_words(number, self.way)} there and not to be had: its {self._offerer} {judged}."
+
+    def _left_over(self) -> str:
+        if self.expected is not None or not self.capacity or self.allocatable:
+            return ""
+        return "From before the GPUs were partitioned or shared anew: the kubelet names it for five more minutes."
+
+    def _overdrawn(self) -> str:
+        number = self.requested - (self.allocatable or 0)
+        if number <= 0:
+            return ""
+        return f"{number} more requested than can be had: pods still run on what was lost, or on what it was before."
+
+    def _cut_away(self) -> str:
+        if not self.only_named:
+            return ""
+        named = in_words(self.only_named, self.way)
+        return (
+            f"{named} named and partitioned into slices: a pod that asks for a whole one is placed here and gets none. "
+            "Restart the node's device plugin."
+        )
+
+    def _offered_twice(self) -> str:
+        if not self.twin:
+            return ""
+        return f"The same GPUs are offered as {self.twin}, too, and neither knows what the other has given out."
+
+    @property
+    def _offerer(self) -> str:
+        return "DRA driver" if is_dra(self.name) else "device plugin"
+
+
+def resource_lines(
+    expected: Amounts,
+    capacity: Amounts,
+    allocatable: Amounts,
+    requested: Amounts,
+    layout: Layout,
+    *,
+    is_reconfiguring: bool = False,
+) -> list[ResourceLine]:
+    """Of each resource that is expected, there, or requested. The ones that hold GPUs now come first."""
+    amounts = (expected, capacity, allocatable, requested)
+    names = {name for one in amounts for name, amount in one.items() if amount}
+    twins = _twins(capacity, layout)
+    lines = [
+        ResourceLine(
+            name=name,
+            vendor=vendor_of(name),
+            way=layout.way(name),
+            expected=expected.get(name),
+            capacity=capacity.get(name),
+            allocatable=allocatable.get(name),
+            requested=requested.get(name, 0),
+            only_named=only_named(allocatable, layout) if name == GPU else 0,
+            is_reconfiguring=is_reconfiguring,
+            twin=twins.get(name, ""),
+        )
+        for name in names
+    ]
+    return sorted(lines, key=lambda line: (-(line.expected or 0), line.name))
+
+
+def _twins(capacity: Amounts, layout: Layout) -> dict[str, str]:
+    """Whole GPUs of one vendor that a device plugin and a DRA driver both offer, each by the other's name."""
+    whole = [name for name, amount in capacity.items() if amount and layout.way(name).kind is Kind.WHOLE]
+    pairs = ((one, other) for one in whole for other in whole if is_dra(one) != is_dra(other))
+    return {one: other for one, other in pairs if vendor_of(one) is vendor_of(other)}

@@ -1,0 +1,129 @@
+"""How many physical GPUs a node has, and what is made of each. Pure.
+
+A GPU is in exactly one use, so that the uses add up to the whole. Slices and shares are no GPUs: they tell how many
+they are of where it is said how many one gives, and a label tells the rest.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+
+from gpu import labels as keys
+from gpu.resources.clouds import boards_in_labels
+from gpu.resources.layout import MPS, TIME_SLICING, Layout, Way
+from gpu.resources.names import Kind, Vendor, vendor_of
+from gpu.resources.offer import COMPUTE_SLICES, compute_slices, count
+from gpu.resources.slicing import slices_of_a_board
+
+
+class Use(StrEnum):
+    WHOLE = "whole"  # one user has all of it
+    MIG = "mig"  # cut by NVIDIA's MIG; its slices may be shared
+    PARTITIONED = "partitioned"  # cut by AMD's driver
+    TIME_SLICING = "time_slicing"
+    MPS = "mps"
+    SHARED = "shared"  # in another way, or in one that is not known
+    VIRTUAL = "virtual"  # handed to virtual machines
+    NOT_OFFERED = "not_offered"  # counted by a label, and offered to no pod
+
+
+TITLES: dict[Use, str] = {
+    Use.WHOLE: "whole",
+    Use.MIG: "MIG",
+    Use.PARTITIONED: "partitioned",
+    Use.TIME_SLICING: "time-slicing",
+    Use.MPS: "MPS",
+    Use.SHARED: "shared otherwise",
+    Use.VIRTUAL: "for virtual machines",
+    Use.NOT_OFFERED: "not offered",
+}
+TOTAL = "physical_gpus"
+COLUMNS: dict[Use, str] = {use: f"physical_{use}" for use in Use}
+COUNTED_AT_MOST = 128  # by a label, of a node; more is a label that lies
+VGPU_TYPE = r"\d+(?:_\d+)?[ABCQ](?:ME)?$"
+Uses = Mapping[Use, int]
+
+
+def uses_of(
+    labels: Mapping[str, str], amounts: Mapping[str, int], layout: Layout, *, product: str, registered: int = 0
+) -> Uses:
+    """Empty: nobody says how many there are. `registered`: boards that a device plugin named."""
+    found = Counter({Use.WHOLE: count(amounts, layout).whole or 0})
+    for name, amount in amounts.items():
+        way = layout.way(name)
+        if way.kind is Kind.SHARE and not way.profile:
+            found[_sharing(way)] += -(-amount // way.replicas) if way.replicas else 0
+        elif way.kind is Kind.VIRTUAL:
+            found[Use.VIRTUAL] += 0 if _is_vgpu(name) else amount
+        elif way.profile and vendor_of(name) is Vendor.AMD and layout.parts:
+            found[Use.PARTITIONED] += -(-amount // layout.parts)
+    found[Use.MIG] += _cut(amounts, layout, product, others=found.total())
+    left = _counted(labels, layout, registered) - found.total()
+    if left > 0:
+        found[_use_of_the_rest(amounts, layout)] += left
+    return {use: number for use, number in found.items() if number > 0}
+
+
+def columns_of(uses: Uses) -> dict[str, int | None]:
+    """Of a node's row."""
+    return {TOTAL: sum(uses.values()) or None, **{column: uses.get(use, 0) for use, column in COLUMNS.items()}}
+
+
+def uses_in(row: Mapping[str, int | None]) -> Uses:
+    return {use: number for use, column in COLUMNS.items() if (number := row.get(column) or 0)}
+
+
+def _sharing(way: Way) -> Use:
+    return {TIME_SLICING: Use.TIME_SLICING, MPS: Use.MPS}.get(way.sharing, Use.SHARED)
+
+
+def _is_vgpu(name: str) -> bool:
+    """A type of which a board gives several, as NVIDIA_A10-12Q or AMD's virtual functions; a whole board has its chip's
+    name."""
+    kind = name.partition("/")[2]
+    return kind in ("vgpu", "gpu_vf") or bool(re.search(rf"[-_]{VGPU_TYPE}", kind))
+
+
+def _cut(amounts: Mapping[str, int], layout: Layout, product: str, *, others: int) -> int:
+    """Boards under MIG: what the labels leave of all, else as few as the slices can be of."""
+    slices = {name: amount for name, amount in amounts.items() if amount and _is_mig(name, layout.way(name))}
+    if not slices:
+        return 0
+    if layout.boards is not None and layout.boards > others:
+        return layout.boards - others
+    if len(slices) == 1:
+        ((name, amount),) = slices.items()
+        way = layout.way(name)
+        of_one = slices_of_a_board(way.profile, product) * (way.replicas or 1)
+        return -(-amount // of_one) if of_one else 0
+    parts = sum(
+        amount * compute_slices(layout.way(name).profile) / (layout.way(name).replicas or 1)
+        for name, amount in slices.items()
+    )
+    return math.ceil(parts / COMPUTE_SLICES)
+
+
+def _is_mig(name: str, way: Way) -> bool:
+    return bool(way.profile) and vendor_of(name) is Vendor.NVIDIA
+
+
+def _counted(labels: Mapping[str, str], layout: Layout, registered: int) -> int:
+    """Under the MIG strategy `single` NVIDIA's label counts slices."""
+    said = keys.count_in(labels.get(keys.GPU_COUNT)) if layout.mig_strategy != "single" else None
+    said = said or boards_in_labels(labels) or keys.count_in(labels.get(keys.INTEL_COUNT)) or registered
+    return min(said, COUNTED_AT_MOST)
+
+
+def _use_of_the_rest(amounts: Mapping[str, int], layout: Layout) -> Use:
+    """Of the boards that a label counts, and whose slices or shares do not tell how many they are of."""
+    ways = {name: layout.way(name) for name in {*layout.ways, *amounts}}
+    if any(_is_mig(name, way) for name, way in ways.items()):
+        return Use.MIG
+    if any(way.profile for way in ways.values()):
+        return Use.PARTITIONED
+    shared = next((way for _, way in sorted(ways.items()) if way.sharing), None)
+    if shared is not None:
+        return _sharing(shared)
+    return Use.VIRTUAL if any(way.is_virtual for way in ways.values()) else Use.NOT_OFFERED

@@ -1,0 +1,141 @@
+"""MIG, time-slicing, MPS and others in words: different things, by what each walls off.
+
+NVIDIA's MIG user guide (memory, cache and fault isolation); README of k8s-device-plugin, "Shared Access to GPUs";
+the MPS documentation, "Volta MPS" and error containment. HAMi: libvgpu.so of Project-HAMi/HAMi-core, which its plugin
+mounts into each container. gpushare: AliyunContainerService/gpushare-scheduler-extender, issues/219 (limits nothing).
+"""
+
+from dataclasses import dataclass
+
+from gpu.resources.layout import BY_MEMORY, HAMI, MPS, TIME_SLICING, Way
+
+
+@dataclass(frozen=True)
+class Explanation:
+    title: str
+    glance: str  # one line
+    isolation: str
+    memory: str
+    users: str
+
+
+def explain(way: Way) -> Explanation:
+    if way.is_virtual:
+        return FOR_MACHINES
+    if way.sharing == TIME_SLICING:
+        return _time_sliced(way)
+    if way.sharing == MPS:
+        return _mps(way)
+    if way.sharing == HAMI:
+        return _hami(way)
+    if way.sharing == BY_MEMORY:
+        return PLACED_BY_MEMORY
+    if way.sharing:
+        return _shared(way)
+    return _cut(way) if way.profile else WHOLE
+
+
+WHOLE = Explanation(
+    "Whole GPUs",
+    "Each GPU is one pod's alone.",
+    "Complete: nobody else is on the GPU.",
+    "All of the GPU's.",
+    "One pod a GPU.",
+)
+
+
+PLACED_BY_MEMORY = Explanation(
+    "GPUs placed by memory",
+    "Pods ask for units of GPU memory, and the scheduler puts several on one GPU.",
+    "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
+    "Counted when a pod is placed, and not limited: one pod can take all of it.",
+    "As many as the memory allows; a pod is on one GPU.",
+)
+
+
+FOR_MACHINES = Explanation(
+    "Devices for virtual machines",
+    "Each is handed to a virtual machine: a whole GPU, or a vGPU of one.",
+    "By the machine: its driver is its own, and no pod computes on the device.",
+    "All of the device's.",
+    "One virtual machine a device.",
+)
+
+
+def _cut(way: Way) -> Explanation:
+    if "_nps" in way.profile:
+        return _partitioned(way)
+    return Explanation(
+        "MIG slices",
+        "Partitioned by hardware: each slice has compute and memory that no neighbour can touch.",
+        "By hardware: an error in one slice leaves the others alone, and latency is the slice's own.",
+        "Of its own, walled off, as large as the profile says.",
+        "One pod a slice.",
+    )
+
+
+def _partitioned(way: Way) -> Explanation:
+    """AMD's: dpx_nps1 has two for computing, and one memory for both (ROCm/gpu-operator #555, ROCm/rccl #1555)."""
+    domains = way.profile.rpartition("nps")[2]
+    shared = (
+        "all of a GPU's partitions share its whole memory"
+        if domains == "1"
+        else (f"a GPU's memory has {domains} parts, and partitions on the same part share it")
+    )
+    return Explanation(
+        "Partitions",
+        f"Compute is partitioned by hardware; {shared}.",
+        "Of compute by hardware: no partition waits while another computes. Of memory only between its parts.",
+        f"Not its own: {shared}.",
+        "One pod a partition.",
+    )
+
+
+def _time_sliced(way: Way) -> Explanation:
+    return Explanation(
+        f"Time-slicing of {_of(way)}",
+        "Pods take turns on the whole GPU, with no wall between them.",
+        "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
+        "Shared and not limited: one pod can take all of it, and the others then run out.",
+        _users(way),
+    )
+
+
+def _mps(way: Way) -> Explanation:
+    part = f"a {way.replicas}th" if way.replicas and way.replicas > 3 else "its part"
+    return Explanation(
+        f"MPS shares of {_of(way)}",
+        "Pods compute at the same time on parts of the GPU, behind one MPS server.",
+        "Partial: own address spaces, but a fatal fault can end all pods on the GPU.",
+        f"Limited: the MPS server holds each pod to {part} of the memory and of the compute.",
+        _users(way),
+    )
+
+
+def _hami(way: Way) -> Explanation:
+    return Explanation(
+        f"HAMi vGPUs of {_of(way)}",
+        "Pods share the GPU, and a library in each container holds it to what it asked for.",
+        "Partial: limits by a library in the container, not by hardware; a fatal fault can end all pods on the GPU.",
+        "Limited to nvidia.com/gpumem where the pod asks for it; else all of the GPU's.",
+        _users(way),
+    )
+
+
+def _shared(way: Way) -> Explanation:
+    return Explanation(
+        f"Shares of {_of(way)}",
+        "Several pods on one GPU; how they share it is not known.",
+        "Not known: expect none.",
+        "Not known: expect that it is shared and not limited.",
+        _users(way),
+    )
+
+
+def _of(way: Way) -> str:
+    return "slices" if way.profile else "GPUs"
+
+
+def _users(way: Way) -> str:
+    each = "a slice" if way.profile else "a GPU"
+    return f"Up to {way.replicas} pods {each}." if way.replicas else f"Several pods {each}; how many is not known."

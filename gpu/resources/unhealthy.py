@@ -1,0 +1,54 @@
+"""The GPUs of a node that something names and calls unhealthy, where its labels and annotations say so.
+
+AMD's exporter labels only the sick ones, `metricsexporter.amd.com.gpu.<GPU_ID>.state` (docs of
+ROCm/device-metrics-exporter; its pkg/exporter/utils has 16 at most). HAMi's device plugin registers each board
+with its health.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+
+from gpu.resources.registered import Registered
+
+AMD_STATE = re.compile(r"^metricsexporter\.amd\.com\.gpu\.(\d{1,3})\.state$")
+AMD_PREFIX = "metricsexporter.amd.com.gpu."
+AT_MOST = 128
+Named = Sequence[Mapping[str, object]]  # as the node's column has them
+NOBODY: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Unhealthy:
+    gpu: str  # as a person would point at it: GPU 3, GPU-5a…
+    because: str  # who says it, and what
+    index: int | None = None
+    uuid: str = ""
+
+
+def unhealthy_in(labels: Mapping[str, str], boards: Sequence[Registered]) -> list[dict[str, object]]:
+    """As the node's column has them."""
+    return written([*_by_labels(labels), *_by_plugin(boards)])
+
+
+def written(found: Iterable[Unhealthy]) -> list[dict[str, object]]:
+    return [asdict(one) for one in list(found)[:AT_MOST]]
+
+
+def unhealthy_in_words(named: Named, by_kubelet: Mapping[str, str] = NOBODY) -> list[str]:
+    """`GPU 3: AMD's metrics exporter calls it unhealthy.` `by_kubelet`: the pod that has it, by UUID (KEP-4680)."""
+    said = [f"{one['gpu']}: {one['because']}." for one in named]
+    return said + [f"{uuid}: its kubelet calls it unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())]
+
+
+def _by_labels(labels: Mapping[str, str]) -> Iterator[Unhealthy]:
+    sick = (AMD_STATE.match(key) for key in labels if key.startswith(AMD_PREFIX) and labels[key].lower() == "unhealthy")
+    for index in sorted(int(found[1]) for found in sick if found):
+        yield Unhealthy(f"GPU {index}", "AMD's metrics exporter calls it unhealthy", index)
+
+
+def _by_plugin(boards: Sequence[Registered]) -> Iterator[Unhealthy]:
+    for index, board in enumerate(boards):
+        if not board.is_healthy:
+            yield Unhealthy(f"GPU {index}", "HAMi's device plugin calls it unhealthy", index, board.uuid)

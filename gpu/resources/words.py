@@ -1,0 +1,62 @@
+"""Resources as a person would say them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpu.resources.layout import BY_MEMORY, HAMI, MPS, TIME_SLICING, Layout, Way
+
+SHARE_WORDS = {TIME_SLICING: "time-slice", MPS: "MPS share", HAMI: "HAMi vGPU", BY_MEMORY: "unit"}
+PAIRS = (
+    ("gpu_expected", "gpu_allocatable"),
+    ("slices_expected", "slices_allocatable"),
+    ("shares_expected", "shares_allocatable"),
+)
+
+
+def units_missing(row: Mapping[str, Any]) -> int:
+    """Of a node's columns: how many GPUs, slices and shares it once had and cannot allocate now."""
+    return sum(max(0, (row[expected] or 0) - (row[allocatable] or 0)) for expected, allocatable in PAIRS)
+
+
+def in_words(number: int, way: Way) -> str:
+    """`2 GPUs`, `3 slices 1g.10gb`, `4 time-slices`."""
+    if way.is_virtual:
+        return _plural(number, "device") + " for virtual machines"
+    if way.sharing:
+        of_what = " of GPU memory" if way.sharing == BY_MEMORY else ""
+        return _plural(number, SHARE_WORDS.get(way.sharing, "share")) + of_what
+    return f"{_plural(number, 'slice')} {way.profile}" if way.profile else _plural(number, "GPU")
+
+
+def missing_in_words(expected: Mapping[str, int], allocatable: Mapping[str, int], layout: Layout) -> str:
+    """What was there and cannot be allocated: `1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
+    gone = {name: amount - allocatable.get(name, 0) for name, amount in sorted(expected.items())}
+    return " and ".join(_missing(number, layout.way(name)) for name, number in gone.items() if number > 0)
+
+
+def layout_in_words(text: str) -> str:
+    """Of a node's layout: `time-slices of whole GPUs, 4 each`, `slices 1g.10gb and slices 3g.40gb`."""
+    ways = sorted(set(Layout.read(text).ways.values()), key=str)
+    cut = [way for way in ways if way.profile or way.sharing] or ways
+    return " and ".join(_way_in_words(way) for way in cut) or "their resource names say"
+
+
+def _way_in_words(way: Way) -> str:
+    unit = f"slices {way.profile}" if way.profile else "whole GPUs"
+    if not way.sharing:
+        return unit
+    each = f", {way.replicas} each" if way.replicas else ""
+    return f"{SHARE_WORDS.get(way.sharing, 'share')}s of {unit}{each}"
+
+
+def _missing(number: int, way: Way) -> str:
+    """Shares come and go with their GPU: where a whole number of those is missing, that is what to look for."""
+    if not way.sharing or not way.replicas or number % way.replicas:
+        return in_words(number, way)
+    carriers = number // way.replicas
+    whose = "its" if carriers == 1 else "their"
+    return f"{in_words(carriers, Way(way.profile))} ({number} of {whose} {SHARE_WORDS.get(way.sharing, 'share')}s)"
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

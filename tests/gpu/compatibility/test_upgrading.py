@@ -1,0 +1,26 @@
+import pytest
+
+from gpu.compatibility import Answer
+from gpu.compatibility.upgrading import judge_upgrade
+
+
+@pytest.mark.parametrize(
+    ("now", "to", "said"),
+    [
+        ("26.3.0", "26.3.3", Answer.SUPPORTED),
+        ("v26.3.3", "26.7.0", Answer.SUPPORTED),
+        ("26.7.0", "26.7", Answer.SUPPORTED),
+        ("25.10.1", "26.7.0", Answer.UNSUPPORTED),
+        ("24.9.2", "26.7.0", Answer.UNSUPPORTED),
+        ("26.7.0", "26.3.3", Answer.UNKNOWN),
+        ("26.7.0", "26.11.0", Answer.UNKNOWN),
+        ("23.9.0", "26.7.0", Answer.UNKNOWN),
+        ("", "26.7.0", Answer.UNKNOWN),
+    ],
+)
+def test_an_upgrade_goes_within_a_series_or_to_the_next(now, to, said):
+    assert judge_upgrade(now, to).answer is said
+
+
+def test_names_the_series_that_would_be_skipped():
+    assert "It skips 25.3, 25.10, 26.3;" in judge_upgrade("24.9.2", "26.7.0").sentence
