@@ -12,7 +12,7 @@ class RolloutsConfig(AppConfig):
         from rollouts.objections import plans_that_rest_on
 
         register(HALTED)
-        from rollouts.steering.unasked import ask_from_now_on
+        from rollouts.unasked import ask_from_now_on
 
         if plans_that_rest_on not in OBJECTIONS:
             OBJECTIONS.append(plans_that_rest_on)

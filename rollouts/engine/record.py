@@ -16,6 +16,7 @@ from rollouts.gates.base import Verdict
 from rollouts.lifecycle import IllegalMove, LostRace, StageState
 from rollouts.models import Answer, Approval, Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
+from rollouts.unasked import ask_where_one_must
 
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
@@ -104,6 +105,13 @@ def _answers_now(plan: Plan) -> dict[str, dict]:
         f"{row.stage.index}:{row.gate}": {"answer": row.answer, "because": row.because, "measured": row.numbers}
         for row in rows
     }
+
+
+def ask_again(plan: Plan, *, now: datetime) -> None:
+    """Nodes may have come into production since the plan was started."""
+    with transaction.atomic():
+        plan.keep_turn(now=now)
+        ask_where_one_must(plan, actor="engine", now=now)
 
 
 def void_approvals(plan: Plan, *, now: datetime) -> None:

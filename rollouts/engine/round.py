@@ -14,6 +14,7 @@ from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
 from rollouts.engine.picture import Picture
 from rollouts.engine.record import (
+    ask_again,
     make_moves,
     note_armed,
     pause,
@@ -75,6 +76,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     note_armed(plan, live.object_version, now=now)
     templates.learn(plan, live, now=now)
     templates.remember(plan, templates.change(plan, live), now=now)
+    ask_again(plan, now=now)
     void_approvals(plan, now=now)
     decision = _decide(plan, live, connection, now=now)
     record_answers(plan, decision.verdicts, now=now)

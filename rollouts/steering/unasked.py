@@ -2,25 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
-
-from django.db.models import F
+from typing import TYPE_CHECKING
 
 from fleet.models import ApprovalRule, Cluster, Node, Pool
-from fleet.pools.asking import rule_of, why_asked
-from people.models import AuditEntry
-from rollouts.gates.base import count, names
-from rollouts.lifecycle import StageState
+from fleet.pools.asking import rule_of
+from rollouts.gates.base import names
 from rollouts.models import Plan, Stage
-from rollouts.models.moving import record_event
 from rollouts.notes import Note
+from rollouts.unasked import GATE, why
 
 if TYPE_CHECKING:
     from rollouts.steering.drafting import StageDraft
-
-GATE = "approval"
-NOT_BEGUN = (StageState.WAITING, StageState.OPENING)
 
 
 def with_approvals(cluster: Cluster, stages: Sequence["StageDraft"]) -> list["StageDraft"]:
@@ -47,7 +39,7 @@ def unasked(stages: Iterable[Stage]) -> list[Stage]:
 def must_ask(plan: Plan, stages: Iterable[Stage], picked: Mapping[int, Sequence[Node]]) -> Iterator[Note]:
     """Stages without an approval that need one. Pools of the nodes are prefetched."""
     for stage in unasked(stages):
-        asked = {node.name: why for node in picked.get(stage.index, ()) if (why := _why(plan.cluster, node))}
+        asked = {node.name: because for node in picked.get(stage.index, ()) if (because := why(plan.cluster, node))}
         if asked:
             first = next(iter(asked.values()))
             sentence = f"{stage.name} has no approval, and {names(tuple(asked))} must not change unasked: {first}."
@@ -64,34 +56,3 @@ def said_by(plan: Plan, stage: Stage) -> str:
     if stage.pool is not None and stage.pool.approval == ApprovalRule.NONE:
         return f"pool {stage.pool.name}"
     return f"cluster {plan.cluster.name}"
-
-
-def _why(cluster: Cluster, node: Node) -> str:
-    return why_asked(cluster, list(node.pools.all()))
-
-
-def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
-    """A pool or cluster says another thing than before: stages under way that have not begun wait for an approval.
-
-    A round that looked before this has lost its turn, so that it opens nothing on what it saw.
-    """
-    stages = Stage.objects.forward().filter(plan__in=Plan.objects.under_way().filter(cluster=cluster))
-    waiting = stages.filter(state__in=NOT_BEGUN, waves=None).exclude(gate_options__has_key=GATE)
-    for stage in waiting.select_related("plan__cluster"):
-        uids = stage.targets.values_list("node_uid", flat=True)
-        nodes = Node.objects.filter(cluster=cluster, uid__in=list(uids)).prefetch_related("pools")
-        asked = {node.name: why for node in nodes if (why := _why(cluster, node))}
-        if asked:
-            _ask(stage, asked, actor=actor, now=now)
-
-
-def _ask(stage: Stage, asked: Mapping[str, str], *, actor: str, now: datetime) -> None:
-    options: dict[str, Any] = {GATE: {}, **stage.gate_options}
-    if not Stage.objects.filter(pk=stage.pk, state__in=NOT_BEGUN).update(gate_options=options):
-        return  # it has begun in the meantime: what goes is under way
-    plan = stage.plan
-    Plan.objects.filter(pk=plan.pk).update(turn=F("turn") + 1, lease_until=now, next_look_at=now)
-    because = f"{count(len(asked), 'node')} must not change unasked any more: {next(iter(asked.values()))}."
-    record_event(plan=plan, stage=stage, what="stage", was="", to="approval", now=now, actor=actor, because=because)
-    evidence = {"stage": stage.name, "nodes": sorted(asked)}
-    AuditEntry.record(plan.mark, verb="ask", actor=actor, because=because, evidence=evidence, now=now)

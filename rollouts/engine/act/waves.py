@@ -10,6 +10,7 @@ from django.db.models import Max
 
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
+from kube.structs import NodeSeen
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.before import baselines
@@ -17,13 +18,14 @@ from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, Rele
 from rollouts.engine.picture import NOT_BEGUN
 from rollouts.lifecycle import IN_FLIGHT, LostRace, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
+from rollouts.unasked import GATE, why_live
 
 MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the way back
 
 
 def release_wave(writer: Writer, act: ReleaseWave) -> None:
     stage = Stage.objects.select_related("plan").get(plan=writer.plan, index=act.stage_index)
-    targets = list(stage.targets.filter(node_name__in=act.targets, state=TargetState.HELD))
+    targets = list(stage.targets.filter(node_name__in=act.targets, state=TargetState.HELD).select_related("stage"))
     ready = [target for target in targets if _may_go_live(writer, target)]
     if not ready:
         return
@@ -87,12 +89,15 @@ def _may_go_live(writer: Writer, target: Target) -> bool:
         return False
     is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(UPGRADE_SKIP) == "true"
     not_begun = seen.labels.get(UPGRADE_STATE, "") in NOT_BEGUN
-    return (
-        seen.uid == target.node_uid
-        and is_ours
-        and not_begun
-        and (not seen.is_unschedulable or target.stage.is_the_way_back)
-    )
+    if seen.uid != target.node_uid or not is_ours or not not_begun:
+        return False
+    return target.stage.is_the_way_back or (not seen.is_unschedulable and _may_go_unasked(writer, target, seen))
+
+
+def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:
+    """Or somebody was asked. A label may have put it into production that no row shows yet: the next rounds will."""
+    is_asked = GATE in target.stage.gate_options
+    return is_asked or not why_live(writer.plan.cluster, target.node_uid, seen.labels)
 
 
 def _before(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:

@@ -8,7 +8,7 @@ from fleet.models import Cluster, Pool
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.pools.making import change_pool, create_pool
 from people.models import AuditEntry
-from rollouts.models import Stage
+from rollouts.models import Stage, Target
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start
@@ -145,12 +145,30 @@ def test_a_round_that_looked_before_has_lost_its_turn(none_says, owner):
     assert plan.turn == before + 1
 
 
-def test_a_stage_that_has_begun_is_left_alone(none_says, owner):
+def test_a_stage_that_has_begun_halts_with_the_reason(none_says, owner):
     plan = started(a_draft(none_says, owner, stages=UNASKED), owner)
+    opened(plan, 1)
     Stage.objects.filter(plan=plan, index=1).update(state="promoting")
 
     set_approval(none_says, "required", actor="root", because="It has users now.", now=NOON)
 
+    plan.refresh_from_db()
+    rest = plan.stages.get(index=1)
+    assert (plan.state, rest.state) == ("halted", "halted")
+    assert "approval" in rest.gate_options
+    assert "must not change unasked any more" in plan.because
+
+
+def test_a_stage_with_nothing_left_to_go_is_left_alone(none_says, owner):
+    plan = started(a_draft(none_says, owner, stages=UNASKED), owner)
+    opened(plan, 1)
+    Stage.objects.filter(plan=plan, index=1).update(state="soaking")
+    Target.objects.filter(stage__plan=plan, stage__index=1).update(state="changed")
+
+    set_approval(none_says, "required", actor="root", because="It has users now.", now=NOON)
+
+    plan.refresh_from_db()
+    assert plan.state == "promoting"
     assert "approval" not in plan.stages.get(index=1).gate_options
 
 
