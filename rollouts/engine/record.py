@@ -171,9 +171,22 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
         ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
 
 
-def pause(plan: Plan, because: str, *, now: datetime) -> None:
-    """Stand still until a person has looked. Once: a pause that is in force is enough."""
+def last_told(plan: Plan) -> int | None:
+    """The newest command of the plan. None: there is none."""
+    return plan.commands.values_list("pk", flat=True).first()
+
+
+def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> None:
+    """Stand still until a person has looked. Once: a pause that is in force is enough.
+
+    `told`: the newest command that was known when this was decided.
+
+    :raises LostRace: when somebody has told the plan something since: it may have been the answer
+    """
     with transaction.atomic():
+        Plan.objects.select_for_update().get(pk=plan.pk)
+        if last_told(plan) != told:
+            raise LostRace("Somebody has told the plan something while it was looked at.")
         if plan.commands.in_force().exists():
             return
         Command.objects.create(plan=plan, verb=Verb.PAUSE, actor="engine", at=now, because=because[:1000])
