@@ -188,6 +188,9 @@ def _command(
             raise Refusal(f"The plan is {plan.state} already: it is over, and there is nothing to {WORDS[verb]}.")
         try:
             with transaction.atomic():
+                # A round has the plan's row before it moves stages: who took them the other way round would wait for
+                # it while it waits for him.
+                Plan.objects.select_for_update().get(pk=plan.pk)
                 act(plan)  # first: a pause that stands must be seen as another's, not as our own
                 _write_down(plan, verb, actor=actor, because=because, key=key, now=now)
             break

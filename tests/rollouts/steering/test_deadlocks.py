@@ -1,0 +1,48 @@
+"""A person and a round write the same rows: nobody is refused because both wait for each other."""
+
+from threading import Event, Thread
+
+import pytest
+from django.db import connection, transaction
+
+from demo.visitor import wait_until
+from rollouts.models import Plan, Stage
+from rollouts.steering import commands
+from tests.make import NOON, a_plan, a_user
+from tests.patience import PATIENCE_S
+from tests.rollouts.rows import in_state
+
+
+def one_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone()[0] > 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_a_round_that_has_the_plan_and_wants_its_stages_next(verb):
+    plan, ada = a_plan(), a_user("ada", role="operator")
+    in_state(plan, "promoting")
+    has_the_plan, refusals = Event(), []
+
+    def person() -> None:
+        has_the_plan.wait(PATIENCE_S)
+        try:
+            verb(Plan.objects.get(pk=plan.pk), actor=ada, because="x", now=NOON)
+        except Exception as error:  # noqa: BLE001 - what it was is what the test asks
+            refusals.append(error)
+        finally:
+            connection.close()
+
+    other = Thread(target=person)
+    other.start()
+    with transaction.atomic():
+        plan.keep_turn(now=NOON)
+        has_the_plan.set()
+        if connection.vendor == "postgresql":  # SQLite has one writer: the person waits for its transaction
+            wait_until(one_waits, what="a person who waits", timeout_s=PATIENCE_S)
+        Stage.objects.filter(plan=plan).update(state_since=NOON)
+    other.join()
+
+    assert refusals == []
