@@ -7,9 +7,11 @@ from rest_framework import serializers
 from fleet.api.shapes import Ref
 from people.api.edges import Asked, SeenSerializer
 from rollouts.api.commands import RESOURCES
+from rollouts.api.previews import PreviewShape
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow
 from rollouts.models import Command, Plan, PlanEvent, Stage
 from rollouts.queries import Button, PlanPicture
+from rollouts.steering.preview import Preview
 
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
 
@@ -97,6 +99,20 @@ class PlanShape(SeenSerializer, PlanRow):
 
     class Meta(PlanRow.Meta):
         fields = (*PlanRow.Meta.fields, "stages", "current_stage", "pause", "holds", "buttons", "seq")
+
+
+@dataclass(frozen=True)
+class DraftSeen(PlanSeen):
+    preview: Preview | None
+
+
+class DraftShape(PlanShape):
+    preview = PreviewShape(
+        source="seen.preview", allow_null=True, help_text="Null: the cluster no longer shows the driver object."
+    )
+
+    class Meta(PlanShape.Meta):
+        fields = (*PlanShape.Meta.fields, "preview")
 
 
 class PlanRequest(Asked):

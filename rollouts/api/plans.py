@@ -9,7 +9,16 @@ from rest_framework.response import Response
 from people.api.edges import Listing
 from people.rights import Deed
 from rollouts.api.base import PlanEdge
-from rollouts.api.plan_shapes import PlanChange, PlanEventShape, PlanRequest, PlanRow, PlanSeen, PlanShape
+from rollouts.api.plan_shapes import (
+    DraftSeen,
+    DraftShape,
+    PlanChange,
+    PlanEventShape,
+    PlanRequest,
+    PlanRow,
+    PlanSeen,
+    PlanShape,
+)
 from rollouts.api.previews import PreviewShape
 from rollouts.api.shapes import StageDraftShape
 from rollouts.lifecycle import PlanState
@@ -17,6 +26,7 @@ from rollouts.models import Plan, PlanEvent
 from rollouts.queries import buttons, plan_picture
 from rollouts.steering.drafting import StageDraft, draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
+from rollouts.steering.refusals import ObjectGone
 
 
 class PlanFilters(filters.FilterSet):
@@ -37,9 +47,9 @@ class PlanList(PlanEdge, Listing):
     def get_queryset(self) -> QuerySet[Plan]:
         return Plan.objects.visible_to(self.user).select_related("cluster").defer("sealed").order_by("-pk")
 
-    @extend_schema(request=PlanRequest, responses={201: PlanShape})
+    @extend_schema(request=PlanRequest, responses={201: DraftShape})
     def post(self, request) -> Response:
-        """Draft a plan. Nothing is touched before it is started."""
+        """Draft a plan. Nothing is touched before it is started; `preview` says what bars that, and warns."""
         asked = self.read(PlanRequest)
         driver_object = self.driver_object(asked.pop("driver_object"))
         self.may(Deed.DRAFT, driver_object)
@@ -52,7 +62,7 @@ class PlanList(PlanEdge, Listing):
             now=timezone.now(),
             **asked,
         )
-        return Response(shown(plan, self.user), status=201)
+        return Response(drafted(plan, self.user), status=201)
 
 
 class PlanDetail(PlanEdge):
@@ -60,7 +70,7 @@ class PlanDetail(PlanEdge):
     def get(self, request, plan_id: int) -> Response:
         return Response(shown(self.plan(plan_id), self.user))
 
-    @extend_schema(request=PlanChange, responses=PlanShape)
+    @extend_schema(request=PlanChange, responses=DraftShape)
     def patch(self, request, plan_id: int) -> Response:
         plan = self.plan(plan_id)
         self.may(Deed.DRAFT, plan)
@@ -75,7 +85,7 @@ class PlanDetail(PlanEdge):
             actor=self.user,
             now=timezone.now(),
         )
-        return Response(shown(plan, self.user))
+        return Response(drafted(plan, self.user))
 
 
 class PlanEventList(PlanEdge, Listing):
@@ -105,3 +115,11 @@ class SuggestedStages(PlanEdge):
 
 def shown(plan: Plan, user) -> dict[str, Any]:
     return PlanShape(PlanSeen(plan_picture(plan), buttons(plan, user))).data
+
+
+def drafted(plan: Plan, user) -> dict[str, Any]:
+    try:
+        told = preview(plan, now=timezone.now())
+    except ObjectGone:
+        told = None
+    return DraftShape(DraftSeen(plan_picture(plan), buttons(plan, user), told)).data

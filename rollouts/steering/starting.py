@@ -116,6 +116,7 @@ def _seal(
     if not won:
         raise OutOfDate("The draft has changed since you read it. Look at it again before you start it.")
     plan.refresh_from_db()
+    plan.stages.update(state_since=now)  # none of them could begin before
     stages = {stage.index: stage for stage in plan.stages.all()}
     Target.objects.bulk_create(
         _target(stages[index], position, node, now=now)

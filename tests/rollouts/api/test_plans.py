@@ -39,6 +39,48 @@ def test_drafting_a_plan(ada):
     assert plan["stages"][0]["gate_options"] == {"approval": {}, "driver_version": {}, "soak": {"duration_s": 60}}
 
 
+@pytest.mark.parametrize("text", ["latest", "580", "580.126.x", "５８０.126.20", "570.1-rc1"])
+def test_text_that_is_no_version_is_refused_when_it_is_written(ada, text: str):
+    cluster = a_fleet()
+    plan = post(ada, "plans", **a_request(cluster)).json()
+    change = {"expected_revision": plan["revision"], "to_version": text}
+
+    written = post(ada, "plans", **a_request(cluster, to_version=text))
+    changed = ada.patch(f"/api/v1/plans/{plan['id']}", change, format="json")
+
+    for reply in (written, changed):
+        assert reply.status_code == 400
+        (error,) = reply.json()["errors"]
+        assert error["field"] == "to_version"
+        assert "is no full driver version" in error["sentence"]
+    assert Plan.objects.get().to_version == "580.126.20"
+
+
+@pytest.mark.parametrize(("version", "code"), [("999.1.1", "unknown-version"), ("570.86.15", "unsupported")])
+def test_who_writes_a_draft_is_told_what_bars_and_what_warns(ada, version: str, code: str):
+    cluster = a_fleet()
+
+    written = post(ada, "plans", **a_request(cluster, to_version=version)).json()
+    change = {"expected_revision": written["revision"], "to_version": "580.126.20"}
+    changed = ada.patch(f"/api/v1/plans/{written['id']}", change, format="json").json()
+
+    assert code in {note["code"] for note in written["preview"]["blockers"]}
+    assert code not in {note["code"] for note in changed["preview"]["blockers"]}
+    assert changed["preview"]["warnings"]
+    assert changed["preview"] == ada.get(f"/api/v1/plans/{written['id']}/preview").json()
+
+
+def test_a_draft_whose_object_is_gone_can_still_be_changed(ada):
+    cluster = a_fleet()
+    plan = post(ada, "plans", **a_request(cluster)).json()
+    cluster.driver_objects.filter(kind="NVIDIADriver").delete()
+
+    change = {"expected_revision": plan["revision"], "title": "Another"}
+    reply = ada.patch(f"/api/v1/plans/{plan['id']}", change, format="json")
+
+    assert (reply.status_code, reply.json()["title"], reply.json()["preview"]) == (200, "Another", None)
+
+
 def test_what_makes_no_plan_is_said_field_by_field(ada):
     cluster = a_fleet()
     stages = [{"name": "All", "kind": "pool", "pool": a_pool(a_fleet(), "elsewhere").pk, "gate_options": {"sok": {}}}]

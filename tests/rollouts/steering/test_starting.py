@@ -34,6 +34,14 @@ def test_a_start_seals_the_plan_and_wants_every_node_held(cluster, owner):
     assert plan.next_look_at == NOON
 
 
+def test_stages_wait_from_the_start_on_and_not_from_the_draft(cluster, owner):
+    plan = a_draft(cluster, owner, now=NOON - timedelta(seconds=30))
+
+    started(plan, owner)
+
+    assert set(plan.stages.values_list("state_since", flat=True)) == {NOON}
+
+
 def test_the_same_content_has_the_same_name_and_other_content_another(cluster, owner):
     plan = a_started_plan(cluster, owner)
     sealed = dict(plan.sealed)

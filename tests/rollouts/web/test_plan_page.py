@@ -32,6 +32,16 @@ def test_shows_every_stage_with_its_targets(viewer):
     assert "gpu-0 held" in seen.text
 
 
+def test_a_stage_waits_from_the_start_on_and_only_the_next_one_says_since_when(viewer):
+    plan = make.a_plan()
+
+    html = viewer.get(f"/plans/{plan.pk}").content.decode()
+
+    canary, second = html.split('class="panel stage')[1:3]
+    assert '<span class="push age"><time' in canary
+    assert '<span class="push age"></span>' in second
+
+
 def test_shows_a_gates_answer_sentence_and_numbers(viewer):
     stage = make.a_stage_to_approve()
     an_answer(stage)

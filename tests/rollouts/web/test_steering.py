@@ -1,6 +1,7 @@
 import pytest
 
 from rollouts.models import Plan, Target
+from rollouts.steering.preview import preview
 from tests import make
 from tests.pages import Page, visiting
 
@@ -55,6 +56,31 @@ def test_what_was_written_for_a_refused_start_comes_back_once():
     html = ada.get(f"/plans/{plan.pk}").content.decode()
     assert "The <b>long</b> typed reason." in said
     assert "typed reason" not in html
+
+
+def test_why_it_starts_all_the_same_comes_back_once_where_the_start_is_refused():
+    """Another blocker, which nobody may override, stands beside the one that may be."""
+    plan = make.a_draft(make.a_fleet(mode="observe-only"), to_version="999.1.1")
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    _, said = tell(ada, plan, "start", revision="1", override_because="NVIDIA <b>asked</b> us to.")
+
+    html = ada.get(f"/plans/{plan.pk}").content.decode()
+    plan.refresh_from_db()
+    assert plan.state == "draft"
+    assert "NVIDIA <b>asked</b> us to." in said
+    assert "asked</b> us" not in html
+
+
+def test_a_blocker_that_may_be_overridden_is_said_once():
+    plan = make.a_draft(to_version="999.1.1")
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    text = Page(ada.get(f"/plans/{plan.pk}").content.decode()).text
+
+    (note,) = [note for note in preview(plan, now=make.NOON).blockers if note.may_be_overridden]
+    assert text.count(note.sentence) == 1
+    assert "Why it starts despite the blocker that may be overridden" in text
 
 
 def test_a_reason_is_asked_for():
