@@ -30,6 +30,19 @@ def _moves(picture: Picture, stage: StagePicture) -> Iterator[MoveTarget]:
             yield MoveTarget(stage.index, target.name, to, found[1], has_escaped=escaped)
 
 
+def lost(picture: Picture) -> tuple[MoveTarget, ...]:
+    """Targets of the way forward whose nodes went away since nobody follows them any more: they did not come back."""
+    if picture.stale_because or not picture.has_daemonsets:
+        return ()
+    found = (
+        _lost(stage, target, picture.gone[stage.node_uids[target.name]])
+        for stage in picture.forward
+        for target in stage.targets
+        if stage.node_uids[target.name] in picture.gone
+    )
+    return tuple(move for move in found if move)
+
+
 def tells_who_is_gone(picture: Picture) -> bool:
     """Not while rows are old, and not in the moment in which the operator makes the object's DaemonSets anew."""
     return not picture.stale_because and (picture.has_daemonsets or picture.state is PlanState.ROLLING_BACK)

@@ -1,9 +1,18 @@
 """Giving a plan up: the old version is put back, what never changed is let go, what changed stays, held. Pure."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from rollouts.engine.decide.acts import Decision, FreeStrays, LiftHolds, MovePlan
-from rollouts.engine.decide.going_back import in_the_operators_hands, is_at_work, is_ours, may_be_held, ours, restore
+from rollouts.engine.decide.acts import AS_BEFORE, Decision, FreeStrays, LiftHolds, MovePlan
+from rollouts.engine.decide.following import lost
+from rollouts.engine.decide.going_back import (
+    in_the_operators_hands,
+    is_at_work,
+    is_ours,
+    may_be_held,
+    nobody_changed,
+    ours,
+    restore,
+)
 from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.picture import NodePicture, Picture
@@ -23,14 +32,16 @@ def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
         return restoring
     if not picture.write_intended and (held := ours(picture)):
         return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
+    if gone := lost(picture):
+        return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
     if freeing := free_strays(picture):
         return freeing
     if freeing := _free_what_never_changed(picture):
         return freeing
     if waiting := in_the_operators_hands(picture) or _still_changing(picture):
         return waiting
-    left = tuple(node.name for node in picture.nodes if picture.write_intended and not _is_left_alone(picture, node))
-    return _end(_what_is_left(picture, left) if left else "Given up. No node had changed.")
+    left = tuple(node for node in picture.nodes if picture.write_intended and not _is_left_alone(picture, node))
+    return _end(_what_is_left(picture, left) if left else f"Given up. {nobody_changed(picture)}.")
 
 
 def _is_left_alone(picture: Picture, node: NodePicture) -> bool:
@@ -54,7 +65,8 @@ def _free_all(picture: Picture) -> Decision:
         return Decision(sentence, acts=(FreeStrays(nodes),), look_again_in=SOON)
     begun = tuple(target.name for stage in picture.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
-    return _end(f"Given up. {picture.object_trouble} Every hold is gone. {changed}")
+    pods = "Its driver pods went with it: which driver its nodes load now is no longer this plan's to say."
+    return _end(f"Given up. {picture.object_trouble} Every hold is gone. {changed} {pods}")
 
 
 def _end(because: str) -> Decision:
@@ -81,9 +93,15 @@ def _still_changing(picture: Picture) -> Decision | None:
     return Decision(f"Waiting until the operator is through with {names(busy)}.", look_again_in=SOON)
 
 
-def _what_is_left(picture: Picture, left: tuple[str, ...]) -> str:
+def _what_is_left(picture: Picture, left: tuple[NodePicture, ...]) -> str:
     first = (
         "Take the label off" if picture.policy.auto_upgrade else "autoUpgrade is off. Switch it on, take the label off"
     )
     helps = f"{first}, and the operator puts {picture.from_version} back (docs/takeover.md)."
-    return f"Given up. {names(left)} changed or failed, and {stay(len(left))} held. {helps}"
+    held = tuple(node.name for node in left if node.is_held)
+    free = tuple(node.name for node in left if not node.is_held)
+    parts = (
+        f"{names(held)} changed or failed, and {stay(len(held))} held. {helps}" if held else "",
+        f"{names(free)} {are(len(free))} not as before and not held: the operator goes on there." if free else "",
+    )
+    return " ".join(("Given up.", *(part for part in parts if part)))

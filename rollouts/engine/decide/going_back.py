@@ -24,7 +24,7 @@ from rollouts.engine.decide.acts import (
     WriteVersion,
 )
 from rollouts.engine.decide.budget import room
-from rollouts.engine.decide.following import follow
+from rollouts.engine.decide.following import follow, lost
 from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
@@ -41,6 +41,8 @@ def roll_back(picture: Picture, *, now: datetime) -> Decision:
         return Decision(f"{picture.object_trouble} There is nothing to put back. {ABORT_FREES}")
     if restoring := restore(picture):
         return restoring
+    if gone := lost(picture):
+        return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
     if waiting := _without_operator(picture):
         return waiting
     stage = picture.way_back
@@ -151,7 +153,7 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]],
         if not stage.targets:
             if waiting := in_the_operators_hands(picture):
                 return waiting
-            because = "No node had changed: the old version is back and every hold is gone."
+            because = f"{nobody_changed(picture)}: the old version is back and every hold is gone."
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
         return Decision("The way back opens.", moves=moves, look_again_in=timedelta(0))
@@ -166,6 +168,17 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]],
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
     return _let_waves_go(picture, verdicts.get(stage.index, {}), now=now)
+
+
+def nobody_changed(picture: Picture) -> str:
+    """What became of a node that went away, nobody can say."""
+    gone = [
+        f"{target.name} {picture.gone[uid]}"
+        for stage in picture.forward
+        for target in stage.targets
+        if (uid := stage.node_uids[target.name]) in picture.gone
+    ]
+    return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
 
 
 def _not_as_before(picture: Picture) -> dict[str, str]:

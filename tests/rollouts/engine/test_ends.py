@@ -190,3 +190,36 @@ def test_the_version_goes_back_only_once_every_node_is_held_whatever_rows_say(gr
     assert held_first.index(CANARY) < held_first.index("h100")
     assert held_first.index(REST[1]) < held_first.index("h100")
     assert ground.version() == OLD
+
+
+def changed_canary(ground: Ground) -> None:
+    ground.armed()
+    ground.rounds(2)
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(3)
+    assert ground.target().state == TargetState.CHANGED
+
+
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_a_changed_node_that_is_deleted_on_the_way_back_did_not_come_back(ground: Ground, verb):
+    """Nor was it never changed: what the end says of it is what became of it."""
+    changed_canary(ground)
+    say(verb, ground)
+    ground.rounds(2)
+    ground.delete(CANARY)
+    for name in REST:
+        ground.set_state(name, "upgrade-done")
+
+    for _ in range(12):
+        for name in REST:
+            if UPGRADE_STATE not in ground.labels(name):
+                ground.set_state(name, "upgrade-done")
+        if ground.round().is_final:
+            break
+
+    shown = Target.objects.with_holds().forward().get(stage__plan=ground.plan, node_name=CANARY)
+    assert ground.plan.is_final, ground.plan.waiting_for
+    assert f"{CANARY} was deleted; no other node had changed" in ground.plan.because
+    assert (shown.shown_state, shown.because) == (TargetState.EXCLUDED, "The node was deleted.")
+    assert ground.held() == set()

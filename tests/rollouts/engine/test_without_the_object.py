@@ -73,7 +73,7 @@ def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_g
 
     assert ground.plan.state == PlanState.ABORTED
     assert says in ground.plan.because
-    assert "Every hold is gone. No node had begun to change." in ground.plan.because
+    assert "Every hold is gone. No node had begun to change. Its driver pods went with it" in ground.plan.because
     assert ground.held() == set()
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
 

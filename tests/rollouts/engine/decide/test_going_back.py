@@ -472,3 +472,13 @@ def test_a_plan_given_up_under_a_foreign_version_says_who_is_held_and_who_is_not
 @BOTH
 def test_every_end_is_for_good_and_so_rests_on_the_nodes_as_they_are_now(state: PlanState):
     assert decided(restored(free(untouched()), state=state)).is_for_good
+
+
+def test_a_plan_given_up_tells_the_nodes_that_stay_held_from_those_that_nobody_holds():
+    """One that joined meanwhile has the new driver, and is the operator's to bring back."""
+    joined = replace(free(moved("c")), hold_wanted=None)
+
+    decision = decided(restored(moved("b"), joined, state=ABORTING))
+
+    assert "b changed or failed, and stays held." in decision.waiting_for
+    assert "c is not as before and not held: the operator goes on there." in decision.waiting_for
