@@ -10,7 +10,6 @@ from people.models import AuditEntry, User
 from rollouts.lifecycle import (
     IN_FLIGHT,
     PLAN_FINAL,
-    IllegalMove,
     LostRace,
     PlanState,
     StageState,
@@ -35,20 +34,25 @@ SAYS = {  # until the round that the command wakes has looked: what was waited f
     Verb.ROLLBACK: "Going back: every node is held before the old version is put back.",
     Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
 }
+NOT_NOW = {  # what a state machine would refuse in its own words
+    (Verb.HALT, PlanState.HALTED): "It is halted already.",
+    (Verb.HALT, PlanState.ROLLING_BACK): "It is going back already. Pause it if it must stand still.",
+    (Verb.HALT, PlanState.ABORTING): "It is being given up already: there is nothing to halt.",
+    (Verb.ROLLBACK, PlanState.HOLDING): "The new version is being written: halt it first, then roll back.",
+    (Verb.ROLLBACK, PlanState.ROLLING_BACK): "It is going back already.",
+    (Verb.ROLLBACK, PlanState.ABORTING): "It is being given up already: it goes back no more.",
+    (Verb.ABORT, PlanState.ABORTING): "It is being given up already.",
+}
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
 def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
     """Stop at once: from this commit on no release is recorded.
 
-    :raises IllegalMove: when there is nothing to stop
+    :raises Refusal: when there is nothing to stop
     """
 
     def act(plan: Plan) -> None:
-        if plan.state == PlanState.ROLLING_BACK:
-            raise Refusal("It is going back already. Pause it if it must stand still.")
-        if plan.state == PlanState.HALTED:
-            raise Refusal("It is halted already.")
         plan.move(PlanState.HALTED, now=now, actor=actor.get_username(), because=because)
         for stage in plan.stages.forward().filter(state__in=OPEN):
             stage.move(StageState.HALTED, now=now, actor=actor.get_username(), because=because)
@@ -106,8 +110,6 @@ def roll_back(plan: Plan, *, actor: User, because: str, key: str = "", expected_
     """
 
     def act(plan: Plan) -> None:
-        if plan.write_intended_at is None:
-            raise Refusal("The new version was not written yet: there is nothing to roll back. Abort it instead.")
         _close_stages(plan, actor=actor, because=because, now=now)
         _end_pause(plan, actor=actor, now=now)
         plan.move(PlanState.ROLLING_BACK, now=now, actor=actor.get_username(), because=because)
@@ -187,6 +189,7 @@ def _command(
         if PlanState(plan.state) in PLAN_FINAL:
             raise Refusal(f"The plan is {plan.state} already: it is over, and there is nothing to {WORDS[verb]}.")
         try:
+            _refuse_where_it_has_no_sense(plan, verb)
             with transaction.atomic():
                 # A round has the plan's row before it moves stages: who took them the other way round would wait for
                 # it while it waits for him.
@@ -197,12 +200,21 @@ def _command(
         except (LostRace, IntegrityError):
             if attempt == TRIES - 1:
                 raise
-        except (IllegalMove, Refusal):
+        except Refusal:
             # The same command, sent twice at once: what the first has done is no reason to refuse the second.
             if not is_carried_out(plan, verb, key):
                 raise
             return
     plan.wake(now=now)
+
+
+def _refuse_where_it_has_no_sense(plan: Plan, verb: Verb) -> None:
+    if plan.state == PlanState.DRAFT:
+        raise Refusal(f"It was not started yet: there is nothing to {WORDS[verb]}.")
+    if verb == Verb.ROLLBACK and plan.write_intended_at is None:
+        raise Refusal("The new version was not written yet: there is nothing to roll back. Abort it instead.")
+    if sentence := NOT_NOW.get((verb, PlanState(plan.state))):
+        raise Refusal(sentence)
 
 
 def is_carried_out(plan: Plan, verb: Verb, key: str) -> bool:
