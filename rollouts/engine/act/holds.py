@@ -24,7 +24,7 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
     want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(act.nodes):
-        free_node(writer, uid, name, even_queued=writer.plan.write_intended_at is None)
+        free_node(writer, uid, name, even_queued=act.even_queued or writer.plan.write_intended_at is None)
 
 
 def free_strays(writer: Writer, act: FreeStrays) -> None:

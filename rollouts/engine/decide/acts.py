@@ -20,6 +20,7 @@ class LiftHolds:
     """Take our label off nodes that are not targets of a wave."""
 
     nodes: Mapping[str, str]
+    even_queued: bool = False  # the operator may take them at once: a person has said so
 
 
 @dataclass(frozen=True)
@@ -139,4 +140,7 @@ class Decision:
         """Whether it says something of nodes that nothing later corrects: that must not rest on rows."""
         ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
         takes_out = any(isinstance(move, MoveTarget) and move.to is TargetState.EXCLUDED for move in self.moves)
-        return ends or takes_out or any(isinstance(act, FreeStrays) for act in self.acts)
+        frees = any(
+            isinstance(act, FreeStrays) or (isinstance(act, LiftHolds) and act.even_queued) for act in self.acts
+        )
+        return ends or takes_out or frees

@@ -49,12 +49,15 @@ def _is_left_alone(picture: Picture, node: NodePicture) -> bool:
 
 
 def _free_what_never_changed(picture: Picture) -> Decision | None:
-    """Where somebody else changed the template and a person took it as it is: the operator brings it to them."""
+    """Where somebody else changed the template and a person took it as it is: the operator brings it to them.
+
+    It has them in its queue already, and would put them there again before we had taken the label off.
+    """
     free = ours(picture, lambda node: picture.never_changed(node) and not picture.is_in_sync(node))
     if not free:
         return None
     sentence = f"Letting {count(len(free), 'node')} go that never changed: the operator brings the template to them."
-    return Decision(sentence, acts=(FreeStrays(free),), look_again_in=SOON)
+    return Decision(sentence, acts=(LiftHolds(free, even_queued=True),), look_again_in=SOON)
 
 
 def _free_all(picture: Picture) -> Decision:

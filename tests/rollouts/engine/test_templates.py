@@ -9,7 +9,7 @@ from rollouts.steering import commands
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.kinds import CONTROLLER_REVISION
 from tests.make import somebody_who_approves
-from tests.rollouts.engine.ground import CANARY, NODES, OLD, REST, Ground
+from tests.rollouts.engine.ground import NODES, OLD, UPGRADE_STATE, Ground
 from tests.rollouts.engine.test_ends import gone_back, say
 
 pytestmark = pytest.mark.rounds
@@ -152,15 +152,18 @@ def test_a_rollback_then_takes_every_node_to_it_in_waves(ground: Ground):
 
 
 def test_an_abort_then_lets_go_what_never_changed(ground: Ground):
+    """The operator has queued them, and would again: its mark stays as it is."""
     on_the_way_to_another_template(ground, commands.abort)
     ground.rounds(2)
+    for name in NODES:
+        ground.set_state(name, "upgrade-required")
 
     say(commands.resume, ground)
     gone_back(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert ground.held() == set()
-    assert set(REST) | {CANARY} == set(NODES)
+    assert {ground.labels(name)[UPGRADE_STATE] for name in NODES} == {"upgrade-required"}
 
 
 def test_what_a_person_has_taken_meanwhile_is_not_overwritten(ground: Ground):
