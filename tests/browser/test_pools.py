@@ -75,3 +75,6 @@ def test_the_pages_fit_a_phone(window):
         watched.page.goto(path)
         watched.is_drawn()
         assert watched.fits(), path
+        for words in ("Make it", "Pools as a file"):  # a button's words stay on one line
+            for button in watched.page.get_by_role("link", name=words).all():
+                assert button.bounding_box()["height"] < 50, f"{words} on {path}"
