@@ -1,6 +1,7 @@
 """One cluster: how it is reached and heard, what is read of it, its GPU stack, and what fits together in it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,13 +20,14 @@ from fleet.freshness import by_kind
 from fleet.models import ApprovalRule, Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.queries import known
+from fleet.sight import VOID, unwatched_since_of
 from fleet.stack.combinations import are_policies_known, compare, surroundings
 from fleet.stack.operator_pods import operator_trouble
 from fleet.web import compatibility, cpu_memory, freshness
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
-from fleet.web.findings_page import PER_PAGE, confirming_findings, open_findings
+from fleet.web.findings_page import PER_PAGE, confirming_findings, dated, open_findings
 from fleet.web.parts import part
 from fleet.web.summary import date_pools, read_fleet
 from fleet.web.trouble import trouble_of
@@ -33,6 +35,7 @@ from people.rights import Deed, NotAllowed, reach, require
 from people.web.requests import PersonRequest
 
 DAEMON_SETS = "daemonsets.apps"
+DRIVER_OBJECTS = ("nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com", "gpuclusters.nvidia.com")
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
 
 
@@ -127,6 +130,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     amounts = by_cluster(nodes).get(row.pk, NOTHING)
     read = read_fleet(request.user, cluster=row)
     date_pools(read, {row.pk: heard})
+    trouble = trouble_of(request.user, cluster=row, now=now)
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
@@ -141,10 +145,11 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "cpu_memory": cpu_memory.of_cluster(known(amounts, by_kind(bookmarks, now=now))),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
-        "findings": open_findings(request).filter(cluster=row)[:PER_PAGE],
+        "findings": dated(open_findings(request).filter(cluster=row)[:PER_PAGE], trouble),
         "confirming": confirming_findings(request).filter(cluster=row)[:PER_PAGE],
-        "trouble": trouble_of(request.user, cluster=row, now=now),
+        "trouble": trouble,
         "may_try": not heard.is_fresh and reach(request.user, Deed.STOP).covers_cluster(row.pk),
+        "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
         **(_of_all(row, objects, nodes) if sees_all else {}),
         **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),
     }
@@ -155,13 +160,22 @@ def _operands(
 ) -> dict[str, Any]:
     """What was seen a while ago is never green: it is said when that was."""
     mark = next((each for each in bookmarks if each.kind == DAEMON_SETS), None)
-    is_live = heard.is_fresh and mark is not None and mark.is_fresh(now=now) and mark.state == BookmarkState.WATCHING
-    as_of = None if is_live or mark is None else mark.heard_at or mark.listed_at
+    as_of = _as_of(bookmarks, (DAEMON_SETS,), heard, now=now)
     return {
         "operands": operand_lines(operands, as_of=as_of),
         "operands_as_of": as_of,
         "knows_operands": mark is not None and mark.listed_at is not None,
     }
+
+
+def _as_of(
+    bookmarks: list[Bookmark], kinds: Sequence[str], heard: freshness.ClusterFreshness, *, now: datetime
+) -> datetime | None:
+    """When rows of these kinds were last seen. None: they are now, or never were."""
+    marks = [each for each in bookmarks if each.kind in kinds and each.state not in VOID]
+    if heard.is_fresh and all(each.is_fresh(now=now) and each.state == BookmarkState.WATCHING for each in marks):
+        return None
+    return min((at for each in marks if (at := each.heard_at or each.listed_at)), default=None)
 
 
 def _of_all(row: Cluster, objects: list[DriverObject], nodes: Any) -> dict[str, Any]:
@@ -196,8 +210,12 @@ def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> Watch:
     if not has_lease and observer.next_look_at is not None and observer.next_look_at > now:
         word = f"asked {times(observer.failures)} in vain"
         return Watch(observer, has_lease=False, glyph="warn", word=word, problem="", skew=_skew(observer))
-    if not has_lease:
-        ended = f"{observer.lease_until:%Y-%m-%d %H:%M:%S} UTC"
+    unwatched_since = unwatched_since_of(observer, added_at=row.added_at, now=now)
+    if not has_lease and unwatched_since is None:
+        word = f"asked {times(observer.failures)} in vain" if observer.failures else "in between two turns"
+        return Watch(observer, has_lease=False, glyph="waiting", word=word, problem="", skew=_skew(observer))
+    if unwatched_since is not None:
+        ended = f"{unwatched_since:%Y-%m-%d %H:%M:%S} UTC"
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
         return Watch(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)

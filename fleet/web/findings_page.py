@@ -1,6 +1,7 @@
 """What is wrong now, the worst first, and what was lately."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -11,7 +12,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Finding, Observer, Severity
 from fleet.web.parts import part
-from fleet.web.trouble import trouble_of
+from fleet.web.trouble import Trouble, trouble_of
 from people.web.requests import PersonRequest
 
 PER_PAGE = 50
@@ -44,7 +45,7 @@ def strip(request: PersonRequest) -> dict[str, Any]:
     """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
     found, trouble = open_findings(request), trouble_of(request.user, now=timezone.now())
     waiting = list(confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)])
-    return {"findings": found[: SHOWN - len(waiting)], "confirming": waiting, "trouble": trouble}
+    return {"findings": dated(found[: SHOWN - len(waiting)], trouble), "confirming": waiting, "trouble": trouble}
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
@@ -57,11 +58,22 @@ def open_findings(request: PersonRequest) -> QuerySet[Finding]:
     return visible.open().select_related("cluster").order_by(WORST_FIRST, "-opened_at", "-pk")
 
 
+def dated(findings: Iterable[Finding], trouble: Trouble) -> list[Finding]:
+    """Each of a node whose cluster is not seen says when that was heard: nobody knows whether it is still so."""
+    found = list(findings)
+    for finding in found:
+        finding.as_of = trouble.heard_at.get(finding.cluster_id) if finding.node_id else None  # type: ignore[attr-defined]
+    return found
+
+
 def _findings(request: PersonRequest) -> dict[str, Any]:
     over = Finding.objects.visible_to(request.user).filter(resolved_at__isnull=False).select_related("cluster")
+    trouble = trouble_of(request.user, now=timezone.now())
+    found = Paginator(open_findings(request), PER_PAGE).get_page(request.GET.get("page"))
+    found.object_list = dated(found.object_list, trouble)
     return {
-        "trouble": trouble_of(request.user, now=timezone.now()),
+        "trouble": trouble,
         "confirming": confirming_findings(request)[:PER_PAGE],
-        "open": Paginator(open_findings(request), PER_PAGE).get_page(request.GET.get("page")),
+        "open": found,
         "over": over.order_by("-resolved_at", "-pk")[:20],
     }

@@ -1,6 +1,6 @@
 """Whether anything is wrong that a person may see: the one thing that any page asks before it says that nothing is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +15,7 @@ class Trouble:
     confirming: int  # that are not yet
     faulty: int  # GPU nodes with faults, as the fleet counts them
     unseen: Sequence[str]  # clusters that are not live
+    heard_at: Mapping[int, datetime | None]  # those by their keys: when each was heard last
     has_clusters: bool
 
     @property
@@ -41,5 +42,6 @@ def trouble_of(user, *, cluster: Cluster | None = None, now: datetime) -> Troubl
         confirming=findings.confirming().count(),
         faulty=with_state(nodes).filter(code__in=[int(state) for state in FAULTS]).count(),
         unseen=[name for pk, name in named if not sights[pk].is_live],
+        heard_at={pk: sights[pk].heard_at for pk, _ in named if not sights[pk].is_live},
         has_clusters=bool(named),
     )

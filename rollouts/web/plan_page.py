@@ -93,7 +93,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "why": _why(row, picture, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
         "resume_says": resume_says(row, picture, driver_object),
-        "since_then": _since_then(row),
+        "since_then": _since_then(row) if sight.is_live else "",
         "shown_state": "paused" if picture.pause and row.state in MAY_PAUSE else row.state,
         "soak_until": soak_until(picture.current) if sight.is_live else None,
         "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],

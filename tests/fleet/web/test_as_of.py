@@ -140,3 +140,44 @@ def test_the_legend_of_the_map_names_every_border(viewer):
 
     assert "not ready, not reporting or upgrade failed" in text
     assert "cordoned, or has a finding" in text
+
+
+@pytest.mark.parametrize("address", ["/", "/findings", "/clusters/{}"])
+def test_what_was_found_on_a_node_that_is_not_seen_says_when_that_was(viewer, address):
+    node = make.a_node(make.a_cluster(seen_at=NOON - timedelta(minutes=3)))
+    row = {"cluster": node.cluster, "rule": "x", "severity": "warning", "since": NOON - timedelta(minutes=9)}
+    Finding.objects.create(
+        **row, subject=f"node {node.name}", node=node, sentence="A pod fails.", opened_at=NOON, updated_at=NOON
+    )
+
+    assert "for 9 min as of 11:57:00" in page(viewer, address.format(node.cluster_id)).text
+    Bookmark.objects.update(heard_at=NOON)
+    assert "for 9 min as of" not in page(viewer, address.format(node.cluster_id)).text
+
+
+def test_no_driver_object_of_a_cluster_that_is_not_seen_is_green(viewer):
+    cluster = make.a_fleet(nodes=0)
+    cluster.driver_objects.update(state="ready")
+    assert "ready" in page(viewer, f"/clusters/{cluster.pk}").text
+
+    Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON - timedelta(minutes=3))
+
+    panel = (
+        viewer.get(f"/clusters/{cluster.pk}")
+        .content.decode()
+        .partition('id="driver-title"')[2]
+        .partition("</section>")[0]
+    )
+    assert "ready, as of 11:57:00" in panel
+    assert "is-ok" not in panel
+
+
+def test_a_cluster_that_waits_for_its_next_turn_is_not_said_to_have_no_worker(viewer):
+    cluster = make.a_cluster(seen_at=NOON - timedelta(minutes=3))
+    just_over = NOON - timedelta(seconds=3)
+    Observer.objects.create(cluster=cluster, turn=4, lease_until=just_over, next_look_at=just_over, failures=2)
+
+    text = page(viewer, f"/parts/clusters/{cluster.pk}").text
+
+    assert "asked 2 times in vain" in text
+    assert "No worker" not in text

@@ -101,3 +101,15 @@ def test_no_more_nodes_fail_than_there_are():
 
     assert "0 of 2 2" in page(viewer, "/plans").text
     assert "0 of 2 nodes changed · 2 failed" in page(viewer, "/parts/plans/strip").text
+
+
+@pytest.mark.parametrize("address", ["/plans", "/parts/plans/strip"])
+def test_a_halted_plan_says_why_and_not_what_its_last_look_met(address):
+    plan = make.a_plan()
+    plan.move("halted", now=make.NOON, actor="engine", because="A pod does not run.")
+    Plan.objects.filter(pk=plan.pk).update(waiting_for="Halted. A person decides: roll back, resume or abort.")
+
+    text = page(visiting(make.a_user(role="viewer")), address).text
+
+    assert "A pod does not run." in text
+    assert "A person decides" not in text
