@@ -1,29 +1,26 @@
 """How objects go: at once, after a grace, or when the last finalizer is gone."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from simulator import definitions
 from simulator.clock import stamp
-from simulator.kinds import DEFINITION, NAMESPACE, POD, Kind
+from simulator.etcd import Etcd
+from simulator.kinds import NAMESPACE, POD, Kind
 from simulator.refusals import conflict, forbidden
-
-if TYPE_CHECKING:
-    from simulator.store import Store
 
 Obj = dict[str, Any]
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 PROPAGATION_FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 
 
-def delete(store: "Store", kind: Kind, old: Obj, *, grace_s: int | None, propagation: str | None) -> Obj:
+def delete(store: Etcd, kind: Kind, old: Obj, *, grace_s: int | None, propagation: str | None) -> Obj:
     if kind.shelf == NAMESPACE.shelf and old["metadata"]["name"] in IMMORTAL:
         raise forbidden(NAMESPACE, old["metadata"]["name"], "this namespace may not be deleted")
     grace_s = _grace_s(old, grace_s) if kind is POD or kind.shelf == POD.shelf else 0
     finalizers = _finalizers(old, propagation)
     metadata = old["metadata"]
     if grace_s == 0 and not finalizers and kind.shelf != NAMESPACE.shelf:
-        return store.remove(kind, old)
+        return remove(store, kind, old)
     if "deletionTimestamp" in metadata and grace_s >= metadata.get("deletionGracePeriodSeconds", 0):
         return old
     due = stamp(store.clock.now() + timedelta(seconds=grace_s))
@@ -78,7 +75,7 @@ def is_due(obj: Obj) -> bool:
     return not metadata.get("deletionGracePeriodSeconds")
 
 
-def _close_namespace(store: "Store", namespace: Obj) -> Obj:
+def _close_namespace(store: Etcd, namespace: Obj) -> Obj:
     """Namespaces empty themselves: here at once, in a cluster by a controller of its own."""
     status = {**(namespace.get("status") or {}), "phase": "Terminating"}
     marked = store.mark(NAMESPACE, {**namespace, "status": status})
@@ -90,7 +87,7 @@ def _close_namespace(store: "Store", namespace: Obj) -> Obj:
     return _drop_if_empty(store, name) or marked
 
 
-def _drop_if_empty(store: "Store", name: str) -> Obj | None:
+def _drop_if_empty(store: Etcd, name: str) -> Obj | None:
     record = store.shelf(NAMESPACE).records.get(name)
     if record is None or "deletionTimestamp" not in record.obj["metadata"]:
         return None
@@ -99,14 +96,13 @@ def _drop_if_empty(store: "Store", name: str) -> Obj | None:
             return None
     if record.obj["metadata"].get("finalizers"):
         return None
-    return store.remove(NAMESPACE, {**record.obj, "spec": {}})
+    return remove(store, NAMESPACE, {**record.obj, "spec": {}})
 
 
-def follow_up(store: "Store", kind: Kind, gone: Obj) -> None:
-    if kind.shelf == DEFINITION.shelf:
-        for served in definitions.kinds_of(gone):
-            store.kinds.pop((served.group, served.version, served.plural), None)
-            store.shelves.pop(served.shelf, None)
+def remove(store: Etcd, kind: Kind, last: Obj) -> Obj:
+    """Nothing holds the object any more: drop it, and a namespace that only waited for it."""
+    gone = store.drop(kind, last)
     namespace = gone["metadata"].get("namespace")
     if namespace:
         _drop_if_empty(store, namespace)
+    return gone

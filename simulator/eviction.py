@@ -1,15 +1,13 @@
 """The eviction subresource: a deletion that asks the disruption budgets first (policy/v1)."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from simulator import selectors
+from simulator import deletion, selectors
 from simulator.clock import stamp
+from simulator.etcd import Etcd
 from simulator.kinds import DISRUPTION_BUDGET, POD, Kind
 from simulator.refusals import Cause, Refused, forbidden, too_many_requests
-
-if TYPE_CHECKING:
-    from simulator.store import Store
 
 Obj = dict[str, Any]
 VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -17,15 +15,16 @@ SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction su
 PROCESSING_RETRY_S = 10
 
 
-def evict(store: "Store", pod: Obj, *, grace_s: int | None, dry_run: bool) -> None:
+def evict(store: Etcd, pod: Obj, *, grace_s: int | None, dry_run: bool) -> None:
     metadata, status = pod["metadata"], pod.get("status") or {}
     is_free = status.get("phase") in {"Succeeded", "Failed", "Pending"} or "deletionTimestamp" in metadata
     if not is_free:
         ask_budget(store, pod, dry_run=dry_run)
-    store.delete(POD, metadata["name"], metadata["namespace"], grace_s=grace_s, dry_run=dry_run)
+    if not dry_run:
+        deletion.delete(store, POD, pod, grace_s=grace_s, propagation=None)
 
 
-def ask_budget(store: "Store", pod: Obj, *, dry_run: bool) -> None:
+def ask_budget(store: Etcd, pod: Obj, *, dry_run: bool) -> None:
     """:raises Refused: 429 while the budget is used up, 500 when several budgets cover the pod."""
     budgets = budgets_of(store, pod)
     if len(budgets) > 1:
@@ -37,7 +36,7 @@ def ask_budget(store: "Store", pod: Obj, *, dry_run: bool) -> None:
         store.mark(DISRUPTION_BUDGET, spent)
 
 
-def budgets_of(store: "Store", pod: Obj) -> list[Obj]:
+def budgets_of(store: Etcd, pod: Obj) -> list[Obj]:
     labels = pod["metadata"].get("labels") or {}
     page = store.page(DISRUPTION_BUDGET, pod["metadata"]["namespace"])
     return [record.obj for record in page.records if _covers(record.obj, labels)]

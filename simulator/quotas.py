@@ -5,14 +5,12 @@ k8s.io/apiserver, pkg/quota/v1, and the admission plug-in ResourceQuota. Quotas 
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator.actors.quantities import amount, amounts, container_requests
+from simulator.etcd import Etcd
 from simulator.kinds import POD, RESOURCE_QUOTA
 from simulator.refusals import Refused, forbidden
-
-if TYPE_CHECKING:
-    from simulator.store import Store
 
 Obj = dict[str, Any]
 COUNTED = ("pods", "count/pods")
@@ -21,7 +19,7 @@ BYTES = ("memory", "ephemeral-storage")
 UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
-def admit(store: "Store", pod: Obj, namespace: str) -> None:
+def admit(store: Etcd, pod: Obj, namespace: str) -> None:
     """:raises Refused: 403 in the words of the quota that is used up."""
     quotas = [record.obj for record in store.page(RESOURCE_QUOTA, namespace).records]
     if not quotas:

@@ -3,22 +3,20 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simulator import definitions, quotas, schema, selectors
+from simulator.etcd import Etcd
 from simulator.kinds import DEFINITION, POD, Kind
 from simulator.names import label_causes
 from simulator.refusals import Cause, invalid
-
-if TYPE_CHECKING:
-    from simulator.store import Store
 
 Obj = dict[str, Any]
 QUANTITY = r"[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|Ki|Mi|Gi|Ti)?"
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def check(store: "Store", kind: Kind, new: Obj, old: Obj | None) -> None:
+def check(store: Etcd, kind: Kind, new: Obj, old: Obj | None) -> None:
     """:raises Refused: 422 with one cause for each complaint."""
     complaints = _custom_causes(store, kind, new) if kind.is_custom else CHECKS.get(kind.shelf, _nothing)(new, old)
     if kind.shelf == POD.shelf and old is None:
@@ -32,7 +30,7 @@ def _nothing(_new: Obj, _old: Obj | None) -> Iterator[Cause]:
     yield from ()
 
 
-def _custom_causes(store: "Store", kind: Kind, new: Obj) -> Iterator[Cause]:
+def _custom_causes(store: Etcd, kind: Kind, new: Obj) -> Iterator[Cause]:
     record = store.shelf(DEFINITION).records.get(f"{kind.plural}.{kind.group}")
     if record is not None:
         yield from schema.causes(definitions.schema_of(record.obj, kind.version), new, "")
