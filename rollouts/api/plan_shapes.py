@@ -11,6 +11,7 @@ from rollouts.api.previews import PreviewShape
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow
 from rollouts.models import Command, Plan, PlanEvent, Stage
 from rollouts.queries import Button, PlanPicture
+from rollouts.steering.duration import Duration
 from rollouts.steering.preview import Preview
 
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
@@ -76,6 +77,7 @@ class StageOnPlan(SeenSerializer, StageRow):
 class PlanSeen:
     picture: PlanPicture
     buttons: list[Button]
+    duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
 
     @property
     def plan(self) -> Plan:
@@ -95,10 +97,29 @@ class PlanShape(SeenSerializer, PlanRow):
     pause = PauseShape(source="seen.picture.pause", allow_null=True, help_text="The one in force.")
     holds = HoldsShape(source="seen.picture")
     buttons = ButtonShape(source="seen.buttons", many=True)
+    takes_s = serializers.FloatField(
+        source="seen.duration.takes_s",
+        default=None,
+        allow_null=True,
+        help_text="What is left, without people's time. Null: nothing moves, or its cluster is not seen.",
+    )
+    takes = serializers.CharField(
+        source="seen.duration.sentence", default="", help_text="What that is reckoned from; blank: it is null."
+    )
     seq = serializers.IntegerField(source="seen.picture.seq", help_text="Of the newest event this was made from.")
 
     class Meta(PlanRow.Meta):
-        fields = (*PlanRow.Meta.fields, "stages", "current_stage", "pause", "holds", "buttons", "seq")
+        fields = (
+            *PlanRow.Meta.fields,
+            "stages",
+            "current_stage",
+            "pause",
+            "holds",
+            "buttons",
+            "takes_s",
+            "takes",
+            "seq",
+        )
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from rollouts.queries import buttons, plan_picture
 from rollouts.steering.drafting import StageDraft, draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import ObjectGone
+from rollouts.steering.remaining import expected
 
 
 class PlanFilters(filters.FilterSet):
@@ -114,7 +115,9 @@ class SuggestedStages(PlanEdge):
 
 
 def shown(plan: Plan, user) -> dict[str, Any]:
-    return PlanShape(PlanSeen(plan_picture(plan), buttons(plan, user))).data
+    picture = plan_picture(plan)
+    duration = expected(plan, picture, now=timezone.now())
+    return PlanShape(PlanSeen(picture, buttons(plan, user), duration)).data
 
 
 def drafted(plan: Plan, user) -> dict[str, Any]:
@@ -122,4 +125,4 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
         told = preview(plan, now=timezone.now())
     except ObjectGone:
         told = None
-    return DraftShape(DraftSeen(plan_picture(plan), buttons(plan, user), told)).data
+    return DraftShape(DraftSeen(plan_picture(plan), buttons(plan, user), duration=None, preview=told)).data

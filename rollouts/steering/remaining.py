@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from fleet.models import DriverObject
+from fleet.models import Bookmark, DriverObject
+from fleet.sight import ClusterSight, sight_of_cluster
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
 from rollouts.queries import PlanPicture, StageOnPage, upgrade_policy
 from rollouts.steering.duration import Duration, StageTime, duration_of
 
+MOVING = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
 OVER = (StageState.PASSED, StageState.ABANDONED)
 
 
@@ -22,10 +24,10 @@ def stage_time(stage: Stage, nodes: int, policy: Mapping[str, Any]) -> StageTime
 
 
 def remaining(
-    plan: Plan, picture: PlanPicture, driver_object: DriverObject | None, *, now: datetime
+    plan: Plan, picture: PlanPicture, driver_object: DriverObject | None, sight: ClusterSight, *, now: datetime
 ) -> Duration | None:
-    """None: nothing of it moves. One query."""
-    if plan.state not in {PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK} or picture.current is None:
+    """None: nothing of it moves, or nobody sees whether it does. One query."""
+    if plan.state not in MOVING or picture.current is None or picture.pause or not sight.is_live:
         return None
     policy = upgrade_policy(driver_object) if driver_object else {}
     back = plan.state == PlanState.ROLLING_BACK
@@ -37,6 +39,15 @@ def remaining(
         if target.state == TargetState.CHANGED and target.released_at and target.state_since > target.released_at
     ]
     return duration_of([_left(one, policy, now=now) for one in ahead], took=took)
+
+
+def expected(plan: Plan, picture: PlanPicture, *, now: datetime) -> Duration | None:
+    """The same, for who has neither the sight of its cluster nor its driver object. Four queries where it moves."""
+    if plan.state not in MOVING:
+        return None
+    sight = sight_of_cluster(plan.cluster, list(Bookmark.objects.filter(cluster=plan.cluster_id)), now=now)
+    driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
+    return remaining(plan, picture, driver_object, sight, now=now)
 
 
 def _left(one: StageOnPage, policy: Mapping[str, Any], *, now: datetime) -> StageTime:

@@ -100,7 +100,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "way_back": row.sealed.get("way_back", ""),
         "way_back_title": WAY_BACK.get(row.state, "The way back is prepared"),
         "driver_object": driver_object,
-        "duration": remaining(row, picture, driver_object, now=now) if sight.is_live and not picture.pause else None,
+        "duration": remaining(row, picture, driver_object, sight, now=now),
     }
 
 

@@ -1,11 +1,14 @@
 import json
+from datetime import timedelta
 
 import pytest
 
+from fleet.models import Bookmark
 from people.models import AuditEntry
-from rollouts.models import Plan
+from rollouts.models import Command, Plan
 from tests.callers import calling
-from tests.make import a_draft, a_fleet, a_plan, a_pool, a_user
+from tests.make import NOON, a_draft, a_fleet, a_plan, a_pool, a_stage_to_approve, a_user
+from tests.pages import page, visiting
 
 STAGES = [
     {
@@ -217,6 +220,35 @@ def test_suggested_stages_can_be_sent_back_as_they_are(ada):
     reply = post(ada, "plans", **a_request(cluster, stages=stages))
 
     assert reply.status_code == 201, reply.json()
+
+
+def test_a_plan_that_moves_says_how_long_it_still_takes_as_its_page_does(bob):
+    plan = a_stage_to_approve(a_plan(a_fleet())).plan
+
+    told = bob.get(f"/api/v1/plans/{plan.pk}").json()
+
+    assert told["takes"].startswith("About ")
+    assert told["takes"] in page(visiting(bob.user), f"/plans/{plan.pk}").text
+    assert told["takes_s"] > 60
+
+    Command.objects.create(plan=plan, verb="pause", actor="amy", at=NOON, because="Lunch.")
+    paused = bob.get(f"/api/v1/plans/{plan.pk}").json()
+    assert (paused["takes_s"], paused["takes"]) == (None, "")
+
+
+@pytest.mark.parametrize("unlike", [{"state": "draft"}, {"state": "halted"}])
+def test_of_a_plan_that_does_not_move_nobody_says_how_long(bob, unlike):
+    plan = a_stage_to_approve(a_plan(a_fleet())).plan
+    Plan.objects.filter(pk=plan.pk).update(**unlike)
+
+    assert bob.get(f"/api/v1/plans/{plan.pk}").json()["takes_s"] is None
+
+
+def test_nor_of_one_whose_cluster_is_not_seen(bob):
+    plan = a_stage_to_approve(a_plan(a_fleet())).plan
+    Bookmark.objects.filter(cluster=plan.cluster).update(heard_at=NOON - timedelta(minutes=5))
+
+    assert bob.get(f"/api/v1/plans/{plan.pk}").json()["takes_s"] is None
 
 
 @pytest.mark.parametrize("number", [1, 4])
