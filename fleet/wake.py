@@ -18,9 +18,8 @@ from django.db import transaction
 
 NEXT_TURN_EXPIRES_S = 30.0
 TIMED_AT_MOST = timedelta(seconds=10)
-PLANS_AT_MOST_EVERY_S = 0.5
+EXPIRES_S = 10.0  # what is not done before the next sweep is not worth doing
 CRASH_LOGS_AT_MOST_EVERY_S = 5.0
-FINDINGS_AT_MOST_EVERY_S = 2.0
 WAITING_AT_MOST = 1000
 GOODBYE_S = 1.0  # what a command that ends waits for its last nudge
 
@@ -49,32 +48,13 @@ def wake_observer_after(wait: timedelta, cluster_id: int, turn: int) -> None:
 
 
 def wake_findings_of(cluster_id: int) -> None:
-    """Judge a cluster anew. What is not done before the next sweep is not worth doing."""
-    queue("fleet.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=10.0)
+    """Judge a cluster anew."""
+    queue("fleet.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
 
 
 def wake_findings_soon(cluster_id: int) -> None:
-    """Something changed that rules judge. Called after every flush, it queues a few, one of them after the last."""
-    with _lock:
-        if cluster_id in _findings_owed:
-            return
-        wait_s = _findings_woken.get(cluster_id, 0.0) + FINDINGS_AT_MOST_EVERY_S - time.monotonic()
-        if wait_s > 0:
-            _findings_owed.add(cluster_id)
-    if wait_s > 0:
-        later = threading.Timer(wait_s, _nudge_findings_of, [cluster_id])
-        later.daemon = True
-        later.start()
-    else:
-        transaction.on_commit(lambda: _nudge_findings_of(cluster_id), robust=True)
-
-
-def _nudge_findings_of(cluster_id: int) -> None:
-    """Without a look at the database, as for plans."""
-    with _lock:
-        _findings_owed.discard(cluster_id)
-        _findings_woken[cluster_id] = time.monotonic()
-    _sender().send(_Nudge("fleet.tasks.look_for_findings", "default", {"cluster_id": cluster_id}, 10.0))
+    """Something changed that rules judge."""
+    _findings.ask(cluster_id)
 
 
 def wake_crash_logs_of(cluster_id: int) -> None:
@@ -89,32 +69,12 @@ def wake_crash_logs_of(cluster_id: int) -> None:
 
 def wake_exporters_of(cluster_id: int) -> None:
     """Ask a cluster's exporters, if it is time. A row says that; a nudge too many finds it is not."""
-    queue("fleet.tasks.ask_exporters", queue="default", kwargs={"cluster_id": cluster_id}, expires=10.0)
+    queue("fleet.tasks.ask_exporters", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
 
 
 def wake_plans_of(cluster_id: int) -> None:
-    """Something changed in this cluster that its plans may wait for. Called after every flush, it queues a few."""
-    with _lock:
-        if cluster_id in _plans_owed:
-            return
-        wait_s = _plans_woken.get(cluster_id, 0.0) + PLANS_AT_MOST_EVERY_S - time.monotonic()
-        if wait_s > 0:
-            _plans_owed.add(cluster_id)
-    if wait_s > 0:
-        # The last change of a burst counts, too.
-        later = threading.Timer(wait_s, _nudge_plans_of, [cluster_id])
-        later.daemon = True
-        later.start()
-    else:
-        transaction.on_commit(lambda: _nudge_plans_of(cluster_id), robust=True)
-
-
-def _nudge_plans_of(cluster_id: int) -> None:
-    """Without a look at the database: the thread of a timer would take a connection and never give it back."""
-    with _lock:
-        _plans_owed.discard(cluster_id)
-        _plans_woken[cluster_id] = time.monotonic()
-    _sender().send(_Nudge("rollouts.tasks.wake_plans_of", "rollouts", {"cluster_id": cluster_id}, 10.0))
+    """Something changed in this cluster that its plans may wait for."""
+    _plans.ask(cluster_id)
 
 
 def queue(task_name: str, *, queue: str, kwargs: dict[str, Any], expires: float) -> None:
@@ -141,6 +101,38 @@ class _Nudge:
             retry=False,
             ignore_result=True,
         )
+
+
+class _Coalesced:
+    """A nudge that is asked for after every flush: a few are sent, one of them after the last change of a burst."""
+
+    def __init__(self, task_name: str, queue_name: str, *, at_most_every_s: float) -> None:
+        self.task_name = task_name
+        self.queue_name = queue_name
+        self.at_most_every_s = at_most_every_s
+        self.sent: dict[int, float] = {}
+        self.owed: set[int] = set()
+
+    def ask(self, cluster_id: int) -> None:
+        with _lock:
+            if cluster_id in self.owed:
+                return
+            wait_s = self.sent.get(cluster_id, 0.0) + self.at_most_every_s - time.monotonic()
+            if wait_s > 0:
+                self.owed.add(cluster_id)
+        if wait_s > 0:
+            later = threading.Timer(wait_s, self.send, [cluster_id])
+            later.daemon = True
+            later.start()
+        else:
+            transaction.on_commit(lambda: self.send(cluster_id), robust=True)
+
+    def send(self, cluster_id: int) -> None:
+        """Without a look at the database: the thread of a timer would take a connection and never give it back."""
+        with _lock:
+            self.owed.discard(cluster_id)
+            self.sent[cluster_id] = time.monotonic()
+        _sender().send(_Nudge(self.task_name, self.queue_name, {"cluster_id": cluster_id}, EXPIRES_S))
 
 
 class _Sender:
@@ -178,11 +170,9 @@ class _Sender:
 
 _lock = threading.Lock()
 _current: _Sender | None = None
-_plans_woken: dict[int, float] = {}
-_findings_woken: dict[int, float] = {}
+_plans = _Coalesced("rollouts.tasks.wake_plans_of", "rollouts", at_most_every_s=0.5)
+_findings = _Coalesced("fleet.tasks.look_for_findings", "default", at_most_every_s=2.0)
 _crash_logs_woken: dict[int, float] = {}
-_plans_owed: set[int] = set()
-_findings_owed: set[int] = set()
 
 
 def _sender() -> _Sender:

@@ -17,8 +17,10 @@ from tests.patience import PATIENCE_S
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
     tasks: list[tuple[str, dict]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
-    monkeypatch.setattr(wake, "_plans_woken", {})
-    monkeypatch.setattr(wake, "_plans_owed", set())
+    for coalesced in (wake._plans, wake._findings):
+        monkeypatch.setattr(coalesced, "sent", {})
+        monkeypatch.setattr(coalesced, "owed", set())
+        monkeypatch.setattr(coalesced, "at_most_every_s", 0.5)
     monkeypatch.setattr(wake, "_crash_logs_woken", {})
     return tasks
 
@@ -106,16 +108,22 @@ def test_a_frozen_broker_fails_and_delays_nobody(broker, senders):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_burst_wakes_the_plans_once_and_its_end_once_more(sent):
+@pytest.mark.parametrize(
+    ("nudge", "task"),
+    [
+        (wake.wake_plans_of, "rollouts.tasks.wake_plans_of"),
+        (wake.wake_findings_soon, "fleet.tasks.look_for_findings"),
+    ],
+)
+def test_a_burst_wakes_once_and_its_end_once_more(sent, nudge, task):
     for _ in range(10):
-        wake.wake_plans_of(3)
-    wait_for(lambda: sent)
-
+        nudge(3)
     wait_for(lambda: len(sent) == 2)
-    time.sleep(0.1)
-    assert len(sent) == 2
-    assert sent[0] == ("rollouts.tasks.wake_plans_of", sent[0][1])
-    assert sent[0][1]["kwargs"] == {"cluster_id": 3}
+
+    nudge(4)
+    wait_for(lambda: len(sent) == 3)
+    assert [name for name, _ in sent] == [task] * 3
+    assert [given["kwargs"]["cluster_id"] for _, given in sent] == [3, 3, 4]
 
 
 @pytest.mark.django_db(transaction=True)
