@@ -6,19 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import prefetch_related_objects
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
-from fleet import acceptance, lag, waking
-from fleet.acceptance import CannotAccept
+from fleet import lag
 from fleet.allocation.cpu_memory import NOTHING, by_cluster
 from fleet.freshness import by_kind
-from fleet.models import ApprovalRule, Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
-from fleet.pools.asking import ProductionAsks, set_approval
+from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.queries import known
 from fleet.sight import VOID, unwatched_since_of
 from fleet.stack.combinations import are_policies_known, compare, surroundings
@@ -31,7 +27,7 @@ from fleet.web.findings_page import PER_PAGE, confirming_findings, dated, open_f
 from fleet.web.parts import part
 from fleet.web.summary import date_pools, read_fleet
 from fleet.web.trouble import trouble_of
-from people.rights import Deed, NotAllowed, reach, require
+from people.rights import Deed, reach
 from people.web.requests import PersonRequest
 
 DAEMON_SETS = "daemonsets.apps"
@@ -40,75 +36,18 @@ SKEW = timedelta(seconds=5)  # a clock further off than this is said
 
 
 def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    row = _visible(request, cluster_id)
+    row = cluster_for(request, cluster_id)
     observer = observer_of(row)
     seq = json.dumps({f"cluster-{row.pk}": observer.batch if observer else 0})
     return render(request, "fleet/cluster.html", {"place": "fleet", "seq": seq, **_cluster(request, row)})
 
 
-@require_POST
-def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Say that what answers in its place is the same cluster, built anew. The same call that REST makes."""
-    row = _visible(request, cluster_id)
-    try:
-        require(request.user, Deed.ADMINISTER, cluster_id=row.pk, where=f"cluster {row.name}")
-        _accept(request, row)
-    except (CannotAccept, NotAllowed) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"{row.name} is the cluster {row.uid} from now on: a worker lists it anew.")
-    return redirect("cluster", cluster_id=row.pk)
-
-
-@require_POST
-def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Say whether plans may change nodes of the cluster unasked. The same call that REST makes."""
-    row = _visible(request, cluster_id)
-    try:
-        require(request.user, Deed.ADMINISTER, cluster_id=row.pk, where=f"cluster {row.name}")
-        _set_approval(request, row)
-    except (NotAllowed, ProductionAsks) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"{row.name} says “approval: {row.approval}” from now on.")
-    return redirect("cluster", cluster_id=row.pk)
-
-
-def _set_approval(request: PersonRequest, row: Cluster) -> None:
-    rule, because = request.POST.get("approval", ""), request.POST.get("because", "").strip()[:1000]
-    if rule not in ApprovalRule.values or not because:
-        raise ProductionAsks("Say what it is to be, and why.")
-    set_approval(row, rule, actor=request.user.get_username(), because=because, now=timezone.now())
-
-
-@require_POST
-def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Ask a cluster that does not answer once more, without waiting for its time. The same call that REST makes."""
-    row = _visible(request, cluster_id)
-    try:
-        require(request.user, Deed.STOP, cluster_id=row.pk, where=f"cluster {row.name}")
-    except NotAllowed as refusal:
-        messages.error(request, str(refusal))
-    else:
-        waking.try_now(row)
-        messages.success(request, f"A worker asks {row.name} as soon as it has a place for it.")
-    return redirect("cluster", cluster_id=row.pk)
-
-
-def _accept(request: PersonRequest, row: Cluster) -> None:
-    because = request.POST.get("because", "").strip()[:1000]
-    if not because:
-        raise CannotAccept("Say why: the next person at this page will want to know.")
-    uid = request.POST.get("uid", "")[:64]
-    acceptance.accept(row, uid=uid, actor=request.user.get_username(), because=because, now=timezone.now())
-
-
 @part
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    return render(request, "fleet/_cluster.html", _cluster(request, _visible(request, cluster_id)))
+    return render(request, "fleet/_cluster.html", _cluster(request, cluster_for(request, cluster_id)))
 
 
-def _visible(request: PersonRequest, cluster_id: int) -> Cluster:
+def cluster_for(request: PersonRequest, cluster_id: int) -> Cluster:
     prefetch_related_objects([request.user], "bindings")  # every part of the page asks what its person may see
     return get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
 

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from fleet.web import (
+    cluster_acts,
     cluster_page,
     findings_page,
     fleet_page,
@@ -24,9 +25,9 @@ urlpatterns = [
     path("parts/findings", findings_page.findings_part, name="findings-part"),
     path("parts/findings/strip", findings_page.findings_strip_part, name="findings-strip"),
     path("clusters/<int:cluster_id>", cluster_page.cluster, name="cluster"),
-    path("clusters/<int:cluster_id>/accept", cluster_page.accept, name="cluster-accept"),
-    path("clusters/<int:cluster_id>/approval", cluster_page.approval, name="cluster-approval"),
-    path("clusters/<int:cluster_id>/try", cluster_page.try_now, name="cluster-try"),
+    path("clusters/<int:cluster_id>/accept", cluster_acts.accept, name="cluster-accept"),
+    path("clusters/<int:cluster_id>/approval", cluster_acts.approval, name="cluster-approval"),
+    path("clusters/<int:cluster_id>/try", cluster_acts.try_now, name="cluster-try"),
     path("parts/clusters/<int:cluster_id>", cluster_page.cluster_part, name="cluster-part"),
     path("pools", pools_page.pools, name="pools"),
     path("parts/pools", pools_page.pools_part, name="pools-part"),

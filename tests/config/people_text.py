@@ -171,7 +171,7 @@ PARSERS = (
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
-           ("fleet.web.cluster_page", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written")),
+           ("fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written")),
     Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(PersonRequest, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
            _fields(RoleRequest, "role", "scope", "scope_id")),

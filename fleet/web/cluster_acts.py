@@ -1,0 +1,78 @@
+"""What a person tells a cluster on its page: the same calls that REST makes, and then the page again."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from fleet import acceptance, waking
+from fleet.acceptance import CannotAccept
+from fleet.models import ApprovalRule, Cluster
+from fleet.pools.asking import ProductionAsks, set_approval
+from fleet.web.cluster_page import cluster_for
+from people.rights import Deed, NotAllowed, require
+from people.web.requests import PersonRequest
+
+REFUSALS = (CannotAccept, NotAllowed, ProductionAsks)
+
+
+@require_POST
+def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Say that what answers in its place is the same cluster, built anew."""
+    return _told(request, cluster_id, Deed.ADMINISTER, _accept)
+
+
+@require_POST
+def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Say whether plans may change nodes of the cluster unasked."""
+    return _told(request, cluster_id, Deed.ADMINISTER, _set_approval)
+
+
+@require_POST
+def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Ask a cluster that does not answer once more, without waiting for its time."""
+    return _told(request, cluster_id, Deed.STOP, _try_now)
+
+
+def _told(
+    request: PersonRequest, cluster_id: int, deed: Deed, act: Callable[[PersonRequest, Cluster], str]
+) -> HttpResponse:
+    """`act` answers with the sentence of what holds from now on."""
+    row = cluster_for(request, cluster_id)
+    try:
+        require(request.user, deed, cluster_id=row.pk, where=f"cluster {row.name}")
+        said = act(request, row)
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, said)
+    return redirect("cluster", cluster_id=row.pk)
+
+
+def _accept(request: PersonRequest, row: Cluster) -> str:
+    because = _because(request)
+    if not because:
+        raise CannotAccept("Say why: the next person at this page will want to know.")
+    uid = request.POST.get("uid", "")[:64]
+    acceptance.accept(row, uid=uid, actor=request.user.get_username(), because=because, now=timezone.now())
+    return f"{row.name} is the cluster {row.uid} from now on: a worker lists it anew."
+
+
+def _set_approval(request: PersonRequest, row: Cluster) -> str:
+    rule, because = request.POST.get("approval", ""), _because(request)
+    if rule not in ApprovalRule.values or not because:
+        raise ProductionAsks("Say what it is to be, and why.")
+    set_approval(row, rule, actor=request.user.get_username(), because=because, now=timezone.now())
+    return f"{row.name} says “approval: {row.approval}” from now on."
+
+
+def _try_now(_: PersonRequest, row: Cluster) -> str:
+    waking.try_now(row)
+    return f"A worker asks {row.name} as soon as it has a slot for it."
+
+
+def _because(request: PersonRequest) -> str:
+    return request.POST.get("because", "").strip()[:1000]
