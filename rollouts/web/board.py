@@ -49,6 +49,7 @@ class WaveGroup:
     wave: Wave | None  # None: not released yet
     targets: list[Target]
     more: dict[str, int]  # by state: those that are not listed; no Counter, which answers a template with 0
+    said: str = ""  # of the wave, once a stage where it stays the same
 
     @property
     def is_done(self) -> bool:
@@ -188,10 +189,20 @@ def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
     by_wave: dict[int | None, list[Target]] = {}
     for target in targets:
         by_wave.setdefault(target.wave_id, []).append(target)
+    before: Wave | None = None
     for key in sorted(key for key in by_wave if key is not None):
-        yield WaveGroup(by_wave[key][0].wave, by_wave[key], {})
+        wave = by_wave[key][0].wave
+        yield WaveGroup(wave, by_wave[key], {}, said_of(wave, before) if wave else "")
+        before = wave
     if waiting := by_wave.get(None):
         yield WaveGroup(None, waiting[:MOST_TARGETS], dict(Counter(one.shown_state for one in waiting[MOST_TARGETS:])))
+
+
+def said_of(wave: Wave, before: Wave | None) -> str:
+    """How many nodes it has, and what allowed so many, unless the wave before has said it."""
+    number, _, because = wave.because.partition(": ")
+    is_said = before is not None and bool(because) and because == before.because.partition(": ")[2]
+    return f"{number}." if is_said else wave.because
 
 
 def _segments(counts, total: int) -> list[tuple[str, float, float]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rollouts.engine.picture import CORDON_REQUIRED, NodePicture, Picture, StagePicture, UpgradePolicy
 from rollouts.gates.allocatable_restored import fewer
-from rollouts.gates.base import TargetEvidence, count
+from rollouts.gates.base import TargetEvidence, are, count
 from rollouts.gates.operands_ready import lacking
 from rollouts.lifecycle import IN_FLIGHT, TargetState
 
@@ -61,7 +61,6 @@ def operator_room(policy: UpgradePolicy, nodes: tuple[NodePicture, ...], *, wait
     by_unavailable = most - unavailable
     free = max(0, min(parallel, by_unavailable) - waiting)
     if by_unavailable < parallel:
-        return Room(free, f"the operator allows {most} unavailable and {unavailable} are")
-    return Room(
-        free, f"the operator upgrades {policy.max_parallel or 'any number'} at once and {in_progress} are on the way"
-    )
+        return Room(free, f"the operator allows {most} unavailable and {unavailable} {are(unavailable)}")
+    begun = f"{in_progress} {are(in_progress)} on the way"
+    return Room(free, f"the operator upgrades {policy.max_parallel or 'any number'} at once and {begun}")

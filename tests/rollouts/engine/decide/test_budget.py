@@ -50,6 +50,18 @@ def test_a_node_on_its_way_takes_a_slot_and_so_does_a_failed_one(state: str):
     assert free(a_policy(max_parallel=1), fleet(state, "upgrade-required")) == 0
 
 
+@pytest.mark.parametrize(("number", "verb"), [(0, "are"), (1, "is"), (2, "are")])
+def test_what_sets_the_number_is_said_of_one_as_of_many(number: int, verb: str):
+    nodes = fleet(*["drain-required"] * number, "upgrade-required")
+    cordoned = tuple(a_node_picture(f"c{each}", is_unschedulable=True) for each in range(number))
+
+    slots = operator_room(a_policy(max_parallel=3, max_unavailable=9), nodes, waiting=0)
+    lost = operator_room(a_policy(max_unavailable=number), cordoned, waiting=0)
+
+    assert slots.because == f"the operator upgrades 3 at once and {number} {verb} on the way"
+    assert not cordoned or lost.because == f"the operator allows {number} unavailable and {number} {verb}"
+
+
 @pytest.mark.parametrize("broken", [{"is_unschedulable": True}, {"is_ready": False}, {"is_ready": None}])
 def test_cordoned_and_not_ready_nodes_are_unavailable_whoever_made_them_so(broken: dict):
     nodes = (*fleet("upgrade-required", "upgrade-required"), a_node_picture("x", **broken))
