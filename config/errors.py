@@ -19,7 +19,7 @@ from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
 from kube.selectors import BadSelector
-from people.accounts import LastAdmin, NameTaken
+from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate
 from rollouts.lifecycle import IllegalMove, LostRace
@@ -49,6 +49,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),
     NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     NameTaken: Meaning(409, "name-taken", "The name is taken"),
+    HasItAlready: Meaning(409, "has-it-already", "The role was given before"),
     LastAdmin: Meaning(409, "last-admin", "Nobody would be left who can give roles"),
     OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),

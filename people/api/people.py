@@ -149,10 +149,13 @@ class PersonRoles(PeopleEdge):
             raise serializers.ValidationError({"scope_id": f"There is no {asked['scope']} with this id."})
         require_admin_of(self.user, place)
         try:
-            binding, status = accounts.grant(person, asked["role"], place, **self.acting()), 201
+            given, status = accounts.grant(person, asked["role"], place, **self.acting()), 201
         except HasItAlready:
-            binding, status = person.bindings.get(role=asked["role"], scope=place.scope, scope_id=place.key), 200
-        return Response(RoleShape(RoleSeen(binding, place)).data, status=status)
+            before = person.bindings.filter(role=asked["role"], scope=place.scope, scope_id=place.key).first()
+            if before is None:  # somebody took it since
+                raise
+            given, status = before, 200
+        return Response(RoleShape(RoleSeen(given, place)).data, status=status)
 
 
 class PersonRole(PeopleEdge):

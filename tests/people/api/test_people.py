@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from people import accounts
+from people.accounts import HasItAlready
 from people.models import ApiToken, AuditEntry, RoleBinding, User
 from people.password_links import links
 from tests.callers import ada, bob, calling, eve, now, root  # noqa: F401 (fixtures)
@@ -93,6 +95,17 @@ def test_a_role_is_given_once_and_taken(root, pat):  # noqa: F811
     assert [role.role for role in pat.bindings.all()] == ["operator"]
     verbs = AuditEntry.objects.filter(subject=f"person:{pat.pk}").values_list("verb", flat=True)
     assert list(verbs) == ["role.grant", "role.take"]
+
+
+def test_a_role_that_is_taken_while_it_is_given_again_is_a_conflict(root, pat, monkeypatch):  # noqa: F811
+    def lost(*_, **__):
+        raise HasItAlready("pat is viewer of the fleet already.")
+
+    monkeypatch.setattr(accounts, "grant", lost)
+
+    reply = post(root, f"{PEOPLE}/{pat.pk}/roles", {"role": "viewer", "scope": "fleet"})
+
+    assert (reply.status_code, reply.json()["type"]) == (409, "urn:quarterdeck:problem:has-it-already")
 
 
 @pytest.mark.parametrize(
