@@ -40,10 +40,9 @@ def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Du
     soaks = sum((stage.soak for stage in stages), timedelta())
     takes = waves * (a_node + LOOKS_EVERY) + soaks
     known = f"as {count(len(took), 'node')} took so far" if took else "assumed: none has gone yet"
-    parts = [
-        f"{count(waves, 'wave')} of {spell(a_node)} ({known}) and up to {spell(LOOKS_EVERY)} until the operator looks",
-        f"{spell(soaks)} of soak" if soaks else "no soak",
-    ]
+    of_waves = f"{count(waves, 'wave')} of {spell(a_node)} ({known}) and up to {spell(LOOKS_EVERY)}"
+    parts = [f"{of_waves} until the operator looks"] if waves else []
+    parts += [f"{spell(soaks)} of soak" if soaks else "no soak"]
     asked = sum(stage.is_asked for stage in stages)
     people = f" The wait for {count(asked, 'approval')} is not in it." if asked else ""
     return Duration(takes, f"About {spell(_rounded(takes))}: {', '.join(parts)}.{people}")

@@ -26,7 +26,7 @@ def stage_time(stage: Stage, nodes: int, policy: Mapping[str, Any]) -> StageTime
 def remaining(
     plan: Plan, picture: PlanPicture, driver_object: DriverObject | None, sight: ClusterSight, *, now: datetime
 ) -> Duration | None:
-    """None: nothing of it moves, or nobody sees whether it does. One query."""
+    """None: nothing of it moves, nobody sees whether it does, or nobody knows yet which nodes will. One query."""
     if plan.state not in MOVING or picture.current is None or picture.pause or not sight.is_live:
         return None
     policy = upgrade_policy(driver_object) if driver_object else {}
@@ -38,7 +38,8 @@ def remaining(
         for target in one.targets
         if target.state == TargetState.CHANGED and target.released_at and target.state_since > target.released_at
     ]
-    return duration_of([_left(one, policy, now=now) for one in ahead], took=took)
+    left = [_left(one, policy, now=now) for one in ahead]
+    return duration_of(left, took=took) if any(one.nodes or one.soak for one in left) else None
 
 
 def expected(plan: Plan, picture: PlanPicture, *, now: datetime) -> Duration | None:

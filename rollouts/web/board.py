@@ -17,7 +17,6 @@ from rollouts.queries import StageOnPage
 PAST = {"pass": "passed", "hold": "held", "fail": "failed"}
 MOST_TARGETS = 60  # a stage; the rest are counted
 DONE = {TargetState.CHANGED, Shown.BACK}
-NEEDS_TO_EXCLUDE = {TargetState.HELD, TargetState.FAILED}
 
 
 @dataclass(frozen=True)
@@ -107,10 +106,11 @@ def column_of(
     total = sum(counts.values()) - counts[TargetState.EXCLUDED]
     happened = Counter(target.state for target in on_page.targets)
     blamed = _blamed(on_page)
+    excludable = {TargetState.FAILED} if stage.state == StageState.ABANDONED else {TargetState.HELD, TargetState.FAILED}
     for target in on_page.targets:
         target.fails = blamed.get(target.node_name, "")  # type: ignore[attr-defined]
         target.node_id = node_ids.get(target.node_uid)  # type: ignore[attr-defined]
-        target.may_be_excluded = target.shown_state in NEEDS_TO_EXCLUDE  # type: ignore[attr-defined]
+        target.may_be_excluded = target.shown_state in excludable  # type: ignore[attr-defined]
     return Column(
         on_page=on_page,
         gates=[

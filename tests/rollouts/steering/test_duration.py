@@ -35,6 +35,12 @@ def test_before_the_first_node_it_says_what_it_assumes():
     )
 
 
+def test_a_soak_alone_names_no_waves():
+    told = duration_of([StageTime(0, 1, 30 * MINUTE, is_asked=False)], took=[MINUTE])
+
+    assert told.sentence == "About 30 min: 30 min of soak."
+
+
 @given(st.lists(times, max_size=5))
 def test_it_is_never_shorter_than_its_soaks(stages):
     assert duration_of(stages, took=()).takes >= sum((stage.soak for stage in stages), timedelta())

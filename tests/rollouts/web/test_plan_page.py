@@ -439,3 +439,24 @@ def test_a_halt_is_told_as_what_was_and_says_when_every_gate_passes_now(viewer, 
 
     assert "Halted at 11:58:00 because A pod crashed." in seen
     assert ("Every gate that is asked passes now." in seen) is says
+
+
+def test_nothing_of_an_abandoned_stage_is_still_to_come():
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="rolling-back", write_intended_at=NOON, armed_since=NOON)
+    plan.stages.forward().update(state="abandoned")
+
+    html = visiting(make.a_user(role="operator")).get(f"/plans/{plan.pk}").content.decode()
+
+    assert "Not begun none of them goes any more" in Page(html).text
+    assert "To come" not in Page(html).text
+    assert 'aria-label="Exclude gpu-' not in html
+
+
+def test_the_way_back_has_no_duration_before_its_nodes_are_known(viewer):
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="rolling-back", write_intended_at=NOON, armed_since=NOON)
+    plan.stages.forward().update(state="abandoned")
+
+    assert "0 waves" not in page(viewer, f"/plans/{plan.pk}").text
+    assert "About" not in page(viewer, f"/plans/{plan.pk}").text
