@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, names, passed
+from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, names, passed, share
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,7 @@ class AllocatableRestored:
             because = f"How many GPUs {names(unknown)} offered before is not known."
             return hold(because, nodes=unknown, measured=measured, is_final=True)
         if evidence.not_changed:
-            return hold(
-                f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", measured=measured
-            )
+            return hold(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
         counts = ", ".join(f"{has[name]} {name} where {number} were" for name, number in sorted(was.items()))
         return passed(f"Allocatable: {counts}.", measured=measured)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
+from rollouts.gates.base import Evidence, Verdict, When, count, fail, hold, passed
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,6 @@ class Approval:
         people = sorted({approval.by for approval in valid})
         measured = {"approved_by": people, "needed": self.needed}
         if len(people) < self.needed:
-            return hold(
-                f"Waits for a person who did not write the plan: {len(people)} of {self.needed} approvals given.",
-                measured=measured,
-            )
+            given = f"{len(people)} of {count(self.needed, 'approval')} given"
+            return hold(f"Waits for a person who did not write the plan: {given}.", measured=measured)
         return passed(f"Approved by {' and '.join(people)}.", measured=measured)

@@ -157,6 +157,16 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
+def every(number: int, noun: str) -> str:
+    """ "the one node", "all 3 nodes"."""
+    return f"the one {noun}" if number == 1 else f"all {number} {noun}s"
+
+
+def share(part: int, whole: int) -> str:
+    """ "0 of 1 node is", "1 of 3 nodes are"."""
+    return f"{part} of {count(whole, 'node')} {are(whole)}"
+
+
 def are(number: int) -> str:
     return "is" if number == 1 else "are"
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.versions import same
-from rollouts.gates.base import Evidence, Verdict, When, count, fail, hold, names, passed
+from rollouts.gates.base import Evidence, Verdict, When, count, every, fail, hold, names, passed
 from rollouts.lifecycle import TargetState
 
 
@@ -32,10 +32,11 @@ class DriverVersion:
             return hold(f"Which driver {names(silent)} {run(len(silent))} is not said.", nodes=silent)
         measured = {"changed": len(changed), "of": len(evidence.counted)}
         if len(changed) < len(evidence.counted):
-            so_far = f"{len(changed)} of {count(len(evidence.counted), 'node')} {run(len(changed))}"
-            return hold(f"{so_far} {evidence.to_version}.", measured=measured)
-        all_of_them = f"All {len(changed)} nodes run" if len(changed) != 1 else "The one node runs"
-        return passed(f"{all_of_them} {evidence.to_version}.", measured=measured)
+            all_of_them = count(len(evidence.counted), "node")
+            sentence = f"{evidence.to_version} runs on {len(changed)} of {all_of_them}."
+            return hold(sentence, measured=measured)
+        sentence = f"{evidence.to_version} runs on {every(len(changed), 'node')}."
+        return passed(sentence, measured=measured)
 
 
 def run(number: int) -> str:

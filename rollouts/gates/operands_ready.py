@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, passed
+from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, every, fail, hold, passed, share
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class OperandsReady:
             )
         if evidence.not_changed:
             return hold(
-                f"{len(evidence.changed)} of {len(evidence.counted)} nodes have their stack back.", measured=measured
+                f"{share(len(evidence.changed), len(evidence.counted))} back with every operand.", measured=measured
             )
-        return passed(f"Every operand is ready on all {len(evidence.counted)} nodes.", measured=measured)
+        return passed(f"Every operand is ready on {every(len(evidence.counted), 'node')}.", measured=measured)
 
 
 def lacking(target: TargetEvidence) -> str:

@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from rollouts.gates.base import Evidence, PodEvidence, TargetEvidence, Verdict, When, count, fail, hold, names, passed
+from rollouts.gates.base import (
+    Evidence,
+    PodEvidence,
+    TargetEvidence,
+    Verdict,
+    When,
+    count,
+    fail,
+    hold,
+    names,
+    passed,
+    share,
+)
 
 
 @dataclass(frozen=True)
@@ -50,9 +62,7 @@ class WorkloadsReady:
         if lacking := _lacking(evidence):
             return hold(lacking, measured=measured)
         if evidence.not_changed:
-            return hold(
-                f"{len(evidence.not_changed)} of {len(evidence.counted)} nodes are still to come.", measured=measured
-            )
+            return hold(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
         return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", measured=measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:

@@ -57,7 +57,7 @@ def test_a_stage_waits_for_an_approval_once_a_node_of_it_is_production(ground: G
     assert (rest.state, rest.gate_options["approval"]) == (StageState.OPENING, {})
     assert ground.plan.state == PlanState.PROMOTING
     assert ground.releases() == []
-    assert "0 of 1 approvals given" in ground.plan.waiting_for
+    assert "0 of 1 approval given" in ground.plan.waiting_for
     said = ground.plan.events.get(what="stage", to="approval")
     assert f"{REST[0]} must not change unasked any more: pool serving is production." in said.because
     assert AuditEntry.objects.filter(subject=ground.plan.mark, verb="ask", actor="engine").exists()

@@ -14,7 +14,7 @@ def test_passes_when_every_node_names_the_new_driver():
     verdict = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
     assert verdict.answer is Answer.PASS
-    assert verdict.because == f"All 2 nodes run {NEW}."
+    assert verdict.because == f"{NEW} runs on all 2 nodes."
 
 
 def test_fails_when_a_changed_node_runs_another_driver():
@@ -40,7 +40,7 @@ def test_holds_while_nodes_are_held():
     verdict = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
     assert verdict.answer is Answer.HOLD
-    assert verdict.because.startswith("1 of 2 nodes")
+    assert verdict.because.endswith(" runs on 1 of 2 nodes.")
 
 
 def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
@@ -58,6 +58,6 @@ def test_a_held_node_may_wait_for_ever():
 
 
 def test_one_node_is_one_node():
-    assert GATE.judge(evidence(a_target("node-1")), now=NOON).because == f"The one node runs {NEW}."
+    assert GATE.judge(evidence(a_target("node-1")), now=NOON).because == f"{NEW} runs on the one node."
     wrong = GATE.judge(evidence(a_target("node-1", driver_version=OLD)), now=NOON)
     assert wrong.because == f"node-1 runs another driver than {NEW}."

@@ -1,5 +1,6 @@
 """What must hold of every gate, whatever was seen."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -18,6 +19,9 @@ from tests.rollouts.make import a_stage, a_target, before, evidence
 ALL = pytest.mark.parametrize("gate", [gate() for gate in GATES.values()], ids=GATES)
 THROUGH = [gate() for gate in GATES.values() if gate.when is When.THROUGH]
 ALL_THROUGH = pytest.mark.parametrize("gate", THROUGH, ids=[gate.key for gate in THROUGH])
+NOT_OF_ONE = re.compile(
+    r"\ball 1\b|\b1 (GPU )?(nodes|pods|approvals)\b|\b1 (node|pod|approval) (are|were|have|run|do)\b"
+)
 one_unseen = st.tuples(targets("node-0", is_seen=st.just(value=False)), targets("node-1"))
 
 
@@ -31,6 +35,14 @@ def test_answers_in_a_sentence_whatever_was_seen(gate, shown: Evidence):
     assert verdict.answer in Answer
     assert verdict.because.strip()
     assert set(verdict.nodes) <= {target.name for target in shown.targets}
+
+
+@ALL
+@given(shown=some_evidence())
+def test_speaks_of_one_as_of_one(gate, shown: Evidence):
+    sentence = gate.judge(shown, now=NOON).because
+
+    assert not NOT_OF_ONE.search(sentence)
 
 
 @ALL
