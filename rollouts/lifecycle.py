@@ -74,7 +74,9 @@ TARGET_MOVES: Mapping[TargetState, frozenset[TargetState]] = {
     TargetState.RELEASED: frozenset(
         {TargetState.CHANGING, TargetState.CHANGED, TargetState.HELD, TargetState.FAILED, TargetState.EXCLUDED},
     ),
-    TargetState.CHANGING: frozenset({TargetState.CHANGED, TargetState.FAILED, TargetState.EXCLUDED}),
+    TargetState.CHANGING: frozenset(
+        {TargetState.CHANGED, TargetState.FAILED, TargetState.HELD, TargetState.EXCLUDED},
+    ),
     TargetState.CHANGED: frozenset({TargetState.CHANGING, TargetState.FAILED, TargetState.EXCLUDED}),
     TargetState.FAILED: frozenset(
         {TargetState.HELD, TargetState.CHANGING, TargetState.CHANGED, TargetState.EXCLUDED},

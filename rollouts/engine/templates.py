@@ -42,13 +42,19 @@ def digests_of(spec: Mapping[str, Any]) -> dict[str, str]:
 
 def learn(plan: Plan, live: Live, *, now: datetime) -> None:
     """Take for the plan's own what it finds at its start, and what the new version made of the DaemonSets first."""
-    if live.object_trouble:
-        return
-    known = {"spec": digests_of(live.spec), "old": plan.sealed.get("revisions", {}), "new": {}} | plan.templates
-    if plan.write_intended_at and not live.unsettled:  # put back at once, it is seen for a moment all the same
-        known["new"] = _changed_by_version(known["old"], live.hashes) | known["new"]
+    known = learned(plan, live)
     if known != plan.templates:
         _keep(plan, now=now, templates=known)
+
+
+def learned(plan: Plan, live: Live) -> dict[str, Any]:
+    if live.object_trouble:
+        return plan.templates
+    known = {"spec": digests_of(live.spec), "old": plan.sealed.get("revisions", {}), "new": {}} | plan.templates
+    is_our_spec = digests_of(live.spec) == known["spec"]  # else it is somebody else's template, of whichever version
+    if plan.write_intended_at and not live.unsettled and is_our_spec:  # put back at once, it is seen for a moment
+        known["new"] = _changed_by_version(known["old"], live.hashes) | known["new"]
+    return known
 
 
 def _changed_by_version(old: Digests, newest: Digests) -> dict[str, str]:

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 
 from gpu.versions import same
 from rollouts.engine.decide.acts import MoveTarget
-from rollouts.engine.picture import NOT_BEGUN, UPGRADE_DONE, UPGRADE_FAILED, NodePicture, Picture, StagePicture
+from rollouts.engine.picture import (
+    NOT_BEGUN,
+    UPGRADE_DONE,
+    UPGRADE_FAILED,
+    UPGRADE_REQUIRED,
+    NodePicture,
+    Picture,
+    StagePicture,
+)
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TARGET_MOVES, PlanState, StageState, TargetState
 
@@ -78,6 +86,8 @@ def _next_state(
         return TargetState.CHANGING, "It took the new driver although it was held."
     if target.state is TargetState.HELD:
         return _on_its_way_already(picture, stage, node)
+    if stage.is_the_way_back and _waits_again(target, node):
+        return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
     if node.upgrade_state == UPGRADE_FAILED:
         return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
     if is_changed(picture, stage, node):
@@ -89,6 +99,12 @@ def _next_state(
     if target.state is TargetState.CHANGED:
         return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
     return None
+
+
+def _waits_again(target: TargetEvidence, node: NodePicture) -> bool:
+    """It was on its way, and a template that is another by now queued it anew after it was held."""
+    was_on_its_way = target.state in {TargetState.CHANGING, TargetState.FAILED}
+    return was_on_its_way and node.is_held and node.upgrade_state == UPGRADE_REQUIRED
 
 
 def _on_its_way_already(picture: Picture, stage: StagePicture, node: NodePicture) -> tuple[TargetState, str] | None:

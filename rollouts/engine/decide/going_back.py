@@ -171,12 +171,12 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]],
 
 
 def nobody_changed(picture: Picture) -> str:
-    """What became of a node that went away, nobody can say."""
+    """Of one that was let go and went away nobody can say what became of its driver."""
     gone = [
         f"{target.name} {picture.gone[uid]}"
         for stage in picture.forward
         for target in stage.targets
-        if (uid := stage.node_uids[target.name]) in picture.gone
+        if (uid := stage.node_uids[target.name]) in picture.gone and (target.before or target.is_lost)
     ]
     return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
 

@@ -140,3 +140,21 @@ def test_on_the_way_back_a_held_node_that_failed_waits_for_its_wave():
     picture = put_back(a_picture(the_way_back(a_held_target()), nodes=(node,)))
 
     assert follow(picture, picture.way_back) == ()
+
+
+@pytest.mark.parametrize("state", [CHANGING, FAILED])
+def test_on_the_way_back_a_node_that_is_queued_anew_and_held_waits_for_a_wave(state: TargetState):
+    """Somebody changed the template while it was on its way: nobody would let it go any more."""
+    node = a_node_picture()
+    target = a_held_target(state=state)
+    picture = put_back(a_picture(the_way_back(target), nodes=(node,)))
+
+    (move,) = follow(picture, picture.way_back)
+
+    assert move.to is HELD
+
+
+def test_on_the_way_back_a_node_that_nobody_holds_goes_on():
+    picture = put_back(a_picture(the_way_back(a_held_target(state=CHANGING)), nodes=(a_free_node(),)))
+
+    assert follow(picture, picture.way_back) == ()

@@ -21,13 +21,15 @@ def pause(worker: Worker) -> None:
 
 def resume(worker: Worker) -> None:
     worker.is_paused = False
+    worker.accept_template_change()
     for stage in worker.stages:
         stage.failures.clear()
     if worker.state is PlanState.HALTED:
         worker.state = PlanState.PROMOTING if worker.is_armed else PlanState.HOLDING
         for stage in worker.stages:
             if stage.state is StageState.HALTED:
-                stage.state = StageState.PROMOTING if stage.has_waves else StageState.OPENING
+                goes_on = stage.has_waves and stage.is_approved
+                stage.state = StageState.PROMOTING if goes_on else StageState.OPENING
 
 
 def roll_back(worker: Worker) -> None:

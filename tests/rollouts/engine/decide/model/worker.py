@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
+from rollouts.engine.live import Live
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
+from rollouts.engine.templates import Change, change, learned
 from rollouts.gates.approval import Approval
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
@@ -75,6 +78,22 @@ class Worker:
     waiting_for: str = ""
     is_late: Callable[[], bool] = lambda: False  # whether the rows are still those of the round before
     seen: dict[str, Node] = field(default_factory=dict)
+    templates: dict[str, Any] = field(default_factory=dict)
+    template_change: Change | None = None
+    put_back_at: datetime | None = None
+
+    # What `rollouts.engine.templates` asks of a plan
+
+    from_version, to_version = OLD, NEW
+    object_kind, object_name = "NVIDIADriver", "h100"
+
+    @property
+    def sealed(self) -> dict[str, Any]:
+        return {"revisions": {DAEMONSET: f"hash-{OLD}"}}
+
+    @property
+    def write_intended_at(self) -> datetime | None:
+        return self.now if self.is_write_intended else None
 
     @property
     def way_back(self) -> StageRow:
@@ -94,7 +113,9 @@ class Worker:
             object_version=self.world.version,
             write_intended=self.is_write_intended,
             paused_because="Paused." if self.is_paused else "",
-            recorded_hashes={DAEMONSET: f"hash-{OLD}"},
+            recorded_hashes=self.templates["old"],
+            sealed_hashes=self.sealed["revisions"],
+            template_change=self.template_change.says if self.template_change else "",
             newest_hashes={DAEMONSET: f"hash-{self.world.template}"},
             unsettled=() if self.world.is_settled else ("nvidia-driver",),
             policy=a_policy(max_parallel=self.world.max_parallel),
@@ -162,7 +183,24 @@ class Worker:
 
     # Deciding and acting
 
+    def compare_templates(self) -> None:
+        live = Live(
+            object_version=self.world.version,
+            hashes={DAEMONSET: f"hash-{self.world.template}"},
+            unsettled=() if self.world.is_settled else ("nvidia-driver",),
+            stopped_because="",
+            spec={"version": self.world.version, "env": self.world.env},
+        )
+        self.templates = learned(self, live)  # type: ignore[arg-type]
+        self.template_change = change(self, live)  # type: ignore[arg-type]
+
+    def accept_template_change(self) -> None:
+        if found := self.template_change:
+            old, new = self.templates["old"] | dict(found.old), self.templates["new"] | dict(found.new)
+            self.templates, self.template_change = {"spec": found.spec, "old": old, "new": new}, None
+
     def round(self) -> None:
+        self.compare_templates()
         try:
             decision = decide(self.picture(), now=self.now)
             if decision.is_for_good:
@@ -172,6 +210,9 @@ class Worker:
             self.waiting_for = decision.waiting_for
             if not self._move(decision.moves):
                 return
+            if decision.void_because:
+                for stage in self.stages[:-1]:
+                    stage.is_approved &= stage.state is StageState.PASSED
             self.is_paused = self.is_paused or bool(decision.pause_because)
             for act in decision.acts:
                 self._die_here()
@@ -242,10 +283,14 @@ class Worker:
     def _LiftHolds(self, act: a.LiftHolds) -> None:  # noqa: N802
         there = set(act.nodes.values()) & set(self.world.nodes)
         queued = {name for name in there if self.world.nodes[name].state == "upgrade-required"}
-        nodes = there - (queued if self.is_write_intended else set())
+        nodes = there - (queued if self.is_write_intended and not act.even_queued else set())
         for name in nodes:
             node = self.world.nodes[name]
-            assert node.template == self.world.template, f"{name} is let go outside of a wave"
+            if act.even_queued:
+                assert (self.state, node.template) == (PlanState.ABORTING, OLD), f"{name} is let go outside of a wave"
+                continue
+            is_in_sync = node.template == self.world.template or not self.is_write_intended
+            assert is_in_sync, f"{name} is let go outside of a wave"
             assert not self.is_write_intended or node.state == "upgrade-done", f"{name} is {node.state}"
         self._want(act.nodes.values(), is_wanted=False)
         for name in sorted(nodes):
@@ -274,7 +319,10 @@ class Worker:
         if self.world.version == act.old:
             self.world.version = act.new
         self._die_here()
-        self.is_armed = True
+        if act.new == NEW:
+            self.is_armed = True
+        else:
+            self.put_back_at = self.put_back_at or self.now
 
     def _ReleaseWave(self, act: a.ReleaseWave) -> None:  # noqa: N802
         stage = self.stages[act.stage_index]

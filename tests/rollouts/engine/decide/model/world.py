@@ -22,7 +22,7 @@ class Node:
     has_label: bool = False
     cordoned_by_others: bool = False
     cordoned_by_operator: bool = False
-    template: str = OLD  # the version its driver pod was made for
+    template: str = OLD  # what its driver pod was made from: the version, and what somebody made of the rest
     let_go_by_us: bool = False
     evictions_to_fail: int = 0  # a PodDisruptionBudget keeps the operator from emptying it so often
     is_selected: bool = True  # by the driver object; else it has no driver pod, and the operator leaves its labels
@@ -31,11 +31,11 @@ class Node:
     @property
     def is_broken(self) -> bool:
         """The new driver fails on one kernel."""
-        return self.crashes_for > 0 or (self.template == NEW and self.kernel == BAD_KERNEL)
+        return self.crashes_for > 0 or (version_of(self.template) == NEW and self.kernel == BAD_KERNEL)
 
     @property
     def loaded(self) -> str:
-        return "" if self.is_broken else self.template
+        return "" if self.is_broken else version_of(self.template)
 
     @property
     def is_unschedulable(self) -> bool:
@@ -46,17 +46,26 @@ class Node:
         return self.state not in (*IDLE, "upgrade-failed")
 
 
+def version_of(template: str) -> str:
+    return template.partition("+")[0]
+
+
 @dataclass
 class World:
     nodes: dict[str, Node]
     max_parallel: int
     version: str = OLD  # of the driver object
+    env: int = 0  # of the driver object: what somebody else changes of it
     template: str = OLD  # of its DaemonSet: follows one tick later
     log: list[str] = field(default_factory=list)
 
     @property
+    def wanted(self) -> str:
+        return f"{self.version}+{self.env}" if self.env else self.version
+
+    @property
     def is_settled(self) -> bool:
-        return self.version == self.template
+        return self.wanted == self.template
 
     def tick(self) -> None:
         driven = [node for node in self.nodes.values() if node.is_selected]
@@ -64,7 +73,7 @@ class World:
         for node in driven:
             node.crashes_for = max(0, node.crashes_for - 1)
             free -= self._reconcile(node, free)
-        self.template = self.version
+        self.template = self.wanted
 
     def _reconcile(self, node: Node, free: int) -> int:
         """How many slots it took."""
