@@ -5,10 +5,14 @@ a canary that has that kernel, and by no other.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-FACTORS = ("kernel", "os_image", "gpu_product", "driver_version", "container_runtime", "zone", "instance_type")
+FACTORS = (
+    *("kernel", "os_image", "gpu_product", "gpu_layout", "driver_version", "container_runtime", "zone"),
+    *("instance_type", "pool"),
+)
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,17 @@ class Candidate:
 def representatives(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
     """The `count` nodes that together meet the most kinds of node; the same ones each time it is asked.
 
-    A rare kernel counts as much as a common one: the next node is always the one that adds most.
+    A rare kernel counts as much as a common one: the next node is always the one that adds most. Of those that add as
+    much, it is the one that most others are like.
     """
+    alike = Counter(cohort for one in candidates for cohort in one.cohorts)
     left = sorted(candidates, key=lambda one: (not one.is_fit, one.name))
     chosen: list[Candidate] = []
     covered: set[tuple[str, str]] = set()
     while left and len(chosen) < count:
-        best = max(left, key=lambda one: (one.is_fit, len(one.cohorts - covered)))  # max keeps the first of equals
+        new = {one.uid: one.cohorts - covered for one in left}
+        # max keeps the first of equals
+        best = max(left, key=lambda one: (one.is_fit, len(new[one.uid]), sum(alike[cohort] for cohort in new[one.uid])))
         chosen.append(best)
         covered |= best.cohorts
         left.remove(best)

@@ -12,6 +12,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand, OperandRevision, Pod
 from fleet.segments.labelled import labelled
 from gpu.operands import DRIVER
+from gpu.resources.words import layout_in_words
 from kube.selectors import exactly
 from people.rights import Deed, reach
 from rollouts.lifecycle import PlanState, StageState
@@ -44,7 +45,9 @@ def is_held_by_others(node: Node) -> bool:
 
 
 def candidate(node: Node) -> Candidate:
-    facts = {factor: str(getattr(node, factor)) for factor in FACTORS}
+    """Of a node whose pools are prefetched."""
+    found = {"gpu_layout": layout_in_words(node.layout), "pool": " and ".join(sorted(p.name for p in node.pools.all()))}
+    facts = {factor: found[factor] if factor in found else str(getattr(node, factor)) for factor in FACTORS}
     return Candidate(node.uid, node.name, facts, is_fit=node.is_ready is True and not node.is_unschedulable)
 
 

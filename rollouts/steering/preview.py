@@ -17,7 +17,7 @@ from gpu.upgrade_controller import LOOKS_EVERY
 from kube import selectors
 from rollouts.components.driver_crd import DriverFacts, preflight, warnings
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
-from rollouts.gates.base import count, names
+from rollouts.gates.base import are, count, names
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
 from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered
@@ -39,6 +39,12 @@ from rollouts.steering.unasked import goes_unasked, must_ask
 from rollouts.steering.version_notes import version_notes
 
 LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
+FACTOR_TITLES = {
+    "os_image": "OS image",
+    "gpu_product": "GPU",
+    "gpu_layout": "its GPUs as",
+    "driver_version": "old driver",
+}
 
 
 @dataclass(frozen=True)
@@ -297,14 +303,13 @@ def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
 def _uncovered_sentences(picks: Picks) -> list[str]:
     canary, others = _canary_and_others(picks)
     missing = uncovered([candidate(node) for node in canary], [candidate(node) for node in others])
-    titles = {
-        "os_image": "OS image",
-        "gpu_product": "GPU",
-        "driver_version": "old driver",
-        "instance_type": "instance type",
-    }
-    return [
-        f"No canary node has {titles.get(factor, factor.replace('_', ' '))} {value or '(unknown)'}; "
-        f"{count(number, 'later node')} {'does' if number == 1 else 'do'}."
-        for (factor, value), number in missing.items()
-    ]
+    return [_unmet(factor, value, number) for (factor, value), number in missing.items()]
+
+
+def _unmet(factor: str, value: str, number: int) -> str:
+    later = count(number, "later node")
+    if factor == "pool":
+        met = f"No canary node is in pool {value}" if value else "Every canary node is in a pool"
+        return f"{met}; {later} {are(number)}{'' if value else ' in none'}."
+    title = FACTOR_TITLES.get(factor, factor.replace("_", " "))
+    return f"No canary node has {title} {value or '(unknown)'}; {later} {'does' if number == 1 else 'do'}."

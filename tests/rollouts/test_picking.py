@@ -73,6 +73,14 @@ def test_two_canaries_meet_both_kernels_however_rare_one_is():
     assert rare in chosen
 
 
+def test_one_canary_is_what_most_others_are_like():
+    odd = a_candidate("gpu-dra-001", gpu_layout="named by DRA", pool="")
+    pooled = [a_candidate(f"gpu-h100-{number}", gpu_layout="whole GPUs", pool="training") for number in range(3)]
+
+    assert [one.name for one in representatives([odd, *pooled], 1)] == ["gpu-h100-0"]
+    assert odd in representatives([odd, *pooled], 2)
+
+
 def test_a_zone_is_through_before_the_next_one_is_touched():
     candidates = [
         a_candidate("c", zone="2"),

@@ -11,6 +11,7 @@ from rollouts.steering.drafting import edit
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked, OutOfDate
 from rollouts.steering.starting import start
+from tests import make
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OLD_HASH
 from tests.rollouts.rows import CANARY, REST, a_draft, a_started_plan, wanted
@@ -183,6 +184,14 @@ def test_nodes_that_no_stage_takes_are_named(cluster, owner):
 
     assert found.uncovered == ["node-1", "node-2"]
     assert "uncovered" in [note.code for note in found.warnings]
+
+
+def test_a_canary_stands_for_most_and_names_the_pools_it_does_not_meet(cluster, owner):
+    make.a_pool(cluster, "training").nodes.set(Node.objects.filter(name__in=["node-1", "node-2"]))
+    found = preview(a_draft(cluster, owner, stages=(CANARY, REST)), now=NOON)
+
+    assert found.stages[0].targets == ["node-1"]
+    assert found.cohorts_uncovered == ["Every canary node is in a pool; 1 later node is in none."]
 
 
 def test_a_kernel_that_the_canary_does_not_meet_is_named(cluster, owner):
