@@ -13,10 +13,10 @@ from prometheus_client.registry import Collector
 from rest_framework.negotiation import DefaultContentNegotiation
 
 from config.models import ProcessEnd
+from edges.rest import Edge
 from fleet.allocation.physical import by_use, physical_by_cluster
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.slots import slots
-from people.api.edges import Edge
 from people.rights import Deed, require
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan

@@ -73,7 +73,7 @@ class Schema(AutoSchema):
 class ClosedBody(OpenApiSerializerExtension):
     """A body's own fields are all there are."""
 
-    target_class = "people.api.edges.Asked"
+    target_class = "edges.rest.Asked"
     match_subclasses = True
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.rest import Asked, Edge
 from fleet.acceptance import accept
 from fleet.models import Cluster
-from people.api.edges import Asked, Edge
 from people.rights import Deed, require
 
 

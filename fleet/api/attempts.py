@@ -3,9 +3,9 @@
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
+from edges.rest import Edge
 from fleet.models import Cluster
 from fleet.waking import try_now
-from people.api.edges import Edge
 from people.rights import Deed, require
 
 

@@ -5,6 +5,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.rest import Asked, Edge, Listing, SeenSerializer
 from fleet.api.cpu_memory import ClusterCpuMemoryShape
 from fleet.api.shapes import FreshnessShape, TallyShape
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
@@ -14,7 +15,6 @@ from fleet.sight import Sight
 from fleet.stack.combinations import Comparison, Surroundings, look
 from fleet.stack.driver_mode import Mode
 from gpu.compatibility import Answer
-from people.api.edges import Asked, Edge, Listing, SeenSerializer
 from people.rights import Deed, require
 
 ANSWERS = [(answer.value, answer.value) for answer in Answer]

@@ -1,10 +1,10 @@
 from django.utils import timezone
 from rest_framework import serializers
 
+from edges.rest import Listing, SeenSerializer
 from fleet.api.shapes import Ref
 from fleet.models import DriverObject
 from fleet.queries import DriverObjectSeen, see_driver_objects
-from people.api.edges import Listing, SeenSerializer
 
 
 class DriverObjectShape(SeenSerializer):

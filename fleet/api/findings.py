@@ -2,10 +2,10 @@ import django_filters as filters
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from edges.rest import Listing
 from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.shapes import Ref
 from fleet.models import Finding, Severity
-from people.api.edges import Listing
 
 
 class FindingFilters(filters.FilterSet):

@@ -4,13 +4,13 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
+from edges.rest import Listing, SeenSerializer
 from fleet.allocation.holders import gpus_held
 from fleet.allocation.holding import GpuHeld
 from fleet.api.filters import GpuFilters
 from fleet.api.resources import HolderShape
 from fleet.api.shapes import Ref
 from fleet.models import Gpu
-from people.api.edges import Listing, SeenSerializer
 
 
 class GpuShape(SeenSerializer):

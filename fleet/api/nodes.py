@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.rest import Edge, Listing, SeenSerializer
 from fleet.api.cpu_memory import CpuMemoryShape
 from fleet.api.filters import NodeFilters
 from fleet.api.gpus import GpuShape
@@ -17,7 +18,6 @@ from fleet.node_state import NodeState
 from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_nodes, tell_story, timeline
 from fleet.stack import Role
 from fleet.stack.causes import Weight
-from people.api.edges import Edge, Listing, SeenSerializer
 
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
 

@@ -2,13 +2,13 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from edges.rest import Listing
 from fleet.api.filters import PodFilters
 from fleet.api.resources import Amounts
 from fleet.api.shapes import Ref
 from fleet.models import Pod
 from fleet.pod_state import PodState
 from gpu.operands import title_of
-from people.api.edges import Listing
 
 STATES = [(state.value, state.value) for state in PodState]
 

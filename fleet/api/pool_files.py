@@ -6,12 +6,12 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from edges.rest import Asked, Edge
 from fleet.api.pools import OverlapShape, administer
 from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
 from fleet.pools.files.comparing import What
 from fleet.pools.files.composing import LARGEST_BYTES
-from people.api.edges import Asked, Edge
 
 
 class PoolFileRequest(Asked):

@@ -4,6 +4,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.rest import Asked, Edge, Listing, SeenSerializer
 from fleet.api.filters import PoolFilters
 from fleet.api.shapes import FreshnessShape, Ref, TallyShape
 from fleet.models import Cluster, Node, Pool
@@ -12,7 +13,6 @@ from fleet.pools.making import change_pool, create_pool, delete_pool
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
 from fleet.queries import PoolSeen, see_pools
-from people.api.edges import Asked, Edge, Listing, SeenSerializer
 from people.rights import Deed, require
 
 

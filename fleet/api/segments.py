@@ -5,11 +5,11 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from edges.rest import Edge
 from fleet.api.filters import Words
 from fleet.models import Node
 from fleet.segments.counting import cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet
-from people.api.edges import Edge
 
 AXES = ("rows", "columns")
 KEYS = [facet.key for facet in FACETS]

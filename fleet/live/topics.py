@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from django.utils import timezone
 
+from edges.digits import whole
 from fleet import announce
 from fleet.models import Bookmark, Cluster, Observer
-from people.digits import whole
 from people.models import User
 from people.rights import Deed, reach
 

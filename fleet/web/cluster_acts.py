@@ -8,13 +8,13 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from edges.requests import PersonRequest
 from fleet import acceptance, waking
 from fleet.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.web.cluster_page import cluster_for
 from people.rights import Deed, NotAllowed, require
-from people.web.requests import PersonRequest
 
 REFUSALS = (CannotAccept, NotAllowed, ProductionAsks)
 

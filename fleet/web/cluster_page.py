@@ -11,6 +11,8 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet import lag
 from fleet.allocation.cpu_memory import NOTHING, by_cluster
 from fleet.freshness import by_kind
@@ -24,11 +26,9 @@ from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.findings_page import PER_PAGE, confirming_findings, dated, open_findings
-from fleet.web.parts import part
 from fleet.web.summary import date_pools, read_fleet
 from fleet.web.trouble import trouble_of
 from people.rights import Deed, reach
-from people.web.requests import PersonRequest
 
 DAEMON_SETS = "daemonsets.apps"
 DRIVER_OBJECTS = ("nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com", "gpuclusters.nvidia.com")

@@ -10,10 +10,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.models import Cluster, Finding, Observer, Severity
-from fleet.web.parts import part
 from fleet.web.trouble import Trouble, trouble_of
-from people.web.requests import PersonRequest
 
 PER_PAGE = 50
 SHOWN = 5  # on the page of the fleet

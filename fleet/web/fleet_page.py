@@ -13,6 +13,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
 from fleet.models import Cluster, Node, Pool
@@ -22,10 +24,8 @@ from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
 from fleet.web.findings_page import strip
 from fleet.web.node_map import map_groups
-from fleet.web.parts import part
 from fleet.web.summary import ClusterLine, cluster_lines, date_pools, read_fleet
 from people.rights import Deed, reach
-from people.web.requests import PersonRequest
 
 PER_PAGE = 50
 CLUSTERS_SHOWN = 6

@@ -3,8 +3,8 @@
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
+from edges.requests import PersonRequest
 from fleet.queries import node_gone
-from people.web.requests import PersonRequest
 
 
 def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse:

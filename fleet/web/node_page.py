@@ -8,6 +8,8 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.freshness import PODS, by_kind
 from fleet.models import Bookmark, Finding, GoneNode, Node, Observer, Pod
@@ -15,9 +17,7 @@ from fleet.stack import read_stack
 from fleet.web import compatibility, cpu_memory, freshness, node_gpus, states
 from fleet.web.node_gone import gone
 from fleet.web.node_stack import lines_of
-from fleet.web.parts import part
 from people.models import User
-from people.web.requests import PersonRequest
 
 
 def node(request: PersonRequest, node_id: int) -> HttpResponse:

@@ -7,13 +7,13 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from edges.requests import PersonRequest
 from fleet.models import Cluster
 from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, Problem, compare, read, take_over, write
 from fleet.pools.files.composing import LARGEST_BYTES
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
 from people.rights import Deed, why_not
-from people.web.requests import PersonRequest
 
 CHOOSE = "Choose the cluster that the file is for, one whose pools you may change, or name it in the file."
 

@@ -9,6 +9,8 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from edges.fields import Amount, WholeNumber
+from edges.requests import PersonRequest
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
@@ -20,8 +22,6 @@ from fleet.web.pools_page import may_change
 from people.models import RoleBinding
 from people.models.role_binding import Scope
 from people.rights import Deed, NotAllowed, require, why_not
-from people.web.fields import Amount, WholeNumber
-from people.web.requests import PersonRequest
 
 APPROVALS = [("as-cluster", "as the cluster says"), ("required", "required"), ("none", "none")]
 

@@ -7,6 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.models import Finding, Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import TITLES
@@ -15,11 +17,9 @@ from fleet.segments.counting import Sums as Counts
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.web import freshness, states
 from fleet.web.filters import WORST_FIRST, state_key
-from fleet.web.parts import part
 from fleet.web.summary import Sums, sums_of
 from people.models import AuditEntry
 from people.rights import Deed, why_not
-from people.web.requests import PersonRequest
 
 SIDE_BY_SIDE = (
     "driver_version", "kernel", "product", "sharing", "os_image", "container_runtime", "zone", "instance_type",

@@ -10,12 +10,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
-from fleet.web.parts import part
 from fleet.web.summary import cluster_lines, date_pools, read_fleet
 from people.rights import Deed, reach
-from people.web.requests import PersonRequest
 
 
 @dataclass(frozen=True)

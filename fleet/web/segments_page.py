@@ -10,15 +10,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.allocation.physical import read_physical
 from fleet.models import Node
 from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, narrow, words_of
 from fleet.web.filters import NodeFilter, read_choice
-from fleet.web.parts import part
 from fleet.web.summary import cluster_lines, pool_strays
 from people.rights import Deed, reach
-from people.web.requests import PersonRequest
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
 AT_MOST = 30

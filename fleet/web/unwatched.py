@@ -8,11 +8,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.models import Cluster
 from fleet.sight import unwatched_since_of
 from fleet.slots import slots
-from fleet.web.parts import part
-from people.web.requests import PersonRequest
 
 NAMED = 3
 

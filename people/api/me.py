@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from people.api.edges import Edge
+from edges.rest import Edge
 from people.models import RoleBinding, User
 from people.rights import Deed, reach
 

@@ -10,9 +10,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 
+from edges.rest import KEY, Asked, Edge, Listing, SeenSerializer
 from people import accounts
 from people.accounts import HasItAlready
-from people.api.edges import KEY, Asked, Edge, Listing, SeenSerializer
 from people.api.tokens import TokenShape, by_hand
 from people.everybody import PersonSeen, RoleSeen, everybody, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User

@@ -11,7 +11,7 @@ from rest_framework.exceptions import APIException, Throttled
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
-from people.api.edges import Asked, Edge
+from edges.rest import Asked, Edge
 from people.api.me import MeShape, introduced
 from people.throttle import count_password, forgive, looked_up
 

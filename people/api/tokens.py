@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.rest import Asked, Edge, Listing
 from people import tokens
-from people.api.edges import Asked, Edge, Listing
 from people.models import ApiToken, User
 from people.rights import Deed, NotAllowed
 

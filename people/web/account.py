@@ -10,11 +10,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from edges.requests import PersonRequest
 from people.models import ApiToken
 from people.places import every_place
 from people.rights import ROLES_FOR, Deed
 from people.tokens import issue, revoke
-from people.web.requests import PersonRequest
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 

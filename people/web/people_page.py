@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from edges.requests import PersonRequest
 from people import accounts
 from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.everybody import everybody, see_people, tokens_of
@@ -19,7 +20,6 @@ from people.password_links import path_for
 from people.places import FLEET, Place, every_place, place_at
 from people.rights import Deed, NotAllowed, may_administer, require, require_admin_of, require_somewhere, why_not
 from people.tokens import revoke
-from people.web.requests import PersonRequest
 
 REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)
 LONGEST_NAME = 150

@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from people.api.edges import Asked, Listing, SeenSerializer
+from edges.rest import Asked, Listing, SeenSerializer
 from people.rights import Deed
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_shapes import PlanRow

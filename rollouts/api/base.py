@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from edges.rest import Edge
 from fleet.models import DriverObject
-from people.api.edges import Edge
 from people.rights import Deed, require
 from rollouts.models import Plan, Stage, Target
 

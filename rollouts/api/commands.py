@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from people.api.edges import KEY, Asked
+from edges.rest import KEY, Asked
 from people.rights import Deed
 from rollouts.api.base import PlanEdge
 from rollouts.lifecycle import PlanState

@@ -4,8 +4,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from edges.rest import Asked, SeenSerializer
 from fleet.api.shapes import Ref
-from people.api.edges import Asked, SeenSerializer
 from rollouts.api.commands import RESOURCES
 from rollouts.api.previews import PreviewShape
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow

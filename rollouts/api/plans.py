@@ -6,7 +6,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from people.api.edges import Listing
+from edges.rest import Listing
 from people.rights import Deed
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_shapes import (

@@ -3,8 +3,8 @@
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from edges.rest import Asked
 from fleet.api.shapes import Ref
-from people.api.edges import Asked
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer as Answered
 from rollouts.lifecycle import TargetState

@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from people.api.edges import Listing
+from edges.rest import Listing
 from rollouts.api.base import PlanEdge
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageRow, TargetShape, WaveShape
 from rollouts.bundles import bundle_for

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from django.db.models import Max
 
+from edges.digits import whole
 from fleet.live.topics import Opened
 from fleet.models import Cluster
-from people.digits import whole
 from people.models import User
 from people.rights import Deed, reach
 from rollouts import announce

@@ -5,7 +5,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from people.templatetags.page import glyph, spell
+from edges.templatetags.page import glyph, spell
 from rollouts.gates import GATES
 from rollouts.models import PlanEvent, Stage
 from rollouts.web.states import glyph_of, stage_look, word_of

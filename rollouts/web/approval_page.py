@@ -7,11 +7,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
-from fleet.web.parts import part
 from people.rights import Deed, NotAllowed, require
-from people.web.requests import PersonRequest
 from rollouts.bundles import bundle_for
 from rollouts.decisions import awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState

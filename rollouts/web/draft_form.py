@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from people.digits import whole
+from edges.digits import whole
 from rollouts.gates import GATES
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.steering.drafting import StageDraft

@@ -6,10 +6,10 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from edges.digits import whole
+from edges.requests import PersonRequest
 from fleet.models import DriverObject, Pool
-from people.digits import whole
 from people.rights import Deed, NotAllowed, reach, require
-from people.web.requests import PersonRequest
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.steering import drafting

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from people.web.requests import PersonRequest
+from edges.requests import PersonRequest
 from rollouts.bundles import Bundle
 
 KEY = "approval-looks"

@@ -8,11 +8,11 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.models import Bookmark, DriverObject, Node
 from fleet.sight import sight_of_cluster
-from fleet.web.parts import part
 from people.rights import Deed, reach
-from people.web.requests import PersonRequest
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import PlanPicture, buttons, plan_picture

@@ -9,10 +9,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.sight import sights_of_all
-from fleet.web.parts import part
 from people.rights import Deed, reach
-from people.web.requests import PersonRequest
 from rollouts.decisions import awaited, waiting_for_approval
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
 from rollouts.models import Command, Plan, Stage, StageKind

@@ -9,9 +9,9 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from people.digits import whole
+from edges.digits import whole
+from edges.requests import PersonRequest
 from people.rights import Deed, NotAllowed, require
-from people.web.requests import PersonRequest
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState
 from rollouts.models import Plan
 from rollouts.queries import VERBS

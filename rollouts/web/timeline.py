@@ -8,10 +8,10 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
+from edges.parts import part
+from edges.requests import PersonRequest
 from fleet.models import GoneNode, Node
 from fleet.queries import timeline
-from fleet.web.parts import part
-from people.web.requests import PersonRequest
 from rollouts.models import Plan, PlanEvent
 from rollouts.web.states import glyph_of, word_of
 

@@ -1,6 +1,6 @@
 """What somebody wrote into a dialog whose command was refused: it comes back on the next page, once."""
 
-from people.web.requests import PersonRequest
+from edges.requests import PersonRequest
 from rollouts.models import Plan
 
 KEY = "written"

@@ -19,8 +19,10 @@ from rest_framework.test import APIRequestFactory
 
 from config import request_id
 from config.nul import NulCharacter, RefuseNul
-from config.paging import Pages
-from config.parsing import LARGEST_BODY_BYTES, SmallJSONParser
+from edges.digits import whole
+from edges.paging import Pages
+from edges.parsing import LARGEST_BODY_BYTES, SmallJSONParser
+from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.models import Node, Pod
 from fleet.pools.files import BadPoolFile, composing
@@ -31,11 +33,9 @@ from gpu import versions
 from kube import quantity, selectors
 from kube.selectors import BadSelector
 from people.addresses import client_address
-from people.api.edges import Edge
 from people.api.people import PersonRequest, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
-from people.digits import whole
 from people.models import User
 from people.models.api_token import digest_of
 from people.throttle import LONGEST_NAME
@@ -137,17 +137,17 @@ PARSERS = (
            ("fleet.web.segments_page", "fleet.api.segments", "fleet.web.pool_form")),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,
            lambda text: NodeFilters(_query(selector=text, search=text, ordering=text, is_ready=text),
-                                    Node.objects.none()).is_valid(), ("config.filtering",)),
+                                    Node.objects.none()).is_valid(), ("edges.filtering",)),
     Parser("filters of pods in REST", "253 characters each", HEADERS_BYTES,
            lambda text: PodFilters(_query(name=text, phase=text, ordering=text), Pod.objects.none()).is_valid()),
-    Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("config.paging",)),
+    Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.paging",)),
     Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole,
            ("rollouts.web.steering", "rollouts.web.draft_page", "fleet.live.consumer")),
     Parser("version of a driver", "64 characters", FORM_BYTES, is_version),
     Parser("version", "a column's 64 characters", 1_000, versions.read),
     Parser("quantity", "64 characters", FORM_BYTES, quantity.whole),
     Parser("quantity, rounded up", "64 characters", FORM_BYTES, quantity.rounded_up),
-    Parser("JSON body", "1 MiB, 10,000 values, 20 deep", LARGEST_BODY_BYTES, _json, ("people.api.edges",)),
+    Parser("JSON body", "1 MiB, 10,000 values, 20 deep", LARGEST_BODY_BYTES, _json, ("edges.rest",)),
     Parser("JSON body of a plan", "the same; 50 stages", LARGEST_BODY_BYTES, _shape(PlanRequest)),
     Parser("fields of a plan", "each its length", LARGEST_BODY_BYTES // 4,
            _fields(PlanRequest, "driver_object", "title", "to_version", "stages")),
@@ -167,7 +167,7 @@ PARSERS = (
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),
-    Parser("If-None-Match", "headers", HEADERS_BYTES, parse_etags, ("fleet.web.parts",)),
+    Parser("If-None-Match", "headers", HEADERS_BYTES, parse_etags, ("edges.parts",)),
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
@@ -177,6 +177,6 @@ PARSERS = (
            _fields(RoleRequest, "role", "scope", "scope_id")),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
-           ("fleet.web.findings_page", "rollouts.web.plans_page", "people.templatetags.page",
+           ("fleet.web.findings_page", "rollouts.web.plans_page", "edges.templatetags.page",
             "fleet.api.findings", "rollouts.web.plan_page")),
 )  # fmt: skip

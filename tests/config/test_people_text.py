@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from rest_framework.serializers import CharField
 
 import config.api  # noqa: F401 - so that every serializer there is was made
+from edges.rest import Asked
 from fleet.api import filters
-from people.api.edges import Asked
 from people.web.account import TokenForm
 from rollouts.api.plans import PlanFilters
 from tests.config.people_text import PARSERS, Parser
 
 ROOT = Path(__file__).resolve().parents[2]
-APPS = ("config", "fleet", "gpu", "kube", "people", "rollouts")
+APPS = ("config", "edges", "fleet", "gpu", "kube", "people", "rollouts")
 CARRIES = {"GET", "POST", "FILES", "COOKIES", "META", "headers", "query_params", "query_string", "data", "body"}
 SECONDS = 1.0  # of this thread's CPU; what is slowest takes a fifth of it
 SEEDS = [

@@ -10,7 +10,7 @@ from rest_framework import generics, serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from people.digits import SENTENCE
+from edges.digits import SENTENCE
 from people.models import User
 
 Row = TypeVar("Row", bound=Model)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from people.digits import whole
+from edges.digits import whole
 
 
 @given(st.integers(0, 10**18 - 1))

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from people.digits import SENTENCE
+from edges.digits import SENTENCE
 
 
 class WholeNumber(forms.IntegerField):

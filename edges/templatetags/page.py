@@ -8,9 +8,6 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from people.models import User
-from people.rights import Deed, reach
-
 register = template.Library()
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -114,12 +111,6 @@ def with_query(context: template.Context, **changed: object) -> str:
     for name in [name for name in query if not query[name]]:
         del query[name]
     return f"?{query.urlencode()}"
-
-
-@register.simple_tag
-def gives_roles(user: User) -> bool:
-    """Whether the page of people is theirs to open."""
-    return not reach(user, Deed.ADMINISTER).nowhere
 
 
 @register.simple_tag

@@ -6,7 +6,7 @@ from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from people.digits import SENTENCE
+from edges.digits import SENTENCE
 
 EVERYWHERE = {"limit", "offset", "format"}
 MOST_NAMED = 20  # of those that do not exist, in one answer

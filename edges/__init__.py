@@ -1,0 +1,1 @@
+"""What every page and every REST view is made of. It knows no app."""
