@@ -91,11 +91,11 @@ def test_two_workers_at_once_are_no_old_copy(ground: Ground, monkeypatch):
     get_lease = client.get_lease
 
     def after_the_other(*args):
-        monkeypatch.setattr(claims.kube, "get_lease", get_lease)
+        monkeypatch.setattr(claims.client, "get_lease", get_lease)
         take(ground)
         return get_lease(*args)
 
-    monkeypatch.setattr(claims.kube, "get_lease", after_the_other)
+    monkeypatch.setattr(claims.client, "get_lease", after_the_other)
 
     take(ground)
 
