@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from fleet.slots import slots
+from wording.numbers import are, count
 
 TIMEOUT_S = 1.0
 _migrated = Event()  # once none is missing none will be: they came with this process's code
@@ -88,7 +89,7 @@ def observing_trouble() -> str:
         action = slots(now=now).action if number else ""
     except DatabaseError as error:
         return _no_database(error)
-    return f"{number} {'cluster is' if number == 1 else 'clusters are'} unwatched. {action}" if number else ""
+    return f"{count(number, 'cluster')} {are(number)} unwatched. {action}" if number else ""
 
 
 def _missing_migrations() -> int:

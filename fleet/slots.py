@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Q, Sum
 
 from fleet.models import Cluster, ObservingWorker
+from wording.numbers import count
 
 WORKERS = "the workers of the queue “observe”"
 
@@ -22,7 +23,7 @@ class Slots:
         """What helps a cluster that nobody watches."""
         if not self.workers:
             return "No worker of the queue “observe” reports: start one, with a slot for each cluster."
-        ratio = f"{_number(self.total, 'slot')} for {_number(self.clusters, 'cluster')}"
+        ratio = f"{count(self.total, 'slot')} for {count(self.clusters, 'cluster')}"
         if self.in_use and self.clusters > self.total:
             return f"{ratio}: raise -c of {WORKERS}, or start another worker."
         return f"{ratio}, {self.in_use} in use: look whether Redis answers, and at the log of {WORKERS}."
@@ -34,7 +35,3 @@ def slots(*, now: datetime) -> Slots:
     said = reporting.aggregate(workers=Count("pk"), total=Sum("slots", default=0))
     in_use = Count("pk", filter=Q(observer__lease_until__gte=now))
     return Slots(**said, **Cluster.objects.order_by().aggregate(in_use=in_use, clusters=Count("pk")))
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

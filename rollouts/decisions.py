@@ -10,6 +10,7 @@ from people.rights import Deed, why_not
 from rollouts.gates.options import read_gates
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval, Command, Stage
+from wording.numbers import are, count
 
 GATE = "approval"
 
@@ -58,7 +59,7 @@ def why_a_reason(stage: Stage, answers: Mapping[str, str]) -> str:
         return "no gate has judged anything yet"
     wrong = sum(answer != "pass" for answer in answers.values())
     if wrong:
-        return f"{wrong} {'answer is' if wrong == 1 else 'answers are'} not green"
+        return f"{count(wrong, 'answer')} {are(wrong)} not green"
     return "the plan was started despite a blocker" if stage.plan.sealed.get("despite") else ""
 
 

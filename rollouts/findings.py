@@ -6,9 +6,9 @@ from datetime import timedelta
 from fleet.asked import Said, Source
 from fleet.models import Cluster
 from fleet.rules.base import Severity, Wrong
-from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, Target
+from wording.numbers import count
 
 
 def halted_plans(cluster: Cluster) -> Iterator[Said]:

@@ -15,10 +15,11 @@ from fleet.pools.asking import why_asked
 from kube import selectors
 from people.models import AuditEntry
 from rollouts.gates.approval import Approval
-from rollouts.gates.base import count, names
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
 from rollouts.models.moving import record_event
+from wording.lists import names
+from wording.numbers import count
 
 GATE = Approval.key
 OVER = (StageState.PASSED, StageState.ABANDONED)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TYPED = ["config", "edges", "gpu", "kube", "people", "fleet", "rollouts", "simulator", "demo"]
+TYPED = ["config", "edges", "gpu", "kube", "people", "fleet", "rollouts", "wording", "simulator", "demo"]
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 

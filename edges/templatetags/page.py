@@ -1,6 +1,6 @@
 """What every page draws alike: icons, state glyphs, instants, and the difference between zero and no data."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django import template
 from django.templatetags.static import static
@@ -8,9 +8,10 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-register = template.Library()
+from wording.durations import spell
+from wording.numbers import count
 
-UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+register = template.Library()
 
 
 @register.simple_tag
@@ -73,18 +74,8 @@ def clock(at: datetime | None) -> SafeString:
     return known(None) if at is None else _time(at, f"{at:%H:%M:%S}", "")
 
 
-@register.filter
-def spell(duration: timedelta) -> str:
-    """ "3 min", "2 h 5 min": the two largest units, none of them below a second."""
-    left = max(0, int(duration.total_seconds()))
-    words = []
-    for seconds, unit in UNITS:
-        number, left = divmod(left, seconds)
-        if number:
-            words.append(f"{number} {unit}")
-        elif words:
-            break
-    return " ".join(words[:2]) if words else "0 s"
+register.filter("spell", spell)
+register.simple_tag(count, name="plural")
 
 
 def _time(at: datetime, words: str, kind: str) -> SafeString:
@@ -95,11 +86,6 @@ def _time(at: datetime, words: str, kind: str) -> SafeString:
         kind,
         words,
     )
-
-
-@register.simple_tag
-def plural(number: int | None, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @register.simple_tag(takes_context=True)

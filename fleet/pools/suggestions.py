@@ -11,6 +11,7 @@ from fleet.models import Cluster, Node, Pool
 from fleet.segments.facets import BY_KEY, UNKNOWN
 from fleet.segments.spelling import Spelling, Unspeakable, pool_name
 from gpu.resources.physical import TOTAL
+from wording.numbers import count
 
 APART = ("zone", "instance_type", "capacity_type")
 KEYS = ("product", *APART)
@@ -133,7 +134,7 @@ def _spelled(spelling: Spelling, key: str, value: str) -> str:
 
 
 def _because(part: Values, group: _Group, cut: Sequence[str]) -> str:
-    number = f"{group.nodes} node{'' if group.nodes == 1 else 's'} with {part[0]}"
+    number = f"{count(group.nodes, 'node')} with {part[0]}"
     if not cut:
         return f"{number}."
     where = ", ".join(f"{BY_KEY[key].title} {value}" for key, value in zip(cut, part[1:], strict=True))

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from fleet.rules.base import NodeFacts, Severity, Wrong
+from wording.numbers import are, count, either
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,11 @@ class InferenceOnTimeSlices:
         return Wrong(
             Severity.WARNING,
             f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} on each, "
-            f"{taken} share{' is' if taken == 1 else 's are'} taken.",
+            f"{count(taken, 'share')} {are(taken)} taken.",
             "Latency-sensitive inference wants a whole GPU or a MIG slice: move it, or give the pool another class.",
             {"shares_taken": taken, "replicas": node.sharing_replicas},
         )
 
 
 def _turns(replicas: int) -> str:
-    return "up to 1 pod takes turns" if replicas == 1 else f"up to {replicas} pods take turns"
+    return f"up to {count(replicas, 'pod')} {either(replicas, 'takes', 'take')} turns"

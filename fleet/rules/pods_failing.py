@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from fleet.rules.base import FailingPod, NodeFacts, Severity, Wrong
+from wording.numbers import count, either
 
 NAMED = 2
 REFUSED = (
@@ -38,8 +39,8 @@ class PodsFailing:
         pods = sorted(node.failing_pods, key=lambda pod: (pod.is_over, not pod.operand, pod.name))
         if not pods:
             return None
-        number = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
-        does = "failed" if all(pod.is_over for pod in pods) else "fails" if len(pods) == 1 else "fail"
+        number = count(len(pods), "pod")
+        does = "failed" if all(pod.is_over for pod in pods) else either(len(pods), "fails", "fail")
         more = len(pods) - NAMED
         named = "; ".join(_said(pod) for pod in pods[:NAMED])
         return Wrong(
@@ -51,7 +52,7 @@ class PodsFailing:
 
 
 def _said(pod: FailingPod) -> str:
-    restarts = f", {pod.restarts} restart{'' if pod.restarts == 1 else 's'}" if pod.restarts else ""
+    restarts = f", {count(pod.restarts, 'restart')}" if pod.restarts else ""
     return f"{pod.name} ({pod.status}{restarts})"
 
 

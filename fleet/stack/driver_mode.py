@@ -12,6 +12,7 @@ from fleet.models import DriverObject, Operand, Workload
 from gpu.compatibility.ranges import is_older, numbers
 from gpu.operands import VALIDATOR
 from gpu.versions import agree, tag_of
+from wording.numbers import count
 
 SANDBOXED = (
     "Sandbox workloads are on, which turns the operator's upgrade controller off: drivers do not roll by themselves."
@@ -140,7 +141,7 @@ def _without(drivers: Sequence[DriverObject]) -> DriverMode:
 
 
 def _count(drivers: Sequence[DriverObject]) -> str:
-    return f"{len(drivers)} NVIDIADriver{'' if len(drivers) == 1 else 's'}"
+    return count(len(drivers), "NVIDIADriver")
 
 
 def operator_of(

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fleet.allocation.cpu_memory import Amount, CpuMemory, OfCluster
+from wording.numbers import either
 
 GIB = 2**30
 NEVER_READ = "What pods request is not known: they were never read here. The cluster's page says why."
@@ -45,7 +46,7 @@ def of_cluster(amounts: OfCluster) -> Panel:
 
 
 def _silent(words: str, amounts: CpuMemory) -> str:
-    verb = "reports" if amounts.silent == 1 else "report"
+    verb = either(amounts.silent or 0, "reports", "report")
     return f"{amounts.silent} of {amounts.nodes} {words} {verb} no allocatable CPU or memory: theirs is not counted."
 
 

@@ -22,6 +22,7 @@ from fleet.web.pools_page import may_change
 from people.models import RoleBinding
 from people.models.role_binding import Scope
 from people.rights import Deed, NotAllowed, require, why_not
+from wording.numbers import count
 
 APPROVALS = [("as-cluster", "as the cluster says"), ("required", "required"), ("none", "none")]
 
@@ -140,7 +141,7 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
     except NotAllowed as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=403, **context)
-    messages.success(request, f"Pool {saved.name} of {saved.cluster.name} has {_nodes(shown.nodes)}.")
+    messages.success(request, f"Pool {saved.name} of {saved.cluster.name} has {count(shown.nodes, 'node')}.")
     return redirect("pool", pool_id=saved.pk)
 
 
@@ -163,10 +164,6 @@ def _pool(request: PersonRequest, pool_id: int) -> Pool:
 
 def _refusal(request: PersonRequest, pool: Pool) -> str:
     return why_not(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
-
-
-def _nodes(number: int) -> str:
-    return f"{number} node" if number == 1 else f"{number} nodes"
 
 
 def _nowhere(request: PersonRequest, clusters: list[Cluster]) -> str:

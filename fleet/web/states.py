@@ -6,6 +6,7 @@ from datetime import datetime
 from fleet.models import Node, Pod
 from fleet.node_state import REBOOTING, TITLES, NodeState
 from fleet.pod_state import PodState
+from wording.numbers import count
 
 GLYPHS: dict[NodeState, str] = {
     NodeState.READY: "ok",
@@ -76,7 +77,7 @@ def _word(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADING:
         return step_of(node.upgrade_state)
     if code is NodeState.HAS_FINDINGS:
-        return f"{node.unresolved} finding{'' if node.unresolved == 1 else 's'}"
+        return count(node.unresolved, "finding")
     if code is NodeState.GPUS_MISSING:
         return _missing(node)
     return TITLES[code].lower()

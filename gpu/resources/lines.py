@@ -7,6 +7,7 @@ from gpu.resources.layout import Layout, Way
 from gpu.resources.names import GPU, Kind, Vendor, is_dra, vendor_of
 from gpu.resources.offer import only_named
 from gpu.resources.words import in_words
+from wording.numbers import either
 
 Amounts = Mapping[str, int]
 
@@ -75,7 +76,7 @@ class ResourceLine:
             return ""
         if not self.allocatable:
             return f"Nothing of it can be had: its {self._offerer} is stopped, or calls every GPU unhealthy."
-        which = "it" if number == 1 else "them"
+        which = either(number, "it", "them")
         judged = f"taints {which}" if is_dra(self.name) else f"calls {which} unhealthy"
         return f"{in_words(number, self.way)} there and not to be had: its {self._offerer} {judged}."
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu.resources.layout import BY_MEMORY, HAMI, MPS, TIME_SLICING, Layout, Way
+from wording.numbers import count, either
 
 SHARE_WORDS = {TIME_SLICING: "time-slice", MPS: "MPS share", HAMI: "HAMi vGPU", BY_MEMORY: "unit"}
 PAIRS = (
@@ -21,11 +22,11 @@ def units_missing(row: Mapping[str, Any]) -> int:
 def in_words(number: int, way: Way) -> str:
     """`2 GPUs`, `3 slices 1g.10gb`, `4 time-slices`."""
     if way.is_virtual:
-        return _plural(number, "device") + " for virtual machines"
+        return count(number, "device") + " for virtual machines"
     if way.sharing:
         of_what = " of GPU memory" if way.sharing == BY_MEMORY else ""
-        return _plural(number, SHARE_WORDS.get(way.sharing, "share")) + of_what
-    return f"{_plural(number, 'slice')} {way.profile}" if way.profile else _plural(number, "GPU")
+        return count(number, SHARE_WORDS.get(way.sharing, "share")) + of_what
+    return f"{count(number, 'slice')} {way.profile}" if way.profile else count(number, "GPU")
 
 
 def missing_in_words(expected: Mapping[str, int], allocatable: Mapping[str, int], layout: Layout) -> str:
@@ -54,9 +55,5 @@ def _missing(number: int, way: Way) -> str:
     if not way.sharing or not way.replicas or number % way.replicas:
         return in_words(number, way)
     carriers = number // way.replicas
-    whose = "its" if carriers == 1 else "their"
+    whose = either(carriers, "its", "their")
     return f"{in_words(carriers, Way(way.profile))} ({number} of {whose} {SHARE_WORDS.get(way.sharing, 'share')}s)"
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from rollouts.notes import Note
+from wording.numbers import are, count, either
 
 LONGEST = 64
 VERSION = re.compile(r"\d+(\.\d+){1,3}", re.ASCII)  # the digits of other scripts are no version to anybody else
@@ -82,7 +83,7 @@ def preflight(facts: DriverFacts) -> Iterator[Note]:
     if facts.unsettled:
         yield Note("unsettled", f"{facts.unsettled[0]} is not through with its last change.", "Wait until it is.")
     if facts.under_way:
-        many = "1 node is" if len(facts.under_way) == 1 else f"{len(facts.under_way)} nodes are"
+        many = f"{count(len(facts.under_way), 'node')} {are(len(facts.under_way))}"
         yield Note("under-way", f"{many} in the middle of another change.", "Wait until that is through.")
 
 
@@ -100,7 +101,7 @@ def _mode(facts: DriverFacts) -> Iterator[Note]:
         why = facts.message or f"its state is {facts.state}"
         yield Note("not-ready", f"The object is not in order: {why}")
     if facts.pre_installed:
-        many = "1 node brings its" if len(facts.pre_installed) == 1 else f"{len(facts.pre_installed)} nodes bring their"
+        many = either(len(facts.pre_installed), "1 node brings its", f"{len(facts.pre_installed)} nodes bring their")
         yield Note("pre-installed", f"{many} own driver; it is never managed.")
 
 

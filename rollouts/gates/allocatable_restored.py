@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, names, passed, share
+from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, passed, share
+from wording.lists import names
+from wording.numbers import either
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,13 @@ class AllocatableRestored:
         measured = _measured(was, has)
         settled = tuple(target.name for target in short if now - target.state_since > self.settle)
         if settled:
-            offers = "offers" if len(settled) == 1 else "offer"
+            offers = either(len(settled), "offers", "offer")
             sentence = f"{names(settled)} {offers} fewer GPUs than before the change."
             return fail(sentence, nodes=settled, measured=measured)
         if short:
             nodes = tuple(target.name for target in short)
             return hold(
-                f"{names(nodes)} {'does not offer all its' if len(nodes) == 1 else 'do not offer all their'} GPUs yet.",
+                f"{names(nodes)} {either(len(nodes), 'does not offer all its', 'do not offer all their')} GPUs yet.",
                 nodes=nodes,
                 measured=measured,
             )

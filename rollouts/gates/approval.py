@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, count, fail, hold, passed
+from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
+from wording.numbers import count
 
 
 @dataclass(frozen=True)

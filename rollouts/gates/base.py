@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 from rollouts.lifecycle import TargetState
+from wording.numbers import are, count
 
 
 class Answer(StrEnum):
@@ -147,45 +148,6 @@ def passed(because: str, *, measured: Mapping[str, Any] = NOTHING) -> Verdict:
     return Verdict(Answer.PASS, because, measured)
 
 
-def names(nodes: tuple[str, ...], *, most: int = 3) -> str:
-    """ "a, b, c and 4 more": what fits in one sentence."""
-    shown = ", ".join(nodes[:most])
-    return shown if len(nodes) <= most else f"{shown} and {len(nodes) - most} more"
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
-
-
-def every(number: int, noun: str) -> str:
-    """ "the one node", "all 3 nodes"."""
-    return f"the one {noun}" if number == 1 else f"all {number} {noun}s"
-
-
 def share(part: int, whole: int) -> str:
     """ "0 of 1 node is", "1 of 3 nodes are"."""
     return f"{part} of {count(whole, 'node')} {are(whole)}"
-
-
-def are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def was(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def stay(number: int) -> str:
-    return "stays" if number == 1 else "stay"
-
-
-def spell(duration: timedelta) -> str:
-    """ "4 min 10 s", "2 h 5 min": rounded as a person would say it."""
-    seconds = max(0, round(duration.total_seconds()))
-    if seconds < 60:
-        return f"{seconds} s"
-    minutes, seconds = divmod(seconds, 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.versions import same
-from rollouts.gates.base import Evidence, Verdict, When, count, every, fail, hold, names, passed
+from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
 from rollouts.lifecycle import TargetState
+from wording.lists import names
+from wording.numbers import count, either, every
 
 
 @dataclass(frozen=True)
@@ -40,4 +42,4 @@ class DriverVersion:
 
 
 def run(number: int) -> str:
-    return "runs" if number == 1 else "run"
+    return either(number, "runs", "run")

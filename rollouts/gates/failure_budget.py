@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, count, fail, hold, names, passed
+from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
 from rollouts.lifecycle import TargetState
+from wording.lists import names
+from wording.numbers import count
 
 
 @dataclass(frozen=True)

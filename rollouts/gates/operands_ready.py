@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, every, fail, hold, passed, share
+from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, passed, share
+from wording.numbers import every
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, hold, passed, spell
+from rollouts.gates.base import Evidence, Verdict, When, hold, passed
+from wording.durations import spell
 
 
 @dataclass(frozen=True)

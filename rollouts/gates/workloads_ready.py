@@ -15,13 +15,13 @@ from rollouts.gates.base import (
     TargetEvidence,
     Verdict,
     When,
-    count,
     fail,
     hold,
-    names,
     passed,
     share,
 )
+from wording.lists import names
+from wording.numbers import count
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gpu.upgrade_controller import LOOKS_EVERY
-from rollouts.gates.base import count, spell
+from wording.durations import spell
+from wording.numbers import count
 
 A_NODE = timedelta(minutes=10)  # assumed until one has gone: drain, driver and operands of an ordinary node
 

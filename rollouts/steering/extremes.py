@@ -6,13 +6,15 @@ from typing import Any
 
 from people.rights import Deed, who_may
 from rollouts.gates.approval import Approval
-from rollouts.gates.base import Gate, When, count, spell
+from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.options import write_options
 from rollouts.gates.soak import Soak
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
+from wording.durations import spell
+from wording.numbers import are, count
 
 LEAST = {"approval": {"valid_for_s": 60.0}}  # below this nobody can meet it; of every other length of time: zero
 LONGEST = timedelta(days=7)  # a gate that waits for longer asks nobody in time
@@ -84,4 +86,4 @@ def _too_long(gate: Gate) -> Iterator[str]:
 
 
 def _are(pods: int) -> str:
-    return f"{count(pods, 'GPU pod')} {'is' if pods == 1 else 'are'}"
+    return f"{count(pods, 'GPU pod')} {are(pods)}"

@@ -17,7 +17,6 @@ from gpu.upgrade_controller import LOOKS_EVERY
 from kube import selectors
 from rollouts.components.driver_crd import DriverFacts, preflight, warnings
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
-from rollouts.gates.base import are, count, names
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
 from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered
@@ -37,6 +36,8 @@ from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
 from rollouts.steering.unasked import goes_unasked, must_ask
 from rollouts.steering.version_notes import version_notes
+from wording.lists import names
+from wording.numbers import are, count, either
 
 LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
 FACTOR_TITLES = {
@@ -219,7 +220,7 @@ def _meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[
 def _pick_warnings(picks: Picks):
     if picks.uncovered:
         nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
-        stay = "it stays" if len(picks.uncovered) == 1 else "they stay"
+        stay = either(len(picks.uncovered), "it stays", "they stay")
         yield Note("uncovered", f"No stage takes {nodes}: {stay} held on the old driver.")
     if picks.excluded:
         yield Note("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
@@ -231,8 +232,8 @@ def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator
     broken = tuple(sorted(node.name for node in nodes if node.is_unschedulable or node.is_ready is not True))
     for stage in stages:
         if len(broken) >= stage.max_unavailable:
-            are = "is" if len(broken) == 1 else "are"
-            sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {names(broken)} already {are}."
+            used = f"{names(broken)} already {are(len(broken))}"
+            sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."
             yield Note("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
 
 
@@ -312,4 +313,4 @@ def _unmet(factor: str, value: str, number: int) -> str:
         met = f"No canary node is in pool {value}" if value else "Every canary node is in a pool"
         return f"{met}; {later} {are(number)}{'' if value else ' in none'}."
     title = FACTOR_TITLES.get(factor, factor.replace("_", " "))
-    return f"No canary node has {title} {value or '(unknown)'}; {later} {'does' if number == 1 else 'do'}."
+    return f"No canary node has {title} {value or '(unknown)'}; {later} {either(number, 'does', 'do')}."

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from fleet.models import ApprovalRule, Cluster, Node, Pool
 from fleet.pools.asking import rule_of
-from rollouts.gates.base import names
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
 from rollouts.unasked import GATE, why
+from wording.lists import names
 
 if TYPE_CHECKING:
     from rollouts.steering.drafting import StageDraft

@@ -6,9 +6,9 @@ from datetime import date
 from fleet.models import DriverObject, Node, Operand
 from fleet.stack.combinations import Line, compare_driver, surroundings
 from gpu.compatibility import Answer, Verdict, the_matrix
-from rollouts.gates.base import count
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
+from wording.numbers import count
 
 BLOCKS = {Answer.KNOWN_BAD: "known-bad", Answer.UNSUPPORTED: "unsupported"}
 Barred = tuple[list[Note], list[Note]]  # blockers, warnings

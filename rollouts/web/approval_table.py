@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollouts.bundles import Bundle
-from rollouts.gates.base import count
 from rollouts.web.looks import Look
+from wording.numbers import count
 
 ORDER = {"fail": 0, "hold": 1, "pass": 3}
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from rollouts.gates.base import Gate, When, names
+from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Answer, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
+from wording.lists import names
 
 PAST = {"pass": "passed", "hold": "held", "fail": "failed"}
 MOST_TARGETS = 60  # a stage; the rest are counted

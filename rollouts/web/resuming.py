@@ -1,10 +1,11 @@
 """What goes when somebody resumes: which nodes, how many, of which stage and wave; and where nothing would."""
 
 from fleet.models import DriverObject
-from rollouts.gates.base import count, names
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Plan, StageKind
 from rollouts.queries import PlanPicture, StageOnPage, upgrade_policy
+from wording.lists import names
+from wording.numbers import count, either
 
 
 def resume_says(plan: Plan, picture: PlanPicture, driver_object: DriverObject | None) -> str:
@@ -54,8 +55,8 @@ def _next(plan: Plan, current: StageOnPage) -> str:
 
 def _goes(going: list[str], held: int) -> str:
     left = held - len(going)
-    more = f", {left} more after {'it' if len(going) == 1 else 'them'}" if left else ""
-    verb = "goes" if len(going) == 1 else "go"
+    more = f", {left} more after {either(len(going), 'it', 'them')}" if left else ""
+    verb = either(len(going), "goes", "go")
     return f"{names(tuple(going), most=5)} {verb} next ({count(len(going), 'node')} at most{more})"
 
 

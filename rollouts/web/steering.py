@@ -21,6 +21,7 @@ from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.starting import start
 from rollouts.web.loading import plan_for, target_for
 from rollouts.web.written import keep
+from wording.numbers import either
 
 REFUSALS = (IllegalMove, LostRace, NotAllowed, Refusal)
 DONE: dict[str, str] = {
@@ -53,7 +54,7 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
         _call(request, plan, verb)
     except Blocked as refusal:
         # The draft's page says each sentence already.
-        are = "blocker stands" if len(refusal.blockers) == 1 else "blockers stand"
+        are = either(len(refusal.blockers), "blocker stands", "blockers stand")
         messages.error(request, f"Not started: the {are} below. What you wrote is kept.")
         keep(request, plan, verb)
     except REFUSALS as refusal:

@@ -20,7 +20,7 @@ from rollouts.api.plans import PlanFilters
 from tests.config.people_text import PARSERS, Parser
 
 ROOT = Path(__file__).resolve().parents[2]
-APPS = ("config", "edges", "fleet", "gpu", "kube", "people", "rollouts")
+APPS = ("config", "edges", "fleet", "gpu", "kube", "people", "rollouts", "wording")
 CARRIES = {"GET", "POST", "FILES", "COOKIES", "META", "headers", "query_params", "query_string", "data", "body"}
 SECONDS = 1.0  # of this thread's CPU; what is slowest takes a fifth of it
 SEEDS = [

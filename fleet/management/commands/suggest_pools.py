@@ -15,6 +15,7 @@ from fleet.segments.spelling import pool_name
 from gpu.labels import GPU_PRODUCT
 from gpu.resources import product_of
 from kube import client
+from wording.numbers import count, either
 
 
 class Command(BaseCommand):
@@ -33,7 +34,7 @@ class Command(BaseCommand):
         for each in found:
             self._suggest(cluster, each, create=given["create"])
         if number := unnamed(cluster):
-            does = "GPU node does not name its" if number == 1 else "GPU nodes do not name their"
+            does = either(number, "GPU node does not name its", "GPU nodes do not name their")
             self.stdout.write(f"{number} {does} product ({GPU_PRODUCT}): no pool can pick by it.")
         elif not found:
             self.stdout.write(f"No node of {cluster.name} names a GPU product ({GPU_PRODUCT}).")
@@ -74,6 +75,6 @@ def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[
     words, unpooled = sorted(set(mine.values())), [name for name in mine if not pools.get(name)]
     have = {pool for name in mine for pool in pools.get(name, ())}
     selector = f"{GPU_PRODUCT}={words[0]}" if len(words) == 1 else f"{GPU_PRODUCT} in ({','.join(words)})"
-    because = f"{len(mine)} node{'' if len(mine) == 1 else 's'} with {product}."
+    because = f"{count(len(mine), 'node')} with {product}."
     ordered = sorted(have, key=lambda pool: pool.name)
     return Suggestion(pool_name([product]), selector, len(mine), 0, len(unpooled), ordered, because)

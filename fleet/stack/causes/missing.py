@@ -3,6 +3,7 @@
 from fleet.stack.causes.base import Cause, Rule, Signs, Weight, words
 from fleet.stack.causes.placement import is_selected
 from fleet.stack.causes.tolerations import keeping_away, spell
+from wording.numbers import either
 
 # Who refuses a pod, in the words of Kubernetes' own admission plugins; OpenShift's constraints: gpu-operator #48.
 SCC = "OpenShift's security context constraints do: look at the SCC of the operand's service account."
@@ -26,7 +27,7 @@ def tainted(signs: Signs) -> Cause | None:
     if not away:
         return None
     named = ", ".join(spell(taint) for taint in away)
-    noun = "a taint" if len(away) == 1 else "taints"
+    noun = either(len(away), "a taint", "taints")
     return Cause(
         "tainted",
         Weight.WRONG,

@@ -12,8 +12,8 @@ from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.picture import Picture
-from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState
+from wording.numbers import count
 
 
 def decide(picture: Picture, *, now: datetime) -> Decision:

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from rollouts.engine.picture import CORDON_REQUIRED, NodePicture, Picture, StagePicture, UpgradePolicy
 from rollouts.gates.allocatable_restored import fewer
-from rollouts.gates.base import TargetEvidence, are, count
+from rollouts.gates.base import TargetEvidence
 from rollouts.gates.operands_ready import lacking
 from rollouts.lifecycle import IN_FLIGHT, TargetState
+from wording.numbers import are, count
 
 
 @dataclass(frozen=True)

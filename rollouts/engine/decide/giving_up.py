@@ -16,8 +16,9 @@ from rollouts.engine.decide.going_back import (
 from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.picture import NodePicture, Picture
-from rollouts.gates.base import are, count, names, stay
 from rollouts.lifecycle import BEGUN, PlanState
+from wording.lists import names
+from wording.numbers import are, count, stay
 
 
 def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001

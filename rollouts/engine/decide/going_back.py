@@ -31,9 +31,11 @@ from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES, free_strays
 from rollouts.engine.decide.templates import ask_which_way_back
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture, StagePicture
-from rollouts.gates.base import Answer, Verdict, When, are, count, names, stay, was
+from rollouts.gates.base import Answer, Verdict, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from wording.lists import names
+from wording.numbers import are, count, stay, was
 
 
 def roll_back(picture: Picture, *, now: datetime) -> Decision:

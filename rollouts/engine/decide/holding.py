@@ -6,8 +6,8 @@ from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVer
 from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.picture import Picture
-from rollouts.gates.base import count
 from rollouts.lifecycle import PlanState
+from wording.numbers import count
 
 
 def hold_all(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001

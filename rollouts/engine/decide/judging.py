@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from rollouts.engine.picture import StagePicture
-from rollouts.gates.base import Answer, Gate, Verdict, When, hold, names
+from rollouts.gates.base import Answer, Gate, Verdict, When, hold
+from wording.lists import names
 
 
 def judge(stage: StagePicture, when: When, *, now: datetime) -> dict[str, Verdict]:

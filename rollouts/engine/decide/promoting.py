@@ -25,8 +25,11 @@ from rollouts.engine.decide.releasing import (
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
-from rollouts.gates.base import Answer, Verdict, When, are, count, names, spell, stay, was
+from rollouts.gates.base import Answer, Verdict, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import are, count, stay, was
 
 ASKED = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
 

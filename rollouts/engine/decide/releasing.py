@@ -7,8 +7,10 @@ from gpu.upgrade_controller import LOOKS_AGAIN
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave
 from rollouts.engine.decide.budget import room
 from rollouts.engine.picture import NodePicture, Picture, StagePicture
-from rollouts.gates.base import count, names, spell
 from rollouts.lifecycle import StageState, TargetState
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import count
 
 SOON = timedelta(seconds=1)  # something is on its way
 

@@ -11,8 +11,9 @@ from datetime import datetime
 from rollouts.engine.decide.acts import Decision, MoveTarget
 from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.picture import UPGRADE_FAILED, Picture
-from rollouts.gates.base import TargetEvidence, names
+from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TargetState
+from wording.lists import names
 
 TRIES = 3  # the first one included; a person who resumes grants as many again
 

@@ -3,7 +3,7 @@
 from rollouts.engine.decide.acts import Decision, FreeStrays
 from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.picture import Picture
-from rollouts.gates.base import count
+from wording.numbers import count
 
 ABORT_FREES = "Abort ends the plan and frees every hold."  # of a plan whose driver object is gone
 
