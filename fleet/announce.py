@@ -1,25 +1,25 @@
 """Tell browsers that something changed. With `live`, the only module that touches the channel layer.
 
-One event loop in one thread a process sends everything: `async_to_sync` would make a loop and a connection a call. What
-cannot be sent is dropped: messages carry sequence numbers, and a page that misses one fetches again.
+Messages carry sequence numbers: a page that misses one fetches again, so that what cannot be sent may be dropped.
 """
 
 import asyncio
-import os
 import threading
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-import structlog
 from channels.layers import get_channel_layer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from edges.background import Background
+
 SEND_S = 5.0
+OLD_S = 10.0
 TOO_MANY_WAITING = 500
 TOO_MANY_NODES = 2000  # past that, a page is better off fetching
 
-log = structlog.get_logger(__name__)
 Message = dict[str, Any]
 
 
@@ -54,53 +54,36 @@ def cluster_changed(
 
 def send(groups: Iterable[str], message: Message) -> None:
     """Hand a message over, at once; it never fails and never waits for the channel layer."""
-    _sender().send(tuple(groups), message)
+    told, since = tuple(groups), time.monotonic()
+    _announcements.send(lambda: _loop().run_until_complete(_send(told, message, since)), groups=told)
 
 
-class _Sender:
-    """The process's own event loop, in a thread."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self._waiting = 0
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="announcements", daemon=True).start()
-
-    def send(self, groups: tuple[str, ...], message: Message) -> None:
-        if self._waiting >= TOO_MANY_WAITING:
-            log.warning("an announcement is dropped", groups=groups, because="too many wait already")
-            return
-        self._waiting += 1
-        asyncio.run_coroutine_threadsafe(self._send(groups, message), self._loop)
-
-    async def _send(self, groups: tuple[str, ...], message: Message) -> None:
-        try:
-            for group in groups:
-                await self._send_one(group, message)
-        except Exception as error:  # noqa: BLE001 - whatever a layer raises, nobody waits for this to say so
-            log.warning("an announcement is lost", groups=groups, because=f"{type(error).__name__}: {error}")
-        finally:
-            self._waiting -= 1
-
-    async def _send_one(self, group: str, message: Message) -> None:
-        layer = get_channel_layer()
-        if layer is None:
-            return
-        try:
-            await asyncio.wait_for(layer.group_send(group, message), SEND_S)
-        except (OSError, RedisConnectionError):
-            # The first send after Redis came back meets the old connection; the second does not.
-            await asyncio.wait_for(layer.group_send(group, message), SEND_S)
+async def _send(groups: tuple[str, ...], message: Message, since: float) -> None:
+    if time.monotonic() - since > OLD_S:
+        return  # who waited for it has fetched since
+    for group in groups:
+        await _send_one(group, message)
 
 
-_lock = threading.Lock()
-_current: _Sender | None = None
+async def _send_one(group: str, message: Message) -> None:
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    try:
+        await asyncio.wait_for(layer.group_send(group, message), SEND_S)
+    except TimeoutError:
+        raise
+    except (OSError, RedisConnectionError):
+        # The first send after Redis came back meets the old connection; the second does not.
+        await asyncio.wait_for(layer.group_send(group, message), SEND_S)
 
 
-def _sender() -> _Sender:
-    """Made on first use, and again in a process that was forked since: threads do not survive a fork."""
-    global _current
-    with _lock:
-        if _current is None or _current.pid != os.getpid():
-            _current = _Sender()
-        return _current
+def _loop() -> asyncio.AbstractEventLoop:
+    """The sending thread's own: `async_to_sync` would make a loop and a connection a call."""
+    if not hasattr(_thread, "loop"):
+        _thread.loop = asyncio.new_event_loop()
+    return _thread.loop
+
+
+_thread = threading.local()
+_announcements = Background("announcements", most_waiting=TOO_MANY_WAITING)

@@ -4,26 +4,21 @@ A message is a nudge: the rows say what is due, and beat finds it if the nudge i
 frozen never fails, delays or undoes what was committed: one thread a process sends, and drops what it cannot send.
 """
 
-import atexit
-import os
 import threading
 import time
 from datetime import timedelta
-from queue import Full, Queue
 from typing import Any
 
-import structlog
 from celery import current_app
 from django.db import transaction
+
+from edges.background import Background
 
 NEXT_TURN_EXPIRES_S = 30.0
 TIMED_AT_MOST = timedelta(seconds=10)
 EXPIRES_S = 10.0  # what is not done before the next sweep is not worth doing
 CRASH_LOGS_AT_MOST_EVERY_S = 5.0
 WAITING_AT_MOST = 1000
-GOODBYE_S = 1.0  # what a command that ends waits for its last nudge
-
-log = structlog.get_logger(__name__)
 
 
 def wake_observer(cluster_id: int, turn: int) -> None:
@@ -42,7 +37,7 @@ def wake_observer_after(wait: timedelta, cluster_id: int, turn: int) -> None:
         return
     nudge = _Nudge("fleet.tasks.observe", "observe", {"cluster_id": cluster_id, "turn": turn}, NEXT_TURN_EXPIRES_S)
     # Sent without a look at the database: the thread of a timer would take a connection and never give it back.
-    later = threading.Timer(wait.total_seconds(), lambda: _sender().send(nudge))
+    later = threading.Timer(wait.total_seconds(), nudge.hand_over)
     later.daemon = True
     later.start()
 
@@ -79,7 +74,7 @@ def wake_plans_of(cluster_id: int) -> None:
 
 def queue(task_name: str, *, queue: str, kwargs: dict[str, Any], expires: float) -> None:
     """Queue a task by name once the transaction is committed; at once where there is none."""
-    transaction.on_commit(lambda: _sender().send(_Nudge(task_name, queue, kwargs, expires)), robust=True)
+    transaction.on_commit(lambda: _Nudge(task_name, queue, kwargs, expires).hand_over(), robust=True)
 
 
 class _Nudge:
@@ -89,7 +84,10 @@ class _Nudge:
         self.kwargs = kwargs
         self.expires_at = time.monotonic() + expires
 
-    def send(self) -> None:
+    def hand_over(self) -> None:
+        _nudges.send(self._send, task=self.task_name)
+
+    def _send(self) -> None:
         left_s = self.expires_at - time.monotonic()
         if left_s <= 0:
             return  # the rows have been looked at since
@@ -132,53 +130,11 @@ class _Coalesced:
         with _lock:
             self.owed.discard(cluster_id)
             self.sent[cluster_id] = time.monotonic()
-        _sender().send(_Nudge(self.task_name, self.queue_name, {"cluster_id": cluster_id}, EXPIRES_S))
-
-
-class _Sender:
-    """The process's own thread that talks to the broker."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self._waiting: Queue[_Nudge] = Queue(maxsize=WAITING_AT_MOST)
-        self._is_idle = threading.Event()
-        self._is_idle.set()
-        threading.Thread(target=self._send_all, name="nudges", daemon=True).start()
-        atexit.register(self.say_goodbye)
-
-    def send(self, nudge: _Nudge) -> None:
-        self._is_idle.clear()
-        try:
-            self._waiting.put_nowait(nudge)
-        except Full:
-            log.warning("a nudge is dropped", task=nudge.task_name, because="too many wait already")
-
-    def say_goodbye(self) -> None:
-        if self.pid == os.getpid():
-            self._is_idle.wait(GOODBYE_S)
-
-    def _send_all(self) -> None:
-        while True:
-            nudge = self._waiting.get()
-            try:
-                nudge.send()
-            except Exception as error:  # noqa: BLE001 - whatever a broker raises, beat will find the work
-                log.warning("a nudge is lost", task=nudge.task_name, because=f"{type(error).__name__}: {error}")
-            if self._waiting.empty():
-                self._is_idle.set()
+        _Nudge(self.task_name, self.queue_name, {"cluster_id": cluster_id}, EXPIRES_S).hand_over()
 
 
 _lock = threading.Lock()
-_current: _Sender | None = None
+_nudges = Background("nudges", most_waiting=WAITING_AT_MOST)
 _plans = _Coalesced("rollouts.tasks.wake_plans_of", "rollouts", at_most_every_s=0.5)
 _findings = _Coalesced("fleet.tasks.look_for_findings", "default", at_most_every_s=2.0)
 _crash_logs_woken: dict[int, float] = {}
-
-
-def _sender() -> _Sender:
-    """Made on first use, and again in a process that was forked since: threads do not survive a fork."""
-    global _current
-    with _lock:
-        if _current is None or _current.pid != os.getpid():
-            _current = _Sender()
-        return _current

@@ -98,7 +98,27 @@ def test_a_frozen_layer_delays_nobody(use, monkeypatch):
     assert threading.current_thread().name not in layer.threads
     layer.takes_s = 0
     announce.send(["fleet"], {"type": "last"})
-    wait_for(lambda: layer.sent)
+    wait_for(lambda: ("fleet", {"type": "last"}) in layer.sent)
+
+
+def test_what_is_old_is_not_sent_any_more(use, monkeypatch):
+    layer = use(Layer(takes_s=60))
+    monkeypatch.setattr(announce, "SEND_S", 0.2)
+    monkeypatch.setattr(announce, "OLD_S", 0.1)
+
+    announce.send(["fleet"], {"type": "slow"})
+    announce.send(["fleet"], {"type": "old by then"})
+    wait_for(lambda: layer.threads and announce._announcements._waiting.empty())
+    layer.takes_s = 0
+    wait_for(lambda: said_after(layer, "new"))
+
+    assert {message["type"] for _, message in layer.sent} == {"new"}
+
+
+def said_after(layer: Layer, what: str) -> bool:
+    announce.send(["fleet"], {"type": what})
+    time.sleep(0.005)
+    return bool(layer.sent)
 
 
 def test_everything_is_sent_by_one_thread(use):

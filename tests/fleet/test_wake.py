@@ -9,6 +9,7 @@ from celery import current_app
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from edges.background import Background
 from fleet import wake
 from tests.patience import PATIENCE_S
 
@@ -30,7 +31,7 @@ def broker(monkeypatch: pytest.MonkeyPatch):
     """Point Celery at an address."""
 
     def at(port: int) -> None:
-        monkeypatch.setattr(wake, "_current", None)
+        monkeypatch.setattr(wake, "_nudges", Background("nudges", most_waiting=9))
         monkeypatch.setattr(current_app.conf, "broker_url", f"redis://127.0.0.1:{port}/0")
         monkeypatch.setattr(current_app.conf, "broker_write_url", f"redis://127.0.0.1:{port}/0")
 
