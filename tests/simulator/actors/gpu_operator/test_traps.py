@@ -1,4 +1,4 @@
-"""What surprises people who drive the upgrade controller: reference/nvidia.md 2.3 to 2.5 and 2.8."""
+"""What surprises people who drive the upgrade controller (nvidia.md 2.3, 2.4, 2.5, 2.8)."""
 
 import pytest
 
