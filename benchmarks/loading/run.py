@@ -31,9 +31,9 @@ SHORT = Size(sockets=12, clients=4, requests=20, rest_s=2)
 
 def load(figures: Figures, folder: Path, fleet: Fleet, size: Size, *, database_url: str = "") -> None:
     with Stack(folder, fleet, database_url=database_url) as stack:
-        viewer = Visitor(stack.url, "viewer").sign_in(PASSWORD)
-        there = wait_until(lambda: settled(viewer, fleet), what="the fleet", timeout_s=SEEN_S)
-        asked = Load.by(viewer, [*pages.pages(there), *pages.lists(viewer, there)], **counts(size))
+        person = Visitor(stack.url, "admin").sign_in(PASSWORD)
+        there = wait_until(lambda: settled(person, fleet), what="the fleet", timeout_s=SEEN_S)
+        asked = Load.by(person, [*pages.pages(there), *pages.lists(person, there)], **counts(size))
         web = Running(stack.children["web"].pid)
         figures.beside("web_before_mib", web.rss_mib, "MiB")
         outcomes, rss_mib = [], []
@@ -49,10 +49,10 @@ def counts(size: Size) -> dict[str, int]:
     return {"sockets": size.sockets, "clients": size.clients, "requests": size.requests}
 
 
-def settled(viewer: Visitor, fleet: Fleet) -> dict[str, int]:
+def settled(person: Visitor, fleet: Fleet) -> dict[str, int]:
     """The keys that the paths need, once every node is in rows; empty before."""
-    cluster = next(iter(viewer.all("/api/v1/clusters")), None)
-    gpus, found = viewer.get("/api/v1/gpus", limit=1)["results"], viewer.get("/api/v1/pools", limit=1)["results"]
+    cluster = next(iter(person.all("/api/v1/clusters")), None)
+    gpus, found = person.get("/api/v1/gpus", limit=1)["results"], person.get("/api/v1/pools", limit=1)["results"]
     if not cluster or cluster["counts"]["gpu_nodes"] != fleet.nodes or not gpus or not found:
         return {}
     return {"cluster_id": cluster["id"], "node_id": gpus[0]["node"]["id"], "pool_id": found[0]["id"]}

@@ -22,6 +22,7 @@ PAGES = (
     "/pools/{pool_id}",
     "/clusters/{cluster_id}",
     "/nodes/{node_id}",
+    "/people",
 )
 
 
@@ -38,13 +39,13 @@ def pages(there: dict[str, int]) -> list[str]:
     return [page.format(**there) for page in PAGES]
 
 
-def lists(viewer: Visitor, there: dict[str, int]) -> list[str]:
+def lists(person: Visitor, there: dict[str, int]) -> list[str]:
     """Every list that the API's own description names, a hundred rows of each."""
-    return list(_lists(viewer, there))
+    return list(_lists(person, there))
 
 
-def _lists(viewer: Visitor, there: dict[str, int]) -> Iterable[str]:
-    described = viewer.get("/api/v1/schema", format="json")["paths"]
+def _lists(person: Visitor, there: dict[str, int]) -> Iterable[str]:
+    described = person.get("/api/v1/schema", format="json")["paths"]
     for path, verbs in described.items():
         asked = {one["name"] for one in verbs.get("get", {}).get("parameters", ()) if one["in"] == "query"}
         names = {one["name"] for one in verbs.get("get", {}).get("parameters", ()) if one["in"] == "path"}
@@ -52,20 +53,20 @@ def _lists(viewer: Visitor, there: dict[str, int]) -> Iterable[str]:
             yield f"{path.format(**there)}?limit={ROWS}"
 
 
-def timed(viewer: Visitor, web: Running, paths: Iterable[str], *, times: int) -> dict[str, Took]:
-    return {path: _took(viewer, web, path, times=times) for path in paths}
+def timed(person: Visitor, web: Running, paths: Iterable[str], *, times: int) -> dict[str, Took]:
+    return {path: _took(person, web, path, times=times) for path in paths}
 
 
-def _took(viewer: Visitor, web: Running, path: str, *, times: int) -> Took:
+def _took(person: Visitor, web: Running, path: str, *, times: int) -> Took:
     for _ in range(WARM_UP):
-        _once_ms(viewer, path)
+        _once_ms(person, path)
     cpu_s = web.cpu_s
-    took = [_once_ms(viewer, path) for _ in range(times)]
+    took = [_once_ms(person, path) for _ in range(times)]
     cpu_ms = (web.cpu_s - cpu_s) * 1000 / times
     return Took(*(round(each, 1) for each in (percentile(took, 0.95), percentile(took, 0.5), cpu_ms)))
 
 
-def _once_ms(viewer: Visitor, path: str) -> float:
+def _once_ms(person: Visitor, path: str) -> float:
     began = time.perf_counter()
-    viewer.http.get(path).raise_for_status()
+    person.http.get(path).raise_for_status()
     return (time.perf_counter() - began) * 1000

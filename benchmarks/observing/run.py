@@ -66,14 +66,14 @@ class Introduced(Stack):
 def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> None:
     with Introduced(folder, fleet) as stack, Api(stack.simulator_url) as api:
         figures.at_least("decode_ratio", decode_ratio(api), 30, "x")
-        viewer = Visitor(stack.url, "viewer").sign_in(PASSWORD)
+        person = Visitor(stack.url, "admin").sign_in(PASSWORD)
         first_sync(figures, stack, api)
         stack.suggest()
-        ids = {node["name"]: node["id"] for node in viewer.all("/api/v1/nodes", limit=1000)}
-        with viewer.listening(TOPIC) as socket:
-            latency(figures, stack, api, viewer, Ear(socket), ids, length)
+        ids = {node["name"]: node["id"] for node in person.all("/api/v1/nodes", limit=1000)}
+        with person.listening(TOPIC) as socket:
+            latency(figures, stack, api, person, Ear(socket), ids, length)
         observer, web = (Running(stack.children[name].pid) for name in ("observe", "web"))
-        standing(figures, observer, api, length, churning=lambda: reading(figures, viewer, web, length))
+        standing(figures, observer, api, length, churning=lambda: reading(figures, person, web, length))
 
 
 def first_sync(figures: Figures, stack: Introduced, api: Api) -> None:
@@ -101,13 +101,13 @@ def is_listed(rows: sqlite3.Connection) -> bool:
 
 
 def latency(
-    figures: Figures, stack: Stack, api: Api, viewer: Visitor, ear: Ear, ids: dict[str, int], length: Length
+    figures: Figures, stack: Stack, api: Api, person: Visitor, ear: Ear, ids: dict[str, int], length: Length
 ) -> None:
     time.sleep(length.settle_s)
     rounds = [changes.alone(api, ear, ids, changes=length.changes) for _ in range(length.rounds)]
     figures.at_most("change_to_socket_p50_ms", median_of(rounds, 0.5), 60, "ms")
     figures.at_most("change_to_socket_p99_ms", median_of(rounds, 0.99), 250, "ms")
-    with crowd(viewer, CLIENTS - 1):
+    with crowd(person, CLIENTS - 1):
         rounds = [changes.storm(api, ear, ids, per_s=STORM_PER_S, for_s=length.storm_s) for _ in range(length.rounds)]
     figures.at_most("change_to_socket_loaded_p99_ms", median_of(rounds, 0.99), 500, "ms")
     program = shutil.which("kubectl")
@@ -136,14 +136,14 @@ def standing(figures: Figures, worker: Running, api: Api, length: Length, *, chu
     figures.at_most("observer_growth_mib", worker.rss_mib - rss_mib, 5, "MiB")
 
 
-def reading(figures: Figures, viewer: Visitor, web: Running, length: Length) -> None:
+def reading(figures: Figures, person: Visitor, web: Running, length: Length) -> None:
     there = {
-        "cluster_id": viewer.all("/api/v1/clusters")[0]["id"],
-        "node_id": viewer.get("/api/v1/gpus", limit=1)["results"][0]["node"]["id"],
-        "pool_id": viewer.get("/api/v1/pools", limit=1)["results"][0]["id"],
+        "cluster_id": person.all("/api/v1/clusters")[0]["id"],
+        "node_id": person.get("/api/v1/gpus", limit=1)["results"][0]["node"]["id"],
+        "pool_id": person.get("/api/v1/pools", limit=1)["results"][0]["id"],
     }
-    for name, paths, target_ms in (("page", pages.pages(there), 150), ("list", pages.lists(viewer, there), 100)):
-        each = pages.timed(viewer, web, paths, times=length.times)
+    for name, paths, target_ms in (("page", pages.pages(there), 150), ("list", pages.lists(person, there), 100)):
+        each = pages.timed(person, web, paths, times=length.times)
         told = {
             path: asdict(took) | {"/ reference": figures.per_reference(took.p95_ms, "ms")}
             for path, took in each.items()

@@ -425,4 +425,3 @@ def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monke
         eventually(lambda: Observer.objects.get().behind_since is None)
 
     assert behind.lag_ms > 1000
-    assert Observer.objects.get().lag_ms <= 1000
