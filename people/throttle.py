@@ -6,12 +6,12 @@ address is counted for itself too, for many names tried from one place: in large
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import sha256
 
 from django.db import transaction
 from django.db.models import F
 from django.http import HttpRequest
 
+from edges.digests import digest
 from people.addresses import client_address
 from people.models import SignInTries, User
 
@@ -67,7 +67,7 @@ def _of_password(request: HttpRequest, name: str) -> tuple[Budget, Budget]:
 
 
 def _key(*parts: str) -> str:
-    return sha256(repr(parts).encode("utf-8", "replace")).hexdigest()
+    return digest(parts)
 
 
 def _count(budget: Budget, *, now: datetime) -> timedelta | None:

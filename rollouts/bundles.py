@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rollouts.digests import digest
+from edges.digests import digest
 from rollouts.lifecycle import TargetState
 from rollouts.models import Answer, Stage, Target
 

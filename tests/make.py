@@ -196,7 +196,8 @@ def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):
 
 def a_draft(cluster=None, *, author=None, **given: Any):
     """A draft for the NVIDIADriver of `a_fleet`: one canary node, then the rest of the pool."""
-    from rollouts.steering.drafting import StageDraft, draft
+    from rollouts.steering.drafting import draft
+    from rollouts.steering.stage_drafts import StageDraft
 
     somebody_who_approves()
     cluster = cluster or a_fleet()

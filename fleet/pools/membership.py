@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edges.digests import digest
 from fleet.models import Cluster, Node, Pool
 from fleet.segments.labelled import labelled
 from kube import selectors
@@ -161,7 +161,7 @@ def preview(
             if place in standing.pools
         ],
         unpooled=sum(1 for node in leaves if not standing.places.get(node, set()) - {own}),
-        fingerprint=hashlib.sha256(repr((selector, sorted(enters), sorted(leaves))).encode()).hexdigest()[:16],
+        fingerprint=digest([selector, sorted(enters), sorted(leaves)])[:16],
     )
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,6 +7,8 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
+
+from edges.digests import digest
 
 NOTHING = "0" * 64
 
@@ -63,7 +64,7 @@ class AuditEntry(models.Model):
             self.because,
             self.evidence,
         ]
-        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return digest(content)
 
 
 def broken_links(entries: models.QuerySet[AuditEntry]) -> Iterator[tuple[AuditEntry, str]]:

@@ -24,10 +24,11 @@ from rollouts.api.shapes import StageDraftShape
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
 from rollouts.queries import buttons, plan_picture
-from rollouts.steering.drafting import StageDraft, draft, edit, stages_of, suggest_stages
+from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import expected
+from rollouts.steering.stage_drafts import StageDraft
 
 
 class PlanFilters(filters.FilterSet):

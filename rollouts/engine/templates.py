@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from rollouts.digests import digest
+from edges.digests import digest
 from rollouts.engine.live import Live
 from rollouts.lifecycle import LostRace
 from rollouts.models import Plan

@@ -1,7 +1,6 @@
 """Plans while they are being written: nothing here touches a cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -19,17 +18,9 @@ from rollouts.models.moving import record_event
 from rollouts.queries import nodes_of
 from rollouts.steering.extremes import never_met
 from rollouts.steering.refusals import BadPlan, OutOfDate
+from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.unasked import with_approvals
 
-GATES_BY_DEFAULT: Mapping[str, dict[str, Any]] = {
-    "approval": {"needed": 1},
-    "driver_version": {},
-    "operands_ready": {},
-    "allocatable_restored": {},
-    "workloads_ready": {},
-    "failure_budget": {"tolerate": 0},
-    "soak": {"duration_s": 1800},
-}
 # What a node must show before the way back is called done. No approval: the plan's covers it (hazard Z32).
 GATES_BACK: Mapping[str, dict[str, Any]] = {
     "driver_version": {},
@@ -40,18 +31,6 @@ GATES_BACK: Mapping[str, dict[str, Any]] = {
 CANARIES = 2
 LONGEST_NAME = 100
 TIMEOUT_LEAST_S, TIMEOUT_MOST_S = 60, 7 * 24 * 3600
-
-
-@dataclass(frozen=True)
-class StageDraft:
-    name: str
-    kind: str  # StageKind.CANARY or POOL
-    pool_id: int | None = None
-    selector: str = ""
-    count: int | None = None  # None: every node that is left
-    max_unavailable: int = 1
-    timeout_s: int = 3600  # how long a gate may hold before a person is asked
-    gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(GATES_BY_DEFAULT))
 
 
 def draft(

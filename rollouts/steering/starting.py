@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from edges.digests import digest
 from fleet.models import Node
 from people.models import AuditEntry, User
-from rollouts.digests import digest
 from rollouts.gates.options import write_options
 from rollouts.lifecycle import IllegalMove, LostRace, PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb

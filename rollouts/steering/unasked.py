@@ -2,20 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fleet.models import ApprovalRule, Cluster, Node, Pool
 from fleet.pools.asking import rule_of
 from rollouts.models import Plan, Stage
 from rollouts.notes import Note
+from rollouts.steering.stage_drafts import StageDraft
 from rollouts.unasked import GATE, why
 from wording.lists import names
 
-if TYPE_CHECKING:
-    from rollouts.steering.drafting import StageDraft
 
-
-def with_approvals(cluster: Cluster, stages: Sequence["StageDraft"]) -> list["StageDraft"]:
+def with_approvals(cluster: Cluster, stages: Sequence[StageDraft]) -> list[StageDraft]:
     """Each stage with an approval, but those that may go without. One query."""
     pools = {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster)}
     return [

@@ -11,8 +11,8 @@ from django.http import QueryDict
 from edges.digits import whole
 from rollouts.gates import GATES
 from rollouts.models import Plan, Stage, StageKind
-from rollouts.steering.drafting import StageDraft
 from rollouts.steering.refusals import BadPlan
+from rollouts.steering.stage_drafts import StageDraft
 
 # Gates with a number of their own on the form; the other options keep what they were.
 FORM_NAMES = {"timeout_s": "timeout_min"}  # what people write in other units than plans keep

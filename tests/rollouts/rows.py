@@ -6,7 +6,8 @@ from typing import Any
 from fleet.models import Cluster, OperandRevision
 from rollouts.models import Answer, Hold, Plan, Stage, StageKind
 from rollouts.queries import JUDGED_KINDS
-from rollouts.steering.drafting import StageDraft, draft
+from rollouts.steering.drafting import draft
+from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.starting import start
 from tests.make import (
     NOON,

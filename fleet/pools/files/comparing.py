@@ -1,12 +1,12 @@
 """What taking a file over would do: to which pools, and to which nodes."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from edges.digests import digest
 from fleet.models import Cluster, Pool
 from fleet.pools.asking import contradiction
 from fleet.pools.files.reading import KEYS, Entry
@@ -61,7 +61,7 @@ class Comparison:
             (each.what.value, each.name, str(each.moves), each.preview.fingerprint if each.preview else "")
             for each in self.changes
         ]
-        return hashlib.sha256(repr(lines).encode()).hexdigest()[:16]
+        return digest(lines)[:16]
 
 
 def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) -> Comparison:

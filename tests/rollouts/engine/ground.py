@@ -16,7 +16,8 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.round import run_round
 from rollouts.lifecycle import StageState
 from rollouts.models import Plan, Stage, StageKind, Target
-from rollouts.steering.drafting import StageDraft, draft
+from rollouts.steering.drafting import draft
+from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.starting import start
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.actors.store_cluster import StoreCluster

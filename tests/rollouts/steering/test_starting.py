@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
+from edges.digests import digest
 from fleet.models import DriverObject, Node, Operand
 from people.models import AuditEntry
-from rollouts.digests import digest
 from rollouts.lifecycle import IllegalMove, PlanState
 from rollouts.models import Hold, Plan, Target
 from rollouts.steering.drafting import edit

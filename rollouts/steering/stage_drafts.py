@@ -1,0 +1,27 @@
+"""A stage as somebody writes it down."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+GATES_BY_DEFAULT: Mapping[str, dict[str, Any]] = {
+    "approval": {"needed": 1},
+    "driver_version": {},
+    "operands_ready": {},
+    "allocatable_restored": {},
+    "workloads_ready": {},
+    "failure_budget": {"tolerate": 0},
+    "soak": {"duration_s": 1800},
+}
+
+
+@dataclass(frozen=True)
+class StageDraft:
+    name: str
+    kind: str  # StageKind.CANARY or POOL
+    pool_id: int | None = None
+    selector: str = ""
+    count: int | None = None  # None: every node that is left
+    max_unavailable: int = 1
+    timeout_s: int = 3600  # how long a gate may hold before a person is asked
+    gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(GATES_BY_DEFAULT))
