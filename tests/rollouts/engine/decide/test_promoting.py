@@ -502,6 +502,6 @@ def test_an_armed_fleet_is_brought_before_a_person_in_time():
 
     decision = decided(long_armed)
 
-    assert "armed for 168 h" in decision.pause_because
+    assert "armed for 7 d" in decision.pause_because
     assert not decision.acts
     assert decided(picture).acts
