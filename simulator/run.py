@@ -2,7 +2,9 @@
 
 import argparse
 import secrets
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 
 from simulator import kubeconfig
@@ -68,6 +70,7 @@ class Simulation:
 
     def _listen(self, options: argparse.Namespace) -> None:
         folder = Path(tempfile.mkdtemp(prefix="simulator-"))
+        self._tidy_up = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         # kubectl and client-go keep a token to themselves unless the connection is encrypted.
         is_secret = options.tls or options.authorization is Authorization.RBAC
         certificate = _issued(folder, options.host) if is_secret else None
@@ -97,6 +100,7 @@ class Simulation:
             if self._keeper:
                 self._keeper.stop()
             self.log.close()
+            self._tidy_up()
 
     def stop(self) -> None:
         """From any thread."""

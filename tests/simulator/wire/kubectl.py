@@ -1,8 +1,10 @@
 """A real kubectl as a subprocess."""
 
 import os
+import shutil
 import subprocess
 import tempfile
+import weakref
 from pathlib import Path
 
 from tests.patience import PATIENCE_S
@@ -16,6 +18,7 @@ class Kubectl:
         self.kubeconfig = kubeconfig
         self.context = context
         self.home = tempfile.mkdtemp(prefix="kubectl-home-")
+        weakref.finalize(self, shutil.rmtree, self.home, ignore_errors=True)
 
     def words(self, *words: str) -> list[str]:
         return [self.program, "--kubeconfig", str(self.kubeconfig), "--context", self.context, *words]

@@ -40,6 +40,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     assert Path(said["kubeconfig"]).stat().st_mode & 0o077 == 0
     yield Started(process, said["url"], log)
     _stop(process)
+    assert not Path(said["kubeconfig"]).parent.exists(), "it left its folder behind"
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
