@@ -28,9 +28,11 @@ class TargetQuerySet(models.QuerySet["Target"]):
         return self.exclude(stage__kind=StageKind.BACK)
 
     def with_holds(self) -> "TargetQuerySet":
-        """Each knows whether we keep it from changing, or want to: what `shown_state` rests on."""
-        holds = Hold.objects.filter(plan=OuterRef("stage__plan"), node_uid=OuterRef("node_uid")).in_the_way()
-        return self.annotate(is_kept=Exists(holds))
+        """Each knows whether we keep it, or want to, from changing, and whether it is back: for `shown_state`."""
+        same_node = {"node_uid": OuterRef("node_uid")}
+        holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node).in_the_way()
+        back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.BACK, **same_node)
+        return self.annotate(is_kept=Exists(holds), is_back=Exists(back.filter(state=TargetState.CHANGED)))
 
 
 class Target(Moving):
@@ -57,12 +59,15 @@ class Target(Moving):
         ordering = ["stage", "position"]
 
     is_kept: bool  # set by `with_holds`
+    is_back: bool  # set by `with_holds`: its way back is behind it, while others may still be on theirs
 
     @property
     def shown_state(self) -> str:
         """Its state, but where the plan has gone back since: then the hold tells what became of the node."""
         if self.state == TargetState.HELD and not self.is_kept:
             return Shown.NOT_BEGUN
+        if self.is_back and self.state in BEGUN and not self.stage.is_the_way_back:
+            return Shown.BACK
         if self.state in (TargetState.EXCLUDED, TargetState.HELD) or not self._has_gone_back:
             return self.state
         if self.is_kept:

@@ -460,3 +460,19 @@ def test_the_way_back_has_no_duration_before_its_nodes_are_known(viewer):
 
     assert "0 waves" not in page(viewer, f"/plans/{plan.pk}").text
     assert "About" not in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_a_node_that_is_back_is_shown_as_back_while_others_are_on_their_way(viewer):
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="rolling-back", write_intended_at=NOON, armed_since=NOON)
+    plan.stages.forward().update(state="abandoned")
+    canary, back = plan.stages.get(index=0), plan.stages.get(kind="back")
+    Target.objects.filter(stage=canary).update(state="changed")
+    gone = Target.objects.filter(stage=canary).first()
+    before = page(viewer, f"/plans/{plan.pk}").text
+    Target.objects.create(
+        stage=back, position=0, node_uid=gone.node_uid, node_name=gone.node_name, state="changed", state_since=NOON
+    )
+
+    assert f"back on {plan.from_version}" not in before
+    assert f"1 back on {plan.from_version}" in page(viewer, f"/plans/{plan.pk}").text
