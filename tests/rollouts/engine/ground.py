@@ -99,12 +99,12 @@ class Ground:
 
     def join(self, name: str) -> None:
         """A node like the others, and its driver pod."""
-        node = self.node(NODES[0])
+        node = self.node(CANARY)
         labels = {key: value for key, value in node["metadata"]["labels"].items() if key != UPGRADE_SKIP}
         metadata = {"name": name, "labels": labels | {"kubernetes.io/hostname": name}}
         self.store.seed(NODE, {**node, "metadata": metadata})
         listed, _, _ = self.store.list(POD, "gpu-operator", label_selector="app.kubernetes.io/component=nvidia-driver")
-        pod = next(pod for pod in listed if pod["spec"]["nodeName"] == NODES[0])
+        pod = next(pod for pod in listed if pod["spec"]["nodeName"] == CANARY)
         kept = {key: pod["metadata"][key] for key in ("labels", "ownerReferences")}
         named = {**kept, "name": f"driver-on-{name}"}
         self.store.seed(POD, {**pod, "metadata": named, "spec": {**pod["spec"], "nodeName": name}}, "gpu-operator")
