@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from fleet.models import Cluster, Pod
-from fleet.pod_state import BARE_FOR, CALM_AFTER, PodState, failed_of, is_told
+from fleet.pod_state import CALM_AFTER, PodState
 from fleet.rules.base import FailingPod
+from fleet.rules.pods_failing import BARE_FOR, failed_of, is_told
 
 
 def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:

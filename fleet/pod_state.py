@@ -10,17 +10,6 @@ from enum import StrEnum
 # pods/pod-lifecycle, “Container restart policy”). One that crashes runs, and may be ready, between two back-offs.
 CALM_AFTER = timedelta(minutes=10)
 OFTEN = 3  # restarts: fewer are an accident
-OWNED_FOR = timedelta(
-    hours=1
-)  # its owner has made another: what its node did to it is news for as long as a shift looks
-BARE_FOR = timedelta(days=1)  # nobody makes it again
-# What a kubelet says of a pod that it refuses or ends, whatever the pod would have done (kubernetes/kubernetes:
-# pkg/kubelet/lifecycle/predicate.go, eviction/eviction_manager.go, nodeshutdown, preemption, cm/topologymanager).
-BY_KUBELET = frozenset({
-    "Evicted", "NodeAffinity", "NodeShutdown", "Preempting", "Shutdown", "Terminated", "TopologyAffinityError",
-    "UnexpectedAdmissionError",
-})  # fmt: skip
-LACKING = "OutOf"  # and the resource: OutOfcpu, OutOfnvidia.com/gpu
 
 
 class PodState(StrEnum):
@@ -32,22 +21,6 @@ class PodState(StrEnum):
     READY = "ready"
     NOT_READY = "not-ready"  # it runs, and says it cannot be used
     STARTING = "starting"  # it waits for a node, an image, its init containers
-
-
-def failed_of(because: str) -> str:
-    """The reason that the pod itself bears. Blank: it has none, its containers ended by themselves."""
-    return because.partition(":")[0]
-
-
-def is_told(owner_kind: str, reason: str, ago: timedelta) -> bool:
-    """Whether a pod that failed for good is worth a person's look.
-
-    What its own containers did is the business of who owns it: a Job tries again, a Workflow goes another way. A pod
-    without an owner has nobody, and what the kubelet did to it is the node's, whoever owns it.
-    """
-    if not owner_kind:
-        return ago <= BARE_FOR
-    return (reason in BY_KUBELET or reason.startswith(LACKING)) and ago <= OWNED_FOR
 
 
 def pod_state(

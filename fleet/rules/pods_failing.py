@@ -13,7 +13,9 @@ REFUSED = (
     "restart its pod where the node offers fewer GPUs than it has."
 )
 SHUT_DOWN = "The node was shut down under it: look why. A pod without an owner has to be made again."
-OVER = {
+# What a kubelet says of a pod that it refuses or ends, and what helps (kubernetes/kubernetes:
+# pkg/kubelet/lifecycle/predicate.go, eviction/eviction_manager.go, nodeshutdown, preemption, cm/topologymanager).
+BY_KUBELET = {
     "UnexpectedAdmissionError": REFUSED,
     **{f"OutOf{vendor}": REFUSED for vendor in ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/")},
     "OutOf": "The node had no room left when it came: look who places pods there beside the scheduler.",
@@ -25,6 +27,8 @@ OVER = {
     "Preempting": "A critical pod took its place: it has to find another node.",
     "NodeAffinity": "The node's labels no longer fit it: look who changed them.",
 }
+OWNED_FOR = timedelta(hours=1)  # its owner has made another: what its node did to it is news for a while
+BARE_FOR = timedelta(days=1)  # nobody makes it again
 ITS_OWN = "Nobody makes it again: read its log (`kubectl logs`), then delete it."
 
 
@@ -58,7 +62,7 @@ def _said(pod: FailingPod) -> str:
 
 def _action(pods: list[FailingPod]) -> str:
     if all(pod.is_over for pod in pods):
-        return next((action for reason, action in OVER.items() if pods[0].status.startswith(reason)), ITS_OWN)
+        return next((action for reason, action in BY_KUBELET.items() if pods[0].status.startswith(reason)), ITS_OWN)
     if any(pod.operand for pod in pods):
         return "The GPU stack on the node's page says why, and what to do."
     if any("Image" in pod.status for pod in pods):
@@ -67,3 +71,19 @@ def _action(pods: list[FailingPod]) -> str:
         "Read the last log of its container (`kubectl logs --previous`). Where pods of one workload fail on this node "
         "alone, look at the node's driver and GPUs; where they fail everywhere, at the workload."
     )
+
+
+def failed_of(because: str) -> str:
+    """The reason that the pod itself bears. Blank: it has none, its containers ended by themselves."""
+    return because.partition(":")[0]
+
+
+def is_told(owner_kind: str, reason: str, ago: timedelta) -> bool:
+    """Whether a pod that failed for good is worth a person's look.
+
+    What its own containers did is the business of who owns it: a Job tries again, a Workflow goes another way. A pod
+    without an owner has nobody, and what the kubelet did to it is the node's, whoever owns it.
+    """
+    if not owner_kind:
+        return ago <= BARE_FOR
+    return reason.startswith(tuple(BY_KUBELET)) and ago <= OWNED_FOR
