@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from rooms import rooms
+
 ROOT = Path(__file__).resolve().parents[2]
-TYPED = ["config", "edges", "gpu", "kube", "people", "fleet", "rollouts", "wording", "simulator", "demo"]
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 
@@ -29,7 +30,7 @@ def checks() -> dict[str, list[str]]:
     """Name every check and the command that is it; the slowest first, as they share two cores."""
     python, tools = sys.executable, Path(sys.executable).parent
     return {
-        "types": [python, "-m", "mypy", *TYPED],
+        "types": [python, "-m", "mypy", *rooms()],
         "migrations": [python, "manage.py", "makemigrations", "--check", "--dry-run"],
         "settings": [python, "manage.py", "check", "--fail-level", "WARNING"],
         "layers": [python, "-c", LINT_IMPORTS],

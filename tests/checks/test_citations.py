@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-ROOMS = ("config", "edges", "fleet", "gpu", "kube", "people", "rollouts", "wording", "simulator", "tests", "docs")
+from tests.rooms import OURS, ROOT
+
+READ = (*OURS, "tests", "docs")
 HAZARD, RANGE = re.compile(r"\bZ[1-9]\d*\b"), re.compile(r"Z(\d+)–Z(\d+)")
 FACT = re.compile(r"\b(?:nvidia\.md|n) (\d+\.\d+b?)")
 NOT_OURS = re.compile(r"reference/(nvidia|rollouts|ux|aesthetics)\.md|(?<!docs/)\bhazards\.md \d")
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    for room in ROOMS:
+    for room in READ:
         for path in sorted((ROOT / room).rglob("*")):
             if path.suffix in {".py", ".md"} and path != Path(__file__):
                 yield str(path.relative_to(ROOT)), path.read_text()

@@ -18,9 +18,9 @@ from fleet.api import filters
 from people.web.account import TokenForm
 from rollouts.api.plans import PlanFilters
 from tests.config.people_text import PARSERS, Parser
+from tests.rooms import PRODUCT
 
 ROOT = Path(__file__).resolve().parents[2]
-APPS = ("config", "edges", "fleet", "gpu", "kube", "people", "rollouts", "wording")
 CARRIES = {"GET", "POST", "FILES", "COOKIES", "META", "headers", "query_params", "query_string", "data", "body"}
 SECONDS = 1.0  # of this thread's CPU; what is slowest takes a fifth of it
 SEEDS = [
@@ -56,7 +56,7 @@ def test_nor_is_anything_else(parser: Parser, seed: str, before: str):
 
 
 def modules_that_read_requests() -> Iterator[str]:
-    for path in sorted(path for app in APPS for path in (ROOT / app).rglob("*.py")):
+    for path in sorted(path for room in PRODUCT for path in (ROOT / room).rglob("*.py")):
         if any(_is_of_a_request(node) for node in ast.walk(ast.parse(path.read_text()))):
             yield ".".join(path.relative_to(ROOT).with_suffix("").parts)
 

@@ -13,10 +13,10 @@ from msgspec import inspect
 from kube import resources
 from kube.client.decoding import KINDS
 from kube.resources import Resource
+from tests.rooms import OURS
 
 ROOT = Path(__file__).parents[3]
 ASIDE = "tests.kube.client.reading_at_once"
-OURS = ("config", "edges", "fleet", "gpu", "kube", "people", "rollouts", "wording", "simulator", "demo")
 BUILDERS = {"Decoder", "Encoder", "defstruct", "convert", "decoder"}
 # `decoder` is called where modules are imported, and by nothing else: that is what this test looks after.
 BUILDERS_OF_OURS = {"kube/client/decoding.py": {"decoder", "_list_of"}}
