@@ -4,9 +4,9 @@ from django.utils import timezone
 from fleet import crash_logs, findings, housekeeping, wake
 from fleet.exporters import rounds
 from fleet.models import Cluster
-from fleet.observe import reporting, shutdown  # noqa: F401 (a worker that is ready reports its slots)
-from fleet.observe.sweep import sweep
-from fleet.observe.turn import take_turn
+from fleet.observe.lease import reporting, shutdown  # noqa: F401 (a worker that is ready reports its slots)
+from fleet.observe.lease.sweep import sweep
+from fleet.observe.lease.turn import take_turn
 
 
 @shared_task(queue="observe", ignore_result=True)

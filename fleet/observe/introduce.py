@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from fleet.models import Cluster, Mode, Observer
-from fleet.observe.kinds import KINDS
+from fleet.observe.mirror.kinds import KINDS
 from kube import client
 from kube.client.connection import Connection
 from kube.client.discovery import served

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from fleet.models import Node
-from fleet.observe.rows.node import node_row
+from fleet.observe.mirror.rows.node import node_row
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.live import Live, NodesNow

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from fleet.freshness import NAMES, rule_for
-from fleet.observe.kinds import KINDS
+from fleet.observe.mirror.kinds import KINDS
 from fleet.web.cluster_exporters import RULE as EXPORTERS
 
 RBAC = Path(__file__).resolve().parents[2] / "deploy" / "rbac"

@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
-from fleet.observe import readers, window
-from fleet.observe.kinds import KINDS
-from fleet.observe.turn import take_turn
+from fleet.observe.lease import window
+from fleet.observe.lease.turn import take_turn
+from fleet.observe.mirror.kinds import KINDS
+from fleet.observe.reading import readers
 from kube import client
 from tests.api_server import an_api_server
 from tests.fleet.replay import OF, RECORDINGS, define, replay

@@ -9,7 +9,7 @@ from django.utils import timezone
 from fleet import findings
 from fleet.allocation.tally import tallies
 from fleet.models import Finding, Node
-from fleet.observe.overdue import note_overdue
+from fleet.observe.writing.overdue import note_overdue
 from fleet.queries import lines_of
 from fleet.web.states import state_of
 from tests import make

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.observe.turn import take_turn
+from fleet.observe.lease.turn import take_turn
 from tests.fleet.light_server import LightServer, a_kubeconfig
 from tests.patience import PATIENCE_S
 

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Cluster, Node, Observer, OtherPod, Pod
-from fleet.observe import memory, window
+from fleet.observe.lease import window
+from fleet.observe.mirror import memory
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.flows.turns import hold_a_turn

@@ -11,7 +11,8 @@ import pytest
 from fleet import announce, wake
 from fleet.freshness import freshness_of
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
-from fleet.observe import readers, turn, window
+from fleet.observe.lease import turn, window
+from fleet.observe.reading import readers
 from kube.client import watching
 from tests.fleet.documents import node_document, pod_document
 from tests.fleet.light_server import (
@@ -400,7 +401,7 @@ def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north,
 
 def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monkeypatch):
     from fleet import lag
-    from fleet.observe import flush
+    from fleet.observe.writing import flush
 
     monkeypatch.setattr(lag, "LATE_MS", 1000)
     monkeypatch.setattr(lag, "LATE_FOR", lag.timedelta(seconds=0.5))

@@ -26,7 +26,8 @@ from fleet.models import (
     ResourceSlice,
     Workload,
 )
-from fleet.observe import readers, window
+from fleet.observe.lease import window
+from fleet.observe.reading import readers
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.fleet.rights import OURS, allow, grant

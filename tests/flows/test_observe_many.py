@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Bookmark, Node, Observer
-from fleet.observe import standing, turn, window
+from fleet.observe.lease import turn, window
+from fleet.observe.reading import standing
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, eventually, watched
 from tests.flows.test_observe_faults import a_node

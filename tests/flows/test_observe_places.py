@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Observer
-from fleet.observe import standing, window
-from fleet.observe.sweep import sweep
-from fleet.observe.turn import take_turn
+from fleet.observe.lease import window
+from fleet.observe.lease.sweep import sweep
+from fleet.observe.lease.turn import take_turn
+from fleet.observe.reading import standing
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, watched
 from tests.flows.test_observe_faults import a_node

@@ -8,8 +8,10 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer
-from fleet.observe import memory, readers, turn, window
-from fleet.observe.turn import take_turn
+from fleet.observe.lease import turn, window
+from fleet.observe.lease.turn import take_turn
+from fleet.observe.mirror import memory
+from fleet.observe.reading import readers
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.fleet.documents import GPU_LABELS, node_document
@@ -229,7 +231,7 @@ def test_a_bug_of_ours_ends_the_turn_and_keeps_what_was_written(cluster, api, mo
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("fleet.observe.gathering.fingerprint", broken)
+    monkeypatch.setattr("fleet.observe.reading.gathering.fingerprint", broken)
     with pytest.raises(ZeroDivisionError):
         hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD), until=lambda: False)
 

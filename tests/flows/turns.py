@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from django.db import connection
 
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.observe.turn import take_turn
+from fleet.observe.lease.turn import take_turn
 from tests.flows.light import eventually
 from tests.patience import PATIENCE_S
 

@@ -10,13 +10,13 @@ from django.db import transaction
 
 from fleet import announce, wake
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.observe.flush import Flusher
-from fleet.observe.gathering import Gathering
-from fleet.observe.kinds import KINDS
-from fleet.observe.memory import Memory
-from fleet.observe.rows.pod import Places
-from fleet.observe.standing import Standing
-from fleet.observe.told import Heard, ListBegun, ListPage, Opened, Told
+from fleet.observe.mirror.kinds import KINDS
+from fleet.observe.mirror.memory import Memory
+from fleet.observe.mirror.rows.pod import Places
+from fleet.observe.reading.gathering import Gathering
+from fleet.observe.reading.standing import Standing
+from fleet.observe.reading.told import Heard, ListBegun, ListPage, Opened, Told
+from fleet.observe.writing.flush import Flusher
 from kube.structs import Seen
 from tests.make import NOON, a_cluster
 

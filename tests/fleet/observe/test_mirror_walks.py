@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fleet.models import BookmarkState, Node
-from fleet.observe import known
-from fleet.observe.told import Failed, Heard, ListBegun, ListPage, Opened
+from fleet.observe.mirror import known
+from fleet.observe.reading.told import Failed, Heard, ListBegun, ListPage, Opened
 from kube.structs import NodeSeen
 from tests.fleet.documents import GPU_LABELS, a_node_seen
 from tests.fleet.observe.conftest import Mirror, walked

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fleet.models import Bookmark, Cluster, Pod
-from fleet.observe.kinds import KINDS
-from fleet.observe.rows.pod import Places
+from fleet.observe.mirror.kinds import KINDS
+from fleet.observe.mirror.rows.pod import Places
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from people.models import User

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.observe.pools import sort_cluster
+from fleet.observe.writing.pools import sort_cluster
 from fleet.pools.making import change_pool, create_pool
 from people.models import AuditEntry
 from rollouts.lifecycle import PlanState, StageState, TargetState

@@ -1,0 +1,134 @@
+"""The window of one cluster for one turn: reader threads fill one queue, this thread is the only writer."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from queue import Empty, Queue
+from threading import Event
+
+from fleet.observe.lease.connections import give_back
+from fleet.observe.mirror.kinds import KINDS
+from fleet.observe.reading.gathering import Gathering
+from fleet.observe.reading.readers import Reader
+from fleet.observe.reading.told import Heard, Told
+from fleet.observe.writing.flush import Flusher
+from kube.client.connection import Connection
+
+FLUSH_EVERY_S = 0.15  # the first change goes at once; of 50 a second, eight share a transaction and a frame
+TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
+LOOK_UP_S = 0.5  # how soon a stop is noticed
+QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
+FULL = 4000  # rows that are written without waiting for more: gathering so many leaves others a gap to write in
+DEAF_S = 10.0  # after which a window of which no kind is heard any more is closed: others wait for its place
+LIST_S = 900.0  # how much longer than its turn a window stays open for a list: what is thrown away never ends
+
+
+class Window:
+    """Holds the watches of a cluster open until `until` (monotonic) or a stop."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        gathering: Gathering,
+        flusher: Flusher,
+        *,
+        make_sure: Callable[[], None],
+        clock: Callable[[], datetime],
+        stop: Event,
+        until: float,
+    ) -> None:
+        """`make_sure` raises WrongCluster when another cluster answers by now."""
+        self._make_sure = make_sure
+        self._gathering = gathering
+        self._flusher = flusher
+        self._clock = clock
+        self._stop = stop
+        self._until = until
+        self._told: Queue[Told] = Queue(maxsize=QUEUED)
+        self._flush_from = 0.0
+        self._waiting_since: float | None = None  # when the oldest change was received that is not written
+        self._tick_at = time.monotonic() + TICK_S
+        self._deaf_since: float | None = None
+        self._readers = [self._reader(name, connection) for name in gathering.standings]
+
+    def hold(self) -> None:
+        """:raises LostTurn: when somebody else has the cluster by now
+        :raises WrongCluster: when another cluster has come in its place
+        """
+        try:
+            for reader in self._readers:
+                reader.start()
+            while not self._is_over():
+                self._listen()
+                self._flush_if_due()
+        finally:
+            for reader in self._readers:
+                reader.stop()
+        self._drain()
+        self._flush(is_last=True)
+
+    def _is_over(self) -> bool:
+        over_s = time.monotonic() - self._until
+        self._deaf_since = (self._deaf_since or time.monotonic()) if self._gathering.is_deaf else None
+        if self._deaf_since is not None and time.monotonic() - self._deaf_since >= DEAF_S:
+            return True
+        is_listing = any(standing.is_worth_waiting_for for standing in self._gathering.standings.values())
+        return self._stop.is_set() or over_s >= (LIST_S if is_listing else 0)
+
+    def _reader(self, name: str, connection: Connection) -> Reader:
+        kind, standings = KINDS[name], self._gathering.standings
+        return Reader(
+            kind,
+            connection,
+            self._told,
+            resource_version=standings[name].resource_version,
+            locate=lambda: kind.located(self._gathering.places),
+            may_begin=lambda: all(standings[other].may_be_built_on for other in kind.after),
+            make_sure=self._make_sure,
+            until=self._until,
+        )
+
+    def _listen(self) -> None:
+        """Wait for the next thing to do: something heard, or a flush that is due."""
+        moments = [self._tick_at, time.monotonic() + LOOK_UP_S]
+        if self._until > time.monotonic():
+            moments.append(self._until)
+        if self._gathering.has_news:
+            moments.append(self._flush_from)
+        wait_s = min(moments) - time.monotonic()
+        try:
+            told = self._told.get(timeout=wait_s) if wait_s > 0 else self._told.get_nowait()
+        except Empty:
+            return
+        self._absorb(told)
+        self._drain()
+
+    def _absorb(self, told: Told) -> None:
+        had = self._gathering.size
+        self._gathering.absorb(told, now=self._clock())
+        if isinstance(told, Heard) and self._gathering.size > had:
+            self._waiting_since = min(told.at, self._waiting_since or told.at)
+
+    def _drain(self) -> None:
+        """Take what is already there, so that a burst becomes one flush."""
+        while self._gathering.size < FULL:
+            try:
+                told = self._told.get_nowait()
+            except Empty:
+                return
+            self._absorb(told)
+
+    def _flush_if_due(self) -> None:
+        now = time.monotonic()
+        is_tick = now >= self._tick_at
+        is_news = self._gathering.has_news and (now >= self._flush_from or self._gathering.size >= FULL)
+        if not is_tick and not is_news:
+            return
+        self._flush()
+        self._flush_from = now + FLUSH_EVERY_S
+        self._tick_at = now + TICK_S
+
+    def _flush(self, *, is_last: bool = False) -> None:
+        self._flusher.flush(self._gathering, is_last=is_last, waiting_since=self._waiting_since)
+        self._waiting_since = None
+        give_back()

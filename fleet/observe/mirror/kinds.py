@@ -1,0 +1,188 @@
+"""The kinds that a window watches. Adding one is a line here, a resource in `kube.client` and a file in `rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from django.db import models
+
+from fleet.models import (
+    ClusterEvent,
+    DeviceClass,
+    DisruptionBudget,
+    DriverObject,
+    LimitRange,
+    Node,
+    Operand,
+    OperandRevision,
+    OperatorConfig,
+    OtherPod,
+    Pod,
+    PriorityClass,
+    ResourceClaim,
+    ResourceQuota,
+    ResourceSlice,
+    Workload,
+)
+from fleet.observe.mirror.places import MIG, SHARING, USUAL_NAMESPACE, Places
+from fleet.observe.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
+from fleet.observe.mirror.rows.cpu_memory import other_pod_row
+from fleet.observe.mirror.rows.dra import claim_row, class_row, slice_row
+from fleet.observe.mirror.rows.driver_object import driver_object_row
+from fleet.observe.mirror.rows.event import event_row
+from fleet.observe.mirror.rows.node import node_row
+from fleet.observe.mirror.rows.operand import operand_row, revision_row
+from fleet.observe.mirror.rows.operator_config import config_row
+from fleet.observe.mirror.rows.pod import is_kept, pod_row
+from fleet.observe.mirror.rows.policy import budget_row
+from fleet.observe.mirror.rows.workload import workload_row
+from kube.client.discovery import NotServed
+from kube.resources import (
+    CLUSTER_POLICIES,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    DEVICE_CLASSES,
+    DISRUPTION_BUDGETS,
+    EVENTS,
+    GPU_CLUSTERS,
+    JOBS,
+    LIMIT_RANGES,
+    MIG_CONFIGS,
+    NODES,
+    NVIDIA_DRIVERS,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    RESOURCE_SLICES,
+    REVISIONS,
+    SHARING_CONFIGS,
+    STATEFUL_SETS,
+    Resource,
+)
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    resource: Resource[Any]
+    model: Any  # a model class with `cluster` and `uid`
+    row: Callable[[Any, Places], Row | None]  # None: an object we do not keep
+    after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
+    is_listed_again: bool = True  # when those say of more objects that they are kept than they did
+    moves_plans: bool = True  # whether a plan may want to look when one of them changes
+    shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
+    where: Callable[[Resource[Any], Places], Resource[Any]] | None = None  # None: wherever there are any
+    weight: int = 1  # what one costs in a transaction, where others cost 1
+    rest: Kind | None = None  # of objects that have no row here: what is kept of them all the same
+    called: str = ""  # blank: as its resource
+
+    @cached_property
+    def name(self) -> str:
+        return self.called or self.resource.name
+
+    @cached_property
+    def parts(self) -> tuple[Kind, ...]:
+        """What one watch tells of. An object has a row in one of them at most."""
+        return (self.rest, self) if self.rest else (self,)
+
+    def located(self, places: Places) -> Resource[Any]:
+        """:raises NotServed: when nothing says that there is one"""
+        return self.where(self.resource, places) if self.where else self.resource
+
+    def rows_of(self, cluster_id: int) -> models.QuerySet[Any]:
+        return self.model.objects.filter(cluster_id=cluster_id, **dict(self.shares))
+
+
+def _named(purpose: str) -> Callable[[Resource[Any], Places], Resource[Any]]:
+    """The one ConfigMap that the ClusterPolicy names: no other is ever asked for."""
+
+    def where(resource: Resource[Any], places: Places) -> Resource[Any]:
+        name = places.configs.get(purpose)
+        if not name:
+            raise NotServed(UNNAMED[purpose])
+        return replace(resource, namespace=places.policy_namespace or USUAL_NAMESPACE, only_name=name)
+
+    return where
+
+
+def _kept_pod(seen: Any, places: Places) -> Row | None:
+    return pod_row(seen) if is_kept(seen, places) else None
+
+
+OTHER_PODS = Kind(PODS, OtherPod, lambda seen, _: other_pod_row(seen), moves_plans=False, called="other-pods")
+UNNAMED = {
+    SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
+    MIG: "No ClusterPolicy runs a MIG manager, so that none reads a ConfigMap.",
+}
+WORKLOADS: tuple[tuple[Resource[Any], str, tuple[str, ...]], ...] = (
+    (JOBS, "Job", ()),
+    (REPLICA_SETS, "ReplicaSet", ()),
+    (STATEFUL_SETS, "StatefulSet", ()),
+    (DEPLOYMENTS, "Deployment", (DAEMON_SETS.name,)),  # those say where the operator is
+)
+# Whose rows make an event worth keeping.
+MIRRORED = (PODS.name, *(resource.name for resource, _, _ in WORKLOADS))
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(NODES, Node, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
+        Kind(PODS, Pod, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS),
+        Kind(DAEMON_SETS, Operand, lambda seen, _: operand_row(seen)),
+        Kind(REVISIONS, OperandRevision, lambda seen, _: revision_row(seen)),
+        Kind(
+            NVIDIA_DRIVERS,
+            DriverObject,
+            lambda seen, _: driver_object_row(seen),
+            shares=(("kind", "NVIDIADriver"),),
+        ),
+        Kind(
+            CLUSTER_POLICIES,
+            DriverObject,
+            lambda seen, _: driver_object_row(seen),
+            shares=(("kind", "ClusterPolicy"),),
+        ),
+        Kind(
+            GPU_CLUSTERS,
+            DriverObject,
+            lambda seen, _: driver_object_row(seen),
+            shares=(("kind", "GPUCluster"),),
+        ),
+        Kind(RESOURCE_SLICES, ResourceSlice, lambda seen, _: slice_row(seen)),
+        Kind(RESOURCE_CLAIMS, ResourceClaim, lambda seen, _: claim_row(seen)),
+        Kind(DEVICE_CLASSES, DeviceClass, lambda seen, _: class_row(seen)),
+        *(
+            Kind(resource, Workload, workload_row, after=after, shares=(("kind", kind),))
+            for resource, kind, after in WORKLOADS
+        ),
+        Kind(DISRUPTION_BUDGETS, DisruptionBudget, lambda seen, _: budget_row(seen)),
+        Kind(RESOURCE_QUOTAS, ResourceQuota, lambda seen, _: quota_row(seen)),
+        Kind(LIMIT_RANGES, LimitRange, lambda seen, _: limit_range_row(seen)),
+        Kind(PRIORITY_CLASSES, PriorityClass, lambda seen, _: priority_class_row(seen)),
+        *(
+            Kind(
+                resource,
+                OperatorConfig,
+                partial(config_row, purpose=purpose),
+                after=(CLUSTER_POLICIES.name, DAEMON_SETS.name),
+                shares=(("purpose", purpose),),
+                where=_named(purpose),
+            )
+            for resource, purpose in ((SHARING_CONFIGS, SHARING), (MIG_CONFIGS, MIG))
+        ),
+        Kind(
+            EVENTS,
+            ClusterEvent,
+            event_row,
+            after=(NODES.name, DAEMON_SETS.name, *MIRRORED),
+            is_listed_again=False,
+            moves_plans=False,  # a cluster in trouble sends dozens a second, and each round asks its API server
+        ),
+    )
+}

@@ -1,0 +1,40 @@
+"""Events on GPU nodes, on pods we keep and on their owners. A cluster sends many others: those cost a look."""
+
+from typing import Any
+
+from fleet.observe.mirror.places import Places
+from fleet.observe.mirror.rows.text import fitted, fitted_count, fitted_instant
+from kube.structs.events import EventSeen, Involved, Series, Source
+
+
+def event_row(seen: EventSeen, places: Places) -> dict[str, Any] | None:
+    """None: it is about nothing that we keep."""
+    about = seen.about
+    if not is_kept(about, places):
+        return None
+    series, source = seen.series or Series(), seen.source or Source()
+    made_at = seen.metadata.creation_timestamp
+    return {
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "about_kind": fitted(about.kind, 63),
+        "about_namespace": fitted(about.namespace, 63),
+        "about_name": fitted(about.name, 253),
+        "about_uid": fitted(about.uid, 64),
+        "is_warning": seen.type == "Warning",
+        "reason": fitted(seen.reason, 128),
+        "message": fitted(seen.message, 1000),
+        "source": fitted(" on ".join(part for part in (_reporter(seen), source.host) if part), 253),
+        "count": fitted_count(series.count or seen.count or 1),
+        "first_at": fitted_instant(seen.first_timestamp or seen.event_time or made_at),
+        "last_at": fitted_instant(series.last_observed_time or seen.last_timestamp or seen.event_time or made_at),
+    }
+
+
+def is_kept(about: Involved, places: Places) -> bool:
+    if about.kind == "Node":
+        return about.name in places.gpu_nodes
+    return about.namespace in places.operator_namespaces or places.is_mirrored(about.uid or "")
+
+
+def _reporter(seen: EventSeen) -> str:
+    return (seen.source.component if seen.source else "") or seen.reporting_component or ""

@@ -1,0 +1,203 @@
+"""What was heard and is not written yet. In memory only; one thread."""
+
+from datetime import datetime
+
+import structlog
+
+from fleet.models import BookmarkState
+from fleet.observe.mirror.diff import Row, fingerprint, likeness
+from fleet.observe.mirror.kinds import KINDS, MIRRORED, Kind
+from fleet.observe.mirror.memory import UNREADABLE, Memory
+from fleet.observe.mirror.places import Places
+from fleet.observe.reading.early import Early
+from fleet.observe.reading.pending import Pending
+from fleet.observe.reading.standing import Standing
+from fleet.observe.reading.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
+from kube.client.decoding import Unread
+from kube.structs import ClusterPolicySeen, NodeSeen, Seen
+from kube.structs.events import EventSeen
+
+log = structlog.get_logger(__name__)
+
+
+class Gathering:
+    """Coalesces by object: of ten changes of one node, the last is written."""
+
+    def __init__(self, standings: dict[str, Standing], places: Places, memory: Memory) -> None:
+        self.standings = standings
+        self.places = places
+        places.is_mirrored = self._is_mirrored
+        self.memory = memory
+        self.pending: dict[str, dict[str, Pending]] = {
+            part.name: {} for name in standings for part in KINDS[name].parts
+        }
+        self._early = Early()
+        self.to_list_again: set[str] = set()  # next turn: what we keep of them is decided differently now
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.pending.values()))
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.size) or any(one.is_urgent or one.is_list_whole for one in self.standings.values())
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether nothing is heard or listed any more, and not because it may not be."""
+        standings = self.standings.values()
+        is_heard = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in standings)
+        return not is_heard and any(one.state is BookmarkState.FAILING for one in standings)
+
+    def absorb(self, told: Told, *, now: datetime) -> None:
+        standing = self.standings[told.kind]
+        match told:
+            case Heard():
+                self._hear(told, standing, now=now)
+            case ListPage():
+                self._take_page(told, standing)
+            case ListBegun():
+                self._drop_pending(told.kind)  # the list says it all again, and newer
+                standing.begin_list(now=now)
+            case Opened():
+                standing.hear(now=now)
+            case Failed():
+                if standing.fail(told.state, told.message, now=now):
+                    self._drop_pending(told.kind)
+            case Broke():
+                raise told.error
+
+    def _hear(self, told: Heard, standing: Standing, *, now: datetime) -> None:
+        if isinstance(told.object, NodeSeen) and not told.is_gone:
+            self._hear_node(told.object)
+        elif told.object is not None:
+            self._note(KINDS[told.kind], told.object, is_gone=told.is_gone)
+        if told.unread is not None:
+            self._note_unread(told, told.unread, standing)
+        standing.resource_version = told.resource_version
+        standing.hear(now=now)
+
+    def _hear_node(self, seen: NodeSeen) -> None:
+        """Nearly all that is heard of a quiet cluster: a node that lives, and nothing else. No row is made of it."""
+        kind, looks_like = KINDS["nodes"], likeness(seen)
+        written, waiting = self.memory.of(kind.name), self.pending[kind.name]
+        is_same = self.memory.likenesses.get(seen.uid) == (looks_like, written.get(seen.uid))
+        if is_same and seen.uid not in waiting:
+            return
+        self._note(kind, seen, is_gone=False)
+        row = waiting[seen.uid].fingerprint if seen.uid in waiting else written.get(seen.uid, UNREADABLE)
+        if row != UNREADABLE:
+            self.memory.likenesses[seen.uid] = (looks_like, row)
+
+    def _take_page(self, told: ListPage, standing: Standing) -> None:
+        kind = KINDS[told.kind]
+        for seen in told.items:
+            if self._note(kind, seen, is_gone=False):
+                standing.listed_uids.add(seen.uid)
+        for unread in told.unread:
+            standing.listed_uids.add(unread.uid)
+            self._cannot_read(kind, unread)
+        if told.is_last:
+            standing.complete_list(told.resource_version)
+
+    def _note_unread(self, told: Heard, unread: Unread, standing: Standing) -> None:
+        if not told.is_gone:
+            self._cannot_read(KINDS[told.kind], unread)
+        elif unread.uid:
+            standing.can_read(unread.uid)
+            for part in KINDS[told.kind].parts:
+                self.pending[part.name][unread.uid] = Pending(None, told.resource_version, 0)
+
+    def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
+        """Whether there is, or will be, a row of it."""
+        try:
+            row = kind.row(seen, self.places)
+            has_rest = row is None and not is_gone and self._note_rest(kind, seen)
+        except Exception as error:
+            # Whatever it makes our rules stumble over, the others must not wait for it.
+            because = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
+            if self._cannot_read(kind, Unread(seen.uid, seen.name, because[:300])):
+                log.exception("an object has no row", kind=kind.name, object=seen.name)
+            return True
+        if kind.rest and not has_rest:
+            self._forget(kind.rest, seen)
+        if row is None and not self._is_known(kind, seen.uid):
+            if isinstance(seen, EventSeen) and not is_gone:
+                self._early.keep(seen)
+            return has_rest
+        if is_gone or row is None:
+            self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
+            self.standings[kind.name].can_read(seen.uid)
+        else:
+            self._note_row(kind, seen, row)
+        self._place(kind, seen, row, is_gone=is_gone)
+        if kind.name in MIRRORED:
+            for event in self._early.claim(seen.uid):
+                self._note(KINDS["events"], event, is_gone=False)
+        return row is not None or has_rest
+
+    def _note_rest(self, kind: Kind, seen: Seen) -> bool:
+        """Of what has no row of this kind: whether something is kept of it all the same."""
+        row = kind.rest.row(seen, self.places) if kind.rest else None
+        if kind.rest is not None and row is not None:
+            self._note_row(kind.rest, seen, row)
+        return row is not None
+
+    def _forget(self, kind: Kind, seen: Seen) -> None:
+        if self._is_known(kind, seen.uid):
+            self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
+
+    def _is_known(self, kind: Kind, uid: str) -> bool:
+        return uid in self.memory.of(kind.name) or uid in self.pending[kind.name]
+
+    def _drop_pending(self, kind: str) -> None:
+        for part in KINDS[kind].parts:
+            self.pending[part.name].clear()
+
+    def _cannot_read(self, kind: Kind, unread: Unread) -> bool:
+        """Whether that is new."""
+        if unread.uid:
+            self.memory.of(kind.name)[unread.uid] = UNREADABLE
+        return self.standings[kind.name].cannot_read(unread)
+
+    def _note_row(self, kind: Kind, seen: Seen, row: Row) -> None:
+        mark = fingerprint(row)
+        waiting = self.pending[kind.name]
+        if seen.uid in waiting or self.memory.of(kind.name).get(seen.uid) != mark:
+            waiting[seen.uid] = Pending(row, seen.resource_version, mark)
+            self.standings[kind.resource.name].can_read(seen.uid)
+
+    def _place(self, kind: Kind, seen: Seen, row: Row | None, *, is_gone: bool) -> None:
+        """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""
+        if row is None:
+            return
+        if kind is KINDS["nodes"]:
+            self._mark(self.places.gpu_nodes, row["name"], kind, is_in=row["is_gpu_node"] and not is_gone)
+        elif kind is KINDS["daemonsets.apps"] and not is_gone:
+            self._mark(self.places.operator_namespaces, row["namespace"], kind, is_in=True)
+            if row["owner_kind"] == "ClusterPolicy":
+                self.places.policy_namespace = row["namespace"]
+        elif isinstance(seen, ClusterPolicySeen):
+            self._follow_policy(seen, row, is_gone=is_gone)
+
+    def _follow_policy(self, seen: ClusterPolicySeen, row: Row, *, is_gone: bool) -> None:
+        self.places.policy_namespace = seen.namespace or self.places.policy_namespace
+        said = row | {"sharing_config": "", "mig_config": ""} if is_gone else row
+        self.to_list_again |= {f"configmaps:{purpose}" for purpose in self.places.follow_policy(said)}
+
+    def _mark(self, places: set[str], name: str, kind: Kind, *, is_in: bool) -> None:
+        if not is_in:
+            places.discard(name)
+        elif name not in places:
+            places.add(name)
+            # Pods that were there before it, and were not ours to keep then.
+            self.to_list_again.update(other.name for other in KINDS.values() if self._came_too_late(kind, other))
+
+    def _came_too_late(self, kind: Kind, other: Kind) -> bool:
+        """Whether the other was listed, or is being, without what this one says now."""
+        standing = self.standings[other.name]
+        has_begun = standing.listed_at is not None or standing.is_listing
+        return kind.name in other.after and other.is_listed_again and has_begun
+
+    def _is_mirrored(self, uid: str) -> bool:
+        return any(uid in self.memory.of(name) or uid in self.pending[name] for name in MIRRORED)

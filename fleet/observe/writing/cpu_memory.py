@@ -1,0 +1,75 @@
+"""How much CPU and memory is requested of each node: the sums over the pods bound to it, kept and not."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from django.db import transaction
+from django.db.models import Case, Q, QuerySet, Sum, Value, When
+
+from fleet.allocation.cpu_memory import REQUESTED
+from fleet.models import Node, OtherPod, Pod
+from fleet.observe.mirror.diff import Row
+from fleet.observe.writing.statement import update
+from fleet.observe.writing.upsert import Written
+
+AT_ONCE = 500
+COUNTED = ("node_name", "cpu_m", "memory_bytes", "is_tenant", "operand")
+BY = Case(
+    When(~Q(operand=""), then=Value("operands")),
+    When(is_tenant=True, then=Value("tenants")),
+    default=Value("others"),
+)
+Sums = dict[str, dict[str, int]]  # by the node's name and the column
+
+
+def touched_by(written: Written) -> set[str]:
+    """The nodes whose sums may have changed: by a pod that only became ready, none has."""
+    rows: list[Row] = [*written.new, *written.gone]
+    for old, new in written.changed:
+        if any(old[column] != new[column] for column in COUNTED if column in new):
+            rows += (old, new)
+    return {row["node_name"] for row in rows if row["node_name"] and (row["cpu_m"] or row["memory_bytes"])}
+
+
+def bound_to(cluster_id: int, names: Collection[str]) -> set[str]:
+    """Those of the nodes that pods are bound to which are not kept."""
+    others = OtherPod.objects.filter(cluster_id=cluster_id, node_name__in=names)
+    return set(others.order_by().values_list("node_name", flat=True))
+
+
+def count(cluster_id: int, names: Collection[str]) -> None:
+    """Count again for these nodes. Inside the transaction that wrote the pods."""
+    if names:
+        update(Node, REQUESTED, _differing(cluster_id, names))
+
+
+def count_all(cluster_id: int) -> None:
+    """Count again for the whole cluster, as after a list: in short transactions of its own."""
+    differing = list(_differing(cluster_id, None))
+    for start in range(0, len(differing), AT_ONCE):
+        with transaction.atomic():
+            update(Node, REQUESTED, differing[start : start + AT_ONCE])
+
+
+def _differing(cluster_id: int, names: Collection[str] | None) -> Iterable[tuple[int, ...]]:
+    """What should be written of the nodes where something else is, last their keys. Three queries."""
+    nodes: QuerySet = Node.objects.filter(cluster_id=cluster_id)
+    kept: QuerySet = Pod.objects.filter(cluster_id=cluster_id).exclude(node_name="").annotate(by=BY)
+    others: QuerySet = OtherPod.objects.filter(cluster_id=cluster_id).annotate(by=Value("others"))
+    if names is not None:
+        nodes, kept = nodes.filter(name__in=names), kept.filter(node_name__in=names)
+        others = others.filter(node_name__in=names)
+    sums: Sums = defaultdict(lambda: dict.fromkeys(REQUESTED, 0))
+    for pods in (kept, others):
+        _add(sums, pods.order_by())
+    for node_id, name, *was in nodes.order_by().values_list("id", "name", *REQUESTED):
+        wanted = [sums[name][column] for column in REQUESTED]
+        if wanted != was:
+            yield (*wanted, node_id)
+
+
+def _add(sums: Sums, pods: QuerySet) -> None:
+    rows = pods.values_list("node_name", "by").annotate(Sum("cpu_m"), Sum("memory_bytes"))
+    for node, by, cpu_m, memory_bytes in rows:
+        sums[node][f"cpu_{by}_m"] += int(cpu_m)
+        sums[node][f"memory_{by}_bytes"] += int(memory_bytes)

@@ -1,0 +1,229 @@
+"""From what was gathered to rows: in short transactions, then told to browsers and plans."""
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+
+from fleet import announce, wake
+from fleet.lag import Lag
+from fleet.models import LostTurn, Node, Pod
+from fleet.node_state import RECONFIGURING, node_state
+from fleet.observe.mirror.diff import Row
+from fleet.observe.mirror.kinds import KINDS
+from fleet.observe.reading.gathering import Gathering
+from fleet.observe.reading.pending import Pending
+from fleet.observe.reading.standing import Standing
+from fleet.observe.writing import allocation, cpu_memory
+from fleet.observe.writing.upsert import Written
+from fleet.observe.writing.write import CHUNK, Batch, Unfit, write
+from gpu.resources import units_missing
+from kube.client.decoding import Unread
+
+# SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
+# person's halt must find a gap in less than a second.
+BREATH_S = 0.11
+BREATHE_EVERY_S = 0.6
+STATE_COLUMNS = (
+    "id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable",
+    "slices_expected", "slices_allocatable", "shares_expected", "shares_allocatable", "mig_config_state",
+    "mig_is_overdue",
+)  # fmt: skip
+NOT_A_ROWS_FAULT = (LostTurn, OperationalError, InterfaceError)
+
+log = structlog.get_logger(__name__)
+
+
+class Flusher:
+    """Writes for one cluster in one turn, and counts its batches: the numbers that browsers see."""
+
+    def __init__(
+        self,
+        cluster_id: int,
+        *,
+        turn: int,
+        batch: int,
+        clock: Callable[[], datetime],
+        behind_since: datetime | None = None,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.turn = turn
+        self.batch = batch
+        self._clock = clock
+        self._breathed_at = self._wrote_at = time.monotonic()
+        self._lag = Lag(behind_since=behind_since)
+        self._last_waited_ms = 0  # by the oldest change of the last flush, until it was written
+        self._waiting_since: float | None = None
+
+    def flush(self, gathering: Gathering, *, is_last: bool = False, waiting_since: float | None = None) -> None:
+        """Write everything that waits; with the last flush of a turn also when each kind was last heard.
+
+        `waiting_since`: when the oldest change of it was received, by the monotonic clock; None: nothing waits.
+
+        :raises LostTurn: when the cluster is somebody else's by now
+        """
+        self._waiting_since = waiting_since
+        if time.monotonic() - self._wrote_at >= BREATH_S:
+            self._breathed_at = time.monotonic()  # while more was gathered nobody wrote
+        listed = {name for name, standing in gathering.standings.items() if standing.is_listing}
+        was_behind = self._lag.is_behind
+        self._add_missing(gathering)
+        news = {standing.kind for standing in gathering.standings.values() if standing.is_urgent}
+        whole = [standing for standing in gathering.standings.values() if standing.is_list_whole]
+        written: list[Written] = []
+        for number, batch in enumerate(self._batches(gathering, is_last=is_last)):
+            if number:
+                self._let_others_write()
+            written += self._write(gathering, batch)
+        if any(standing.kind == "pods" for standing in whole):
+            allocation.count_all(self.cluster_id)
+            cpu_memory.count_all(self.cluster_id)
+        self._last_waited_ms = self._waited_ms()
+        self._wrote_at = time.monotonic()
+        self._tell(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
+
+    def _add_missing(self, gathering: Gathering) -> None:
+        """What a whole list does not have is gone."""
+        for standing in gathering.standings.values():
+            if not standing.is_list_whole:
+                continue
+            if not standing.lists_all:
+                continue
+            for part in KINDS[standing.kind].parts:
+                there = part.rows_of(self.cluster_id).values_list("uid", flat=True)
+                for uid in set(there) - standing.listed_uids:
+                    gathering.pending[part.name][uid] = Pending(None, "", 0)
+
+    def _batches(self, gathering: Gathering, *, is_last: bool) -> Iterator[Batch]:
+        """The kinds one after the other, in pieces; small ones share a transaction."""
+        batch, room = Batch(), CHUNK
+        for name, standing in gathering.standings.items():
+            is_touched = False
+            for part in KINDS[name].parts:
+                items = list(gathering.pending[part.name].items())
+                gathering.pending[part.name].clear()
+                is_touched = is_touched or bool(items)
+                while items:
+                    fitting = room // part.weight
+                    if not fitting:
+                        yield batch
+                        batch, room = Batch(), CHUNK
+                        continue
+                    piece, items = items[:fitting], items[fitting:]
+                    batch.rows.append((part, dict(piece)))
+                    batch.listing |= {part.name} if standing.is_listing else set()
+                    room -= len(piece) * part.weight
+            self._add_standing(batch, standing, is_touched=is_touched, is_last=is_last)
+        yield batch
+
+    def _add_standing(self, batch: Batch, standing: Standing, *, is_touched: bool, is_last: bool) -> None:
+        now = self._clock()
+        if standing.is_list_whole:
+            standing.end_list(now=now)
+        if is_touched or standing.is_due(now=now, is_last=is_last):
+            batch.standings.append(standing)
+
+    def _write(self, gathering: Gathering, batch: Batch) -> list[Written]:
+        """Of a batch that cannot be written, everything but the rows that cannot."""
+        now = self._clock()
+        is_numbered = batch.is_worth_a_number  # before its bookmarks count as written
+        self._lag = self._lag.after(max(self._waited_ms(), self._last_waited_ms), now=now)
+        try:
+            written = write(self.cluster_id, batch, turn=self.turn, now=now, lag=self._lag)
+        except NOT_A_ROWS_FAULT:
+            raise
+        except Exception as error:
+            if not batch.size:
+                raise
+            return self._write_apart(gathering, batch, error)
+        self.batch += is_numbered
+        for kind, rows in batch.rows:
+            _learn(gathering.memory.of(kind.name), rows)
+        return written
+
+    def _write_apart(self, gathering: Gathering, batch: Batch, error: Exception) -> list[Written]:
+        if batch.size > 1:
+            first, second = batch.halves()
+            return self._write(gathering, first) + self._write(gathering, second)
+        (kind, rows) = batch.rows[0]
+        ((uid, pending),) = rows.items()
+        name = kind.resource.name
+        gathering.standings[name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
+        # The same again is not tried again; what changes of it is.
+        gathering.memory.of(kind.name)[uid] = pending.fingerprint
+        standings = {standing.kind: standing for standing in batch.standings}
+        standings[name] = gathering.standings[name]
+        return self._write(gathering, Batch([], list(standings.values()), batch.listing))
+
+    def _waited_ms(self) -> int:
+        return 0 if self._waiting_since is None else round((time.monotonic() - self._waiting_since) * 1000)
+
+    def _let_others_write(self) -> None:
+        if connection.vendor == "sqlite" and time.monotonic() - self._breathed_at > BREATHE_EVERY_S:
+            time.sleep(BREATH_S)
+            self._breathed_at = time.monotonic()
+
+    def _tell(self, written: list[Written], listed: Collection[str], *, has_news: bool) -> None:
+        if not written and not has_news:
+            return
+        kinds = {one.kind.name for one in written} | ({"bookmarks"} if has_news else set())
+        announce.cluster_changed(
+            self.cluster_id,
+            seq=self.batch,
+            nodes=self._states(written, listed),
+            kinds=kinds,
+            at=self._clock(),
+        )
+        if has_news or any(one.kind.model in (Node, Pod) for one in written):
+            wake.wake_findings_soon(self.cluster_id)
+        if has_news or any(one.kind.moves_plans for one in written):
+            wake.wake_plans_of(self.cluster_id)
+
+    def _states(self, written: list[Written], listed: Collection[str]) -> list[tuple[int, int]]:
+        """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""
+        rows: dict[int, Row] = {row["id"]: row for one in written if one.kind.model is Node for row in one.alive}
+        pods = [one for one in written if one.kind.name == "pods" and "pods" not in listed]
+        names = {row["node_name"] for one in pods for row in (*one.alive, *one.gone)}
+        if names:
+            found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).order_by().values(*STATE_COLUMNS)
+            rows |= {row["id"]: row for row in found}
+        found = Node.objects.filter(cluster_id=self.cluster_id, pk__in=rows, unresolved__gt=0).order_by()
+        unresolved: dict[int, int] = dict(found.values_list("pk", "unresolved"))
+        return [(node_id, _state(row, unresolved.get(node_id, 0))) for node_id, row in rows.items()]
+
+
+def _name_in(row: Row | None) -> str:
+    return "/".join(str(row[key]) for key in ("namespace", "name") if row.get(key)) if row else "one that is gone"
+
+
+def _why_refused(error: Exception) -> str:
+    if isinstance(error, Unfit):
+        return str(error)
+    if isinstance(error, DatabaseError | OverflowError | ValueError):
+        return f"The database does not take it: {str(error)[:200]}"
+    log.error("a row cannot be written", exc_info=error)
+    return f"Quarterdeck stumbles over it ({type(error).__name__}: {str(error)[:200]})"
+
+
+def _learn(known: dict[str, int], rows: dict[str, Pending]) -> None:
+    for uid, pending in rows.items():
+        if pending.row is None:
+            known.pop(uid, None)
+        else:
+            known[uid] = pending.fingerprint
+
+
+def _state(row: dict[str, Any], unresolved: int) -> int:
+    is_reconfiguring = row["mig_config_state"] in RECONFIGURING and not row["mig_is_overdue"]
+    return node_state(
+        is_ready=row["is_ready"],
+        is_unschedulable=row["is_unschedulable"],
+        upgrade_state=row["upgrade_state"],
+        is_held=row["is_held"],
+        gpus_missing=units_missing(row),
+        reconfiguring=row["mig_config_state"] if is_reconfiguring else "",
+        unresolved=unresolved,
+    ).value

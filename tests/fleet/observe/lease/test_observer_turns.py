@@ -1,0 +1,200 @@
+"""Whose turn it is when there are more clusters than places, and when some of them do not answer."""
+
+import heapq
+from datetime import datetime, timedelta
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from fleet import wake
+from fleet.models import Cluster, LostTurn, Observer
+from fleet.models.observer import FIRST_WAIT, GRACE, LEASE, LONGEST_WAIT, ONE_IN, wait_after
+from fleet.observe.lease.sweep import sweep
+from tests.make import NOON, a_cluster
+
+pytestmark = pytest.mark.django_db
+SECOND = timedelta(seconds=1)
+
+
+def an_observer(name="", **given):
+    row = {"lease_until": NOON - SECOND, **given}
+    return Observer.objects.create(cluster=a_cluster(name, seen_at=None), **row)
+
+
+@given(failures=st.integers(0, 10_000), share=st.floats(0, 1))
+def test_a_cluster_that_does_not_answer_is_left_alone_longer_each_time_and_never_for_long(failures, share):
+    wait = wait_after(failures, share=share)
+
+    assert FIRST_WAIT / 2 <= wait <= LONGEST_WAIT
+    assert wait_after(failures + 1, share=share) >= wait
+
+
+def test_its_turn_cannot_be_taken_before_its_time():
+    row = an_observer(next_look_at=NOON + SECOND)
+
+    assert Observer.take(row.cluster_id, turn=0, owner="w", now=NOON) is None
+    assert Observer.take(row.cluster_id, turn=0, owner="w", now=NOON + SECOND) == 1
+
+
+def test_backing_off_counts_and_gives_the_place_back():
+    row = an_observer()
+    for turn in range(3):
+        now = NOON + turn * timedelta(hours=1)
+        Observer.take(row.cluster_id, turn=turn, owner="w", now=now)
+        wait = Observer.back_off(row.cluster_id, turn=turn + 1, share=1.0, now=now)
+    row.refresh_from_db()
+
+    assert (row.failures, row.failing_since, wait) == (3, NOON, 4 * FIRST_WAIT)
+    assert row.next_look_at == now + wait
+    assert row.lease_until < now
+
+
+def test_backing_off_loses_to_who_has_the_turn_by_now():
+    row = an_observer(turn=7)
+
+    with pytest.raises(LostTurn):
+        Observer.back_off(row.cluster_id, turn=6, share=0.5, now=NOON)
+
+    row.refresh_from_db()
+    assert (row.failures, row.next_look_at) == (0, None)
+
+
+def test_an_answer_ends_the_waiting_unless_the_turn_is_somebody_elses():
+    row = an_observer(turn=7, failures=5, failing_since=NOON, next_look_at=NOON)
+
+    Observer.note_answer(row.cluster_id, turn=6)
+    row.refresh_from_db()
+    assert row.failures == 5
+
+    Observer.note_answer(row.cluster_id, turn=7)
+    row.refresh_from_db()
+    assert (row.failures, row.failing_since, row.next_look_at) == (0, None, None)
+
+
+def test_a_person_need_not_wait_for_its_time():
+    row = an_observer(turn=4, failures=9, failing_since=NOON, next_look_at=NOON + LONGEST_WAIT)
+
+    assert Observer.try_now(row.cluster_id) == 4
+    assert Observer.take(row.cluster_id, turn=4, owner="w", now=NOON) == 5
+
+
+def test_one_that_fails_gives_its_place_to_one_that_may_answer_but_not_for_ever():
+    failing, other = an_observer(failures=3), an_observer(failures=1)
+    assert not Observer.gives_way(failing.cluster_id, now=NOON)
+
+    well, new = an_observer(turn=3), an_observer()
+    assert Observer.gives_way(failing.cluster_id, now=NOON)
+    assert Observer.gives_way(new.cluster_id, now=NOON)
+    assert not Observer.gives_way(well.cluster_id, now=NOON)
+
+    Observer.objects.filter(pk=other.pk).update(lease_until=NOON - ONE_IN)
+    assert not Observer.gives_way(failing.cluster_id, now=NOON)
+
+    Observer.objects.filter(pk=other.pk).update(lease_until=NOON)
+    Observer.objects.filter(pk=well.pk).update(lease_until=NOON + LEASE)
+    assert not Observer.gives_way(failing.cluster_id, now=NOON)
+
+
+def test_the_sweep_offers_what_is_due_and_first_what_answers(monkeypatch):
+    offered = []
+    monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, _: offered.append(cluster_id))
+    failing = an_observer(failures=2, next_look_at=NOON - SECOND)
+    an_observer(failures=2, next_look_at=NOON + SECOND)
+    well = an_observer()
+
+    assert sweep(now=NOON) == 2
+    assert offered == [well.cluster_id, failing.cluster_id]
+
+
+def test_nobody_watches_what_is_due_for_longer_than_from_turn_to_turn():
+    between = an_observer()
+    left = an_observer(lease_until=NOON - GRACE - SECOND)
+    an_observer(lease_until=NOON - LONGEST_WAIT, next_look_at=NOON + SECOND)
+
+    assert list(Cluster.objects.unwatched(now=NOON)) == [left.cluster]
+    assert Cluster.objects.unwatched(now=NOON + GRACE).count() == 2
+    assert between.turn == 0
+
+
+class Place:
+    """What the workers do, by a clock of our own: rows, guards and waits are the real ones, only time is not."""
+
+    TURN, DEAD, SWEEP = timedelta(seconds=60), timedelta(seconds=10), timedelta(seconds=10)
+
+    def __init__(self, dead: set[int], places: int, seed: int) -> None:
+        self.dead, self.free, self.random = dead, places, Random(seed)
+        self.queue: list[tuple[int, int]] = []
+        self.events: list[tuple] = []
+        self.heard: dict[int, datetime] = {}  # when a cluster that answers was last watched
+        self.firsts: list[timedelta] = []  # how long each waited for its first turn
+        self.gaps: list[timedelta] = []  # and from one to the next
+
+    def run(self, monkeypatch, *, until) -> None:
+        monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, turn: self.queue.append((cluster_id, turn)))
+        self._at(NOON, "sweep", 0, 0)
+        while self.events and self.events[0][0] <= until:
+            now, _, what, cluster_id, turn = heapq.heappop(self.events)
+            getattr(self, what)(cluster_id, turn, now)
+            self._serve(now)
+
+    def _at(self, when, what: str, cluster_id: int, turn: int) -> None:
+        heapq.heappush(self.events, (when, self.random.random(), what, cluster_id, turn))
+
+    def sweep(self, _cluster_id, _turn, now) -> None:
+        sweep(now=now)
+        self._at(now + self.SWEEP, "sweep", 0, 0)
+
+    def _serve(self, now) -> None:
+        while self.free and self.queue:
+            cluster_id, number = self.queue.pop(0)
+            if Observer.gives_way(cluster_id, now=now):
+                continue
+            if (turn := Observer.take(cluster_id, turn=number, owner="w", now=now)) is None:
+                continue
+            self.free -= 1
+            Observer.objects.filter(cluster_id=cluster_id).update(lease_until=now + timedelta(hours=1))  # kept
+            if cluster_id in self.dead:
+                self._at(now + self.DEAD, "fails", cluster_id, turn)
+            else:
+                waits, since = (self.gaps, self.heard[cluster_id]) if cluster_id in self.heard else (self.firsts, NOON)
+                waits.append(now - since)
+                self._at(now + self.TURN, "ends", cluster_id, turn)
+
+    def fails(self, cluster_id, turn, now) -> None:
+        self.free += 1
+        wait = Observer.back_off(cluster_id, turn=turn, share=self.random.random(), now=now)
+        if wait <= wake.TIMED_AT_MOST:
+            self._at(now + wait, "offer", cluster_id, turn)
+
+    def ends(self, cluster_id, turn, now) -> None:
+        self.free += 1
+        self.heard[cluster_id] = now
+        Observer.note_answer(cluster_id, turn=turn)
+        Observer.give_up(cluster_id, turn=turn, now=now)
+        self.queue.append((cluster_id, turn))
+
+    def offer(self, cluster_id, turn, _now) -> None:
+        self.queue.append((cluster_id, turn))
+
+
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(dead=st.integers(0, 20), places=st.integers(1, 8), well=st.integers(1, 8), seed=st.integers(0, 99))
+@example(dead=60, places=4, well=1, seed=1)
+@example(dead=9, places=3, well=3, seed=0)
+def test_a_cluster_that_answers_is_watched_however_many_others_do_not(monkeypatch, dead, places, well, seed):
+    """Once it was watched, it waits no longer for its next turn than one that does not answer takes."""
+    Cluster.objects.all().delete()
+    keys = [an_observer(f"c-{n}").cluster_id for n in range(dead + min(well, places))]
+    Random(seed).shuffle(keys)
+    line = Place(set(keys[:dead]), places, seed)
+
+    line.run(monkeypatch, until=NOON + timedelta(minutes=5))
+
+    # Nobody knows yet which of them will answer; at worst only the places that the others leave are tried.
+    left = places - min(well, places) + 1
+    assert len(line.firsts) == min(well, places)
+    assert max(line.firsts) <= Place.DEAD * (dead // left + 2)
+    assert len(line.gaps) >= min(well, places)
+    assert max(line.gaps) <= 2 * Place.DEAD

@@ -1,0 +1,88 @@
+import pytest
+
+from fleet.observe.mirror.diff import remember
+from fleet.observe.mirror.rows.node import node_row
+from fleet.observe.mirror.story import tell
+from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
+from tests.make import NOON
+
+HELD = {"nvidia.com/gpu-driver-upgrade.skip": "true"}
+SILENT = {key: value for key, value in GPU_LABELS.items() if "driver-version" not in key}
+
+
+def row(old=None, **given):
+    return remember(old, node_row(a_node_seen(**given)), now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"ready": "False"}, "Not ready: KubeletReady"),
+        ({"ready": "Unknown"}, "Its kubelet stopped reporting: KubeletReady"),
+        ({"spec": {"unschedulable": True}}, "Cordoned."),
+        ({"allocatable": 7}, "GPUs that can be allocated: 7, before 8."),
+        ({"labels": GPU_LABELS | HELD}, "Held: the upgrade controller must not touch it, not by Quarterdeck."),
+        (
+            {"labels": GPU_LABELS | HELD, "annotations": {"quarterdeck.io/held-by": "plan-3"}},
+            "Held: the upgrade controller must not touch it by plan-3.",
+        ),
+        (
+            {"labels": GPU_LABELS | {"nvidia.com/gpu-driver-upgrade-state": "upgrade-required"}},
+            "The upgrade controller says upgrade-required.",
+        ),
+        (
+            {"labels": GPU_LABELS | {"nvidia.com/cuda.driver-version.full": "580.126.20"}},
+            "Runs driver 580.126.20, before 580.95.05.",
+        ),
+        ({"labels": SILENT}, "Names no driver any more; the last was 580.95.05."),
+        (
+            {"labels": GPU_LABELS | {"nvidia.com/gpu.deploy.device-plugin": "paused-for-driver-upgrade"}},
+            "Paused for the driver: Device plugin.",
+        ),
+    ],
+)
+def test_each_change_has_its_sentence(change, sentence):
+    before = row()
+
+    lines = tell(before, row(before, **change))
+
+    assert [line.sentence for line in lines] == [sentence]
+
+
+def test_a_change_nobody_needs_to_hear_of_has_none():
+    before = row()
+
+    assert tell(before, row(before, labels=GPU_LABELS | {"team": "research"})) == []
+
+
+def test_sharing_that_begins_is_told_as_such_and_not_as_lost_gpus():
+    before = row()
+
+    lines = tell(before, row(before, gpus=32, labels=time_sliced(4)))
+
+    assert [line.sentence for line in lines] == [
+        "GPUs are given out as time-slices of whole GPUs, 4 each, before as whole GPUs.",
+        "Shares that can be allocated: 32, before 0.",
+    ]
+
+
+def test_what_the_mig_manager_does_is_told():
+    cut = {"nvidia.com/mig-1g.10gb": 56}
+    pending = mig_mixed({}, config="all-1g.10gb", state="pending")
+    before = row(labels=pending)
+
+    lines = tell(before, row(before, resources=cut, labels=mig_mixed({"1g.10gb": 56}, config="all-1g.10gb")))
+
+    assert [line.sentence for line in lines] == [
+        "The MIG manager has applied the MIG layout all-1g.10gb.",
+        "GPUs are given out as slices 1g.10gb, before as whole GPUs.",
+        "Slices that can be allocated: 56, before 0.",
+    ]
+
+
+def test_a_lost_share_is_told():
+    before = row(gpus=32, labels=time_sliced(4))
+
+    lines = tell(before, row(before, gpus=32, allocatable=28, labels=time_sliced(4)))
+
+    assert [line.sentence for line in lines] == ["Shares that can be allocated: 28, before 32."]
