@@ -1,6 +1,7 @@
 """What a node looks like at a glance: one code, the same on the map, in the table and in live messages. Pure.
 
-The worst thing that is true of it wins. A cluster that cannot be seen is not told here: that is its bookmarks' to say.
+The worst thing that is true of it wins. `fleet/models/state_column.py` says the same to the database. A
+cluster that cannot be seen is not told here: that is its bookmarks' to say.
 """
 
 from datetime import timedelta
@@ -8,29 +9,34 @@ from enum import IntEnum
 
 
 class NodeState(IntEnum):
-    READY = 0
-    UNKNOWN = 1  # its kubelet stopped reporting
-    NOT_READY = 2
-    UPGRADE_FAILED = 3
-    GPUS_MISSING = 4  # fewer can be allocated than were ever there
+    """In the order in which lists show them: the worst first. `static/js/map-*.js` know the numbers."""
+
+    UPGRADE_FAILED = 0
+    NOT_READY = 1
+    UNKNOWN = 2  # its kubelet stopped reporting
+    GPUS_MISSING = 3  # fewer can be allocated than were ever there
+    HAS_FINDINGS = 4  # nothing of the node itself says so, and yet something is wrong on it: its pods fail, …
     UPGRADING = 5  # the upgrade controller is at work on it
-    CORDONED = 6
-    HELD = 7  # ready, and kept from the upgrade controller
-    RECONFIGURING = 8  # the MIG manager is at work on it: its GPUs are away for a reason
-    HAS_FINDINGS = 9  # nothing of the node itself says so, and yet something is wrong on it: its pods fail, …
+    RECONFIGURING = 6  # the MIG manager is at work on it: its GPUs are away for a reason
+    CORDONED = 7
+    HELD = 8  # ready, and kept from the upgrade controller
+    READY = 9
+
+
+FAULTS = frozenset(state for state in NodeState if state <= NodeState.HAS_FINDINGS)
 
 
 TITLES: dict[NodeState, str] = {
-    NodeState.READY: "Ready",
-    NodeState.UNKNOWN: "Not reporting",
-    NodeState.NOT_READY: "Not ready",
     NodeState.UPGRADE_FAILED: "Upgrade failed",
+    NodeState.NOT_READY: "Not ready",
+    NodeState.UNKNOWN: "Not reporting",
     NodeState.GPUS_MISSING: "GPUs missing",
+    NodeState.HAS_FINDINGS: "Has findings",
     NodeState.UPGRADING: "Upgrading",
+    NodeState.RECONFIGURING: "Reconfiguring",
     NodeState.CORDONED: "Cordoned",
     NodeState.HELD: "Held",
-    NodeState.RECONFIGURING: "Reconfiguring",
-    NodeState.HAS_FINDINGS: "Has findings",
+    NodeState.READY: "Ready",
 }
 
 # Neither at work on the node nor about to be: `upgrade-required` waits for a slot, or for a held node's release.

@@ -7,20 +7,16 @@ allocated or free, as the pods of its cluster were never read.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import reduce
-from operator import add
 from typing import Any
 
-from django.db.models import Case, F, IntegerField, Q, Sum, Value, When
+from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Greatest, Least
 
 from fleet.models import Bookmark, Node
-from fleet.node_state import RECONFIGURING
+from fleet.models.state_column import IS_RECONFIGURING
 
 KINDS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
 MARK = "amount_of_"  # an aggregate may not be named as a column
-# The MIG manager is at work, in its time: nothing is missing.
-IS_RECONFIGURING = Q(mig_config_state__in=sorted(RECONFIGURING), mig_is_overdue=False)
 TAKES_PODS = Q(is_ready=True, is_unschedulable=False)
 PODS_READ = Bookmark.objects.known("pods")
 KNOWS_PODS = Q(cluster__in=PODS_READ.values("cluster"))
@@ -63,11 +59,6 @@ def _usable(column: str) -> Least:
     return Least(_of(f"{column}_allocatable"), _of(f"{column}_expected"))
 
 
-def _short(column: str) -> Case:
-    short = _of(f"{column}_expected") - _usable(column)
-    return Case(When(IS_RECONFIGURING, then=Value(0)), default=short, output_field=IntegerField())
-
-
 def _sums(kind: str, column: str) -> dict[str, Coalesce]:
     expected, usable, allocated = F(f"{column}_expected"), _usable(column), F(f"{column}_allocated")
     sums = {
@@ -82,7 +73,6 @@ def _sums(kind: str, column: str) -> dict[str, Coalesce]:
 
 
 AMOUNT_SUMS = {name: each for kind, column in KINDS.items() for name, each in _sums(kind, column).items()}
-UNITS_MISSING = reduce(add, map(_short, KINDS.values()))  # of one node
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from django.db.models import Case, Count, F, Q, QuerySet, Value, When
-from django.db.models.functions import Coalesce
 
-from fleet.allocation.amounts import AMOUNT_SUMS, IS_RECONFIGURING, KINDS, GpuAmount
+from fleet.allocation.amounts import AMOUNT_SUMS, KINDS, GpuAmount
 from fleet.allocation.physical import PHYSICAL_SUMS, Physical
 from gpu.resources import Uses
 
-LACKS_UNITS = ~IS_RECONFIGURING & (
-    Q(gpu_expected__gt=Coalesce(F("gpu_allocatable"), 0))
-    | Q(slices_expected__gt=F("slices_allocatable"))
-    | Q(shares_expected__gt=F("shares_allocatable"))
-)
 COUNTS = ("nodes", "gpu_nodes", "ready", "not_ready", "readiness_unknown", "unschedulable", "held")
 # What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))

@@ -9,9 +9,10 @@ from django.db.models import Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
-from fleet.allocation.amounts import UNITS_MISSING
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.node import members_of
+from fleet.models.state_column import LACKS_UNITS
+from fleet.node_state import FAULTS
 from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
 from fleet.segments.labelled import labelled
 from kube import selectors
@@ -115,7 +116,7 @@ class NodeFilters(filters.FilterSet):
     is_held = YesNo()
     held_by = Text(label="As `plan-7`.")
     has_missing_gpus = YesNo(method="with_missing_gpus")
-    has_fault = YesNo(method="with_fault", label="Not ready, not reporting, failed, or GPUs missing.")
+    has_fault = YesNo(method="with_fault", label="Not ready, unknown, upgrade failed, GPUs missing, or findings.")
     ordering = ordering(
         "name", "cluster__name", "gpu_product", "driver_version", "upgrade_state", "changed_at", "created_at",
         "gpu_allocated",
@@ -143,13 +144,10 @@ class NodeFilters(filters.FilterSet):
         return nodes.filter(pk__in=members_of(Pool.objects.filter(name=pool).values("pk")))
 
     def with_missing_gpus(self, nodes: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
-        nodes = nodes.alias(missing=UNITS_MISSING)
-        return nodes.filter(missing__gt=0) if wanted else nodes.filter(missing=0)
+        return nodes.filter(LACKS_UNITS) if wanted else nodes.exclude(LACKS_UNITS)
 
     def with_fault(self, nodes: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
-        well = Q(is_ready=True, missing=0) & ~Q(upgrade_state="upgrade-failed")
-        nodes = nodes.alias(missing=UNITS_MISSING)
-        return nodes.exclude(well) if wanted else nodes.filter(well)
+        return nodes.filter(state_code__in=FAULTS) if wanted else nodes.exclude(state_code__in=FAULTS)
 
 
 class GpuFilters(filters.FilterSet):

@@ -3,6 +3,7 @@ from collections.abc import Iterable
 from django.db import models
 from django.db.models import Q
 
+from fleet.models.state_column import GPUS_FREE, STATE_CODE
 from fleet.node_state import RECONFIGURING, NodeState, node_state
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
@@ -113,6 +114,9 @@ class Node(models.Model):
     driver_owner = models.CharField(max_length=253, blank=True)  # the NVIDIADriver, where the operator names it
 
     unresolved = models.PositiveIntegerField(default=0)  # findings about it, confirmed or not, but no mere notes
+    # The database's own: never written, and not read again after `save()`.
+    state_code = models.GeneratedField(expression=STATE_CODE, output_field=models.IntegerField(), db_persist=True)
+    gpus_free = models.GeneratedField(expression=GPUS_FREE, output_field=models.IntegerField(), db_persist=True)
     # The large ones last: what comes after them in a row costs SQLite a walk through all their pages.
     labels = models.JSONField(default=dict)
     annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
@@ -125,9 +129,13 @@ class Node(models.Model):
         indexes = [
             models.Index(fields=["cluster", "name"]),
             # Counts and choices that read no row.
-            models.Index(fields=["is_gpu_node", "cluster"]),
             models.Index(fields=["is_gpu_node", "gpu_product"]),
-            models.Index(fields=["is_gpu_node", "driver_version"]),
+            models.Index(fields=["is_gpu_node", "driver_version", "cluster", "name"]),
+            # Pages of a list, in its order, without a look at the others.
+            models.Index(fields=["is_gpu_node", "state_code", "cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "-gpus_free", "cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "-changed_at", "name"]),
         ]
         ordering = ["cluster", "name"]
 

@@ -3,41 +3,16 @@
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
-from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from fleet.allocation.amounts import IS_RECONFIGURING
-from fleet.allocation.tally import LACKS_UNITS
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
-from fleet.node_state import AT_REST, REBOOTING, TITLES, NodeState
+from fleet.node_state import FAULTS, TITLES, NodeState
 from fleet.segments.facets import BY_KEY, Choice, in_several_pools, narrow
 from fleet.segments.labelled import labelled
 from kube import selectors
 
-# The same order of precedence as `node_state`: the first that is true names the node.
-CONDITIONS: tuple[tuple[NodeState, Q], ...] = (
-    (NodeState.UPGRADE_FAILED, Q(upgrade_state="upgrade-failed")),
-    (NodeState.RECONFIGURING, IS_RECONFIGURING & Q(mig_config_state=REBOOTING)),
-    (NodeState.UNKNOWN, Q(is_ready__isnull=True)),
-    (NodeState.NOT_READY, Q(is_ready=False)),
-    (NodeState.UPGRADING, ~Q(upgrade_state__in=sorted(AT_REST))),
-    (NodeState.RECONFIGURING, IS_RECONFIGURING),
-    (NodeState.GPUS_MISSING, LACKS_UNITS),
-    (NodeState.HAS_FINDINGS, Q(unresolved__gt=0)),
-    (NodeState.CORDONED, Q(is_unschedulable=True)),
-    (NodeState.HELD, Q(is_held=True)),
-)
-FAULTS = (
-    NodeState.UPGRADE_FAILED,
-    NodeState.NOT_READY,
-    NodeState.UNKNOWN,
-    NodeState.GPUS_MISSING,
-    NodeState.HAS_FINDINGS,
-)
-CHANGING = (NodeState.UPGRADING, NodeState.RECONFIGURING)
-WORST_FIRST = (*FAULTS, *CHANGING, NodeState.CORDONED, NodeState.HELD, NodeState.READY)
 PARTS: dict[str, str] = {
     "q": "the text",
     "pool": "the pool",
@@ -47,23 +22,14 @@ PARTS: dict[str, str] = {
 }
 SELECTS = ("cluster", "product", "driver_version")  # the facets that the form has a select of
 OLD_NAMES = {"driver_version": "driver"}  # in the URLs that people keep
+# Each is an index of GPU nodes, so that a page of a list reads no other rows; clusters come as they were added.
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "worst": ("worst first", ("severity", "cluster__name", "name")),
-    "name": ("by name", ("cluster__name", "name")),
-    "driver": ("by driver", ("driver_version", "cluster__name", "name")),
-    "free": ("most free GPUs", ("-gpus_free", "cluster__name", "name")),
+    "worst": ("worst first", ("state_code", "cluster_id", "name")),
+    "name": ("by name", ("cluster_id", "name")),
+    "driver": ("by driver", ("driver_version", "cluster_id", "name")),
+    "free": ("most free GPUs", ("-gpus_free", "cluster_id", "name")),
     "changed": ("last changed", ("-changed_at", "name")),
 }
-
-
-def with_state(nodes: QuerySet) -> QuerySet:
-    """Name each node's state in the database, so that a table can filter and sort by it."""
-    codes = [When(condition, then=Value(int(state))) for state, condition in CONDITIONS]
-    ranks = [When(code=int(state), then=Value(rank)) for rank, state in enumerate(WORST_FIRST)]
-    return nodes.annotate(
-        code=Case(*codes, default=Value(int(NodeState.READY)), output_field=IntegerField()),
-        gpus_free=Coalesce(F("gpu_allocatable"), 0) - F("gpu_allocated"),
-    ).annotate(severity=Case(*ranks, default=Value(len(WORST_FIRST)), output_field=IntegerField()))
 
 
 @dataclass(frozen=True)
@@ -113,7 +79,7 @@ class NodeFilter:
         ]
 
     def narrow(self, nodes: QuerySet) -> QuerySet:
-        found = narrow(with_state(nodes).filter(*self._conditions()), self.choice)
+        found = narrow(nodes.filter(*self._conditions()), self.choice)
         return found.order_by(*ORDERS[self.sort][1])
 
     @property
@@ -146,9 +112,9 @@ class NodeFilter:
     def _state_conditions(self) -> list[Q]:
         found = []
         if self.faults:
-            found.append(Q(code__in=[int(state) for state in FAULTS]))
+            found.append(Q(state_code__in=FAULTS))
         if self.state:
-            found.append(Q(code=STATE_KEYS.get(self.state, -1)))
+            found.append(Q(state_code=STATE_KEYS.get(self.state, -1)))
         return found
 
 

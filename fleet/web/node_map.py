@@ -6,17 +6,14 @@ from typing import Any
 
 from fleet.allocation.amounts import PODS_READ
 from fleet.models import Node, Pool
-from fleet.node_state import NodeState
 from fleet.sight import sights_of_all
-from fleet.web.filters import WORST_FIRST, with_state
 
 FIELDS = (
-    "pk", "name", "code", "gpu_allocated", "gpu_allocatable", "gpu_expected", "is_held", "physical_gpus",
+    "pk", "name", "state_code", "gpu_allocated", "gpu_allocatable", "gpu_expected", "is_held", "physical_gpus",
     "slices_allocated", "slices_allocatable", "slices_expected",
     "shares_allocated", "shares_allocatable", "shares_expected", "cluster_id",
 )  # fmt: skip
 TAKEN = (3, 8)  # where a node's cells say what is allocated
-RANKS = {state: rank for rank, state in enumerate(WORST_FIRST)}
 
 
 def map_groups(user, *, now: datetime) -> list[dict[str, Any]]:
@@ -25,7 +22,7 @@ def map_groups(user, *, now: datetime) -> list[dict[str, Any]]:
         pool.pk: f"{pool.cluster.name} / {pool.name}"
         for pool in Pool.objects.visible_to(user).select_related("cluster")
     }
-    nodes = with_state(Node.objects.visible_to(user).with_gpus()).order_by("cluster_id", "name")
+    nodes = Node.objects.visible_to(user).with_gpus().order_by("cluster_id", "name")
     members = Node.pools.through.objects.filter(pool_id__in=pools).order_by("-pool_id")
     pool_of: dict[int, int] = dict(members.values_list("node_id", "pool_id"))
     fresh = {cluster_id for cluster_id, sight in sights_of_all(now=now).items() if sight.is_live}
@@ -40,7 +37,7 @@ def map_groups(user, *, now: datetime) -> list[dict[str, Any]]:
 
 
 def _rank(cells: Sequence[Any]) -> int:
-    return RANKS[NodeState(cells[2])]
+    return cells[2]
 
 
 def _cells(row: tuple, *, is_seen: bool, knows_pods: bool) -> list[Any]:

@@ -11,12 +11,12 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Finding, Node, Pool
 from fleet.models.node import members_of
-from fleet.node_state import TITLES
+from fleet.node_state import TITLES, NodeState
 from fleet.segments.counting import Kind, kinds_of
 from fleet.segments.counting import Sums as Counts
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.web import freshness, states
-from fleet.web.filters import WORST_FIRST, state_key
+from fleet.web.filters import state_key
 from fleet.web.summary import Sums, sums_of
 from people.models import AuditEntry
 from people.rights import Deed, why_not
@@ -67,7 +67,7 @@ def _by_state(sums: Sums) -> list[tuple[str, str, str, int]]:
     """The worst first: shape, word, key of the filter, nodes."""
     return [
         (states.GLYPHS[state], TITLES[state].lower(), state_key(state), sums.by_state[state])
-        for state in WORST_FIRST
+        for state in NodeState
         if sums.by_state.get(state)
     ]
 

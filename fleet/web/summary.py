@@ -12,10 +12,9 @@ from django.db.models.functions import Coalesce
 from fleet.allocation.amounts import AMOUNT_SUMS, GpuAmount
 from fleet.allocation.physical import PHYSICAL_SUMS, Physical
 from fleet.models import Bookmark, Cluster, Node, Pool
-from fleet.node_state import NodeState
+from fleet.node_state import FAULTS, NodeState
 from fleet.segments.facets import number_of_pools
 from fleet.web import freshness
-from fleet.web.filters import FAULTS, with_state
 
 NODE_SUMS = {
     "nodes": Count("pk"),
@@ -36,7 +35,7 @@ class Sums:
         """Count in a group of nodes of one state, which the database counted `times` times."""
         for name in NODE_SUMS:
             self.numbers[name] += row[name] // times
-        self.by_state[NodeState(row["code"])] += row["nodes"] // times
+        self.by_state[NodeState(row["state_code"])] += row["nodes"] // times
 
     @property
     def nodes(self) -> int:
@@ -93,7 +92,7 @@ class Sums:
 def sums_of(nodes: QuerySet) -> Sums:
     """Costs one query."""
     sums = Sums()
-    for row in with_state(nodes).order_by().values("code").annotate(**NODE_SUMS):
+    for row in nodes.order_by().values("state_code").annotate(**NODE_SUMS):
         sums.add(row)
     return sums
 
@@ -158,8 +157,8 @@ def read_fleet(user, *, cluster: Cluster | None = None) -> FleetRead:
     lines = {pool.pk: PoolLine(pool) for pool in pools}
     read = FleetRead(Sums(), list(lines.values()), Strays(), Strays())
     several: dict[tuple[int, int], list[Mapping[str, Any]]] = defaultdict(list)
-    groups = with_state(nodes).order_by().annotate(in_pools=Coalesce(number_of_pools(), 0))
-    for row in groups.values("cluster", "pools", "in_pools", "code", "driver_version", "gpu_product").annotate(
+    groups: QuerySet = nodes.order_by().annotate(in_pools=Coalesce(number_of_pools(), 0))
+    for row in groups.values("cluster", "pools", "in_pools", "state_code", "driver_version", "gpu_product").annotate(
         **NODE_SUMS
     ):
         if row["pools"] in lines:
@@ -192,8 +191,8 @@ def _by_state(rows: Iterable[Mapping[str, Any]], *, cluster: int) -> Iterable[Ma
     """Added up by state: of each, all pools of a node are in it, so that it divides by their number."""
     found: dict[int, Counter[str]] = defaultdict(Counter)
     for row in rows:
-        found[row["code"]].update({name: row[name] for name in NODE_SUMS})
-    return ({"cluster": cluster, "code": code, **numbers} for code, numbers in found.items())
+        found[row["state_code"]].update({name: row[name] for name in NODE_SUMS})
+    return ({"cluster": cluster, "state_code": code, **numbers} for code, numbers in found.items())
 
 
 def pool_strays(user) -> dict[str, int]:

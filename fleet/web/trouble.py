@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.models import Cluster, Finding, Node
+from fleet.node_state import FAULTS
 from fleet.sight import sights_of_all
-from fleet.web.filters import FAULTS, with_state
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def trouble_of(user, *, cluster: Cluster | None = None, now: datetime) -> Troubl
     return Trouble(
         open=findings.open().count(),
         confirming=findings.confirming().count(),
-        faulty=with_state(nodes).filter(code__in=[int(state) for state in FAULTS]).count(),
+        faulty=nodes.filter(state_code__in=FAULTS).count(),
         unseen=[name for pk, name in named if not sights[pk].is_live],
         heard_at={pk: sights[pk].heard_at for pk, _ in named if not sights[pk].is_live},
         has_clusters=bool(named),

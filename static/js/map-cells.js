@@ -1,5 +1,5 @@
 // How the map draws a node: a cell for each of its GPUs, and its state around them.
-const UNKNOWN = 1, NOT_READY = 2, FAILED = 3, UPGRADING = 5, CORDONED = 6, RECONFIGURING = 8, HAS_FINDINGS = 9;
+const FAILED = 0, NOT_READY = 1, UNKNOWN = 2, HAS_FINDINGS = 4, UPGRADING = 5, RECONFIGURING = 6, CORDONED = 7;
 
 // Cells of one colour are painted together: to change the colour costs more than to paint one.
 export class Cells {

@@ -1,5 +1,5 @@
 // What the map says of a node: in the tip beside it, and to who walks it by keyboard.
-const STATES = ["ready", "not reporting", "not ready", "upgrade failed", "GPUs missing", "upgrading", "cordoned", "held", "changing MIG", "has findings"];
+const STATES = ["upgrade failed", "not ready", "not reporting", "GPUs missing", "has findings", "upgrading", "changing MIG", "cordoned", "held", "ready"];
 
 // [id, name, state, allocated, allocatable, whole, held, seen, parts allocated, allocatable, expected, others]
 export function describe([, name, code, taken, allocatable, whole, isHeld, isSeen, partsTaken, partsAllocatable, parts, others]) {

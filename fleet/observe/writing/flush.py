@@ -3,15 +3,14 @@
 import time
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
-from typing import Any
 
 import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db.models import Q
 
 from fleet import announce, wake
 from fleet.lag import Lag
 from fleet.models import LostTurn, Node, Pod
-from fleet.node_state import RECONFIGURING, node_state
 from fleet.observe.mirror.diff import Row
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.gathering import Gathering
@@ -20,18 +19,12 @@ from fleet.observe.reading.standing import Standing
 from fleet.observe.writing import allocation, cpu_memory
 from fleet.observe.writing.upsert import Written
 from fleet.observe.writing.write import CHUNK, Batch, Unfit, write
-from gpu.resources import units_missing
 from kube.client.decoding import Unread
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
 # person's halt must find a gap in less than a second.
 BREATH_S = 0.11
 BREATHE_EVERY_S = 0.6
-STATE_COLUMNS = (
-    "id", "is_ready", "is_unschedulable", "upgrade_state", "is_held", "gpu_expected", "gpu_allocatable",
-    "slices_expected", "slices_allocatable", "shares_expected", "shares_allocatable", "mig_config_state",
-    "mig_is_overdue",
-)  # fmt: skip
 NOT_A_ROWS_FAULT = (LostTurn, OperationalError, InterfaceError)
 
 log = structlog.get_logger(__name__)
@@ -184,15 +177,11 @@ class Flusher:
 
     def _states(self, written: list[Written], listed: Collection[str]) -> list[tuple[int, int]]:
         """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""
-        rows: dict[int, Row] = {row["id"]: row for one in written if one.kind.model is Node for row in one.alive}
+        keys = {row["id"] for one in written if one.kind.model is Node for row in one.alive}
         pods = [one for one in written if one.kind.name == "pods" and "pods" not in listed]
         names = {row["node_name"] for one in pods for row in (*one.alive, *one.gone)}
-        if names:
-            found = Node.objects.filter(cluster_id=self.cluster_id, name__in=names).order_by().values(*STATE_COLUMNS)
-            rows |= {row["id"]: row for row in found}
-        found = Node.objects.filter(cluster_id=self.cluster_id, pk__in=rows, unresolved__gt=0).order_by()
-        unresolved: dict[int, int] = dict(found.values_list("pk", "unresolved"))
-        return [(node_id, _state(row, unresolved.get(node_id, 0))) for node_id, row in rows.items()]
+        found = Node.objects.filter(Q(pk__in=keys) | Q(name__in=names), cluster_id=self.cluster_id)
+        return list(found.order_by().values_list("pk", "state_code"))
 
 
 def _name_in(row: Row | None) -> str:
@@ -214,16 +203,3 @@ def _learn(known: dict[str, int], rows: dict[str, Pending]) -> None:
             known.pop(uid, None)
         else:
             known[uid] = pending.fingerprint
-
-
-def _state(row: dict[str, Any], unresolved: int) -> int:
-    is_reconfiguring = row["mig_config_state"] in RECONFIGURING and not row["mig_is_overdue"]
-    return node_state(
-        is_ready=row["is_ready"],
-        is_unschedulable=row["is_unschedulable"],
-        upgrade_state=row["upgrade_state"],
-        is_held=row["is_held"],
-        gpus_missing=units_missing(row),
-        reconfiguring=row["mig_config_state"] if is_reconfiguring else "",
-        unresolved=unresolved,
-    ).value

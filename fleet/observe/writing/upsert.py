@@ -50,7 +50,7 @@ class Written:
 @cache
 def columns_of(model: type[models.Model]) -> tuple[str, ...]:
     every = model._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
-    return tuple(column.name for column in every if column.name not in NOT_COMPARED)
+    return tuple(column.name for column in every if not column.generated and column.name not in NOT_COMPARED)
 
 
 def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now: datetime) -> Written:

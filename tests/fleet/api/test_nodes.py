@@ -1,8 +1,10 @@
 from datetime import timedelta
 
 import pytest
+from django.http import QueryDict
 
 from fleet.models import GoneNode, Node
+from fleet.web.filters import NodeFilter
 from tests.callers import calling
 from tests.make import (
     NOON,
@@ -75,6 +77,26 @@ def test_filters(bob, asked, found):
     reply = bob.get(f"/api/v1/nodes?{asked}")
 
     assert names(reply) == found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"upgrade_state": "drain-required", "gpu_allocatable": 0},  # its GPUs are away with the driver
+        {"upgrade_state": "drain-required", "is_ready": False},
+        {"gpu_allocatable": 0},
+        {"unresolved": 1},
+        {"is_unschedulable": True},
+        {},
+    ],
+)
+def test_what_has_a_fault_here_has_one_on_the_page(bob, given):
+    a_node(a_cluster(), "one", **given)
+
+    found = NodeFilter.read(QueryDict("faults=1")).narrow(Node.objects.all())
+
+    assert names(bob.get("/api/v1/nodes?has_fault=true")) == [node.name for node in found]
+    assert len(names(bob.get("/api/v1/nodes?has_fault=false"))) == 1 - len(found)
 
 
 def test_a_node_in_two_pools_is_one_row(now, db):

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from fleet.models import Node
-from fleet.node_state import NodeState, node_state
-from fleet.web.filters import NodeFilter, with_state
+from fleet.models.state_column import LACKS_UNITS
+from fleet.node_state import NodeState
+from fleet.web.filters import NodeFilter
 from tests import make
 from tests.pages import page, visiting
 
@@ -58,6 +59,8 @@ def test_the_worst_comes_first():
 
 
 class TestTheDatabaseNamesAState(TestCase):
+    """`Node.state` and `Node.gpus_missing` are Python's, the columns are the database's."""
+
     @given(
         is_ready=st.sampled_from([True, False, None]),
         is_unschedulable=st.booleans(),
@@ -67,21 +70,19 @@ class TestTheDatabaseNamesAState(TestCase):
         gpu_expected=st.sampled_from([None, 8]),
         mig_config_state=st.sampled_from(["", "pending", "rebooting", "success", "failed"]),
         mig_is_overdue=st.booleans(),
+        slices_expected=st.sampled_from([0, 7]),
+        slices_allocatable=st.sampled_from([0, 7]),
+        shares_expected=st.sampled_from([0, 4]),
+        shares_allocatable=st.sampled_from([0, 4]),
+        unresolved=st.sampled_from([0, 2]),
     )
     def test_as_the_rule_does(self, **given):
         node = make.a_node(make.a_cluster(), gpus=0, **given)
 
-        (code,) = with_state(Node.objects.filter(pk=node.pk)).values_list("code", flat=True)
-
-        ruled = node_state(
-            is_ready=given["is_ready"],
-            is_unschedulable=given["is_unschedulable"],
-            upgrade_state=given["upgrade_state"],
-            is_held=given["is_held"],
-            gpus_missing=node.gpus_missing,
-            reconfiguring=node.reconfiguring,
-        )
-        assert NodeState(code) is ruled
+        (code,) = Node.objects.values_list("state_code", flat=True)
+        assert NodeState(code) is node.state
+        assert Node.objects.filter(LACKS_UNITS).exists() is bool(node.gpus_missing)
+        assert Node.objects.exclude(LACKS_UNITS).exists() is not bool(node.gpus_missing)
 
 
 def test_a_filter_that_finds_nothing_says_which_part_of_it_is_too_much():

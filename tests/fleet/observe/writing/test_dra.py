@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from fleet.models import Gpu, Node, NodeEvent
+from fleet.node_state import NodeState
 from kube.structs.dra import ClaimSeen, SliceSeen
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
 
@@ -94,7 +95,7 @@ def test_a_lost_device_is_missed(mirror, told):
     mirror.flush()
 
     assert (node().gpu_capacity, node().gpu_expected, node().gpus_missing) == (1, 2, 1)
-    assert told[0]["nodes"] == [[node().pk, 4]]
+    assert told[0]["nodes"] == [[node().pk, NodeState.GPUS_MISSING]]
     assert NodeEvent.objects.filter(kind="capacity").exists()
 
 

@@ -21,6 +21,7 @@ from fleet.models import (
     OperandRevision,
     Pod,
 )
+from fleet.node_state import NodeState
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.told import Failed, Heard, ListBegun, ListPage, Opened
 from fleet.observe.writing import upsert, write
@@ -110,7 +111,7 @@ def test_an_announcement_names_the_nodes_and_what_they_look_like(mirror, told):
     mirror.flush()
 
     observer = Observer.objects.get()
-    assert told[0]["nodes"] == [[Node.objects.get().pk, 6]]
+    assert told[0]["nodes"] == [[Node.objects.get().pk, NodeState.CORDONED]]
     assert (told[0]["kinds"], told[0]["seq"]) == (["nodes"], observer.batch)
 
 
@@ -122,7 +123,7 @@ def test_an_announcement_names_the_node_of_a_pod(mirror, told):
     mirror.see("pods", a_pod_seen())
     mirror.flush()
 
-    assert (told[0]["kinds"], told[0]["nodes"]) == (["pods"], [[Node.objects.get().pk, 0]])
+    assert (told[0]["kinds"], told[0]["nodes"]) == (["pods"], [[Node.objects.get().pk, NodeState.READY]])
 
 
 def test_an_announcement_calls_a_kind_as_pages_do(mirror, told):
