@@ -123,11 +123,11 @@ def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ah
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
         label_was_placed=hold is not None and hold.placed_at is not None,
-        is_joiner=_is_joiner(plan, row, ahead),
+        is_late_node=_is_late_node(plan, row, ahead),
     )
 
 
-def _is_joiner(plan: Plan, row: Node, ahead: timedelta) -> bool:
+def _is_late_node(plan: Plan, row: Node, ahead: timedelta) -> bool:
     """API servers give the second in which an object was made: one of the same second counts as later."""
     if plan.write_intended_at is None:
         return False

@@ -32,7 +32,7 @@ class NodePicture:
     hold_wanted: bool | None = None  # our row; None: we have none for it yet
     hold_is_foreign: bool = False
     label_was_placed: bool = False  # we read it back from the API server, and have not taken it off since
-    is_joiner: bool = False  # it came after the version was written: its first driver pod is of the new template
+    is_late_node: bool = False  # came after the version was written: its first driver pod is of the new template
 
     @property
     def is_held(self) -> bool:

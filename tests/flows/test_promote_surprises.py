@@ -59,8 +59,8 @@ def test_a_node_that_joins_in_the_middle_is_held(plan_for: Planner, gpu_cluster:
     plan = plan_for().draft().start().until_opening()
     like = gpu_cluster.names(plan.driver)[0]
     with gpu_cluster.joined(like, NEW):
-        plan.until(lambda _: NEW in gpu_cluster.held(), "a joiner that is held")
-        plan.until(lambda _: gpu_cluster.loaded(plan.driver).get(NEW) == plan.to_version, "a joiner with a driver")
+        plan.until(lambda _: NEW in gpu_cluster.held(), "a late node that is held")
+        plan.until(lambda _: gpu_cluster.loaded(plan.driver).get(NEW) == plan.to_version, "a late node with a driver")
         plan.until_looked_twice()
         shown = plan.now()
 

@@ -29,7 +29,7 @@ def stay_halted(picture: Picture, *, now: datetime) -> Decision:
         return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=SOON)
     if picture.object_trouble:
         return Decision(f"Halted. {picture.object_trouble} {ABORT_FREES}", verdicts=verdicts)
-    # First what was let go: a joiner whose label cannot be written must not keep it from being called back.
+    # First what was let go: a late node whose label cannot be written must not keep it from being called back.
     called_back = recall(picture)
     if picture.write_intended and (unheld := to_hold(picture)):
         sentence = f"Holding {count(len(unheld), 'node')} again."

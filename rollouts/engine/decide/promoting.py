@@ -116,7 +116,7 @@ def _escaped(picture: Picture, node: NodePicture) -> bool:
 
     A node that joined since the version was written never had the old driver, so it has escaped from nothing.
     """
-    if not node.hold_wanted or node.hold_is_foreign or node.is_joiner or not node.pod_hash:
+    if not node.hold_wanted or node.hold_is_foreign or node.is_late_node or not node.pod_hash:
         return False
     return node.has_begun or (
         not picture.has_old_pod(node) and picture.is_in_sync(node) and _is_begun_nowhere(picture, node)

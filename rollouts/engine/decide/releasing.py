@@ -64,7 +64,7 @@ def cordoned_by_others(picture: Picture, stage: StagePicture) -> tuple[str, ...]
 
 
 def to_hold(picture: Picture) -> dict[str, str]:
-    """Nodes that must carry the label and do not: joiners, and those somebody freed.
+    """Nodes that must carry the label and do not: late nodes, and those somebody freed.
 
     A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
     label cannot stop any more.
@@ -93,8 +93,8 @@ def recall(picture: Picture, stages: Sequence[StagePicture] | None = None) -> tu
 
 
 def held_though_changed(picture: Picture) -> dict[str, str]:
-    """Whose holds must not outlive the plan: nodes called back in the moment they began, joiners, and those that left
-    the object and came back, with a driver pod made anew."""
+    """Whose holds must not outlive the plan: nodes called back in the moment they began, late nodes, and those that
+    left the object and came back, with a driver pod made anew."""
     changed = {
         stage.node_uids[target.name] for stage in picture.forward for target in stage.in_state(TargetState.CHANGED)
     }
@@ -104,4 +104,4 @@ def held_though_changed(picture: Picture) -> dict[str, str]:
 
 
 def _came_with_it(picture: Picture, node: NodePicture) -> bool:
-    return picture.is_in_sync(node) and (node.is_joiner or node.hold_wanted is False)
+    return picture.is_in_sync(node) and (node.is_late_node or node.hold_wanted is False)

@@ -185,14 +185,14 @@ def test_who_crashes_on_a_node_we_touched_is_not_excused(plan: Plan):
     assert baselines(plan, [uid], now=NOON)[uid]["sick_owners"] == []
 
 
-@pytest.mark.parametrize(("skew_s", "is_joiner"), [(None, True), (1.5, True), (300.0, False), (-300.0, True)])
-def test_who_joined_is_told_by_the_cluster_s_own_clock(plan: Plan, skew_s, is_joiner):
+@pytest.mark.parametrize(("skew_s", "is_late_node"), [(None, True), (1.5, True), (300.0, False), (-300.0, True)])
+def test_who_joined_is_told_by_the_cluster_s_own_clock(plan: Plan, skew_s, is_late_node):
     """A node made a minute before the write, by a clock that is minutes ahead, has not joined since (Z4)."""
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON, clock_skew_s=skew_s)
     Plan.objects.filter(pk=plan.pk).update(write_intended_at=NOON)
     Node.objects.filter(name="node-0").update(created_at=NOON + timedelta(seconds=240))
 
-    assert node(seen(plan)).is_joiner is is_joiner
+    assert node(seen(plan)).is_late_node is is_late_node
 
 
 def test_a_pod_is_not_called_late_because_its_clock_is_behind(plan: Plan):

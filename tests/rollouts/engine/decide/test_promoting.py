@@ -183,10 +183,12 @@ def test_what_has_begun_cannot_be_called_back():
 
 
 @pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_because": "Stop."}], ids=["halt", "pause"])
-def test_a_joiner_that_cannot_be_held_does_not_keep_others_from_being_called_back(given: dict):
+def test_a_late_node_that_cannot_be_held_does_not_keep_others_from_being_called_back(given: dict):
     """Z3 and Z4 at once: one node whose label cannot be written must not cost another its recall."""
-    joiner = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None)
-    picture = a_picture(a_stage(a_held_target("a", state=TargetState.RELEASED)), nodes=(let_go("a"), joiner), **given)
+    late_node = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None)
+    picture = a_picture(
+        a_stage(a_held_target("a", state=TargetState.RELEASED)), nodes=(let_go("a"), late_node), **given
+    )
 
     decision = decided(picture)
 
@@ -208,12 +210,12 @@ def test_a_halted_plan_still_follows_what_is_under_way():
     assert [move.to for move in decided(picture).moves] == [TargetState.CHANGED]
 
 
-def test_a_joiner_is_held_before_anything_else_goes():
+def test_a_late_node_is_held_before_anything_else_goes():
     """Z4."""
     targets, nodes = held("a")
-    joiner = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None, upgrade_state="")
+    late_node = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None, upgrade_state="")
 
-    decision = decided(a_picture(a_stage(*targets), nodes=(*nodes, joiner)))
+    decision = decided(a_picture(a_stage(*targets), nodes=(*nodes, late_node)))
 
     assert decision.acts == (PlaceHolds({"uid-of-new": "new"}),)
 
@@ -250,19 +252,19 @@ def test_a_held_node_that_changes_halts_the_plan(escaped: NodePicture, is_target
     assert "x" in decision.waiting_for
 
 
-def test_a_joiner_that_starts_on_the_new_driver_has_not_escaped():
+def test_a_late_node_that_starts_on_the_new_driver_has_not_escaped():
     """Z4: its first driver pod is of the new template, whatever its label says."""
-    joiner = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_joiner=True)
+    late_node = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_late_node=True)
     targets, nodes = held("a")
 
-    assert not plan_moves(decided(a_picture(a_stage(*targets), nodes=(*nodes, joiner))))
+    assert not plan_moves(decided(a_picture(a_stage(*targets), nodes=(*nodes, late_node))))
 
 
-def test_a_joiner_on_the_new_driver_is_let_go_before_the_end():
-    joiner = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_joiner=True)
+def test_a_late_node_on_the_new_driver_is_let_go_before_the_end():
+    late_node = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_late_node=True)
     passed = a_stage(a_target("a", state=TargetState.CHANGED), state=PASSED)
 
-    decision = decided(a_picture(passed, nodes=(a_changed_node("a"), joiner)))
+    decision = decided(a_picture(passed, nodes=(a_changed_node("a"), late_node)))
 
     assert decision.acts == (LiftHolds({"uid-of-new": "new"}),)
     assert not plan_moves(decision)
