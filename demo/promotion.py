@@ -78,7 +78,7 @@ class Promotion:
     def approve_what_waits(self, shown: Shown) -> None:
         """Approve the stage whose gate waits for it, on exactly the bundle that is shown."""
         for stage in shown["stages"]:
-            waits = any(said["gate"] == "approval" and said["answer"] == "hold" for said in stage["answers"])
+            waits = any(said["gate"] == "approval" and said["answer"] == "wait" for said in stage["answers"])
             if stage["state"] == "opening" and waits and not any(one["is_standing"] for one in stage["approvals"]):
                 self.approve(stage["id"])
 
@@ -97,7 +97,7 @@ class Promotion:
         forward = [stage for stage in self.now()["stages"] if stage["kind"] != "back"]
         return [self.operator.get(f"/api/v1/stages/{stage['id']}") for stage in forward]
 
-    def gates_that_held(self) -> set[str]:
-        """Every gate that has answered HOLD at least once."""
+    def gates_that_waited(self) -> set[str]:
+        """Every gate that has answered WAIT at least once."""
         said = [answer for stage in self.stages() for answer in (*stage["answers"], *stage["history"])]
-        return {answer["gate"] for answer in said if answer["answer"] == "hold"}
+        return {answer["gate"] for answer in said if answer["answer"] == "wait"}

@@ -154,9 +154,9 @@ def promote(plan: Promotion, cluster: Cluster, log: RequestLog) -> list[Figure]:
     halted = halt(plan, log)
     plan.tell("resumptions", "The halt was only to measure it.")
     plan.drive_until(lambda shown: running_well(shown) and shown["state"] == "promoted", what="the promotion's end")
-    silent = GATES.keys() - plan.gates_that_held()
+    silent = GATES.keys() - plan.gates_that_waited()
     if silent:
-        raise WrongError(f"These gates never answered HOLD: {', '.join(sorted(silent))}.")
+        raise WrongError(f"These gates never answered WAIT: {', '.join(sorted(silent))}.")
     promoted = sorted(name for name, version in cluster.loaded_versions("a100").items() if version == NEWER)
     targets = sorted(target["node"] for stage in plan.stages() for target in stage["targets"])
     expect(promoted == targets, f"{NEWER} runs on {promoted}; the plan was for {targets}")

@@ -55,7 +55,7 @@ class StageDraftShape(Asked):
         min_value=TIMEOUT_LEAST_S,
         max_value=TIMEOUT_MOST_S,
         required=False,
-        help_text="How long a gate may hold before the plan pauses and asks a person.",
+        help_text="How long a gate may wait before the plan pauses and asks a person.",
     )
     gate_options = GateOptions(required=False)
 

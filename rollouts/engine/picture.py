@@ -56,7 +56,7 @@ class StagePicture:
     is_the_way_back: bool
     state: StageState
     state_since: datetime
-    patience: timedelta  # how long a gate may hold before a person is asked
+    patience: timedelta  # how long a gate may wait before a person is asked
     max_unavailable: int
     gates: tuple[Gate, ...]
     evidence: Evidence

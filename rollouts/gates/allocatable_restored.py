@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, passed, share
+from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import either
 
@@ -31,7 +31,7 @@ class AllocatableRestored:
             return fail(sentence, nodes=settled, measured=measured)
         if short:
             nodes = tuple(target.name for target in short)
-            return hold(
+            return wait(
                 f"{names(nodes)} {either(len(nodes), 'does not offer all its', 'do not offer all their')} GPUs yet.",
                 nodes=nodes,
                 measured=measured,
@@ -39,9 +39,9 @@ class AllocatableRestored:
         unknown = tuple(t.name for t in evidence.changed if t.before is None or t.before.allocatable is None)
         if unknown:
             because = f"How many GPUs {names(unknown)} offered before is not known."
-            return hold(because, nodes=unknown, measured=measured, is_final=True)
+            return wait(because, nodes=unknown, measured=measured, is_final=True)
         if evidence.not_changed:
-            return hold(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
+            return wait(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
         counts = ", ".join(f"{has[name]} {name} where {number} were" for name, number in sorted(was.items()))
         return passed(f"Allocatable: {counts}.", measured=measured)
 

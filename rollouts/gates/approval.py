@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
+from rollouts.gates.base import Evidence, Verdict, When, fail, passed, wait
 from wording.numbers import count
 
 
@@ -29,5 +29,5 @@ class Approval:
         measured = {"approved_by": people, "needed": self.needed}
         if len(people) < self.needed:
             given = f"{len(people)} of {count(self.needed, 'approval')} given"
-            return hold(f"Waits for a person who did not write the plan: {given}.", measured=measured)
+            return wait(f"Waits for a person who did not write the plan: {given}.", measured=measured)
         return passed(f"Approved by {' and '.join(people)}.", measured=measured)

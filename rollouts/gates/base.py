@@ -13,7 +13,7 @@ from wording.numbers import are, count
 
 class Answer(StrEnum):
     PASS = "pass"  # noqa: S105
-    HOLD = "hold"  # not yet, or not enough evidence: ask again
+    WAIT = "wait"  # not yet, or not enough evidence: ask again
     FAIL = "fail"  # halt the stage
 
 
@@ -30,7 +30,7 @@ class Verdict:
     because: str  # one sentence, shown to a person as it is
     measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
     nodes: tuple[str, ...] = ()  # the nodes the sentence is about, where it is about some
-    is_final: bool = False  # of a HOLD: nothing that is still to come can answer it
+    is_final: bool = False  # of a WAIT: nothing that is still to come can answer it
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,10 @@ class Gate(Protocol):
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def hold(
+def wait(
     because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING, is_final: bool = False
 ) -> Verdict:
-    return Verdict(Answer.HOLD, because, measured, nodes, is_final)
+    return Verdict(Answer.WAIT, because, measured, nodes, is_final)
 
 
 def fail(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Verdict:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.versions import same
-from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
+from rollouts.gates.base import Evidence, Verdict, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count, either, every
@@ -31,12 +31,12 @@ class DriverVersion:
             return fail(f"{names(late)} did not load {evidence.to_version} in time.", nodes=late)
         silent = tuple(t.name for t in changed if not t.driver_version)
         if silent:
-            return hold(f"Which driver {names(silent)} {run(len(silent))} is not said.", nodes=silent)
+            return wait(f"Which driver {names(silent)} {run(len(silent))} is not said.", nodes=silent)
         measured = {"changed": len(changed), "of": len(evidence.counted)}
         if len(changed) < len(evidence.counted):
             all_of_them = count(len(evidence.counted), "node")
             sentence = f"{evidence.to_version} runs on {len(changed)} of {all_of_them}."
-            return hold(sentence, measured=measured)
+            return wait(sentence, measured=measured)
         sentence = f"{evidence.to_version} runs on {every(len(changed), 'node')}."
         return passed(sentence, measured=measured)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, fail, hold, passed
+from rollouts.gates.base import Evidence, Verdict, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count
@@ -37,7 +37,7 @@ class FailureBudget:
             )
         used = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node is lost"
         if to_come := [t for t in evidence.not_changed if t.name not in bad]:
-            return hold(f"{used}; {count(len(to_come), 'node')} to come.", measured=measured)
+            return wait(f"{used}; {count(len(to_come), 'node')} to come.", measured=measured)
         return passed(f"{used}.", measured=measured)
 
 

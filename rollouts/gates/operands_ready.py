@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, hold, passed, share
+from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, passed, share, wait
 from wording.numbers import every
 
 
@@ -26,10 +26,10 @@ class OperandsReady:
             return (
                 fail(sentence, nodes=nodes, measured=measured)
                 if overdue
-                else hold(sentence, nodes=nodes, measured=measured)
+                else wait(sentence, nodes=nodes, measured=measured)
             )
         if evidence.not_changed:
-            return hold(
+            return wait(
                 f"{share(len(evidence.changed), len(evidence.counted))} back with every operand.", measured=measured
             )
         return passed(f"Every operand is ready on {every(len(evidence.counted), 'node')}.", measured=measured)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, hold, passed
+from rollouts.gates.base import Evidence, Verdict, When, passed, wait
 from wording.durations import spell
 
 
@@ -21,12 +21,12 @@ class Soak:
         needed = {"needed_s": self.duration.total_seconds()}
         since = evidence.others_passing_since
         if since is None:
-            return hold("The clock starts when every other gate passes.", measured=needed)
+            return wait("The clock starts when every other gate passes.", measured=needed)
         until = since + self.duration
         measured = {**needed, "since": since.isoformat(), "until": until.isoformat()}
         if now < until:
             sentence = f"Until {until:%H:%M:%S} UTC, {spell(self.duration)} in all, while every other gate passes."
-            return hold(sentence, measured=measured)
+            return wait(sentence, measured=measured)
         return passed(
             f"Every other gate has passed since {since:%H:%M:%S} UTC, for the {spell(self.duration)} asked.",
             measured=measured,

@@ -16,9 +16,9 @@ from rollouts.gates.base import (
     Verdict,
     When,
     fail,
-    hold,
     passed,
     share,
+    wait,
 )
 from wording.lists import names
 from wording.numbers import count
@@ -51,18 +51,18 @@ class WorkloadsReady:
             return _broken(broken, measured)
         if len(unready) > self.tolerate:
             target, pod = unready[0]
-            return hold(
+            return wait(
                 f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}{_status(pod)}.",
                 measured=measured,
             )
         if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
-            return hold(
+            return wait(
                 f"No GPU pod of a tenant has run on {names(idle)} since the change.", nodes=idle, measured=measured
             )
         if lacking := _lacking(evidence):
-            return hold(lacking, measured=measured)
+            return wait(lacking, measured=measured)
         if evidence.not_changed:
-            return hold(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
+            return wait(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
         return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", measured=measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:

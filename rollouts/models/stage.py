@@ -43,7 +43,7 @@ class Stage(Moving):
     count = models.PositiveIntegerField(null=True)  # null: every node that is left
     max_unavailable = models.PositiveIntegerField(default=1)  # nodes of the driver object, broken ones included
     gate_options = models.JSONField(default=dict)  # {"soak": {"duration_s": 600}, …}
-    timeout_s = models.PositiveIntegerField(default=3600)  # how long a gate may hold before a person is asked
+    timeout_s = models.PositiveIntegerField(default=3600)  # how long a gate may wait before a person is asked
 
     objects = StageQuerySet.as_manager()
 

@@ -178,7 +178,7 @@ def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]
     if stage.max_unavailable < 1:
         problems.append(("max_unavailable", "With no node allowed to be unavailable nothing could ever change."))
     if not TIMEOUT_LEAST_S <= stage.timeout_s <= TIMEOUT_MOST_S:
-        problems.append(("timeout_s", "A gate may hold for between a minute and a week before a person is asked."))
+        problems.append(("timeout_s", "A gate may wait for between a minute and a week before a person is asked."))
     if stage.pool_id is not None and stage.pool_id not in pools:
         problems.append(("pool", "This cluster has no such pool."))
     try:

@@ -23,5 +23,5 @@ class StageDraft:
     selector: str = ""
     count: int | None = None  # None: every node that is left
     max_unavailable: int = 1
-    timeout_s: int = 3600  # how long a gate may hold before a person is asked
+    timeout_s: int = 3600  # how long a gate may wait before a person is asked
     gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(GATES_BY_DEFAULT))

@@ -8,7 +8,7 @@ from rollouts.bundles import Bundle
 from rollouts.web.looks import Look
 from wording.numbers import count
 
-ORDER = {"fail": 0, "hold": 1, "pass": 3}
+ORDER = {"fail": 0, "wait": 1, "pass": 3}
 
 
 @dataclass(frozen=True)

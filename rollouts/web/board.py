@@ -15,7 +15,7 @@ from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
 from wording.lists import names
 
-PAST = {"pass": "passed", "hold": "held", "fail": "failed"}
+PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}
 MOST_TARGETS = 60  # a stage; the rest are counted
 DONE = {TargetState.CHANGED, Shown.BACK}
 
@@ -168,7 +168,7 @@ def soak_until(on_page: StageOnPage | None) -> datetime | None:
     if on_page is None or on_page.stage.state != StageState.SOAKING:
         return None
     answer = on_page.answers.get(Soak.key)
-    written = answer.numbers.get("until") if answer and answer.answer == "hold" else None
+    written = answer.numbers.get("until") if answer and answer.answer == "wait" else None
     return datetime.fromisoformat(written) if written else None
 
 

@@ -37,7 +37,7 @@ TARGET_GLYPHS: dict[str, str] = {
     Shown.NOT_BEGUN: "waiting",
     Shown.BACK: "part",
 }
-ANSWER_GLYPHS: dict[str, str] = {"pass": "ok", "hold": "waiting", "fail": "stopped"}
+ANSWER_GLYPHS: dict[str, str] = {"pass": "ok", "wait": "waiting", "fail": "stopped"}
 GLYPHS: dict[str, dict[str, str]] = {
     "plan": PLAN_GLYPHS,
     "stage": STAGE_GLYPHS,

@@ -163,7 +163,7 @@ class Plan:
 
 def waits_for_approval(stage: Shown) -> bool:
     return stage["state"] == "opening" and any(
-        said["gate"] == "approval" and said["answer"] == "hold" for said in stage["answers"]
+        said["gate"] == "approval" and said["answer"] == "wait" for said in stage["answers"]
     )
 
 

@@ -245,7 +245,7 @@ def _settle(picture: Picture, answers: Mapping[str, Verdict], *, now: datetime) 
         return _gone_back(stage, _how_it_ended(picture), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
         return _gone_back(stage, f"{picture.from_version} is back, but look at this: {failed[1].because}")
-    waits = [verdict for verdict in answers.values() if verdict.answer is Answer.HOLD]
+    waits = [verdict for verdict in answers.values() if verdict.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [verdict for key, verdict in answers.items() if verdict in waits and key != Soak.key]
     can_never_tell = bool(others) and all(verdict.is_final for verdict in others)

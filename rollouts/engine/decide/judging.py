@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from rollouts.engine.picture import StagePicture
-from rollouts.gates.base import Answer, Gate, Verdict, When, hold
+from rollouts.gates.base import Answer, Gate, Verdict, When, wait
 from wording.lists import names
 
 
@@ -18,10 +18,10 @@ def _ask(gate: Gate, stage: StagePicture, *, now: datetime) -> Verdict:
     if verdict.answer is not Answer.PASS or gate.when is When.ENTRY:
         return verdict
     if not stage.evidence.counted:
-        return hold("The stage has no target left: there is nothing this could be judged on.")
+        return wait("The stage has no target left: there is nothing this could be judged on.")
     unseen = tuple(target.name for target in stage.evidence.counted if not target.is_seen)
     if unseen:
-        return hold(f"{names(unseen)} cannot be seen: unknown is not a pass.", nodes=unseen)
+        return wait(f"{names(unseen)} cannot be seen: unknown is not a pass.", nodes=unseen)
     return verdict
 
 

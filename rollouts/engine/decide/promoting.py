@@ -174,11 +174,11 @@ def _not_sure_any_more(picture: Picture, verdicts: Verdicts, *, now: datetime) -
     """Every stage has passed, and before the plan could end something is no longer as it was judged."""
     last = picture.forward[-1]
     undone = tuple(target.name for stage in picture.forward for target in stage.evidence.not_changed)
-    held = first(Answer.HOLD, verdicts.get(last.index, {}))
-    if not undone and not held:
+    waits = first(Answer.WAIT, verdicts.get(last.index, {}))
+    if not undone and not waits:
         return None
     because = (
-        held[1].because if held else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
+        waits[1].because if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
     )
     sentence = f"Every stage passed, but: {because}"
     return Decision(sentence, pause_because=sentence if now - last.state_since > last.patience else "")
@@ -199,12 +199,12 @@ def _wait(stage: StagePicture) -> Decision:
 
 
 def _open(picture: Picture, stage: StagePicture, verdicts: Verdicts) -> Decision:
-    if held := first(Answer.HOLD, verdicts[stage.index]):
-        return Decision(f"{stage.name}: {held[1].because}")
+    if waits := first(Answer.WAIT, verdicts[stage.index]):
+        return Decision(f"{stage.name}: {waits[1].because}")
     earlier = [other for other in picture.forward if other.index < stage.index][-1:]
     for other in earlier:
-        if held := first(Answer.HOLD, verdicts.get(other.index, {})):
-            return Decision(f"{stage.name} waits: {other.name} is no longer sure. {held[1].because}")
+        if waits := first(Answer.WAIT, verdicts.get(other.index, {})):
+            return Decision(f"{stage.name} waits: {other.name} is no longer sure. {waits[1].because}")
     moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing speaks against letting its first nodes go."),)
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
@@ -213,13 +213,12 @@ def _soak(stage: StagePicture, answers: Mapping[str, Verdict], *, now: datetime)
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))
-    held = first(Answer.HOLD, answers)
-    if held is None:
+    waits = first(Answer.WAIT, answers)
+    if waits is None:
         return Decision(f"{stage.name} names no gate, so it can never pass.")
-    sentence = f"{stage.name}: {held[1].because}"
-    if held[0] != "soak" and now - stage.state_since > stage.patience:
-        asks = (
-            f"{sentence} It has held for {spell(stage.patience)}: a person decides whether to wait, exclude or go back."
-        )
+    sentence = f"{stage.name}: {waits[1].because}"
+    if waits[0] != "soak" and now - stage.state_since > stage.patience:
+        waited = f"It has waited for {spell(stage.patience)}"
+        asks = f"{sentence} {waited}: a person decides whether to wait, exclude or go back."
         return Decision(asks, pause_because=asks)
     return Decision(sentence, look_again_in=SOON)

@@ -14,7 +14,7 @@ def an_answer(stage, answer: str, *, is_current: bool = True, gate: str = "soak"
 def test_a_stage_shows_its_targets_and_what_its_gates_say(bob):
     stage = a_plan().stages.get(index=1)
     an_answer(stage, "fail", is_current=False)
-    an_answer(stage, "hold")
+    an_answer(stage, "wait")
 
     shown = bob.get(f"/api/v1/stages/{stage.pk}").json()
 
@@ -22,7 +22,7 @@ def test_a_stage_shows_its_targets_and_what_its_gates_say(bob):
     assert shown["targets"][0]["wave"] is None
     assert shown["targets"][0]["driver_version_before"] is None
     assert [(row["title"], row["answer"], row["measured"]) for row in shown["answers"]] == [
-        ("Soak", "hold", {"left_s": 60})
+        ("Soak", "wait", {"left_s": 60})
     ]
     assert [row["answer"] for row in shown["history"]] == ["fail"]
 

@@ -139,7 +139,7 @@ def test_the_others_pass_since_the_last_of_them_did(plan: Plan):
     answered(stage, since=NOON - timedelta(minutes=3))
     assert seen(plan).stages[0].evidence.others_passing_since == NOON - timedelta(minutes=3)
 
-    answered(stage, answer="hold")
+    answered(stage, answer="wait")
     assert seen(plan).stages[0].evidence.others_passing_since is None
 
 

@@ -60,7 +60,7 @@ def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
 def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):
     recorded(plan, PASS)
 
-    recorded(plan, Verdict(Says.HOLD, "Wait."), at=NOON + SECOND)
+    recorded(plan, Verdict(Says.WAIT, "Wait."), at=NOON + SECOND)
 
     assert Answer.objects.filter(stage__plan=plan).count() == 2
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 2

@@ -37,7 +37,7 @@ def test_fewer_is_a_wait_until_the_node_has_settled():
 
     verdict = GATE.judge(evidence(target), now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert verdict.nodes == ("node-1",)
 
 
@@ -50,7 +50,7 @@ def test_a_resource_that_the_node_no_longer_names_is_fewer():
 
 @pytest.mark.parametrize("was", [None, before(allocatable=None)])
 def test_a_number_that_nobody_knows_is_no_pass(was):
-    assert GATE.judge(evidence(a_target(before=was)), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(a_target(before=was)), now=NOON).answer is Answer.WAIT
 
 
 def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
@@ -63,8 +63,8 @@ def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
     assert verdict.nodes == ("node-2",)
 
 
-def test_holds_while_nodes_are_still_to_come():
-    assert GATE.judge(evidence(a_target("a"), a_held_target("b")), now=NOON).answer is Answer.HOLD
+def test_waits_while_nodes_are_still_to_come():
+    assert GATE.judge(evidence(a_target("a"), a_held_target("b")), now=NOON).answer is Answer.WAIT
 
 
 def test_slices_do_not_make_up_for_gpus():

@@ -32,14 +32,14 @@ def test_a_changed_node_that_does_not_say_its_driver_is_waited_for():
     """Labels vanish while a driver changes (Z21): silence is not another driver."""
     verdict = GATE.judge(evidence(a_target(driver_version="")), now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert verdict.nodes == ("node-1",)
 
 
-def test_holds_while_nodes_are_held():
+def test_waits_while_nodes_are_held():
     verdict = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert verdict.because.endswith(" runs on 1 of 2 nodes.")
 
 
@@ -47,14 +47,14 @@ def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
     in_time = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE)
     late = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE - timedelta(seconds=1))
 
-    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.WAIT
     assert GATE.judge(evidence(late), now=NOON).answer is Answer.FAIL
 
 
 def test_a_held_node_may_wait_for_ever():
     waiting = a_held_target(state_since=NOON - timedelta(days=30))
 
-    assert GATE.judge(evidence(waiting), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(waiting), now=NOON).answer is Answer.WAIT
 
 
 def test_one_node_is_one_node():

@@ -52,10 +52,10 @@ def test_a_failed_node_that_was_excluded_is_given_up():
     assert FailureBudget().judge(shown, now=NOON).answer is Answer.PASS
 
 
-def test_holds_until_every_node_has_changed():
+def test_waits_until_every_node_has_changed():
     shown = evidence(a_target("node-1"), a_held_target("node-2"))
 
     verdict = FailureBudget().judge(shown, now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert "1 node to come" in verdict.because

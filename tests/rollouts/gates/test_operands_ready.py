@@ -14,12 +14,12 @@ def test_passes_when_every_operand_is_ready():
     assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.PASS
 
 
-def test_holds_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
+def test_waits_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
     shown = (*ready("Driver", "Device plugin"), CRASHING)
     in_time = a_target(operands=shown, state_since=NOON - PATIENCE)
     late = a_target(operands=shown, state_since=NOON - PATIENCE - timedelta(seconds=1))
 
-    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.WAIT
     verdict = GATE.judge(evidence(late), now=NOON)
     assert verdict.answer is Answer.FAIL
     assert verdict.because == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
@@ -37,13 +37,13 @@ def test_an_operand_without_a_pod_lacks():
 
 
 def test_a_node_of_which_nothing_is_known_before_is_no_pass():
-    assert GATE.judge(evidence(a_target(before=None)), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(a_target(before=None)), now=NOON).answer is Answer.WAIT
 
 
-def test_holds_while_nodes_are_still_to_come():
+def test_waits_while_nodes_are_still_to_come():
     verdict = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
 
 
 def test_says_how_many_nodes_lack_something():

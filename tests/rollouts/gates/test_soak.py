@@ -13,7 +13,7 @@ GATE = Soak(DURATION)
 
 
 def test_the_clock_stands_until_every_other_gate_passes():
-    assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.WAIT
 
 
 @given(st.integers(0, 7200))
@@ -22,7 +22,7 @@ def test_passes_when_the_others_have_passed_for_as_long_as_asked(soaked_s: int):
 
     verdict = GATE.judge(shown, now=NOON)
 
-    assert verdict.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.HOLD)
+    assert verdict.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.WAIT)
     assert verdict.measured["until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
 
 

@@ -41,7 +41,7 @@ def test_a_pod_that_loads_its_model_is_waited_for():
 
     verdict = GATE.judge(evidence(a_target(workloads=(loading,))), now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert "team-a/model-0" in verdict.because
 
 
@@ -74,7 +74,7 @@ def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
     """An idle canary proves nothing (Z27)."""
     verdict = GATE.judge(evidence(a_target(before=before(workloads={OWNER: 2}))), now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert verdict.nodes == ("node-1",)
 
 
@@ -87,12 +87,12 @@ def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
 
     verdict = GATE.judge(shown, now=NOON)
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert verdict.because == f"{OWNER} has 3 Ready of the 4 it had before."
 
 
 def test_a_workload_that_vanished_is_waited_for():
-    assert GATE.judge(evidence(a_target(), workloads_ready_before={OWNER: 1}), now=NOON).answer is Answer.HOLD
+    assert GATE.judge(evidence(a_target(), workloads_ready_before={OWNER: 1}), now=NOON).answer is Answer.WAIT
 
 
 def test_pods_that_fit_nowhere_say_nothing_about_the_driver():
@@ -109,7 +109,7 @@ def test_pods_that_fit_nowhere_say_nothing_about_the_driver():
 def test_pods_on_nodes_that_have_not_changed_are_not_judged():
     shown = evidence(a_target("node-1"), a_held_target("node-2", workloads=(crashing(),)))
 
-    assert GATE.judge(shown, now=NOON).answer is Answer.HOLD
+    assert GATE.judge(shown, now=NOON).answer is Answer.WAIT
 
 
 def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it():

@@ -68,7 +68,7 @@ def test_the_author_cannot_reject_it_either(stage: Stage, owner):
 
 def test_what_changed_since_it_was_shown_is_not_approved(stage: Stage, approver):
     shown = bundle_for(stage).hash
-    answered(stage.plan.stages.get(index=0), answer="hold")
+    answered(stage.plan.stages.get(index=0), answer="wait")
 
     with pytest.raises(StaleBundle):
         approved(stage, approver, bundle_hash=shown)
@@ -127,7 +127,7 @@ def voided(stage: Stage) -> bool:
     return not Approval.objects.standing().exists()
 
 
-@pytest.mark.parametrize("answer", ["hold", "fail"])
+@pytest.mark.parametrize("answer", ["wait", "fail"])
 def test_an_answer_that_leaves_pass_voids_it(stage: Stage, approver, answer: str):
     approved(stage, approver)
 
@@ -155,7 +155,7 @@ def test_new_numbers_with_the_same_answers_keep_it(stage: Stage, approver):
 
 def test_a_voided_approval_can_be_given_again(stage: Stage, approver):
     approved(stage, approver)
-    answered(stage.plan.stages.get(index=0), answer="hold")
+    answered(stage.plan.stages.get(index=0), answer="wait")
     assert voided(stage)
     answered(stage.plan.stages.get(index=0), answer="pass")
 
@@ -172,7 +172,7 @@ def test_an_approval_has_the_plan_looked_at_now(stage: Stage, approver):
     assert Plan.objects.get(pk=stage.plan_id).next_look_at == NOON
 
 
-@pytest.mark.parametrize("answer", ["hold", "fail"])
+@pytest.mark.parametrize("answer", ["wait", "fail"])
 def test_an_approval_needs_a_reason_where_an_answer_is_not_green(stage: Stage, approver, answer: str):
     answered(stage.plan.stages.get(index=0), answer=answer)
 

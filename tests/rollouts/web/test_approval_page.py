@@ -114,7 +114,7 @@ def second(stage):
 def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     look = opened(amy, second)
     assert "disabled" not in approve_button(live(amy, second, look))
-    answered(stage, "soak", "hold", because="Somebody fell over.")
+    answered(stage, "soak", "wait", because="Somebody fell over.")
 
     seen = live(amy, second, look)
 
@@ -123,7 +123,7 @@ def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     assert text.index("Soak") < text.index("Driver version")
     assert "Somebody fell over." in text
     assert "Long enough." in text
-    assert 'is-hold is-changed"' in seen
+    assert 'is-wait is-changed"' in seen
     assert "disabled" in approve_button(seen)
     assert "disabled" not in reject_button(seen)
 
@@ -139,7 +139,7 @@ def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
 
 def test_it_is_open_again_after_another_look_and_keeps_what_was_written(amy, stage, second):
     opened(amy, second)
-    answered(stage, "soak", "hold", because="Somebody fell over.")
+    answered(stage, "soak", "wait", because="Somebody fell over.")
 
     response = amy.post(f"/stages/{second.pk}/approval", {"decision": "look", "because": "I have checked <b>it</b>."})
 
@@ -171,7 +171,7 @@ def test_no_reason_is_needed_while_all_is_green(amy, second):
 
 
 def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
-    answered(stage, "soak", "hold")
+    answered(stage, "soak", "wait")
 
     said = decide(amy, second, because="  ", look=opened(amy, second))
 

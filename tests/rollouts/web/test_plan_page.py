@@ -17,7 +17,7 @@ def viewer():
     return visiting(make.a_user(role="viewer"))
 
 
-def an_answer(stage, gate="driver_version", answer="hold", because="0 of 1 nodes run 580.126.20.", **given):
+def an_answer(stage, gate="driver_version", answer="wait", because="0 of 1 nodes run 580.126.20.", **given):
     row = {"measured": [("of", 1), ("changed", 0)], "since": NOON, "at": NOON}
     return Answer.objects.create(stage=stage, gate=gate, answer=answer, because=because, **row | given)
 
@@ -48,7 +48,7 @@ def test_shows_a_gates_answer_sentence_and_numbers(viewer):
 
     seen = page(viewer, f"/plans/{stage.plan_id}")
 
-    assert "Driver version hold" in seen.text
+    assert "Driver version wait" in seen.text
     assert "0 of 1 nodes run 580.126.20." in seen.text
     assert "of 1 changed 0" in seen.text
 

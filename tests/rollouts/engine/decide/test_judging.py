@@ -19,7 +19,7 @@ def test_a_pass_on_what_cannot_be_seen_is_a_hold_that_names_it():
 
     verdict = judge(stage, When.THROUGH, now=NOON)["driver_version"]
 
-    assert verdict.answer is Answer.HOLD
+    assert verdict.answer is Answer.WAIT
     assert verdict.nodes == ("node-2",)
 
 
@@ -32,11 +32,11 @@ def test_a_fail_on_an_old_picture_is_still_a_fail():
 def test_a_stage_whose_targets_were_all_taken_out_cannot_be_judged():
     stage = a_stage(a_target(state=TargetState.EXCLUDED))
 
-    assert judge(stage, When.THROUGH, now=NOON)["driver_version"].answer is Answer.HOLD
+    assert judge(stage, When.THROUGH, now=NOON)["driver_version"].answer is Answer.WAIT
 
 
 def test_finds_the_first_of_an_answer():
-    verdicts = {"a": Verdict(Answer.PASS, ""), "b": Verdict(Answer.HOLD, "1"), "c": Verdict(Answer.HOLD, "2")}
+    verdicts = {"a": Verdict(Answer.PASS, ""), "b": Verdict(Answer.WAIT, "1"), "c": Verdict(Answer.WAIT, "2")}
 
-    assert first(Answer.HOLD, verdicts) == ("b", Verdict(Answer.HOLD, "1"))
+    assert first(Answer.WAIT, verdicts) == ("b", Verdict(Answer.WAIT, "1"))
     assert first(Answer.FAIL, verdicts) is None

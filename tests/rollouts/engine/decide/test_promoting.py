@@ -410,7 +410,7 @@ def test_a_stage_without_a_gate_never_passes(gates: tuple):
 
 
 @pytest.mark.parametrize(("minutes", "asks"), [(3, False), (5, True)])
-def test_a_gate_that_holds_for_too_long_asks_a_person(minutes: int, asks: bool):
+def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
     """No answer is never a pass: out of patience, the plan pauses and asks."""
     stage = a_stage(
         a_target("a", before=None),
