@@ -107,17 +107,17 @@ class TargetShape(serializers.ModelSerializer):
         help_text="not-begun: the plan left it as it was, and holds it no more. back: it changed, and went back.",
     )
     facts = serializers.DictField(help_text="When the plan was sealed.")
-    driver_version_before = serializers.SerializerMethodField(help_text="Null: not released yet.")
+    baseline_driver_version = serializers.SerializerMethodField(help_text="Null: not released yet.")
 
     class Meta:
         model = Target
         fields = (
             "id", "node", "position", "wave", "state", "state_since", "because", "released_at", "has_escaped", "facts",
-            "driver_version_before",
+            "baseline_driver_version",
         )  # fmt: skip
 
-    def get_driver_version_before(self, target: Target) -> str | None:
-        return (target.before or {}).get("driver_version")
+    def get_baseline_driver_version(self, target: Target) -> str | None:
+        return (target.baseline or {}).get("driver_version")
 
 
 class StageRow(serializers.ModelSerializer):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.models import DriverObject, Node, Pod
-from rollouts.engine.before import read_before
+from rollouts.engine.baseline import read_baseline
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
@@ -188,7 +188,7 @@ def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
     """Owner → the most Ready pods it had in the cluster when one of its nodes was let go."""
     most: dict[str, int] = {}
     for target in targets:
-        for owner, ready in ((target.before or {}).get("owners_ready") or {}).items():
+        for owner, ready in ((target.baseline or {}).get("owners_ready") or {}).items():
             most[owner] = max(most.get(owner, 0), ready)
     return most
 
@@ -213,13 +213,13 @@ def _approval(plan: Plan, row: Approval) -> ApprovalEvidence:
 
 def _target(target: Target, around: _Surroundings) -> TargetEvidence:
     node = around.nodes.get(target.node_uid)
-    before = read_before(target.before)
+    baseline = read_baseline(target.baseline)
     if node is None:
         return TargetEvidence(
             target.node_name,
             TargetState(target.state),
             target.state_since,
-            before,
+            baseline,
             is_seen=False,
             is_lost=target.is_lost,
         )
@@ -228,7 +228,7 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
         name=target.node_name,
         state=TargetState(target.state),
         state_since=target.state_since,
-        before=before,
+        baseline=baseline,
         is_seen=not around.is_stale,
         is_lost=target.is_lost,
         driver_version="" if node.driver_unknown_since else node.driver_version,

@@ -21,7 +21,7 @@ class AllocatableRestored:
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
         short = [target for target in evidence.changed if fewer(target)]
-        was = _sum(target.before.allocatable for target in evidence.changed if target.before)
+        was = _sum(target.baseline.allocatable for target in evidence.changed if target.baseline)
         has = _sum(target.allocatable for target in evidence.changed)
         measured = _measured(was, has)
         settled = tuple(target.name for target in short if now - target.state_since > self.settle)
@@ -36,7 +36,7 @@ class AllocatableRestored:
                 nodes=nodes,
                 measured=measured,
             )
-        unknown = tuple(t.name for t in evidence.changed if t.before is None or t.before.allocatable is None)
+        unknown = tuple(t.name for t in evidence.changed if t.baseline is None or t.baseline.allocatable is None)
         if unknown:
             because = f"How many GPUs {names(unknown)} offered before is not known."
             return wait(because, nodes=unknown, measured=measured, is_final=True)
@@ -48,9 +48,9 @@ class AllocatableRestored:
 
 def fewer(target: TargetEvidence) -> bool:
     """Whether it is seen to offer fewer of something. A node that nobody sees offers nobody knows how many."""
-    if not target.is_seen or target.before is None or target.before.allocatable is None:
+    if not target.is_seen or target.baseline is None or target.baseline.allocatable is None:
         return False
-    return any(target.allocatable.get(name, 0) < number for name, number in target.before.allocatable.items())
+    return any(target.allocatable.get(name, 0) < number for name, number in target.baseline.allocatable.items())
 
 
 def _sum(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:

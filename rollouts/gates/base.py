@@ -52,7 +52,7 @@ class OperandEvidence:
 
 
 @dataclass(frozen=True)
-class Before:
+class Baseline:
     """A node as it was when its release was decided."""
 
     at: datetime
@@ -68,7 +68,7 @@ class TargetEvidence:
     name: str
     state: TargetState
     state_since: datetime
-    before: Before | None  # None: not released yet
+    baseline: Baseline | None  # None: not released yet
     is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
     is_lost: bool = False  # excluded, because its node went away after it was let go
     driver_version: str = ""  # as the node says; blank: it does not say

@@ -37,10 +37,10 @@ class OperandsReady:
 
 def lacking(target: TargetEvidence) -> str:
     """What of the stack is not there, in words. Blank: nothing lacks."""
-    if target.before is None:
+    if target.baseline is None:
         return "what was ready before is not known"
     now_ready = {operand.operand for operand in target.operands if operand.is_ready}
-    gone = [operand for operand in target.before.operands if operand not in now_ready]
+    gone = [operand for operand in target.baseline.operands if operand not in now_ready]
     if not gone:
         return ""
     reasons = {operand.operand: operand.because for operand in target.operands}

@@ -35,7 +35,7 @@ class WorkloadsReady:
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
-        sick = {owner for target in evidence.changed if target.before for owner in target.before.sick_owners}
+        sick = {owner for target in evidence.changed if target.baseline for owner in target.baseline.sick_owners}
         pods = [(target, pod) for target in evidence.changed for pod in target.workloads if pod.owner not in sick]
         unready = [(target, pod) for target, pod in pods if not pod.is_ready]
         broken = [(target, pod) for target, pod in unready if self._is_broken(pod, now)]
@@ -85,7 +85,7 @@ def _status(pod: PodEvidence) -> str:
 
 def _is_idle(target: TargetEvidence) -> bool:
     """A node that had tenants and has none since proves nothing."""
-    return bool(target.before and target.before.workloads) and not any(pod.is_ready for pod in target.workloads)
+    return bool(target.baseline and target.baseline.workloads) and not any(pod.is_ready for pod in target.workloads)
 
 
 def _lacking(evidence: Evidence) -> str:

@@ -47,7 +47,7 @@ class Target(Moving):
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
     facts = models.JSONField(default=dict)  # kernel, os_image, gpu_product, zone, … when the plan was sealed
-    before = models.JSONField(null=True)  # the node when its release was decided; null: not released yet
+    baseline = models.JSONField(null=True)  # the node when its release was decided; null: not released yet
     released_at = models.DateTimeField(null=True)  # when the label was seen to be gone
     has_escaped = models.BooleanField(default=False)  # it changed although it was held
     is_lost = models.BooleanField(default=False)  # its node went away after it was let go: it counts as failed

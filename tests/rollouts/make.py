@@ -7,7 +7,7 @@ from typing import Any
 from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
 from rollouts.gates.base import (
     ApprovalEvidence,
-    Before,
+    Baseline,
     Evidence,
     OperandEvidence,
     PodEvidence,
@@ -33,7 +33,7 @@ def a_pod_on_it(name: str = "team-a/model-0", **given: Any) -> PodEvidence:
     return PodEvidence(name=name, **row | given)
 
 
-def before(**given: Any) -> Before:
+def a_baseline(**given: Any) -> Baseline:
     row: dict[str, Any] = {
         "at": NOON - timedelta(hours=1),
         "driver_version": OLD,
@@ -41,7 +41,7 @@ def before(**given: Any) -> Before:
         "workloads": {},
         "operands": OPERANDS,
     }
-    return Before(**row | given)
+    return Baseline(**row | given)
 
 
 def ready(*operands: str) -> tuple[OperandEvidence, ...]:
@@ -53,7 +53,7 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
     row: dict[str, Any] = {
         "state": TargetState.CHANGED,
         "state_since": NOON - timedelta(minutes=1),
-        "before": before(),
+        "baseline": a_baseline(),
         "is_seen": True,
         "driver_version": NEW,
         "upgrade_state": "upgrade-done",
@@ -67,7 +67,7 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
 def a_held_target(name: str = "node-1", **given: Any) -> TargetEvidence:
     row: dict[str, Any] = {
         "state": TargetState.HELD,
-        "before": None,
+        "baseline": None,
         "driver_version": OLD,
         "upgrade_state": "upgrade-required",
     }

@@ -13,7 +13,7 @@ from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.before import baselines
+from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, ReleaseWave
 from rollouts.engine.picture import NOT_BEGUN
 from rollouts.lifecycle import IN_FLIGHT, LostRace, PlanState, StageState, TargetState
@@ -29,8 +29,8 @@ def release_wave(writer: Writer, act: ReleaseWave) -> None:
     ready = [target for target in targets if _may_go_live(writer, target)]
     if not ready:
         return
-    before = _before(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
-    _intend(writer.plan, stage, ready, before, because=act.because, now=writer.clock())
+    found = _baselines(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
+    _intend(writer.plan, stage, ready, found, because=act.because, now=writer.clock())
     _let_go(writer, stage, ready)
 
 
@@ -60,7 +60,7 @@ def open_way_back(writer: Writer, act: OpenWayBack) -> None:
     known = {target.node_uid: target for target in Target.objects.filter(stage__plan=writer.plan).forward()}
     failed = {uid for uid, target in known.items() if target.state == TargetState.FAILED}
     start = stage.targets.count()
-    before = _before(writer.plan, stage, list(act.nodes), now=now)  # some go back by themselves, without a release
+    found = _baselines(writer.plan, stage, list(act.nodes), now=now)  # some go back by themselves, without a release
     in_turn = sorted(act.nodes.items(), key=lambda item: (item[0] not in failed, item[1]))
     with transaction.atomic():
         writer.plan.keep_turn(now=now)
@@ -74,7 +74,7 @@ def open_way_back(writer: Writer, act: OpenWayBack) -> None:
                 state=TargetState.HELD,
                 state_since=now,
                 because="To go back.",
-                before=before.get(uid),
+                baseline=found.get(uid),
             )
             for number, (uid, name) in enumerate(in_turn)
         )
@@ -100,17 +100,17 @@ def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:
     return is_asked or not why_live(writer.plan.cluster, target.node_uid, seen.labels)
 
 
-def _before(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
-    """What each node is held against later. On the way back: what it was before the plan, where that is known."""
+def _baselines(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
+    """What each node is compared with later. On the way back: what it was before the plan, where that is known."""
     found = baselines(plan, node_uids, now=now)
     if stage.is_the_way_back:
-        forward = Target.objects.filter(stage__plan=plan, before__isnull=False).exclude(stage=stage)
-        found |= {target.node_uid: target.before or {} for target in forward if target.node_uid in found}
+        forward = Target.objects.filter(stage__plan=plan, baseline__isnull=False).exclude(stage=stage)
+        found |= {target.node_uid: target.baseline or {} for target in forward if target.node_uid in found}
     return found
 
 
 def _intend(
-    plan: Plan, stage: Stage, targets: Sequence[Target], before: dict[str, dict], *, because: str, now: datetime
+    plan: Plan, stage: Stage, targets: Sequence[Target], found: dict[str, dict], *, because: str, now: datetime
 ) -> None:
     """Record the release. One transaction checks all that could forbid it; from then on it is repeated until done.
 
@@ -128,7 +128,7 @@ def _intend(
             target.stage = stage
             target.move(TargetState.RELEASING, now=now, actor="engine", because=because)
         for target in targets:
-            Target.objects.filter(pk=target.pk).update(wave=wave, before=before.get(target.node_uid))
+            Target.objects.filter(pk=target.pk).update(wave=wave, baseline=found.get(target.node_uid))
         uids = [target.node_uid for target in targets]
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
 

@@ -178,7 +178,7 @@ def nobody_changed(picture: Picture) -> str:
         f"{target.name} {picture.gone[uid]}"
         for stage in picture.forward
         for target in stage.targets
-        if (uid := stage.node_uids[target.name]) in picture.gone and (target.before or target.is_lost)
+        if (uid := stage.node_uids[target.name]) in picture.gone and (target.baseline or target.is_lost)
     ]
     return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
 

@@ -20,7 +20,7 @@ def test_a_stage_shows_its_targets_and_what_its_gates_say(bob):
 
     assert [target["node"] for target in shown["targets"]] == ["gpu-1", "gpu-2"]
     assert shown["targets"][0]["wave"] is None
-    assert shown["targets"][0]["driver_version_before"] is None
+    assert shown["targets"][0]["baseline_driver_version"] is None
     assert [(row["title"], row["answer"], row["measured"]) for row in shown["answers"]] == [
         ("Soak", "wait", {"left_s": 60})
     ]

@@ -56,7 +56,7 @@ def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
 
     assert ground.releases() == []
     assert ground.target().state == TargetState.HELD
-    assert ground.target().before is None
+    assert ground.target().baseline is None
     assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
     assert not ground.stage().waves.exists()
 
@@ -132,15 +132,15 @@ def test_the_way_back_takes_failed_nodes_first_and_knows_what_they_were(ground: 
     """Z5: a node that comes back by itself is judged against what it was before the plan."""
     ground.armed()
     ground.act(WAVE)
-    was = ground.target().before
+    was = ground.target().baseline
     Target.objects.filter(stage__plan=ground.plan, node_name=REST[1]).update(state=TargetState.FAILED)
 
     ground.act(OpenWayBack({ground.node(name)["metadata"]["uid"]: name for name in (CANARY, REST[1])}))
 
     back = list(Target.objects.filter(stage__plan=ground.plan, stage__kind="back").order_by("position"))
     assert [target.node_name for target in back] == [REST[1], CANARY]
-    assert back[1].before == was
-    assert back[0].before is not None
+    assert back[1].baseline == was
+    assert back[0].baseline is not None
 
 
 def test_a_plan_whose_turn_is_over_writes_nothing(ground: Ground):

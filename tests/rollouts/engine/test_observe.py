@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, Node, Observer, Pod
-from rollouts.engine.before import baselines
+from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
 from rollouts.engine.picture import Picture
@@ -143,19 +143,19 @@ def test_the_others_pass_since_the_last_of_them_did(plan: Plan):
     assert seen(plan).stages[0].evidence.others_passing_since is None
 
 
-def test_a_node_is_held_against_what_it_was_when_it_was_let_go(plan: Plan):
+def test_a_node_is_compared_with_what_it_was_when_it_was_let_go(plan: Plan):
     """Z24, Z26."""
     row = Node.objects.get(name="node-0")
     a_pod(row, "model-0")
     uid = row.uid
-    before = baselines(plan, [uid], now=NOON)[uid]
-    Target.objects.filter(node_name="node-0").update(before=before, state="changed")
+    baseline = baselines(plan, [uid], now=NOON)[uid]
+    Target.objects.filter(node_name="node-0").update(baseline=baseline, state="changed")
     Pod.objects.filter(name="model-0").update(is_ready=False)
 
     shown = seen(plan).stages[0].evidence
 
-    assert shown.targets[0].before.allocatable == {"nvidia.com/gpu": 8}
-    assert shown.targets[0].before.operands == ("Driver",)
+    assert shown.targets[0].baseline.allocatable == {"nvidia.com/gpu": 8}
+    assert shown.targets[0].baseline.operands == ("Driver",)
     assert shown.workloads_ready_before == {"Deployment team-a/model": 1}
     assert shown.workloads_ready_now == {"Deployment team-a/model": 0}
 

@@ -54,7 +54,7 @@ def test_a_wave_is_recorded_before_it_is_let_go(ground: Ground):
     assert ground.releases() == [CANARY]
     assert target.state == TargetState.RELEASING
     assert target.wave.number == 1
-    assert target.before["driver_version"] == OLD
+    assert target.baseline["driver_version"] == OLD
     assert ground.held() == set(REST)
 
 

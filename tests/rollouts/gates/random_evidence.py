@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from rollouts.gates.base import ApprovalEvidence, Before, Evidence, OperandEvidence, PodEvidence, TargetEvidence
+from rollouts.gates.base import ApprovalEvidence, Baseline, Evidence, OperandEvidence, PodEvidence, TargetEvidence
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
@@ -12,8 +12,8 @@ from tests.rollouts.make import NEW, OLD, OPERANDS
 moments = st.integers(-100_000, 0).map(lambda seconds: NOON + timedelta(seconds=seconds))
 counts = st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 3), max_size=2)
 offers = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
-befores = st.builds(
-    Before,
+baselines = st.builds(
+    Baseline,
     at=moments,
     driver_version=st.sampled_from(["", OLD, NEW]),
     allocatable=st.none() | offers,
@@ -38,7 +38,7 @@ def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.
         name=st.just(name),
         state=st.sampled_from(TargetState),
         state_since=moments,
-        before=st.none() | befores,
+        baseline=st.none() | baselines,
         is_seen=st.booleans() if is_seen is None else is_seen,
         driver_version=st.sampled_from(["", OLD, NEW, "garbage"]),
         upgrade_state=st.sampled_from(["", "upgrade-required", "upgrade-done", "upgrade-failed"]),

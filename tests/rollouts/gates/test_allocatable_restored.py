@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.base import Answer
 from tests.make import NOON
-from tests.rollouts.make import a_held_target, a_target, before, evidence
+from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence
 
 GPU, SLICE = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 SETTLE = timedelta(minutes=2)
@@ -25,7 +25,7 @@ def test_passes_with_as_many_gpus_as_before():
 @given(st.integers(1, 16), st.integers(0, 15))
 def test_fewer_than_before_fails_once_the_node_has_settled(had: int, has: int):
     """A GPU that does not come back is a failure, not a wait (Z24)."""
-    target = a_target(before=before(allocatable={GPU: had}), allocatable={GPU: has}, state_since=SETTLED)
+    target = a_target(baseline=a_baseline(allocatable={GPU: had}), allocatable={GPU: has}, state_since=SETTLED)
 
     expected = Answer.FAIL if has < had else Answer.PASS
 
@@ -48,9 +48,9 @@ def test_a_resource_that_the_node_no_longer_names_is_fewer():
     assert GATE.judge(evidence(target), now=NOON).answer is Answer.FAIL
 
 
-@pytest.mark.parametrize("was", [None, before(allocatable=None)])
+@pytest.mark.parametrize("was", [None, a_baseline(allocatable=None)])
 def test_a_number_that_nobody_knows_is_no_pass(was):
-    assert GATE.judge(evidence(a_target(before=was)), now=NOON).answer is Answer.WAIT
+    assert GATE.judge(evidence(a_target(baseline=was)), now=NOON).answer is Answer.WAIT
 
 
 def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
@@ -69,7 +69,7 @@ def test_waits_while_nodes_are_still_to_come():
 
 def test_slices_do_not_make_up_for_gpus():
     """A node whose MIG layout was lost with the change offers other things, not as many."""
-    target = a_target(before=before(allocatable={SLICE: 14}), allocatable={GPU: 8}, state_since=SETTLED)
+    target = a_target(baseline=a_baseline(allocatable={SLICE: 14}), allocatable={GPU: 8}, state_since=SETTLED)
 
     verdict = GATE.judge(evidence(target), now=NOON)
 

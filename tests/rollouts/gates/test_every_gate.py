@@ -14,7 +14,7 @@ from rollouts.gates.base import Answer, Evidence, Verdict, When
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import some_evidence, targets
-from tests.rollouts.make import a_stage, a_target, before, evidence
+from tests.rollouts.make import a_baseline, a_stage, a_target, evidence
 
 ALL = pytest.mark.parametrize("gate", [gate() for gate in GATES.values()], ids=GATES)
 THROUGH = [gate() for gate in GATES.values() if gate.when is When.THROUGH]
@@ -112,7 +112,9 @@ def test_passes_when_all_is_as_before(gate):
 @given(shown=some_evidence())
 def test_a_node_that_a_person_took_out_is_not_judged(gate, shown: Evidence):
     """What was excluded answers for nothing any more, or a failed node could never be given up."""
-    out = a_target("out", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed", is_ready=False, before=before())
+    out = a_target(
+        "out", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed", is_ready=False, baseline=a_baseline()
+    )
     with_it = replace(shown, targets=(*shown.targets, out))
 
     assert gate.judge(with_it, now=NOON).answer is gate.judge(shown, now=NOON).answer

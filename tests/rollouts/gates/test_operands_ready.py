@@ -3,7 +3,7 @@ from datetime import timedelta
 from rollouts.gates.base import Answer, OperandEvidence
 from rollouts.gates.operands_ready import OperandsReady, lacking
 from tests.make import NOON
-from tests.rollouts.make import a_held_target, a_target, before, evidence, ready
+from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence, ready
 
 PATIENCE = timedelta(minutes=10)
 GATE = OperandsReady(PATIENCE)
@@ -27,7 +27,7 @@ def test_waits_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
 
 def test_an_operand_that_was_not_ready_before_is_not_asked_for():
     """What was sick before is not blamed on the change."""
-    target = a_target(before=before(operands=("Driver",)), operands=(*ready("Driver"), CRASHING))
+    target = a_target(baseline=a_baseline(operands=("Driver",)), operands=(*ready("Driver"), CRASHING))
 
     assert GATE.judge(evidence(target), now=NOON).answer is Answer.PASS
 
@@ -37,7 +37,7 @@ def test_an_operand_without_a_pod_lacks():
 
 
 def test_a_node_of_which_nothing_is_known_before_is_no_pass():
-    assert GATE.judge(evidence(a_target(before=None)), now=NOON).answer is Answer.WAIT
+    assert GATE.judge(evidence(a_target(baseline=None)), now=NOON).answer is Answer.WAIT
 
 
 def test_waits_while_nodes_are_still_to_come():

@@ -7,7 +7,7 @@ import pytest
 from rollouts.gates.base import Answer
 from rollouts.gates.workloads_ready import WorkloadsReady
 from tests.make import NOON
-from tests.rollouts.make import a_held_target, a_pod_on_it, a_target, before, evidence
+from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence
 
 PATIENCE = timedelta(minutes=10)
 GATE = WorkloadsReady(PATIENCE)
@@ -72,7 +72,7 @@ def test_tolerates_n_and_fails_at_the_next(tolerated: int):
 
 def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
     """An idle canary proves nothing (Z27)."""
-    verdict = GATE.judge(evidence(a_target(before=before(workloads={OWNER: 2}))), now=NOON)
+    verdict = GATE.judge(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
     assert verdict.answer is Answer.WAIT
     assert verdict.nodes == ("node-1",)
@@ -113,9 +113,9 @@ def test_pods_on_nodes_that_have_not_changed_are_not_judged():
 
 
 def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it():
-    sick = before(sick_owners=("ReplicaSet team-a/model",))
+    sick = a_baseline(sick_owners=("ReplicaSet team-a/model",))
 
-    verdict = GATE.judge(evidence(a_target(before=sick, workloads=(crashing(),))), now=NOON)
+    verdict = GATE.judge(evidence(a_target(baseline=sick, workloads=(crashing(),))), now=NOON)
 
     assert verdict.answer is Answer.PASS
     assert verdict.measured["sick_before"] == ["ReplicaSet team-a/model"]

@@ -36,12 +36,12 @@ from tests.rollouts.make import (
     NEW_HASH,
     OLD,
     OLD_HASH,
+    a_baseline,
     a_held_target,
     a_node_picture,
     a_picture,
     a_stage,
     a_target,
-    before,
     put_back,
     the_way_back,
 )
@@ -245,7 +245,7 @@ def test_a_gate_that_fails_at_the_end_is_named_and_keeps_nobody_going_back():
 
 def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever():
     """Z32: what can never be told is a warning on the way back."""
-    back = (a_target("b", driver_version=OLD, before=before(allocatable=None)),)
+    back = (a_target("b", driver_version=OLD, baseline=a_baseline(allocatable=None)),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
     picture = restored(*nodes, back=back, gates=(AllocatableRestored(), Soak()), stage_state=StageState.SOAKING)
 

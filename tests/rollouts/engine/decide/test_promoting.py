@@ -413,7 +413,7 @@ def test_a_stage_without_a_gate_never_passes(gates: tuple):
 def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
     """No answer is never a pass: out of patience, the plan pauses and asks."""
     stage = a_stage(
-        a_target("a", before=None),
+        a_target("a", baseline=None),
         gates=(OperandsReady(),),
         state=SOAKING,
         state_since=NOON - timedelta(minutes=minutes),

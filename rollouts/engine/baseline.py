@@ -1,4 +1,4 @@
-"""A node as it was when its release was decided: what it is held against later."""
+"""A node as it was when its release was decided: what it is compared with later."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from fleet.models import Node, Pod
 from rollouts.engine.workloads import crashing_owners, operands_of, pods_on, ready_by_owner, workloads_of
-from rollouts.gates.base import Before
+from rollouts.gates.base import Baseline
 from rollouts.models import Plan
 
 
-def before_release(
+def baseline_of(
     node: Node, pods: Sequence[Pod], ready: Mapping[str, int], sick: Sequence[str], *, now: datetime
 ) -> dict[str, Any]:
-    """A node as it is now, to be held against it later. The JSON of `Before`, and each owner's count in the cluster."""
+    """A node as it is now, to be compared with later. The JSON of `Baseline`, and each owner's count in the cluster."""
     on_node = Counter(pod.owner for pod in workloads_of(pods) if pod.is_ready)
     return {
         "at": now.isoformat(),
@@ -29,10 +29,10 @@ def before_release(
     }
 
 
-def read_before(written: dict[str, Any] | None) -> Before | None:
+def read_baseline(written: dict[str, Any] | None) -> Baseline | None:
     if written is None:
         return None
-    return Before(
+    return Baseline(
         at=datetime.fromisoformat(written["at"]),
         driver_version=written["driver_version"],
         allocatable=written["allocatable"],
@@ -46,4 +46,4 @@ def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[st
     """Node uid → what it is like now, for the nodes of one wave."""
     rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids))
     pods, ready, sick = pods_on(plan, [row.name for row in rows]), ready_by_owner(plan), crashing_owners(plan)
-    return {row.uid: before_release(row, pods.get(row.name, []), ready, sick, now=now) for row in rows}
+    return {row.uid: baseline_of(row, pods.get(row.name, []), ready, sick, now=now) for row in rows}
