@@ -94,7 +94,7 @@ class Promotion:
 
     def stages(self) -> list[Shown]:
         """Every stage on the way forward, with what its gates have said until now."""
-        forward = [stage for stage in self.now()["stages"] if stage["kind"] != "back"]
+        forward = [stage for stage in self.now()["stages"] if stage["kind"] != "rollback"]
         return [self.operator.get(f"/api/v1/stages/{stage['id']}") for stage in forward]
 
     def gates_that_waited(self) -> set[str]:

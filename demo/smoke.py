@@ -205,7 +205,7 @@ def break_and_put_back(plan: Promotion, cluster: Cluster, log: RequestLog) -> Fi
     expect({target["state"] for target in others["targets"]} == {"held"}, "a node after the canary was let go")
     disrupted = {node_of(release) for release in log.releases()}
     plan.tell("rollbacks", "Its workloads crash.")
-    plan.drive_until(lambda shown: shown["state"] == "rolled-back", what="the way back's end")
+    plan.drive_until(lambda shown: shown["state"] == "rolled-back", what="the rollback's end")
     after, wanted = cluster.loaded_versions("h100"), cluster.wanted_version("h100")
     expect(after == before, f"after the rollback the nodes run {after}")
     expect({wanted} == set(before.values()), f"the NVIDIADriver asks for {wanted} after the rollback")

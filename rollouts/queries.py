@@ -149,8 +149,8 @@ def _on_page(stage: Stage) -> StageOnPage:
 def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:
     if not plan.is_under_way:
         return None
-    going_back = plan.state in {PlanState.ROLLING_BACK, PlanState.ABORTING}
-    ahead = [one for one in stages if one.stage.is_the_way_back == going_back]
+    ends_back = plan.state in {PlanState.ROLLING_BACK, PlanState.ABORTING}
+    ahead = [one for one in stages if one.stage.is_rollback == ends_back]
     return next((one for one in ahead if one.stage.state != StageState.PASSED), None)
 
 

@@ -68,7 +68,7 @@ class IsolatedCanaryShape(serializers.Serializer):
 
     because = serializers.CharField(help_text="Why it cannot be done here; blank: it can.")
     steps = StepShape(many=True)
-    way_back = StepShape(many=True)
+    rollback = StepShape(many=True)
 
 
 class PreviewShape(serializers.Serializer):

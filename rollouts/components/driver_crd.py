@@ -1,6 +1,6 @@
 """The driver, where NVIDIADriver objects say which version a node runs (GPU Operator, NVIDIADriver mode). Pure.
 
-Its unit is the node; its lever is the skip label; its version is `/spec/version` of the object. The way back is the
+Its unit is the node; its lever is the skip label; its version is `/spec/version` of the object. A rollback is the
 same field with the earlier version: the DaemonSet controller finds the earlier template again, so pods that never
 changed count as in sync (reference: k8s-operator-libs pkg/upgrade, ProcessDoneOrUnknownNodes).
 """

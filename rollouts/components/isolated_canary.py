@@ -28,7 +28,7 @@ class IsolatedCanary:
 
     because: str
     steps: tuple[Step, ...] = ()
-    way_back: tuple[Step, ...] = ()
+    rollback: tuple[Step, ...] = ()
 
 
 def isolated_canary(
@@ -53,7 +53,7 @@ def isolated_canary(
     if not nodes:
         return IsolatedCanary("The first stage takes no node.")
     name = f"{driver_object[: LONGEST_LABEL - len('-canary')].rstrip('-.')}-canary"
-    return IsolatedCanary("", _steps(driver_object, name, to_version, nodes), _way_back(name, nodes))
+    return IsolatedCanary("", _steps(driver_object, name, to_version, nodes), _rollback(name, nodes))
 
 
 def _steps(driver_object: str, name: str, to_version: str, nodes: Sequence[str]) -> tuple[Step, ...]:
@@ -78,7 +78,7 @@ def _steps(driver_object: str, name: str, to_version: str, nodes: Sequence[str])
     )
 
 
-def _way_back(name: str, nodes: Sequence[str]) -> tuple[Step, ...]:
+def _rollback(name: str, nodes: Sequence[str]) -> tuple[Step, ...]:
     return (
         Step("Drain them again.", _drain(nodes)),
         Step(

@@ -51,7 +51,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
-    failures = _failures_on_the_way_back(plan, since=resumed_at)
+    failures = _failures_in_the_rollback(plan, since=resumed_at)
     return Picture(
         seen_at=oldest,
         stale_because=stale,
@@ -76,7 +76,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         object_trouble=live.object_trouble,
         is_live=nodes.are_live,
         stages=tuple(
-            _stage(plan, stage, surroundings, resumed_at=resumed_at, failures=failures if stage.is_the_way_back else {})
+            _stage(plan, stage, surroundings, resumed_at=resumed_at, failures=failures if stage.is_rollback else {})
             for stage in stages
         ),
         pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
@@ -145,9 +145,9 @@ class _Surroundings:
     clock_ahead: timedelta
 
 
-def _failures_on_the_way_back(plan: Plan, *, since: datetime) -> dict[str, int]:
-    """Node's name → how often it failed. One query; only the way back tries a node more than once."""
-    failed = PlanEvent.objects.filter(plan=plan, stage__kind=StageKind.BACK, what="target", to=TargetState.FAILED)
+def _failures_in_the_rollback(plan: Plan, *, since: datetime) -> dict[str, int]:
+    """Node's name → how often it failed. One query; only the rollback stage tries a node more than once."""
+    failed = PlanEvent.objects.filter(plan=plan, stage__kind=StageKind.ROLLBACK, what="target", to=TargetState.FAILED)
     return dict(Counter(failed.filter(at__gte=since).values_list("target__node_name", flat=True)))
 
 
@@ -159,7 +159,7 @@ def _stage(
     before = _most_ready(targets)
     evidence = Evidence(
         seen_at=around.seen_at,
-        to_version=plan.from_version if stage.is_the_way_back else plan.to_version,
+        to_version=plan.from_version if stage.is_rollback else plan.to_version,
         targets=tuple(_target(target, around) for target in targets),
         approvals=tuple(_approval(plan, row) for row in stage.approvals.all() if row.void_at is None),
         workloads_ready_now={owner: around.ready[owner] for owner in before},
@@ -172,7 +172,7 @@ def _stage(
     return StagePicture(
         index=stage.index,
         name=stage.name,
-        is_the_way_back=stage.is_the_way_back,
+        is_rollback=stage.is_rollback,
         state=StageState(stage.state),
         state_since=max(stage.state_since, resumed_at),  # who says "go on" has given every gate its patience again
         patience=timedelta(seconds=stage.timeout_s),

@@ -53,7 +53,7 @@ class NodePicture:
 class StagePicture:
     index: int
     name: str
-    is_the_way_back: bool
+    is_rollback: bool
     state: StageState
     state_since: datetime
     patience: timedelta  # how long a gate may wait before a person is asked
@@ -122,11 +122,11 @@ class Picture:
 
     @property
     def forward(self) -> tuple[StagePicture, ...]:
-        return tuple(stage for stage in self.stages if not stage.is_the_way_back)
+        return tuple(stage for stage in self.stages if not stage.is_rollback)
 
     @property
-    def way_back(self) -> StagePicture:
-        return next(stage for stage in self.stages if stage.is_the_way_back)
+    def rollback_stage(self) -> StagePicture:
+        return next(stage for stage in self.stages if stage.is_rollback)
 
     def has_old_pod(self, node: NodePicture) -> bool:
         """Its driver pod is of the template that was recorded when the plan was sealed."""

@@ -73,7 +73,7 @@ def change(plan: Plan, live: Live) -> Change | None:
     else:
         newest = _foreign(known, live.hashes, is_forward=is_forward)
     fields = sorted(name for name in {*spec, *known["spec"]} if spec.get(name) != known["spec"].get(name))
-    # On the way back the spec alone stops nobody: the template that it makes is what is waited for.
+    # In the rollback the spec alone stops nobody: the template that it makes is what is waited for.
     if not newest and (not fields or (plan.put_back_at and not is_forward)):
         return None
     return Change(_say(plan, fields, newest, live), spec, **{"new" if is_forward else "old": newest})

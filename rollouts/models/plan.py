@@ -52,7 +52,7 @@ class Plan(Moving):
     revision = models.PositiveIntegerField(default=1)  # counts the edits of the draft
 
     sealed_at = models.DateTimeField(null=True)
-    sealed = models.JSONField(default=dict)  # object, revisions, targets by stage, way back: as they were at the start
+    sealed = models.JSONField(default=dict)  # object, revisions, targets by stage, rollback: as they were at the start
     content_hash = models.CharField(max_length=64, blank=True)
 
     templates = models.JSONField(default=dict)  # of driver pods, as taken: digests of the spec, revisions by version

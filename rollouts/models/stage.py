@@ -16,7 +16,7 @@ from rollouts.models.plan import Plan
 class StageKind(models.TextChoices):
     CANARY = "canary"  # a few nodes that stand for the others
     POOL = "pool"  # the rest of a pool, or a share of it
-    BACK = "back"  # the way back: made with the plan, used by a rollback only
+    ROLLBACK = "rollback"  # the rollback stage: made with the plan, used by a rollback only
 
 
 class StageQuerySet(models.QuerySet["Stage"]):
@@ -25,7 +25,7 @@ class StageQuerySet(models.QuerySet["Stage"]):
         return self if seen.everywhere else self.filter(plan__cluster__in=seen.cluster_ids)
 
     def forward(self) -> StageQuerySet:
-        return self.exclude(kind=StageKind.BACK)
+        return self.exclude(kind=StageKind.ROLLBACK)
 
 
 class Stage(Moving):
@@ -35,7 +35,7 @@ class Stage(Moving):
     moves = STAGE_MOVES
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="stages")
-    index = models.PositiveSmallIntegerField()  # the order in which stages go; the way back comes last
+    index = models.PositiveSmallIntegerField()  # the order in which stages go; the rollback stage comes last
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=16, choices=StageKind.choices)
     pool = models.ForeignKey(Pool, models.PROTECT, null=True)  # null: any node of the driver object
@@ -68,8 +68,8 @@ class Stage(Moving):
         return asks and not self.approvals.standing().filter(is_rejection=False).exists()
 
     @property
-    def is_the_way_back(self) -> bool:
-        return self.kind == StageKind.BACK
+    def is_rollback(self) -> bool:
+        return self.kind == StageKind.ROLLBACK
 
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self.plan, "stage": self}

@@ -25,13 +25,13 @@ class TargetQuerySet(models.QuerySet["Target"]):
         return self if seen.everywhere else self.filter(stage__plan__cluster__in=seen.cluster_ids)
 
     def forward(self) -> "TargetQuerySet":
-        return self.exclude(stage__kind=StageKind.BACK)
+        return self.exclude(stage__kind=StageKind.ROLLBACK)
 
     def with_holds(self) -> "TargetQuerySet":
         """Each knows whether we keep it, or want to, from changing, and whether it is back: for `shown_state`."""
         same_node = {"node_uid": OuterRef("node_uid")}
         holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node).in_the_way()
-        back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.BACK, **same_node)
+        back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.ROLLBACK, **same_node)
         return self.annotate(is_kept=Exists(holds), is_back=Exists(back.filter(state=TargetState.CHANGED)))
 
 
@@ -59,25 +59,25 @@ class Target(Moving):
         ordering = ["stage", "position"]
 
     is_kept: bool  # set by `with_holds`
-    is_back: bool  # set by `with_holds`: its way back is behind it, while others may still be on theirs
+    is_back: bool  # set by `with_holds`: it runs the old version again, while others may still be on their way
 
     @property
     def shown_state(self) -> str:
-        """Its state, but where the plan has gone back since: then the hold tells what became of the node."""
+        """Its state, but where the plan has put the old version back: then the hold tells what became of the node."""
         if self.state == TargetState.HELD and not self.is_kept:
             return Shown.NOT_BEGUN
-        if self.is_back and self.state in BEGUN and not self.stage.is_the_way_back:
+        if self.is_back and self.state in BEGUN and not self.stage.is_rollback:
             return Shown.BACK
-        if self.state in (TargetState.EXCLUDED, TargetState.HELD) or not self._has_gone_back:
+        if self.state in (TargetState.EXCLUDED, TargetState.HELD) or not self._is_put_back:
             return self.state
         if self.is_kept:
             return Shown.STILL_HELD if self.state in IN_FLIGHT else self.state
         return Shown.BACK if self.state in BEGUN else Shown.NOT_BEGUN
 
     @property
-    def _has_gone_back(self) -> bool:
+    def _is_put_back(self) -> bool:
         plan = self.stage.plan
-        return plan.is_final and plan.put_back_at is not None and not self.stage.is_the_way_back
+        return plan.is_final and plan.put_back_at is not None and not self.stage.is_rollback
 
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self.stage.plan, "stage": self.stage, "target": self}

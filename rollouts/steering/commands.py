@@ -31,15 +31,15 @@ WORDS = {
 SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
     Verb.HALT: "Halting: what was let go and has not begun is held again.",
     Verb.RESUME: "Taking it up again: the cluster is looked at first.",
-    Verb.ROLLBACK: "Going back: every node is held before the old version is put back.",
+    Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
     Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
 }
 NOT_NOW = {  # what a state machine would refuse in its own words
     (Verb.HALT, PlanState.HALTED): "It is halted already.",
-    (Verb.HALT, PlanState.ROLLING_BACK): "It is going back already. Pause it if it must stand still.",
+    (Verb.HALT, PlanState.ROLLING_BACK): "It is being rolled back already. Pause it if it must stand still.",
     (Verb.HALT, PlanState.ABORTING): "It is being given up already: there is nothing to halt.",
     (Verb.ROLLBACK, PlanState.HOLDING): "The new version is being written: halt it first, then roll back.",
-    (Verb.ROLLBACK, PlanState.ROLLING_BACK): "It is going back already.",
+    (Verb.ROLLBACK, PlanState.ROLLING_BACK): "It is being rolled back already.",
     (Verb.ROLLBACK, PlanState.ABORTING): "It is being given up already: it goes back no more.",
     (Verb.ABORT, PlanState.ABORTING): "It is being given up already.",
 }
@@ -125,7 +125,7 @@ def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
 
     def act(plan: Plan) -> None:
         _close_stages(plan, actor=actor, because=because, now=now)
-        for stage in plan.stages.filter(kind=StageKind.BACK, state__in=OPEN):
+        for stage in plan.stages.filter(kind=StageKind.ROLLBACK, state__in=OPEN):
             stage.move(StageState.ABANDONED, now=now, actor=actor.get_username(), because=because)
         _end_pause(plan, actor=actor, now=now)
         plan.move(PlanState.ABORTING, now=now, actor=actor.get_username(), because=because)

@@ -21,7 +21,7 @@ from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.unasked import with_approvals
 
-# What a node must show before the way back is called done. No approval: the plan's covers it (hazard Z32).
+# What a node must show before the rollback stage is called done. No approval: the plan's covers it (hazard Z32).
 GATES_BACK: Mapping[str, dict[str, Any]] = {
     "driver_version": {},
     "operands_ready": {},
@@ -222,8 +222,8 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
         Stage(
             plan=plan,
             index=len(rows),
-            name="The way back",
-            kind=StageKind.BACK,
+            name="Rollback",
+            kind=StageKind.ROLLBACK,
             max_unavailable=widest,
             timeout_s=longest,
             gate_options={key: dict(options) for key, options in GATES_BACK.items()},

@@ -31,7 +31,7 @@ def remaining(
         return None
     policy = upgrade_policy(driver_object) if driver_object else {}
     back = plan.state == PlanState.ROLLING_BACK
-    ahead = [one for one in picture.stages if one.stage.is_the_way_back == back and one.stage.state not in OVER]
+    ahead = [one for one in picture.stages if one.stage.is_rollback == back and one.stage.state not in OVER]
     took = [
         target.state_since - target.released_at
         for one in picture.stages

@@ -171,5 +171,5 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
             for stage in plan.stages.all()
         ],
         "unasked": [{"stage": stage.name, "said_by": said_by(plan, stage)} for stage in unasked(stages)],
-        "way_back": f"{plan.object_kind} {plan.object_name} back to {plan.from_version}, in waves",
+        "rollback": f"{plan.object_kind} {plan.object_name} back to {plan.from_version}, in waves",
     }

@@ -1,4 +1,4 @@
-"""What the compatibility matrix says of a plan's versions: the one it goes to, and the one its way back leads to."""
+"""What the compatibility matrix says of a plan's versions: the one it goes to, and the one a rollback leads to."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -28,7 +28,7 @@ def version_notes(plan: Plan, stages: Sequence[Stage], nodes: Sequence[Node], *,
     found = [_note(line, plan.to_version, len(nodes), may=may) for line in there if _is_worth_saying(line.verdict)]
     blockers = [note for note in found if note.code in {*BLOCKS.values(), "unknown-version"}]
     warnings = [note for note in found if note not in blockers]
-    return blockers, [*_unlisted(plan.to_version), *warnings, *_of_the_way_back(plan.from_version, back)]
+    return blockers, [*_unlisted(plan.to_version), *warnings, *_of_the_rollback(plan.from_version, back)]
 
 
 def _is_worth_saying(verdict: Verdict) -> bool:
@@ -61,9 +61,9 @@ def _where(line: Line, nodes: int) -> str:
     return f" That is about {count(line.nodes, 'node')} of {nodes}." if line.nodes < nodes else ""
 
 
-def _of_the_way_back(version: str, lines: Sequence[Line]) -> Iterator[Note]:
+def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Note]:
     """They run it now: that is said, and hinders nobody from leaving it."""
     for line in lines:
         if line.verdict.answer in BLOCKS or _is_unknown_branch(line.verdict, version):
-            sentence = f"The way back leads to {version}. {line.verdict.sentence}"
-            yield Note("way-back", sentence, line.verdict.action, is_grave=True)
+            sentence = f"A rollback leads to {version}. {line.verdict.sentence}"
+            yield Note("rollback", sentence, line.verdict.action, is_grave=True)

@@ -128,7 +128,7 @@ def column_of(
         untouched=happened[TargetState.HELD],
         back=counts[Shown.BACK],
         total=total,
-        is_shown=stage.kind != StageKind.BACK or stage.state != StageState.WAITING,
+        is_shown=stage.kind != StageKind.ROLLBACK or stage.state != StageState.WAITING,
     )
 
 
@@ -177,10 +177,10 @@ def is_asked(on_page: StageOnPage, following: StageOnPage | None) -> bool:
     stage, plan = on_page.stage, on_page.stage.plan
     if plan.is_final or plan.state == PlanState.ABORTING:
         return False
-    if stage.is_the_way_back or plan.state == PlanState.ROLLING_BACK:
-        return stage.is_the_way_back and plan.state == PlanState.ROLLING_BACK and stage.state != StageState.WAITING
+    if stage.is_rollback or plan.state == PlanState.ROLLING_BACK:
+        return stage.is_rollback and plan.state == PlanState.ROLLING_BACK and stage.state != StageState.WAITING
     if stage.state == StageState.PASSED:
-        if following is None or following.stage.is_the_way_back:
+        if following is None or following.stage.is_rollback:
             return True  # the end of the plan rests on it
         return following.stage.state == StageState.OPENING
     return stage.state != StageState.ABANDONED

@@ -1,4 +1,4 @@
-"""What a person saw when they opened a request for approval: kept in their session, and compared with what is so now."""
+"""What a person saw when they opened a request for approval: kept in their session, and compared with what is now."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

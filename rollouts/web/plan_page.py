@@ -25,12 +25,12 @@ from rollouts.web.previewing import preview_of
 from rollouts.web.resuming import resume_says
 from rollouts.web.written import take
 
-WAY_BACK: dict[str, str] = {
-    PlanState.PROMOTED: "The way back was prepared, and not needed",
-    PlanState.ROLLED_BACK: "The way back was taken",
-    PlanState.ROLLING_BACK: "The way back is being taken",
-    PlanState.ABORTED: "The way back was prepared, and not taken to its end",
-    PlanState.ABORTING: "The way back is not taken: the plan is given up",
+ROLLBACK: dict[str, str] = {
+    PlanState.PROMOTED: "The rollback was prepared, and not needed",
+    PlanState.ROLLED_BACK: "The rollback was carried out",
+    PlanState.ROLLING_BACK: "The rollback is being carried out",
+    PlanState.ABORTED: "The rollback was prepared, and not carried out to its end",
+    PlanState.ABORTING: "The rollback is not carried out: the plan is given up",
 }
 CONSEQUENCES: dict[str, str] = {
     "start": "Seals the plan, holds every node of the driver object, then writes the new version. The first stage "
@@ -97,8 +97,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "shown_state": "paused" if picture.pause and row.state in MAY_PAUSE else row.state,
         "soak_until": soak_until(picture.current) if sight.is_live else None,
         "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
-        "way_back": row.sealed.get("way_back", ""),
-        "way_back_title": WAY_BACK.get(row.state, "The way back is prepared"),
+        "rollback": row.sealed.get("rollback", ""),
+        "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
         "duration": remaining(row, picture, driver_object, sight, now=now),
     }

@@ -18,7 +18,7 @@ from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetStat
 from rollouts.models import Command, Plan, Stage, StageKind
 
 PER_PAGE = 30
-FORWARD = ~Q(stages__kind=StageKind.BACK)
+FORWARD = ~Q(stages__kind=StageKind.ROLLBACK)
 
 
 def plans(request: PersonRequest) -> HttpResponse:
@@ -62,7 +62,7 @@ def _under_way(visible) -> list[Plan]:
 
 
 def _counted(plans) -> list[Plan]:
-    """With how many nodes each has, as its own page counts them: the way back has the same nodes once more."""
+    """With how many nodes each has, as its own page counts them: the rollback stage has the same nodes once more."""
     targets = Count("stages__targets", filter=FORWARD & ~Q(stages__targets__state=TargetState.EXCLUDED), distinct=True)
     changed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.CHANGED), distinct=True)
     failed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.FAILED), distinct=True)

@@ -62,8 +62,8 @@ def _goes(going: list[str], held: int) -> str:
 
 def _after(picture: PlanPicture, current: StageOnPage) -> str:
     later = [one for one in picture.stages if one.stage.index > current.stage.index]
-    forward = [one for one in later if one.stage.kind != StageKind.BACK]
-    if current.stage.is_the_way_back or not forward:
+    forward = [one for one in later if one.stage.kind != StageKind.ROLLBACK]
+    if current.stage.is_rollback or not forward:
         return ""
     nodes = sum(target.state != TargetState.EXCLUDED for one in forward for target in one.targets)
     return f"After it {count(len(forward), 'stage')} with {count(nodes, 'node')}."

@@ -137,7 +137,7 @@ class Plan:
         return {target["node"]: target["state"] for target in self.stage(stage)["targets"]}
 
     def all_targets(self) -> list[str]:
-        forward = [stage for stage in self.now()["stages"] if stage["kind"] != "back"]
+        forward = [stage for stage in self.now()["stages"] if stage["kind"] != "rollback"]
         return [name for number in range(len(forward)) for name in self.targets(number)]
 
     def requests(self) -> list[Asked]:

@@ -116,7 +116,7 @@ def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StagePict
     """A canary that is being promoted, judged by the driver version alone."""
     row: dict[str, Any] = {
         "name": f"Stage {index}",
-        "is_the_way_back": False,
+        "is_rollback": False,
         "state": StageState.PROMOTING,
         "state_since": NOON - timedelta(minutes=5),
         "patience": timedelta(hours=1),
@@ -129,8 +129,8 @@ def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StagePict
     return StagePicture(index=index, evidence=shown, node_uids=uids, **written)
 
 
-def the_way_back(*targets: TargetEvidence, **given: Any) -> StagePicture:
-    row: dict[str, Any] = {"index": 9, "name": "The way back", "is_the_way_back": True, "state": StageState.WAITING}
+def a_rollback_stage(*targets: TargetEvidence, **given: Any) -> StagePicture:
+    row: dict[str, Any] = {"index": 9, "name": "Rollback", "is_rollback": True, "state": StageState.WAITING}
     return a_stage(*targets, **row | {"evidence": evidence(*targets, to_version=OLD)} | given)
 
 
@@ -159,8 +159,8 @@ def a_picture(*stages: StagePicture, nodes: tuple[NodePicture, ...] = (), **give
         "unsettled": (),
         "pod_daemonsets": {node.uid: DAEMONSET for node in nodes},
     }
-    has_way_back = any(stage.is_the_way_back for stage in stages)
-    return Picture(nodes=nodes, stages=stages if has_way_back else (*stages, the_way_back()), **row | given)
+    has_rollback_stage = any(stage.is_rollback for stage in stages)
+    return Picture(nodes=nodes, stages=stages if has_rollback_stage else (*stages, a_rollback_stage()), **row | given)
 
 
 def not_yet_written(picture: Picture, **given: Any) -> Picture:

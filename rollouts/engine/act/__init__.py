@@ -8,7 +8,7 @@ from kube import client
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.version import write_version
-from rollouts.engine.act.waves import finish_release, open_way_back, recall, release_wave
+from rollouts.engine.act.waves import finish_release, open_rollback_stage, recall, release_wave
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.claim import claim
 from rollouts.engine.decide.acts import (
@@ -17,7 +17,7 @@ from rollouts.engine.decide.acts import (
     FinishRelease,
     FreeStrays,
     LiftHolds,
-    OpenWayBack,
+    OpenRollbackStage,
     PlaceHolds,
     Recall,
     ReleaseWave,
@@ -36,7 +36,7 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
     Recall: recall,
     ClearUpgradeState: clear_upgrade_state,
     RequeueFailed: requeue_failed,
-    OpenWayBack: open_way_back,
+    OpenRollbackStage: open_rollback_stage,
 }
 
 

@@ -50,8 +50,8 @@ def _not_held_live(writer: Writer) -> set[str]:
 
 
 def _hold_the_rest(writer: Writer) -> None:
-    """Before the way back: rows may still show a label that a wave took off (hazards Z5, Z25). One that cannot be
-    placed keeps nobody from going back (hazard Z32)."""
+    """Before the rollback: rows may still show a label that a wave took off (hazards Z5, Z25). One that cannot be
+    placed keeps no rollback from going on (hazard Z32)."""
     unheld = _not_held_live(writer)
     for hold in Hold.objects.filter(plan=writer.plan, node_name__in=unheld, is_foreign=False):
         hold_node(writer, hold.node_uid, hold.node_name)

@@ -1,4 +1,4 @@
-"""Letting a wave go, calling it back, and opening the way back."""
+"""Letting a wave go, calling it back, and opening the rollback stage."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kube.structs import NodeSeen
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
-from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, ReleaseWave
+from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.picture import NOT_BEGUN
 from rollouts.lifecycle import IN_FLIGHT, LostRace, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.unasked import GATE, why_live
 
-MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the way back
+MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the rollback stage
 
 
 def release_wave(writer: Writer, act: ReleaseWave) -> None:
@@ -53,7 +53,7 @@ def recall(writer: Writer, act: Recall) -> None:
         hold_node(writer, target.node_uid, target.node_name)
 
 
-def open_way_back(writer: Writer, act: OpenWayBack) -> None:
+def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
     """Make targets of the nodes that are not as they were. Those that failed go first: they are broken already."""
     now = writer.clock()
     stage = Stage.objects.get(plan=writer.plan, index=writer.plan.stages.aggregate(last=Max("index"))["last"])
@@ -91,7 +91,7 @@ def _may_go_live(writer: Writer, target: Target) -> bool:
     not_begun = seen.labels.get(UPGRADE_STATE, "") in NOT_BEGUN
     if seen.uid != target.node_uid or not is_ours or not not_begun:
         return False
-    return target.stage.is_the_way_back or (not seen.is_unschedulable and _may_go_unasked(writer, target, seen))
+    return target.stage.is_rollback or (not seen.is_unschedulable and _may_go_unasked(writer, target, seen))
 
 
 def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:
@@ -101,9 +101,9 @@ def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:
 
 
 def _baselines(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
-    """What each node is compared with later. On the way back: what it was before the plan, where that is known."""
+    """What each node is compared with later. In the rollback stage: what it was before the plan, if that is known."""
     found = baselines(plan, node_uids, now=now)
-    if stage.is_the_way_back:
+    if stage.is_rollback:
         forward = Target.objects.filter(stage__plan=plan, baseline__isnull=False).exclude(stage=stage)
         found |= {target.node_uid: target.baseline or {} for target in forward if target.node_uid in found}
     return found
@@ -135,7 +135,7 @@ def _intend(
 
 def _still_may(plan: Plan, stage: Stage) -> None:
     """The guarded updates lock both rows: a halt that commits first makes them miss, one that comes later waits."""
-    state = MAY_RELEASE[stage.is_the_way_back]
+    state = MAY_RELEASE[stage.is_rollback]
     if not Plan.objects.filter(pk=plan.pk, state=state, turn=plan.turn).update(state=state):
         raise LostRace("The plan may not release anything any more.")
     if not Stage.objects.filter(pk=stage.pk, state=StageState.PROMOTING).update(state=StageState.PROMOTING):
@@ -154,6 +154,6 @@ def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
 
 
 def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
-    free = Plan.objects.filter(pk=writer.plan.pk, turn=writer.plan.turn, state=MAY_RELEASE[stage.is_the_way_back])
+    free = Plan.objects.filter(pk=writer.plan.pk, turn=writer.plan.turn, state=MAY_RELEASE[stage.is_rollback])
     paused = writer.plan.commands.in_force().exists()
     return free.exists() and not paused and Target.objects.filter(pk=target.pk, state=TargetState.RELEASING).exists()

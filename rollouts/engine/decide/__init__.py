@@ -5,10 +5,10 @@ from datetime import datetime
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.giving_up import abort
-from rollouts.engine.decide.going_back import roll_back
 from rollouts.engine.decide.holding import hold_all
 from rollouts.engine.decide.promoting import ask, promote
 from rollouts.engine.decide.releasing import SOON, recall, to_hold
+from rollouts.engine.decide.rolling_back import roll_back
 from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.picture import Picture

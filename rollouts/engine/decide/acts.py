@@ -60,8 +60,8 @@ class RequeueFailed:
 
 
 @dataclass(frozen=True)
-class OpenWayBack:
-    """Make the targets of the way back: every node that is not as it was."""
+class OpenRollbackStage:
+    """Make the targets of the rollback stage: every node that is not as it was."""
 
     nodes: Mapping[str, str]
 
@@ -92,7 +92,7 @@ Act = (
     | Recall
     | ClearUpgradeState
     | RequeueFailed
-    | OpenWayBack
+    | OpenRollbackStage
 )
 
 

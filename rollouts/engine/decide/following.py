@@ -59,12 +59,12 @@ def tells_who_is_gone(picture: Picture) -> bool:
 def _lost(stage: StagePicture, target: TargetEvidence, why: str) -> MoveTarget | None:
     """Out of its stage. One that was let go in a stage that has not passed counts as failed: who knows what it died of.
 
-    A failed one stays failed on the way forward; on the way back there is nothing left to bring back.
+    A failed one stays failed on the way forward; in the rollback there is nothing left to bring back.
     """
-    if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_the_way_back):
+    if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_rollback):
         return None
     counts = target.state is not TargetState.HELD and stage.state is not StageState.PASSED
-    is_lost = counts and not stage.is_the_way_back
+    is_lost = counts and not stage.is_rollback
     return MoveTarget(stage.index, target.name, TargetState.EXCLUDED, f"The node {why}.", is_lost=is_lost)
 
 
@@ -86,7 +86,7 @@ def _next_state(
         return TargetState.CHANGING, "It took the new driver although it was held."
     if target.state is TargetState.HELD:
         return _on_its_way_already(picture, stage, node)
-    if stage.is_the_way_back and _waits_again(target, node):
+    if stage.is_rollback and _waits_again(target, node):
         return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
     if node.upgrade_state == UPGRADE_FAILED:
         return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
@@ -108,19 +108,19 @@ def _waits_again(target: TargetEvidence, node: NodePicture) -> bool:
 
 
 def _on_its_way_already(picture: Picture, stage: StagePicture, node: NodePicture) -> tuple[TargetState, str] | None:
-    """When the way back opens, some nodes are in the middle of the change: the operator finishes those by itself.
+    """When the rollback stage opens, some nodes are in the middle of the change: the operator finishes those by itself.
 
     One that failed is not on its way: it waits for its wave.
     """
     at_work = node.has_begun and node.upgrade_state != UPGRADE_FAILED
-    if stage.is_the_way_back and (at_work or is_changed(picture, stage, node)):
-        return TargetState.CHANGING, "It was on its way when going back began."
+    if stage.is_rollback and (at_work or is_changed(picture, stage, node)):
+        return TargetState.CHANGING, "It was on its way when the rollback began."
     return None
 
 
 def is_changed(picture: Picture, stage: StagePicture, node: NodePicture) -> bool:
     """The newest template runs on it, the operator is through, and the node itself names the wanted version."""
-    wanted = picture.from_version if stage.is_the_way_back else picture.to_version
+    wanted = picture.from_version if stage.is_rollback else picture.to_version
     through = node.upgrade_state in {"", UPGRADE_DONE}
     written = picture.object_version == wanted and not picture.unsettled
     return written and through and picture.is_in_sync(node) and same(node.driver_version, wanted)
@@ -128,7 +128,7 @@ def is_changed(picture: Picture, stage: StagePicture, node: NodePicture) -> bool
 
 def has_escaped(picture: Picture, stage: StagePicture, target: TargetEvidence, node: NodePicture) -> bool:
     """It is held, and yet at work or changed: a driver pod that was recreated takes the new template (hazard Z4)."""
-    if stage.is_the_way_back or target.state is not TargetState.HELD:
+    if stage.is_rollback or target.state is not TargetState.HELD:
         return False
     if not picture.write_intended or not node.pod_hash:
         return False

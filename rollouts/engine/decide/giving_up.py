@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, FreeStrays, LiftHolds, MovePlan
 from rollouts.engine.decide.following import lost
-from rollouts.engine.decide.going_back import (
+from rollouts.engine.decide.releasing import SOON, recall
+from rollouts.engine.decide.rolling_back import (
     in_the_operators_hands,
     is_at_work,
     is_ours,
@@ -13,7 +14,6 @@ from rollouts.engine.decide.going_back import (
     ours,
     restore,
 )
-from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.picture import NodePicture, Picture
 from rollouts.lifecycle import BEGUN, PlanState

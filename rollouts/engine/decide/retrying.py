@@ -1,4 +1,4 @@
-"""A node that fails on its way back: tried again within the budget, and then a person is asked (hazard Z5). Pure.
+"""A node that fails in the rollback: tried again within the budget, and then a person is asked (hazard Z5). Pure.
 
 The operator leaves upgrade-failed by itself only when the driver pod is of the newest template and Ready
 (k8s-operator-libs pkg/upgrade/common_manager.go, ProcessUpgradeFailedNodes). Where evicting failed, the pod is still
@@ -20,10 +20,10 @@ TRIES = 3  # the first one included; a person who resumes grants as many again
 
 def try_again(picture: Picture) -> tuple[MoveTarget, ...]:
     """Held again, such a node waits for a wave like any other, and no longer keeps one of the operator's slots."""
-    stage = picture.way_back
+    stage = picture.rollback_stage
     can_be = _failed(picture, has_its_pod=False)
     return tuple(
-        MoveTarget(stage.index, target.name, TargetState.HELD, f"Failed on its way back: try {tried + 1} of {TRIES}.")
+        MoveTarget(stage.index, target.name, TargetState.HELD, f"Failed in the rollback: try {tried + 1} of {TRIES}.")
         for target in stage.in_state(TargetState.FAILED)
         if stage.node_uids[target.name] in can_be and (tried := stage.failures.get(target.name, 0)) < TRIES
     )
@@ -31,7 +31,7 @@ def try_again(picture: Picture) -> tuple[MoveTarget, ...]:
 
 def beyond_us(picture: Picture) -> tuple[TargetEvidence, ...]:
     """Targets that come back by nothing that we may do. Ask after `try_again` had nothing to say."""
-    stage = picture.way_back
+    stage = picture.rollback_stage
     crashing = _failed(picture, has_its_pod=True)
     held = (one for one in stage.in_state(TargetState.HELD) if stage.node_uids[one.name] in crashing)
     return (*stage.in_state(TargetState.FAILED), *held)
@@ -39,7 +39,7 @@ def beyond_us(picture: Picture) -> tuple[TargetEvidence, ...]:
 
 def ask_for_help(picture: Picture, failed: tuple[TargetEvidence, ...], *, now: datetime) -> Decision:
     """Say what is the matter and what helps. A pod that crashes may yet come up, so it has the stage's patience."""
-    stage = picture.way_back
+    stage = picture.rollback_stage
 
     def those(uids: frozenset[str]) -> tuple[TargetEvidence, ...]:
         return tuple(target for target in failed if stage.node_uids[target.name] in uids)
@@ -67,7 +67,7 @@ def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
     why = "the operator could not empty the node"
-    return f"{_names(targets)} failed {TRIES} times on the way back: {why}. See its events; mend it or exclude it."
+    return f"{_names(targets)} failed {TRIES} times in the rollback: {why}. See its events; mend it or exclude it."
 
 
 def _of_crashing(picture: Picture, targets: tuple[TargetEvidence, ...]) -> str:
@@ -81,7 +81,7 @@ def _of_crashing(picture: Picture, targets: tuple[TargetEvidence, ...]) -> str:
 def _of_gone(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
-    return f"{_names(targets)} failed on the way back and cannot be seen any more: exclude it."
+    return f"{_names(targets)} failed in the rollback and cannot be seen any more: exclude it."
 
 
 def _names(targets: tuple[TargetEvidence, ...]) -> str:

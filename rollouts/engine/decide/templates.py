@@ -10,7 +10,7 @@ def changed_template(picture: Picture) -> str:
     return f"{what} Put it back, or resume to take it as it is: then each stage to come is approved again."
 
 
-def ask_which_way_back(picture: Picture) -> Decision:
+def ask_which_template(picture: Picture) -> Decision:
     """The old version is written, and makes other driver pods than it did: waiting for the earlier ones has no end."""
     old = picture.from_version
     asks = f"{old} is back in the object, but not its earlier template. {picture.template_change}."

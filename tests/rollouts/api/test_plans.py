@@ -38,7 +38,7 @@ def test_drafting_a_plan(ada):
     assert reply.status_code == 201, reply.json()
     plan = reply.json()
     assert (plan["state"], plan["author"], plan["from_version"]) == ("draft", "ada", "570.172.08")
-    assert [stage["name"] for stage in plan["stages"]] == ["Canary", "The rest", "The way back"]
+    assert [stage["name"] for stage in plan["stages"]] == ["Canary", "The rest", "Rollback"]
     assert plan["stages"][0]["gate_options"] == {"approval": {}, "driver_version": {}, "soak": {"duration_s": 60}}
 
 
@@ -101,7 +101,7 @@ def test_what_makes_no_plan_is_said_field_by_field(ada):
     ("field", "value"),
     [
         ("stages", "none"),
-        ("stages", [{"name": "Canary", "kind": "back"}]),
+        ("stages", [{"name": "Canary", "kind": "rollback"}]),
         ("stages", [{"name": "Canary", "kind": "canary", "gate_options": {"soak": {"duration_s": 1e300}}}]),
         ("stages", [{"name": "Canary", "kind": "canary", "gate_options": {"soak": {"duration_s": True}}}]),
         ("driver_object", 2**70),
@@ -145,7 +145,7 @@ def test_editing_needs_the_revision_that_was_read(ada):
     second = ada.patch(f"/api/v1/plans/{plan.pk}", {"expected_revision": 1, "title": "Too late"}, format="json")
 
     assert (first.status_code, first.json()["title"], first.json()["last_editor"]) == (200, "Mine", "ada")
-    assert [stage["name"] for stage in first.json()["stages"]] == ["Canary", "H200", "The way back"]
+    assert [stage["name"] for stage in first.json()["stages"]] == ["Canary", "H200", "Rollback"]
     assert second.status_code == 409
     assert second.json()["type"] == "urn:quarterdeck:problem:out-of-date"
 

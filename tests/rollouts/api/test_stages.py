@@ -43,7 +43,7 @@ def test_stages_are_found_by_plan_and_state(bob):
 
     rows = bob.get(f"/api/v1/stages?plan={plan.pk}&state=waiting").json()["results"]
 
-    assert [row["name"] for row in rows] == ["Canary", "H200", "The way back"]
+    assert [row["name"] for row in rows] == ["Canary", "H200", "Rollback"]
 
 
 @pytest.mark.parametrize("nodes", [3, 9])

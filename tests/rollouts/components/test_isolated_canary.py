@@ -33,14 +33,14 @@ def test_where_it_cannot_be_done_it_says_why_and_offers_nothing(given: dict, bec
 
     assert because in told.because
     assert not told.steps
-    assert not told.way_back
+    assert not told.rollback
 
 
 def test_nodes_are_drained_before_their_labels_change():
     """Z4."""
     told = offered()
     verbs = [" ".join(step.command.split()[:2]) for step in told.steps]
-    back = [" ".join(step.command.split()[:2]) for step in told.way_back]
+    back = [" ".join(step.command.split()[:2]) for step in told.rollback]
 
     assert verbs == ["kubectl patch", "kubectl drain", "kubectl label", "kubectl wait", "kubectl uncordon"]
     assert back == ["kubectl drain", "kubectl label", "kubectl delete", "kubectl uncordon"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from rollouts.engine.act import waves
-from rollouts.engine.decide.acts import FinishRelease, OpenWayBack, Recall, ReleaseWave
+from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.lifecycle import LostRace, StageState, TargetState
 from rollouts.models import Hold, Plan, Target
 from rollouts.steering import commands
@@ -38,7 +38,7 @@ FORBIDDEN = {
     "halted": told(commands.halt),
     "paused": told(commands.pause),
     "aborted": told(commands.abort),
-    "going back": told(commands.roll_back),
+    "rolling back": told(commands.roll_back),
     "stage halted": stage_halts,
     "turn over": turn_is_over,
     "budget used": budget_is_used,
@@ -128,16 +128,16 @@ def test_a_recall_of_what_has_begun_changes_nothing(ground: Ground):
     assert CANARY not in ground.held()
 
 
-def test_the_way_back_takes_failed_nodes_first_and_knows_what_they_were(ground: Ground):
+def test_the_rollback_takes_failed_nodes_first_and_knows_what_they_were(ground: Ground):
     """Z5: a node that comes back by itself is judged against what it was before the plan."""
     ground.armed()
     ground.act(WAVE)
     was = ground.target().baseline
     Target.objects.filter(stage__plan=ground.plan, node_name=REST[1]).update(state=TargetState.FAILED)
 
-    ground.act(OpenWayBack({ground.node(name)["metadata"]["uid"]: name for name in (CANARY, REST[1])}))
+    ground.act(OpenRollbackStage({ground.node(name)["metadata"]["uid"]: name for name in (CANARY, REST[1])}))
 
-    back = list(Target.objects.filter(stage__plan=ground.plan, stage__kind="back").order_by("position"))
+    back = list(Target.objects.filter(stage__plan=ground.plan, stage__kind="rollback").order_by("position"))
     assert [target.node_name for target in back] == [REST[1], CANARY]
     assert back[1].baseline == was
     assert back[0].baseline is not None

@@ -21,14 +21,14 @@ def operator_calls_done(ground: Ground) -> None:
             ground.set_state(name, "upgrade-done")
 
 
-def gone_back(ground: Ground, most: int = 12) -> None:
+def rolled_back(ground: Ground, most: int = 12) -> None:
     for _ in range(most):
         operator_calls_done(ground)
         if ground.round().is_final:
             return
 
 
-def test_an_abort_on_the_way_back_does_not_end_on_old_rows(ground: Ground):
+def test_an_abort_in_the_rollback_does_not_end_on_old_rows(ground: Ground):
     """The observer stands still, a node is let go, the plan is given up: the operator is changing it."""
     ground.armed()
     ground.rounds(2)
@@ -73,7 +73,7 @@ def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, v
     ground.leave(REST[0])
 
     say(verb, ground)
-    gone_back(ground)
+    rolled_back(ground)
 
     assert ground.plan.is_final, ground.plan.waiting_for
     assert ground.held() == set()
@@ -101,7 +101,7 @@ def test_a_hold_that_no_row_shows_is_found_before_the_plan_ends(ground: Ground):
     )
 
     ground.round(look=False)
-    gone_back(ground)
+    rolled_back(ground)
 
     assert ground.plan.state == PlanState.ROLLED_BACK
     assert ground.held() == set()
@@ -202,7 +202,7 @@ def changed_canary(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
-def test_a_changed_node_that_is_deleted_on_the_way_back_did_not_come_back(ground: Ground, verb):
+def test_a_changed_node_that_is_deleted_in_the_rollback_did_not_come_back(ground: Ground, verb):
     """Nor was it never changed: what the end says of it is what became of it."""
     changed_canary(ground)
     say(verb, ground)

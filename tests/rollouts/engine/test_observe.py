@@ -206,20 +206,20 @@ def test_a_pod_is_not_called_late_because_its_clock_is_behind(plan: Plan):
     assert pod.started_at == NOON
 
 
-def a_failure_on_the_way_back(plan: Plan, *, at) -> None:
-    stage = plan.stages.get(kind=StageKind.BACK)
+def a_failure_in_the_rollback(plan: Plan, *, at) -> None:
+    stage = plan.stages.get(kind=StageKind.ROLLBACK)
     row = {"node_uid": "uid-of-node-0", "node_name": "node-0", "position": 0, "state_since": at}
     target, _ = Target.objects.get_or_create(stage=stage, state="failed", defaults=row)
     given = {"what": "target", "was": "changing", "to": "failed", "now": at, "actor": "engine", "because": ""}
     record_event(plan=plan, stage=stage, target=target, **given)
 
 
-def test_how_often_a_node_failed_on_its_way_back_is_counted_from_when_a_person_last_said_go_on(plan: Plan):
+def test_how_often_a_node_failed_in_the_rollback_is_counted_from_when_a_person_last_said_go_on(plan: Plan):
     for minutes in (1, 2, 3):
-        a_failure_on_the_way_back(plan, at=NOON + timedelta(minutes=minutes))
+        a_failure_in_the_rollback(plan, at=NOON + timedelta(minutes=minutes))
     later = NOON + timedelta(minutes=10)
 
-    assert seen(plan, now=later).way_back.failures == {"node-0": 3}
+    assert seen(plan, now=later).rollback_stage.failures == {"node-0": 3}
     resumed = {"at": NOON, "ended_at": NOON + timedelta(minutes=2, seconds=30), "actor": "ada", "because": "Mended."}
     Command.objects.create(plan=plan, verb="pause", **resumed)
-    assert seen(plan, now=later).way_back.failures == {"node-0": 1}
+    assert seen(plan, now=later).rollback_stage.failures == {"node-0": 1}

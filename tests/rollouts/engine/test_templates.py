@@ -10,7 +10,7 @@ from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.kinds import CONTROLLER_REVISION
 from tests.make import somebody_who_approves
 from tests.rollouts.engine.ground import NODES, OLD, UPGRADE_STATE, Ground
-from tests.rollouts.engine.test_ends import gone_back, say
+from tests.rollouts.engine.test_ends import rolled_back, say
 
 pytestmark = pytest.mark.rounds
 ENV = {"env": [{"name": "HTTPS_PROXY", "value": "http://user:secret@proxy"}]}
@@ -128,7 +128,7 @@ def on_the_way_to_another_template(ground: Ground, verb) -> None:
 
 
 @pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
-def test_the_way_back_asks_a_person_where_the_old_version_has_another_template_now(ground: Ground, verb):
+def test_the_rollback_asks_a_person_where_the_old_version_has_another_template_now(ground: Ground, verb):
     """Z32: waiting for the earlier one has no end."""
     on_the_way_to_another_template(ground, verb)
 
@@ -146,7 +146,7 @@ def test_a_rollback_then_takes_every_node_to_it_in_waves(ground: Ground):
     say(commands.resume, ground)
     ground.rounds(3)
 
-    assert ground.plan.stages.get(kind="back").targets.count() == len(NODES)
+    assert ground.plan.stages.get(kind="rollback").targets.count() == len(NODES)
     assert "another template" not in ground.plan.waiting_for
     assert len(ground.releases()) <= 1
 
@@ -159,7 +159,7 @@ def test_an_abort_then_lets_go_what_never_changed(ground: Ground):
         ground.set_state(name, "upgrade-required")
 
     say(commands.resume, ground)
-    gone_back(ground)
+    rolled_back(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert ground.held() == set()

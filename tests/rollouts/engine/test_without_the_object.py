@@ -9,7 +9,7 @@ from rollouts.steering import commands
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.kinds import DAEMON_SET
 from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
-from tests.rollouts.engine.test_ends import gone_back, say
+from tests.rollouts.engine.test_ends import rolled_back, say
 
 pytestmark = pytest.mark.rounds
 
@@ -58,10 +58,10 @@ def test_it_halts_before_the_version_is_written(ground: Ground, happens, says: s
 
 
 @GONE
-@pytest.mark.parametrize("is_going_back", [False, True])
-def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_going_back: bool):
+@pytest.mark.parametrize("is_rolling_back", [False, True])
+def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_rolling_back: bool):
     ground.armed()
-    if is_going_back:
+    if is_rolling_back:
         say(commands.roll_back, ground)
         ground.round()
     happens(ground)
@@ -95,7 +95,7 @@ def moved_canary(ground: Ground) -> None:
     ground.rounds(2)
 
 
-def test_without_auto_upgrade_the_way_back_frees_what_never_changed_and_names_what_it_cannot_bring_back(ground: Ground):
+def test_without_auto_upgrade_the_rollback_frees_what_never_changed_and_names_what_it_cannot_bring_back(ground: Ground):
     moved_canary(ground)
     switch_off(ground)
 
@@ -113,7 +113,7 @@ def test_without_auto_upgrade_an_abort_ends_and_lists_what_has_changed(ground: G
     switch_off(ground)
 
     say(commands.abort, ground)
-    gone_back(ground)
+    rolled_back(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert f"{CANARY} changed or failed, and stays held. autoUpgrade is off." in ground.plan.because
@@ -121,7 +121,7 @@ def test_without_auto_upgrade_an_abort_ends_and_lists_what_has_changed(ground: G
     assert set(REST).isdisjoint(ground.held())
 
 
-def test_without_auto_upgrade_and_nothing_changed_the_way_back_ends(ground: Ground):
+def test_without_auto_upgrade_and_nothing_changed_the_rollback_ends(ground: Ground):
     ground.armed()
     switch_off(ground)
     assert ground.version() == NEW

@@ -53,7 +53,7 @@ def test_every_command_in_every_state(plan: Plan, owner, verb: str, state: PlanS
         ("abort", S.ABORTING, "It is being given up already."),
         ("halt", S.ABORTING, "It is being given up already: there is nothing to halt."),
         ("roll_back", S.ABORTING, "It is being given up already: it goes back no more."),
-        ("roll_back", S.ROLLING_BACK, "It is going back already."),
+        ("roll_back", S.ROLLING_BACK, "It is being rolled back already."),
         ("abort", S.DRAFT, "It was not started yet: there is nothing to abort."),
     ],
 )
@@ -75,7 +75,7 @@ def test_a_halt_halts_the_stages_that_are_open(plan: Plan, owner):
     assert [stage.state for stage in plan.stages.order_by("index")] == ["halted", "waiting", "waiting"]
 
 
-def test_giving_up_the_way_back_closes_its_stage_too(plan: Plan, owner):
+def test_giving_up_the_rollback_closes_its_stage_too(plan: Plan, owner):
     in_state(plan, S.ROLLING_BACK)
     plan.stages.update(state=StageState.PROMOTING)
 
@@ -182,7 +182,7 @@ def test_nothing_is_rolled_back_that_was_not_written(plan: Plan, owner):
 
 
 @pytest.mark.parametrize("verb", ["roll_back", "abort"])
-def test_going_back_closes_the_stages_and_ends_a_pause(plan: Plan, owner, verb: str):
+def test_a_rollback_closes_the_stages_and_ends_a_pause(plan: Plan, owner, verb: str):
     in_state(plan, S.PROMOTING)
     plan.stages.filter(index=0).update(state=StageState.PASSED)
     told(plan, "pause", owner)

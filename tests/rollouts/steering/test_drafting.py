@@ -21,11 +21,11 @@ def test_a_draft_says_who_wrote_it_and_what_it_starts_from(cluster, owner):
     assert plan.title == f"h200 to {NEW}"
 
 
-def test_the_way_back_is_drafted_with_it_and_asks_for_no_approval(cluster, owner):
+def test_the_rollback_is_drafted_with_it_and_asks_for_no_approval(cluster, owner):
     """Z32."""
     plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, max_unavailable=3)))
 
-    back = plan.stages.get(kind=StageKind.BACK)
+    back = plan.stages.get(kind=StageKind.ROLLBACK)
     assert back.index == 2
     assert back.max_unavailable == 3
     assert "approval" not in back.gate_options
@@ -36,7 +36,7 @@ PROBLEMS = {
     "no stages": ({"stages": ()}, "stages"),
     "no canary": ({"stages": (REST,)}, "stages"),
     "no name": ({"stages": (replace(CANARY, name=" "),)}, "stages.0.name"),
-    "kind": ({"stages": (CANARY, replace(REST, kind="back"))}, "stages.1.kind"),
+    "kind": ({"stages": (CANARY, replace(REST, kind="rollback"))}, "stages.1.kind"),
     "canary of how many": ({"stages": (replace(CANARY, count=None),)}, "stages.0.count"),
     "canary of none": ({"stages": (replace(CANARY, count=0),)}, "stages.0.count"),
     "no budget": ({"stages": (CANARY, replace(REST, max_unavailable=0))}, "stages.1.max_unavailable"),
@@ -78,7 +78,7 @@ def test_an_edit_counts_and_names_the_last_editor(cluster, owner):
     plan = changed(a_draft(cluster, owner), a_user("eve"))
 
     assert (plan.revision, plan.author, plan.last_editor) == (2, "owner", "eve")
-    assert [stage.name for stage in plan.stages.all()] == ["Canary", "The way back"]
+    assert [stage.name for stage in plan.stages.all()] == ["Canary", "Rollback"]
 
 
 def test_an_edit_of_what_somebody_else_has_edited_loses(cluster, owner):

@@ -1,4 +1,4 @@
-"""What the matrix says of the version a plan goes to, and of the one its way back leads to."""
+"""What the matrix says of the version a plan goes to, and of the one a rollback leads to."""
 
 import pytest
 from hypothesis import given
@@ -66,9 +66,9 @@ def test_a_version_that_no_list_names_is_a_warning_in_red(cluster, owner):
     assert any(each.startswith("version-unlisted: 580.999.99: no operator") for each in warned(plan))
 
 
-def test_the_way_back_is_judged_too(cluster, owner):
+def test_the_rollback_is_judged_too(cluster, owner):
     assert any(
-        each.startswith("way-back: The way back leads to 570.172.08. R570") for each in warned(a_draft(cluster, owner))
+        each.startswith("rollback: A rollback leads to 570.172.08. R570") for each in warned(a_draft(cluster, owner))
     )
 
 
@@ -139,7 +139,7 @@ def test_what_supports_every_node_leaves_nothing_to_say_of_the_version(cluster, 
     blockers, notes = version_notes(plan, forward(plan), list(Node.objects.all()), today=NOON.date())
 
     assert blockers == []
-    assert not [note for note in notes if note.code != "way-back" and note.is_grave and NEW in note.sentence]
+    assert not [note for note in notes if note.code != "rollback" and note.is_grave and NEW in note.sentence]
 
 
 def test_a_sentence_that_names_the_version_does_not_say_it_twice(cluster, owner):

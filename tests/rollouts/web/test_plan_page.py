@@ -453,7 +453,7 @@ def test_nothing_of_an_abandoned_stage_is_still_to_come():
     assert 'aria-label="Exclude gpu-' not in html
 
 
-def test_the_way_back_has_no_duration_before_its_nodes_are_known(viewer):
+def test_the_rollback_has_no_duration_before_its_nodes_are_known(viewer):
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(state="rolling-back", write_intended_at=NOON, armed_since=NOON)
     plan.stages.forward().update(state="abandoned")
@@ -466,7 +466,7 @@ def test_a_node_that_is_back_is_shown_as_back_while_others_are_on_their_way(view
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(state="rolling-back", write_intended_at=NOON, armed_since=NOON)
     plan.stages.forward().update(state="abandoned")
-    canary, back = plan.stages.get(index=0), plan.stages.get(kind="back")
+    canary, back = plan.stages.get(index=0), plan.stages.get(kind="rollback")
     Target.objects.filter(stage=canary).update(state="changed")
     gone = Target.objects.filter(stage=canary).first()
     before = page(viewer, f"/plans/{plan.pk}").text

@@ -86,12 +86,12 @@ def test_the_home_page_says_that_a_plans_cluster_is_not_seen():
 
 
 def test_no_more_nodes_fail_than_there_are():
-    """A node that failed on the way there and on the way back is one; who was taken out is none."""
+    """A node that failed on the way there and in the rollback is one; who was taken out is none."""
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(state="rolling-back")
     for target in Target.objects.filter(stage__plan=plan).forward():
         Target.objects.create(
-            stage=plan.stages.get(kind="back"), position=target.position, node_uid=target.node_uid,
+            stage=plan.stages.get(kind="rollback"), position=target.position, node_uid=target.node_uid,
             node_name=target.node_name, state="failed", state_since=make.NOON,
         )  # fmt: skip
     Target.objects.filter(stage__plan=plan).update(state="failed")

@@ -39,9 +39,9 @@ def test_what_allows_so_many_is_said_once_a_stage_and_again_where_it_changes():
 
 def test_each_stage_says_it_for_itself():
     plan = make.a_stage_to_approve().plan
-    for stage in plan.stages.exclude(kind="back"):
+    for stage in plan.stages.exclude(kind="rollback"):
         waves(stage, f"1 node: {ROOM}.")
-    number = plan.stages.exclude(kind="back").count()
+    number = plan.stages.exclude(kind="rollback").count()
 
     text = page(visiting(make.a_user(role="viewer")), f"/plans/{plan.pk}").text
 

@@ -45,7 +45,7 @@ def versions(kubectl: Kubectl) -> dict[str, str]:
     return dict(line.split("=") for line in said.split())
 
 
-def test_only_the_canary_changes_and_the_way_back_brings_it_back(kubectl: Kubectl):
+def test_only_the_canary_changes_and_the_rollback_brings_it_back(kubectl: Kubectl):
     """Z4."""
     before = versions(kubectl)
     name = kubectl.says("get", "nvidiadrivers", "-o", "jsonpath={.items[0].metadata.name}")
@@ -56,7 +56,7 @@ def test_only_the_canary_changes_and_the_way_back_brings_it_back(kubectl: Kubect
 
     carry_out(kubectl, offered.steps)
     during = versions(kubectl)
-    carry_out(kubectl, offered.way_back)
+    carry_out(kubectl, offered.rollback)
 
     assert during == before | dict.fromkeys(canary, NEW)
     assert kubectl.says("get", "nvidiadrivers", "-o", "jsonpath={.items[*].metadata.name}") == name

@@ -12,9 +12,9 @@ from tests.rollouts.make import (
     a_held_target,
     a_node_picture,
     a_picture,
+    a_rollback_stage,
     a_stage,
     put_back,
-    the_way_back,
 )
 
 RELEASING, RELEASED = TargetState.RELEASING, TargetState.RELEASED
@@ -124,37 +124,37 @@ def test_a_held_node_that_changes_all_the_same_has_escaped(node: NodePicture):
     assert (move.to, move.has_escaped) == (CHANGING, True)
 
 
-def test_on_the_way_back_a_node_in_the_middle_goes_on_by_itself():
+def test_in_the_rollback_a_node_in_the_middle_goes_on_by_itself():
     target = a_held_target(upgrade_state="drain-required")
     node = a_node_picture(upgrade_state="drain-required", pod_hash=NEW_HASH)
-    picture = put_back(a_picture(the_way_back(target), nodes=(node,)))
+    picture = put_back(a_picture(a_rollback_stage(target), nodes=(node,)))
 
-    (move,) = follow(picture, picture.way_back)
+    (move,) = follow(picture, picture.rollback_stage)
 
     assert (move.to, move.has_escaped) == (CHANGING, False)
 
 
-def test_on_the_way_back_a_held_node_that_failed_waits_for_its_wave():
+def test_in_the_rollback_a_held_node_that_failed_waits_for_its_wave():
     """Z5: it leaves upgrade-failed by its label, and goes back in a wave like any other."""
     node = a_node_picture(upgrade_state="upgrade-failed", pod_hash=NEW_HASH)
-    picture = put_back(a_picture(the_way_back(a_held_target()), nodes=(node,)))
+    picture = put_back(a_picture(a_rollback_stage(a_held_target()), nodes=(node,)))
 
-    assert follow(picture, picture.way_back) == ()
+    assert follow(picture, picture.rollback_stage) == ()
 
 
 @pytest.mark.parametrize("state", [CHANGING, FAILED])
-def test_on_the_way_back_a_node_that_is_queued_anew_and_held_waits_for_a_wave(state: TargetState):
+def test_in_the_rollback_a_node_that_is_queued_anew_and_held_waits_for_a_wave(state: TargetState):
     """Somebody changed the template while it was on its way: nobody would let it go any more."""
     node = a_node_picture()
     target = a_held_target(state=state)
-    picture = put_back(a_picture(the_way_back(target), nodes=(node,)))
+    picture = put_back(a_picture(a_rollback_stage(target), nodes=(node,)))
 
-    (move,) = follow(picture, picture.way_back)
+    (move,) = follow(picture, picture.rollback_stage)
 
     assert move.to is HELD
 
 
-def test_on_the_way_back_a_node_that_nobody_holds_goes_on():
-    picture = put_back(a_picture(the_way_back(a_held_target(state=CHANGING)), nodes=(a_free_node(),)))
+def test_in_the_rollback_a_node_that_nobody_holds_goes_on():
+    picture = put_back(a_picture(a_rollback_stage(a_held_target(state=CHANGING)), nodes=(a_free_node(),)))
 
-    assert follow(picture, picture.way_back) == ()
+    assert follow(picture, picture.rollback_stage) == ()

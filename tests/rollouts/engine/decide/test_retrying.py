@@ -1,4 +1,4 @@
-"""Hazard Z5 (5): a node that fails on its way back is tried again, and then a person is asked, with the way out."""
+"""Hazard Z5 (5): a node that fails in the rollback is tried again, and then a person is asked, with the way out."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,9 +20,9 @@ from tests.rollouts.make import (
     a_held_target,
     a_node_picture,
     a_picture,
+    a_rollback_stage,
     a_target,
     put_back,
-    the_way_back,
 )
 
 
@@ -47,10 +47,10 @@ def failed(name: str = "b", **given: Any) -> TargetEvidence:
     return a_target(name, **row | given)
 
 
-def going_back(*nodes: NodePicture, targets: tuple[TargetEvidence, ...], failures: int = 1, **given: Any) -> Picture:
+def rolling_back(*nodes: NodePicture, targets: tuple[TargetEvidence, ...], failures: int = 1, **given: Any) -> Picture:
     row = {"state": StageState.PROMOTING, "failures": {target.name: failures for target in targets}}
     stage = row | {key: given.pop(key) for key in ("max_unavailable", "gates", "state_since") if key in given}
-    return put_back(a_picture(the_way_back(*targets, **stage), nodes=nodes), **given)
+    return put_back(a_picture(a_rollback_stage(*targets, **stage), nodes=nodes), **given)
 
 
 def decided(picture: Picture) -> Decision:
@@ -58,7 +58,7 @@ def decided(picture: Picture) -> Decision:
 
 
 def test_a_node_that_failed_is_taken_back_for_another_try():
-    decision = decided(going_back(failed_node(), targets=(failed(),)))
+    decision = decided(rolling_back(failed_node(), targets=(failed(),)))
 
     (move,) = decision.moves
     assert isinstance(move, MoveTarget)
@@ -71,28 +71,28 @@ def test_it_is_held_and_queued_again_before_it_goes():
     back = (a_held_target("b", driver_version=NEW, upgrade_state="upgrade-failed"),)
     queued = failed_node(is_held=True, upgrade_state="upgrade-required")
 
-    assert decided(going_back(failed_node(), targets=back)).acts == (PlaceHolds({"uid-of-b": "b"}),)
-    assert decided(going_back(failed_node(is_held=True), targets=back)).acts == (RequeueFailed({"uid-of-b": "b"}),)
-    (act,) = decided(going_back(queued, targets=back)).acts
+    assert decided(rolling_back(failed_node(), targets=back)).acts == (PlaceHolds({"uid-of-b": "b"}),)
+    assert decided(rolling_back(failed_node(is_held=True), targets=back)).acts == (RequeueFailed({"uid-of-b": "b"}),)
+    (act,) = decided(rolling_back(queued, targets=back)).acts
     assert isinstance(act, ReleaseWave)
 
 
 @pytest.mark.parametrize("what", ["stale_because", "paused_because", "stopped_because"])
 def test_nothing_is_tried_again_while_something_says_stop(what: str):
-    assert not decided(going_back(failed_node(), targets=(failed(),), **{what: "Stop."})).moves
+    assert not decided(rolling_back(failed_node(), targets=(failed(),), **{what: "Stop."})).moves
 
 
 def test_after_three_tries_a_person_is_asked():
-    decision = decided(going_back(failed_node(), targets=(failed(),), failures=3))
+    decision = decided(rolling_back(failed_node(), targets=(failed(),), failures=3))
 
     assert not decision.moves
-    assert "b failed 3 times on the way back" in decision.pause_because
+    assert "b failed 3 times in the rollback" in decision.pause_because
     assert "mend it or exclude it. Then resume." in decision.pause_because
 
 
 def test_a_pod_that_crashes_is_not_queued_again():
     """The operator would find the same pod with the same restarts."""
-    decision = decided(going_back(crashing_node(), targets=(failed(),)))
+    decision = decided(rolling_back(crashing_node(), targets=(failed(),)))
 
     assert not decision.moves
     assert not decision.pause_because
@@ -102,7 +102,7 @@ def test_a_pod_that_crashes_is_not_queued_again():
 
 def test_a_pod_that_crashes_for_too_long_is_a_persons_matter():
     long_ago = NOON - timedelta(hours=3)
-    picture = going_back(crashing_node(), targets=(failed(state_since=long_ago),), state_since=long_ago)
+    picture = rolling_back(crashing_node(), targets=(failed(state_since=long_ago),), state_since=long_ago)
 
     assert "Then resume." in decided(picture).pause_because
 
@@ -110,14 +110,14 @@ def test_a_pod_that_crashes_for_too_long_is_a_persons_matter():
 def test_a_node_that_crashed_before_its_wave_is_named_as_well():
     back = (a_held_target("b", upgrade_state="upgrade-failed"),)
 
-    decision = decided(going_back(crashing_node(is_held=True), targets=back))
+    decision = decided(rolling_back(crashing_node(is_held=True), targets=back))
 
     assert "does not come up" in decision.waiting_for
 
 
 def test_nobody_is_asked_while_others_can_go_back():
     back = (failed(), a_held_target("c", driver_version=NEW))
-    picture = going_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=2)
+    picture = rolling_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=2)
 
     decision = decided(picture)
 
@@ -127,19 +127,19 @@ def test_nobody_is_asked_while_others_can_go_back():
 
 def test_where_the_failed_node_takes_the_whole_budget_a_person_is_asked():
     back = (failed(), a_held_target("c", driver_version=NEW))
-    picture = going_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=1)
+    picture = rolling_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=1)
 
     assert decided(picture).pause_because
 
 
 def test_a_failed_node_that_is_gone_is_named():
-    decision = decided(going_back(targets=(failed(),)))
+    decision = decided(rolling_back(targets=(failed(),)))
 
-    assert "b failed on the way back and cannot be seen any more: exclude it." in decision.pause_because
+    assert "b failed in the rollback and cannot be seen any more: exclude it." in decision.pause_because
 
 
 def test_a_node_that_a_person_queued_again_is_waited_for():
-    decision = decided(going_back(failed_node(upgrade_state="upgrade-required"), targets=(failed(),), failures=3))
+    decision = decided(rolling_back(failed_node(upgrade_state="upgrade-required"), targets=(failed(),), failures=3))
 
     assert not decision.pause_because
     assert "queue" in decision.waiting_for
@@ -147,24 +147,24 @@ def test_a_node_that_a_person_queued_again_is_waited_for():
 
 def test_nothing_ends_with_a_node_that_is_not_back():
     for failures in (1, 3):
-        moves = decided(going_back(failed_node(), targets=(failed(),), failures=failures)).moves
+        moves = decided(rolling_back(failed_node(), targets=(failed(),), failures=failures)).moves
         assert not [move for move in moves if isinstance(move, MovePlan)]
 
 
 def test_a_node_that_was_taken_out_keeps_nobody_from_the_end_and_is_named():
     out = a_target("b", state=TargetState.EXCLUDED, driver_version=NEW)
-    picture = going_back(failed_node(is_held=True, upgrade_state="upgrade-required"), targets=(out,))
+    picture = rolling_back(failed_node(is_held=True, upgrade_state="upgrade-required"), targets=(out,))
 
     assert decided(picture).moves[0].to is StageState.SOAKING
-    over = decided(put_back(a_picture(the_way_back(out, state=StageState.SOAKING), nodes=picture.nodes)))
+    over = decided(put_back(a_picture(a_rollback_stage(out, state=StageState.SOAKING), nodes=picture.nodes)))
     assert [move.to for move in over.moves if isinstance(move, MovePlan)] == [PlanState.ROLLED_BACK]
-    assert over.waiting_for == f"{OLD} is back on every other node: b was taken out of the way back, and stays held."
+    assert over.waiting_for == f"{OLD} is back on every other node: b was taken out of the rollback, and stays held."
 
 
 def test_a_node_that_takes_too_long_is_named_while_it_is_waited_for():
     late = a_target("b", state=TargetState.CHANGING, state_since=NOON - timedelta(hours=2), driver_version="")
     node = failed_node(upgrade_state="validation-required")
 
-    decision = decided(going_back(node, targets=(late,), gates=(DriverVersion(),)))
+    decision = decided(rolling_back(node, targets=(late,), gates=(DriverVersion(),)))
 
-    assert decision.waiting_for == f"1 node on the way back. But: b did not load {OLD} in time."
+    assert decision.waiting_for == f"1 node on the way back to {OLD}. But: b did not load {OLD} in time."

@@ -17,7 +17,7 @@ WILD_TICKS, CALM_TICKS = 60, 400
 GIVE_UP_AFTER = 200  # a stage whose every node was taken out passes for nobody: somebody goes back in the end
 TICK = timedelta(seconds=30)
 WALKS = 40
-FOUND = (341, 347, 1245)  # walks that once had no end: the template was changed again on the way back
+FOUND = (341, 347, 1245)  # walks that once had no end: the template was changed again in the rollback
 PEOPLE = [person.halt, person.pause, *[person.resume] * 4, person.roll_back, person.abort]
 
 
@@ -29,7 +29,7 @@ def a_worker(chance: random.Random, *, has_bad_kernel: bool, may_die: bool) -> W
     stages = [
         StageRow(0, targets={name: TargetRow() for name in names[:canary]}),
         StageRow(1, targets={name: TargetRow() for name in names[canary:-1]}),  # the last one is in no stage
-        StageRow(2, is_the_way_back=True),
+        StageRow(2, is_rollback=True),
     ]
     worker = Worker(world, stages, max_unavailable=chance.randint(1, 2), may_die=lambda: False)
     if may_die:
@@ -125,7 +125,7 @@ def check_the_end(worker: Worker) -> None:
         )
         assert all(stage.state is StageState.PASSED for stage in worker.stages[:-1])
     elif worker.state is PlanState.ROLLED_BACK:
-        back = worker.way_back.targets
+        back = worker.rollback_stage.targets
         left_out = {name for name, row in back.items() if row.state is TargetState.EXCLUDED}
         assert not [node.name for node in nodes.values() if node.has_label and not node.is_selected], "a label is left"
         returned = [node for node in nodes.values() if node.name not in left_out and node.is_selected]

@@ -48,7 +48,7 @@ class TargetRow:
 @dataclass
 class StageRow:
     index: int
-    is_the_way_back: bool = False
+    is_rollback: bool = False
     state: StageState = StageState.WAITING
     targets: dict[str, TargetRow] = field(default_factory=dict)
     has_waves: bool = False
@@ -96,7 +96,7 @@ class Worker:
         return self.now if self.is_write_intended else None
 
     @property
-    def way_back(self) -> StageRow:
+    def rollback_stage(self) -> StageRow:
         return self.stages[-1]
 
     # Looking
@@ -154,19 +154,19 @@ class Worker:
         targets = tuple(self._target(name, row) for name, row in stage.targets.items())
         approvals = (an_approval(at=self.now),) if stage.is_approved else ()
         shown = replace(
-            evidence(*targets, approvals=approvals), to_version=OLD if stage.is_the_way_back else NEW, seen_at=self.now
+            evidence(*targets, approvals=approvals), to_version=OLD if stage.is_rollback else NEW, seen_at=self.now
         )
         gates = (DriverVersion(timedelta(hours=9)), FailureBudget())
         return a_stage(
             *targets,
             index=stage.index,
-            is_the_way_back=stage.is_the_way_back,
+            is_rollback=stage.is_rollback,
             state=stage.state,
             state_since=self.now,
             evidence=shown,
             max_unavailable=self.max_unavailable,
             failures=stage.failures,
-            gates=gates if stage.is_the_way_back else (Approval(), *gates),
+            gates=gates if stage.is_rollback else (Approval(), *gates),
         )
 
     def _target(self, name: str, row: TargetRow) -> TargetEvidence:
@@ -327,7 +327,7 @@ class Worker:
     def _ReleaseWave(self, act: a.ReleaseWave) -> None:  # noqa: N802
         stage = self.stages[act.stage_index]
         ready = [name for name in act.targets if self._may_go_live(stage, name)]
-        may = self.state is MAY_RELEASE[stage.is_the_way_back] and stage.state is StageState.PROMOTING
+        may = self.state is MAY_RELEASE[stage.is_rollback] and stage.state is StageState.PROMOTING
         in_flight = sum(row.state in IN_FLIGHT for row in stage.targets.values())
         if self.is_paused or not may or in_flight + len(ready) > self.max_unavailable:
             return
@@ -343,7 +343,7 @@ class Worker:
         if node is None or not node.is_selected:
             return False
         held = node.has_label and stage.targets[name].state is TargetState.HELD
-        return held and node.state in IDLE and (stage.is_the_way_back or not node.is_unschedulable)
+        return held and node.state in IDLE and (stage.is_rollback or not node.is_unschedulable)
 
     def _FinishRelease(self, act: a.FinishRelease) -> None:  # noqa: N802
         stage = self.stages[act.stage_index]
@@ -351,7 +351,7 @@ class Worker:
 
     def _let_go(self, stage: StageRow, names: list[str]) -> None:
         for name in names:
-            if self.is_paused or self.state is not MAY_RELEASE[stage.is_the_way_back]:
+            if self.is_paused or self.state is not MAY_RELEASE[stage.is_rollback]:
                 return
             self._die_here()
             assert stage.targets[name].state is TargetState.RELEASING, f"{name} is let go without an intent"
@@ -381,7 +381,7 @@ class Worker:
             if name in self.world.nodes and self.world.nodes[name].state == was:
                 self.world.nodes[name].state = to
 
-    def _OpenWayBack(self, act: a.OpenWayBack) -> None:  # noqa: N802
+    def _OpenRollbackStage(self, act: a.OpenRollbackStage) -> None:  # noqa: N802
         for name in act.nodes.values():
-            self.way_back.targets[name] = TargetRow(since=self.now)
+            self.rollback_stage.targets[name] = TargetRow(since=self.now)
         self._want(act.nodes.values(), is_wanted=True)

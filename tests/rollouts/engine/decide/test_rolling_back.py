@@ -1,4 +1,4 @@
-"""Hazard Z5: the way back in the one order that harms nobody, as a table of pictures."""
+"""Hazard Z5: the rollback in the one order that harms nobody, as a table of pictures."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +15,7 @@ from rollouts.engine.decide.acts import (
     LiftHolds,
     MovePlan,
     MoveStage,
-    OpenWayBack,
+    OpenRollbackStage,
     PlaceHolds,
     Recall,
     ReleaseWave,
@@ -40,10 +40,10 @@ from tests.rollouts.make import (
     a_held_target,
     a_node_picture,
     a_picture,
+    a_rollback_stage,
     a_stage,
     a_target,
     put_back,
-    the_way_back,
 )
 
 ROLLING_BACK, ABORTING = PlanState.ROLLING_BACK, PlanState.ABORTING
@@ -73,7 +73,7 @@ def still_written(*nodes: NodePicture, state: PlanState = ROLLING_BACK, **given:
 def restored(*nodes: NodePicture, back: tuple[TargetEvidence, ...] = (), **given: Any) -> Picture:
     stage = {"state": given.pop("stage_state", StageState.PROMOTING if back else StageState.WAITING)}
     stage |= {key: given.pop(key) for key in ("max_unavailable", "gates") if key in given}
-    return put_back(a_picture(the_way_back(*back, **stage), nodes=nodes), **given)
+    return put_back(a_picture(a_rollback_stage(*back, **stage), nodes=nodes), **given)
 
 
 def decided(picture: Picture) -> Decision:
@@ -153,10 +153,10 @@ def test_and_only_then_they_are_let_go(state: PlanState):
     assert decision.acts == (LiftHolds({"uid-of-a": "a"}),)
 
 
-def test_nodes_that_changed_become_targets_of_the_way_back():
+def test_nodes_that_changed_become_targets_of_the_rollback():
     nodes = (free(untouched(upgrade_state="upgrade-done")), moved("b"), moved("c", upgrade_state="upgrade-failed"))
 
-    assert decided(restored(*nodes)).acts == (OpenWayBack({"uid-of-b": "b", "uid-of-c": "c"}),)
+    assert decided(restored(*nodes)).acts == (OpenRollbackStage({"uid-of-b": "b", "uid-of-c": "c"}),)
 
 
 def test_failed_nodes_are_put_back_into_the_queue():
@@ -218,8 +218,8 @@ def test_it_is_over_when_every_node_is_back():
     assert plan_moves(decided(over)) == [PlanState.ROLLED_BACK]
 
 
-def test_a_gate_that_fails_on_the_way_back_warns_and_stops_nobody():
-    """Z32: what is left goes on going back."""
+def test_a_gate_that_fails_in_the_rollback_warns_and_stops_nobody():
+    """Z32: what is left goes on being rolled back."""
     back = (a_target("b", driver_version=OLD, is_ready=False), held_target("c"))
     nodes = (free(untouched("b", upgrade_state="upgrade-done")), moved("c"))
     picture = restored(*nodes, back=back, gates=(FailureBudget(),), max_unavailable=2)
@@ -231,7 +231,7 @@ def test_a_gate_that_fails_on_the_way_back_warns_and_stops_nobody():
     assert isinstance(decision.acts[0], ReleaseWave)
 
 
-def test_a_gate_that_fails_at_the_end_is_named_and_keeps_nobody_going_back():
+def test_a_gate_that_fails_at_the_end_is_named_and_keeps_no_node_from_the_end():
     """Z32."""
     back = (a_target("b", driver_version=OLD, is_ready=False),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
@@ -244,7 +244,7 @@ def test_a_gate_that_fails_at_the_end_is_named_and_keeps_nobody_going_back():
 
 
 def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever():
-    """Z32: what can never be told is a warning on the way back."""
+    """Z32: what can never be told is a warning in the rollback."""
     back = (a_target("b", driver_version=OLD, baseline=a_baseline(allocatable=None)),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
     picture = restored(*nodes, back=back, gates=(AllocatableRestored(), Soak()), stage_state=StageState.SOAKING)
@@ -255,7 +255,7 @@ def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever
     assert "This could not be judged: How many GPUs b offered before is not known." in decision.waiting_for
 
 
-def test_a_gate_that_cannot_tell_on_the_way_back_has_the_stages_patience_and_no_more():
+def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_patience_and_no_more():
     back = (a_target("b", driver_version="", upgrade_state="upgrade-done"),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
     picture = restored(*nodes, back=back, gates=(DriverVersion(timedelta(hours=9)),), stage_state=StageState.SOAKING)
@@ -270,8 +270,8 @@ def test_where_nothing_had_changed_it_is_over_at_once():
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
 
 
-def test_the_way_back_opens_by_itself():
-    """Z32: the plan's approval covers its way back."""
+def test_the_rollback_opens_by_itself():
+    """Z32: the plan's approval covers its rollback."""
     for was, to in ((StageState.WAITING, StageState.OPENING), (StageState.OPENING, StageState.PROMOTING)):
         decision = decided(restored(moved("b"), back=(held_target("b"),), stage_state=was))
         assert decision.moves[0] == MoveStage(9, to, decision.moves[0].because)
@@ -291,7 +291,7 @@ def test_no_wave_goes_back_while_something_says_stop(what: str):
     assert not any(isinstance(act, ReleaseWave) for act in decision.acts)
 
 
-def test_a_pause_calls_back_what_has_not_begun_on_the_way_back_too():
+def test_a_pause_calls_back_what_has_not_begun_in_the_rollback_too():
     """Z3."""
     back = (held_target("b", state=TargetState.RELEASED),)
 
@@ -426,14 +426,14 @@ def test_a_plan_given_up_waits_for_what_the_operator_has_in_its_hands_and_holds_
     assert (then.moves, then.waiting_for) == ((), "Waiting until the operator is through with b.")
 
 
-def test_giving_up_the_way_back_holds_again_what_was_let_go():
-    """Z3: abort re-holds what has not begun, on the way back as well."""
+def test_giving_up_the_rollback_holds_again_what_was_let_go():
+    """Z3: abort re-holds what has not begun, in the rollback as well."""
     back = (held_target("b", state=TargetState.RELEASED),)
 
     assert decided(restored(free(moved("b")), back=back, state=ABORTING)).acts == (Recall(9, ("b",)),)
 
 
-def test_going_back_first_calls_back_what_the_way_forward_had_let_go():
+def test_a_rollback_first_calls_back_what_the_way_forward_had_let_go():
     """Z5: by the target's own state; rows may still show the label that was taken off."""
     forward = a_stage(held_target("a", state=TargetState.RELEASED), state=StageState.ABANDONED)
     picture = a_picture(forward, nodes=(untouched("a"),), state=ROLLING_BACK)

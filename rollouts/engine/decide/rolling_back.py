@@ -1,4 +1,4 @@
-"""The way back, in the one order that harms nobody (hazard Z5). Pure.
+"""The rollback, in the one order that harms nobody (hazard Z5). Pure.
 
 1. hold every node of the object, moved and failed ones too; 2. put the version back; 3. wait until the DaemonSets'
 newest template is the recorded one; 4. clear the state of nodes that never changed, see them done, let them go;
@@ -17,7 +17,7 @@ from rollouts.engine.decide.acts import (
     LiftHolds,
     MovePlan,
     MoveStage,
-    OpenWayBack,
+    OpenRollbackStage,
     PlaceHolds,
     ReleaseWave,
     RequeueFailed,
@@ -29,7 +29,7 @@ from rollouts.engine.decide.judging import all_pass, first, judge
 from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES, free_strays
-from rollouts.engine.decide.templates import ask_which_way_back
+from rollouts.engine.decide.templates import ask_which_template
 from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture, StagePicture
 from rollouts.gates.base import Answer, Verdict, When
 from rollouts.gates.soak import Soak
@@ -47,7 +47,7 @@ def roll_back(picture: Picture, *, now: datetime) -> Decision:
         return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
     if waiting := _without_operator(picture):
         return waiting
-    stage = picture.way_back
+    stage = picture.rollback_stage
     verdicts = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
     return replace(_bring_back(picture, verdicts, now=now), verdicts=verdicts)
 
@@ -73,7 +73,7 @@ def restore(picture: Picture) -> Decision | None:
         act = WriteVersion(picture.object_version, picture.from_version)
         return Decision(f"Putting {picture.from_version} back.", acts=(act,), look_again_in=SOON)
     if picture.template_change:
-        return ask_which_way_back(picture)
+        return ask_which_template(picture)
     if not _template_is_back(picture):
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
     if picture.stale_because:
@@ -112,8 +112,8 @@ def _let_go(picture: Picture) -> frozenset[str]:
     """The nodes of the waves so far. A plan that is given up has none: it holds them again."""
     if picture.state is PlanState.ABORTING:
         return frozenset()
-    let_go = picture.way_back.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
-    return frozenset(picture.way_back.node_uids[target.name] for target in let_go)
+    let_go = picture.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
+    return frozenset(picture.rollback_stage.node_uids[target.name] for target in let_go)
 
 
 def _template_is_back(picture: Picture) -> bool:
@@ -137,7 +137,7 @@ def _let_unchanged_go(picture: Picture) -> Decision | None:
 
 def in_the_operators_hands(picture: Picture) -> Decision | None:
     """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
-    stage = picture.way_back
+    stage = picture.rollback_stage
     left_out = {stage.node_uids[target.name] for target in stage.in_state(TargetState.EXCLUDED)}
     busy = ours(picture, lambda one: picture.is_as_before(one) and one.has_begun and one.uid not in left_out)
     if not busy:
@@ -147,10 +147,10 @@ def in_the_operators_hands(picture: Picture) -> Decision | None:
 
 
 def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> Decision:
-    stage = picture.way_back
+    stage = picture.rollback_stage
     if missing := _not_as_before(picture):
         sentence = f"{count(len(missing), 'node')} to bring back."
-        return Decision(sentence, acts=(OpenWayBack(missing),), look_again_in=timedelta(0))
+        return Decision(sentence, acts=(OpenRollbackStage(missing),), look_again_in=timedelta(0))
     if stage.state is StageState.WAITING:
         if not stage.targets:
             if waiting := in_the_operators_hands(picture):
@@ -158,10 +158,10 @@ def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]],
             because = f"{nobody_changed(picture)}: the old version is back and every hold is gone."
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
-        return Decision("The way back opens.", moves=moves, look_again_in=timedelta(0))
+        return Decision("The rollback stage opens.", moves=moves, look_again_in=timedelta(0))
     if stage.state is StageState.OPENING:
-        moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its way back."),)
-        return Decision("The way back begins.", moves=moves, look_again_in=timedelta(0))
+        moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its rollback."),)
+        return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
     if seen := follow(picture, stage):
         return Decision(AS_BEFORE, moves=seen, look_again_in=timedelta(0))
     if unfinished := unfinished_releases(picture, stage):
@@ -184,25 +184,25 @@ def nobody_changed(picture: Picture) -> str:
 
 
 def _not_as_before(picture: Picture) -> dict[str, str]:
-    """Nodes that changed, are changing or failed, and are not targets of the way back yet."""
-    known = set(picture.way_back.node_uids.values())
+    """Nodes that changed, are changing or failed, and are not targets of the rollback stage yet."""
+    known = set(picture.rollback_stage.node_uids.values())
     astray = (node for node in picture.nodes if node.uid not in known and not picture.is_as_before(node))
     return {node.uid: node.name for node in astray if is_ours(node)}
 
 
 def _failed(picture: Picture) -> dict[str, str]:
     """Failed nodes leave upgrade-failed only by the label, and each keeps one of the operator's slots until then."""
-    targets = set(picture.way_back.node_uids.values())
+    targets = set(picture.rollback_stage.node_uids.values())
     stuck = (node for node in picture.nodes if node.uid in targets and node.upgrade_state == UPGRADE_FAILED)
     return {node.uid: node.name for node in stuck if node.has_label and not picture.is_in_sync(node)}
 
 
 def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
-    stage = picture.way_back
+    stage = picture.rollback_stage
     if blocked := picture.stopped_because or picture.paused_because or picture.stale_because:
         return Decision(blocked, acts=recall(picture))
     if again := try_again(picture):
-        sentence = f"{names(tuple(move.name for move in again))} failed on the way back and is tried again."
+        sentence = f"{names(tuple(move.name for move in again))} failed in the rollback and is tried again."
         return Decision(sentence, moves=again, look_again_in=timedelta(0))
     held = stage.in_state(TargetState.HELD)
     free = room(picture, stage)
@@ -225,7 +225,8 @@ def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict], *, now: date
     if on_the_way:
         warning = first(Answer.FAIL, answers)
         but = f" But: {warning[1].because}" if warning else ""
-        return Decision(f"{count(len(on_the_way), 'node')} on the way back.{but}", look_again_in=SOON)
+        under_way = f"{count(len(on_the_way), 'node')} on the way back to {picture.from_version}."
+        return Decision(f"{under_way}{but}", look_again_in=SOON)
     return _settle(picture, answers, now=now)
 
 
@@ -235,40 +236,40 @@ def _waits(node: NodePicture | None) -> bool:
 
 def _settle(picture: Picture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
     """Every target is back. A gate that fails here, or can never tell, warns: it keeps nobody from the end (Z32)."""
-    stage = picture.way_back
+    stage = picture.rollback_stage
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
         return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
     if waiting := in_the_operators_hands(picture):
         return waiting
     if all_pass(stage, answers) or not stage.evidence.counted:
-        return _gone_back(stage, _how_it_ended(picture), "Every gate passed.")
+        return _rolled_back(stage, _how_it_ended(picture), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
-        return _gone_back(stage, f"{picture.from_version} is back, but look at this: {failed[1].because}")
+        return _rolled_back(stage, f"{picture.from_version} is back, but look at this: {failed[1].because}")
     waits = [verdict for verdict in answers.values() if verdict.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [verdict for key, verdict in answers.items() if verdict in waits and key != Soak.key]
     can_never_tell = bool(others) and all(verdict.is_final for verdict in others)
     if can_never_tell or (waits and now - stage.state_since > stage.patience):
-        return _gone_back(stage, f"{_how_it_ended(picture)} This could not be judged: {waits[0].because}")
+        return _rolled_back(stage, f"{_how_it_ended(picture)} This could not be judged: {waits[0].because}")
     return Decision(f"Back, and being judged: {waits[0].because if waits else 'no gate answers'}", look_again_in=SOON)
 
 
-def _gone_back(stage: StagePicture, because: str, passed_because: str = "") -> Decision:
+def _rolled_back(stage: StagePicture, because: str, passed_because: str = "") -> Decision:
     passed = MoveStage(stage.index, StageState.PASSED, passed_because or because)
     return Decision(because, moves=(passed, MovePlan(PlanState.ROLLED_BACK, because)))
 
 
 def _how_it_ended(picture: Picture) -> str:
-    stage = picture.way_back
+    stage = picture.rollback_stage
     out = [(target.name, stage.node_uids[target.name]) for target in stage.in_state(TargetState.EXCLUDED)]
     gone = tuple(f"{name} {picture.gone[uid]}" for name, uid in out if uid in picture.gone)
     held = {node.uid for node in picture.nodes if node.is_held}
     kept = tuple(name for name, uid in out if uid in held)
     free = tuple(name for name, uid in out if uid not in held and uid not in picture.gone)
     parts = (
-        f"{names(kept)} {was(len(kept))} taken out of the way back, and {stay(len(kept))} held" if kept else "",
-        f"{names(free)} {was(len(free))} taken out of the way back, and {are(len(free))} not held" if free else "",
+        f"{names(kept)} {was(len(kept))} taken out of the rollback, and {stay(len(kept))} held" if kept else "",
+        f"{names(free)} {was(len(free))} taken out of the rollback, and {are(len(free))} not held" if free else "",
         names(gone),
     )
     but = "; ".join(part for part in parts if part)
