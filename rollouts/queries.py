@@ -109,7 +109,7 @@ class StageOnPage:
 
 
 @dataclass(frozen=True)
-class PlanPicture:
+class PlanOnPage:
     plan: Plan
     stages: list[StageOnPage]
     current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
@@ -120,7 +120,7 @@ class PlanPicture:
     seq: int  # key of the newest event: what the page was made from
 
 
-def plan_picture(plan: Plan) -> PlanPicture:
+def plan_on_page(plan: Plan) -> PlanOnPage:
     """All that a plan's page shows, in a fixed number of queries (7)."""
     newest_first = Prefetch("answers", Answer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
@@ -128,7 +128,7 @@ def plan_picture(plan: Plan) -> PlanPicture:
     stages = [_on_page(stage) for stage in rows]
     holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
     newest = plan.events.values_list("pk", flat=True).first()
-    return PlanPicture(
+    return PlanOnPage(
         plan=plan,
         stages=stages,
         current=_current(plan, stages),

@@ -10,7 +10,7 @@ from rollouts.api.commands import RESOURCES
 from rollouts.api.previews import PreviewShape
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow
 from rollouts.models import Command, Plan, PlanEvent, Stage
-from rollouts.queries import Button, PlanPicture
+from rollouts.queries import Button, PlanOnPage
 from rollouts.steering.duration import Duration
 from rollouts.steering.preview import Preview
 
@@ -75,27 +75,27 @@ class StageOnPlan(SeenSerializer, StageRow):
 
 @dataclass(frozen=True)
 class PlanSeen:
-    picture: PlanPicture
+    on_page: PlanOnPage
     buttons: list[Button]
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
 
     @property
     def plan(self) -> Plan:
-        return self.picture.plan
+        return self.on_page.plan
 
     @property
     def current_stage(self) -> int | None:
-        return self.picture.current.stage.pk if self.picture.current else None
+        return self.on_page.current.stage.pk if self.on_page.current else None
 
 
 class PlanShape(SeenSerializer, PlanRow):
     row = "plan"
-    stages = StageOnPlan(source="seen.picture.stages", many=True)
+    stages = StageOnPlan(source="seen.on_page.stages", many=True)
     current_stage = serializers.IntegerField(
         source="seen.current_stage", allow_null=True, help_text="Null: none has its turn."
     )
-    pause = PauseShape(source="seen.picture.pause", allow_null=True, help_text="The one in force.")
-    holds = HoldsShape(source="seen.picture")
+    pause = PauseShape(source="seen.on_page.pause", allow_null=True, help_text="The one in force.")
+    holds = HoldsShape(source="seen.on_page")
     buttons = ButtonShape(source="seen.buttons", many=True)
     takes_s = serializers.FloatField(
         source="seen.duration.takes_s",
@@ -106,7 +106,7 @@ class PlanShape(SeenSerializer, PlanRow):
     takes = serializers.CharField(
         source="seen.duration.sentence", default="", help_text="What that is reckoned from; blank: it is null."
     )
-    seq = serializers.IntegerField(source="seen.picture.seq", help_text="Of the newest event this was made from.")
+    seq = serializers.IntegerField(source="seen.on_page.seq", help_text="Of the newest event this was made from.")
 
     class Meta(PlanRow.Meta):
         fields = (

@@ -23,7 +23,7 @@ from rollouts.api.previews import PreviewShape
 from rollouts.api.shapes import StageDraftShape
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
-from rollouts.queries import buttons, plan_picture
+from rollouts.queries import buttons, plan_on_page
 from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import ObjectGone
@@ -116,9 +116,9 @@ class SuggestedStages(PlanEdge):
 
 
 def shown(plan: Plan, user) -> dict[str, Any]:
-    picture = plan_picture(plan)
-    duration = expected(plan, picture, now=timezone.now())
-    return PlanShape(PlanSeen(picture, buttons(plan, user), duration)).data
+    on_page = plan_on_page(plan)
+    duration = expected(plan, on_page, now=timezone.now())
+    return PlanShape(PlanSeen(on_page, buttons(plan, user), duration)).data
 
 
 def drafted(plan: Plan, user) -> dict[str, Any]:
@@ -126,4 +126,4 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
         told = preview(plan, now=timezone.now())
     except ObjectGone:
         told = None
-    return DraftShape(DraftSeen(plan_picture(plan), buttons(plan, user), duration=None, preview=told)).data
+    return DraftShape(DraftSeen(plan_on_page(plan), buttons(plan, user), duration=None, preview=told)).data

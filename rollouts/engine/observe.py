@@ -1,4 +1,4 @@
-"""Gather what a plan is decided on: one frozen picture, taken outside any transaction."""
+"""Gather what a plan is decided on: one frozen snapshot, taken outside any transaction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet.models import DriverObject, Node, Pod
 from rollouts.engine.baseline import read_baseline
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
-from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.engine.workloads import (
     DriverPod,
     operands_of,
@@ -27,7 +27,7 @@ from rollouts.models import Answer, Approval, Hold, Plan, PlanEvent, Stage, Stag
 from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
 
 
-def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Picture:
+def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
     """Put rows and live answers together. A fixed number of queries, whatever the size of the plan.
 
     `seen`: the nodes as the API server lists them; None: as the rows have them.
@@ -52,7 +52,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
     failures = _failures_in_the_rollback(plan, since=resumed_at)
-    return Picture(
+    return Snapshot(
         seen_at=oldest,
         stale_because=stale,
         state=PlanState(plan.state),
@@ -109,8 +109,8 @@ def in_nodes(amount: int | str | None, nodes: int) -> int | None:
     return int(amount)
 
 
-def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ahead: timedelta) -> NodePicture:
-    return NodePicture(
+def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ahead: timedelta) -> NodeSnapshot:
+    return NodeSnapshot(
         uid=row.uid,
         name=row.name,
         has_label=row.is_held,
@@ -153,7 +153,7 @@ def _failures_in_the_rollback(plan: Plan, *, since: datetime) -> dict[str, int]:
 
 def _stage(
     plan: Plan, stage: Stage, around: _Surroundings, *, resumed_at: datetime, failures: Mapping[str, int]
-) -> StagePicture:
+) -> StageSnapshot:
     targets = list(stage.targets.all())
     gates = tuple(stage.gates)
     before = _most_ready(targets)
@@ -169,7 +169,7 @@ def _stage(
             [gate.key for gate in gates if gate.when is When.THROUGH and gate.key != "soak"], stage.answers.all()
         ),
     )
-    return StagePicture(
+    return StageSnapshot(
         index=stage.index,
         name=stage.name,
         is_rollback=stage.is_rollback,

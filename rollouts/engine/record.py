@@ -75,7 +75,7 @@ def make_moves(plan: Plan, moves: tuple[Move, ...], *, now: datetime) -> None:
             for move in moves:
                 _make(plan, stages, move, now=now)
     except IllegalMove as late:
-        # Legal on the picture it was decided from: a person has moved a stage or a target since.
+        # Legal on the snapshot it was decided from: a person has moved a stage or a target since.
         raise LostRace(str(late)) from late
 
 

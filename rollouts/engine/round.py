@@ -12,7 +12,6 @@ from rollouts.engine.claim import Forfeit
 from rollouts.engine.decide import Decision, decide
 from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
-from rollouts.engine.picture import Picture
 from rollouts.engine.record import (
     ask_again,
     last_told,
@@ -24,6 +23,7 @@ from rollouts.engine.record import (
     void_approvals,
     void_every_approval,
 )
+from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import LostRace
 from rollouts.models import Plan
 from rollouts.models.plan import queue_round
@@ -105,14 +105,14 @@ def _decide(plan: Plan, live: Live, connection: client.Connection, *, now: datet
     return decide(_look(plan, live, now=now, seen=seen), now=now)
 
 
-def _look(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Picture:
-    picture = observe(plan, live, now=now, seen=seen)
+def _look(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
+    snapshot = observe(plan, live, now=now, seen=seen)
     _check_nobody_moved_it(plan)
-    return picture
+    return snapshot
 
 
 def _check_nobody_moved_it(plan: Plan) -> None:
-    """The plan was read before its stages: a person's command in between makes a picture of two moments.
+    """The plan was read before its stages: a person's command in between makes a snapshot of two moments.
 
     :raises LostRace: when it is so
     """

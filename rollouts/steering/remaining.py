@@ -9,7 +9,7 @@ from fleet.sight import ClusterSight, sight_of_cluster
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
-from rollouts.queries import PlanPicture, StageOnPage, upgrade_policy
+from rollouts.queries import PlanOnPage, StageOnPage, upgrade_policy
 from rollouts.steering.duration import Duration, StageTime, duration_of
 
 MOVING = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
@@ -24,17 +24,17 @@ def stage_time(stage: Stage, nodes: int, policy: Mapping[str, Any]) -> StageTime
 
 
 def remaining(
-    plan: Plan, picture: PlanPicture, driver_object: DriverObject | None, sight: ClusterSight, *, now: datetime
+    plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None, sight: ClusterSight, *, now: datetime
 ) -> Duration | None:
     """None: nothing of it moves, nobody sees whether it does, or nobody knows yet which nodes will. One query."""
-    if plan.state not in MOVING or picture.current is None or picture.pause or not sight.is_live:
+    if plan.state not in MOVING or on_page.current is None or on_page.pause or not sight.is_live:
         return None
     policy = upgrade_policy(driver_object) if driver_object else {}
     back = plan.state == PlanState.ROLLING_BACK
-    ahead = [one for one in picture.stages if one.stage.is_rollback == back and one.stage.state not in OVER]
+    ahead = [one for one in on_page.stages if one.stage.is_rollback == back and one.stage.state not in OVER]
     took = [
         target.state_since - target.released_at
-        for one in picture.stages
+        for one in on_page.stages
         for target in one.targets
         if target.state == TargetState.CHANGED and target.released_at and target.state_since > target.released_at
     ]
@@ -42,13 +42,13 @@ def remaining(
     return duration_of(left, took=took) if any(one.nodes or one.soak for one in left) else None
 
 
-def expected(plan: Plan, picture: PlanPicture, *, now: datetime) -> Duration | None:
+def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | None:
     """The same, for who has neither the sight of its cluster nor its driver object. Four queries where it moves."""
     if plan.state not in MOVING:
         return None
     sight = sight_of_cluster(plan.cluster, list(Bookmark.objects.filter(cluster=plan.cluster_id)), now=now)
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
-    return remaining(plan, picture, driver_object, sight, now=now)
+    return remaining(plan, on_page, driver_object, sight, now=now)
 
 
 def _left(one: StageOnPage, policy: Mapping[str, Any], *, now: datetime) -> StageTime:

@@ -15,7 +15,7 @@ from fleet.sight import sight_of_cluster
 from people.rights import Deed, reach
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
-from rollouts.queries import PlanPicture, buttons, plan_picture
+from rollouts.queries import PlanOnPage, buttons, plan_on_page
 from rollouts.steering.commands import MAY_PAUSE
 from rollouts.steering.remaining import remaining
 from rollouts.web.board import Column, column_of, soak_until
@@ -53,7 +53,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     context |= history_of(row, request.GET.get("who", "")[:150])
     context |= {
         "place": "plans",
-        "seq": json.dumps({f"plan-{row.pk}": context["picture"].seq}),
+        "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
         "consequences": CONSEQUENCES,
         "written": take(request, row),
@@ -73,42 +73,42 @@ def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
-    now, picture = timezone.now(), plan_picture(row)
+    now, on_page = timezone.now(), plan_on_page(row)
     sight = sight_of_cluster(row.cluster, list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now)
     seen_until = None if sight.is_live else sight.heard_at or row.cluster.added_at
     node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))
     preview = preview_of(row) if row.state == PlanState.DRAFT else None
     driver_object = DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first()
-    following = [*picture.stages[1:], None]
-    pairs = zip(picture.stages, following, strict=True)
+    following = [*on_page.stages[1:], None]
+    pairs = zip(on_page.stages, following, strict=True)
     columns = [column_of(stage, node_ids, after, seen_until=seen_until) for stage, after in pairs]
     return {
         "plan": row,
-        "picture": picture,
-        "all_pass_now": row.state == PlanState.HALTED and sight.is_live and _all_pass(columns, picture),
+        "on_page": on_page,
+        "all_pass_now": row.state == PlanState.HALTED and sight.is_live and _all_pass(columns, on_page),
         "sight": None if row.is_final else sight,
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user),
         "may_exclude": reach(request.user, Deed.RUN).covers_cluster(row.cluster_id),
-        "why": _why(row, picture, has_blockers=bool(preview and preview.blockers)),
+        "why": _why(row, on_page, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
-        "resume_says": resume_says(row, picture, driver_object),
+        "resume_says": resume_says(row, on_page, driver_object),
         "since_then": _since_then(row) if sight.is_live else "",
-        "shown_state": "paused" if picture.pause and row.state in MAY_PAUSE else row.state,
-        "soak_until": soak_until(picture.current) if sight.is_live else None,
+        "shown_state": "paused" if on_page.pause and row.state in MAY_PAUSE else row.state,
+        "soak_until": soak_until(on_page.current) if sight.is_live else None,
         "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
         "rollback": row.sealed.get("rollback", ""),
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
-        "duration": remaining(row, picture, driver_object, sight, now=now),
+        "duration": remaining(row, on_page, driver_object, sight, now=now),
     }
 
 
-def _all_pass(columns: list[Column], picture: PlanPicture) -> bool:
+def _all_pass(columns: list[Column], on_page: PlanOnPage) -> bool:
     """Whether all that is asked of the stage whose turn it is passes. Nothing asked since the halt is no pass."""
-    lines = [line for column in columns if column.on_page is picture.current for line in column.gates]
+    lines = [line for column in columns if column.on_page is on_page.current for line in column.gates]
     asked = [line.answer for line in lines if not line.is_over]
-    since = picture.plan.state_since
+    since = on_page.plan.state_since
     return bool(asked) and all(answer and answer.answer == "pass" and answer.at > since for answer in asked)
 
 
@@ -118,10 +118,10 @@ def _since_then(row: Plan) -> str:
     return "" if row.state != PlanState.HALTED or said.startswith("A person decides") else said
 
 
-def _why(row: Plan, picture: PlanPicture, *, has_blockers: bool) -> str:
+def _why(row: Plan, on_page: PlanOnPage, *, has_blockers: bool) -> str:
     """Why it is not moving, in one sentence. Never blank: silence at this place would look like health."""
-    if picture.pause:
-        return f"{picture.pause.actor} paused it: {picture.pause.because}"
+    if on_page.pause:
+        return f"{on_page.pause.actor} paused it: {on_page.pause.because}"
     if row.state == PlanState.HALTED:
         return row.because or "It was halted."
     if row.state == PlanState.DRAFT:

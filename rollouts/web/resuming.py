@@ -3,21 +3,21 @@
 from fleet.models import DriverObject
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Plan, StageKind
-from rollouts.queries import PlanPicture, StageOnPage, upgrade_policy
+from rollouts.queries import PlanOnPage, StageOnPage, upgrade_policy
 from wording.lists import names
 from wording.numbers import count, either
 
 
-def resume_says(plan: Plan, picture: PlanPicture, driver_object: DriverObject | None) -> str:
+def resume_says(plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None) -> str:
     """Blank: there is nothing to resume. `driver_object`: None where its cluster no longer shows it. One query."""
-    if plan.state != PlanState.HALTED and not picture.pause:
+    if plan.state != PlanState.HALTED and not on_page.pause:
         return ""
-    if picture.current is None or plan.state in {PlanState.ABORTING, PlanState.DRAFT}:
+    if on_page.current is None or plan.state in {PlanState.ABORTING, PlanState.DRAFT}:
         return ""
     if plan.state != PlanState.ROLLING_BACK and (why := _why_it_does_not_help(plan, driver_object)):
         return f"Resuming does not help: {why}"
-    goes = f"{_next(plan, picture.current)} {_after(picture, picture.current)}".strip()
-    if failing := _failing(picture):
+    goes = f"{_next(plan, on_page.current)} {_after(on_page, on_page.current)}".strip()
+    if failing := _failing(on_page):
         return f"It halts again at once while this fails: {failing}. Once that passes: {goes}"
     return goes
 
@@ -60,8 +60,8 @@ def _goes(going: list[str], held: int) -> str:
     return f"{names(tuple(going), most=5)} {verb} next ({count(len(going), 'node')} at most{more})"
 
 
-def _after(picture: PlanPicture, current: StageOnPage) -> str:
-    later = [one for one in picture.stages if one.stage.index > current.stage.index]
+def _after(on_page: PlanOnPage, current: StageOnPage) -> str:
+    later = [one for one in on_page.stages if one.stage.index > current.stage.index]
     forward = [one for one in later if one.stage.kind != StageKind.ROLLBACK]
     if current.stage.is_rollback or not forward:
         return ""
@@ -69,10 +69,10 @@ def _after(picture: PlanPicture, current: StageOnPage) -> str:
     return f"After it {count(len(forward), 'stage')} with {count(nodes, 'node')}."
 
 
-def _failing(picture: PlanPicture) -> str:
+def _failing(on_page: PlanOnPage) -> str:
     failing = [
         f"{gate.title} ({one.stage.name})"
-        for one in picture.stages
+        for one in on_page.stages
         for gate in one.stage.gates
         if (answer := one.answers.get(gate.key)) and answer.answer == "fail"
     ]

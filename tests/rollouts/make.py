@@ -1,10 +1,10 @@
-"""Pure builders of evidence and pictures. Each is valid and in good order; name only what the test is about."""
+"""Pure builders of evidence and snapshots. Each is valid and in good order; name only what the test is about."""
 
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from rollouts.engine.picture import NodePicture, Picture, StagePicture, UpgradePolicy
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.gates.base import (
     ApprovalEvidence,
     Baseline,
@@ -84,7 +84,7 @@ def evidence(*targets: TargetEvidence, **given: Any) -> Evidence:
     return Evidence(targets=targets, **row | given)
 
 
-def a_node_picture(name: str = "node-1", **given: Any) -> NodePicture:
+def a_node_snapshot(name: str = "node-1", **given: Any) -> NodeSnapshot:
     """A node that is held by us and waits in the operator's queue with its old driver."""
     row: dict[str, Any] = {
         "uid": f"uid-of-{name}",
@@ -97,10 +97,10 @@ def a_node_picture(name: str = "node-1", **given: Any) -> NodePicture:
         "pod_hash": OLD_HASH,
         "hold_wanted": True,
     }
-    return NodePicture(name=name, **row | given)
+    return NodeSnapshot(name=name, **row | given)
 
 
-def a_changed_node(name: str = "node-1", **given: Any) -> NodePicture:
+def a_changed_node(name: str = "node-1", **given: Any) -> NodeSnapshot:
     row: dict[str, Any] = {
         "has_label": False,
         "label_is_ours": False,
@@ -109,10 +109,10 @@ def a_changed_node(name: str = "node-1", **given: Any) -> NodePicture:
         "pod_hash": NEW_HASH,
         "hold_wanted": False,
     }
-    return a_node_picture(name, **row | given)
+    return a_node_snapshot(name, **row | given)
 
 
-def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StagePicture:
+def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StageSnapshot:
     """A canary that is being promoted, judged by the driver version alone."""
     row: dict[str, Any] = {
         "name": f"Stage {index}",
@@ -126,10 +126,10 @@ def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StagePict
     written = row | given
     shown = written.pop("evidence", None) or evidence(*targets)
     uids = {target.name: f"uid-of-{target.name}" for target in targets}
-    return StagePicture(index=index, evidence=shown, node_uids=uids, **written)
+    return StageSnapshot(index=index, evidence=shown, node_uids=uids, **written)
 
 
-def a_rollback_stage(*targets: TargetEvidence, **given: Any) -> StagePicture:
+def a_rollback_stage(*targets: TargetEvidence, **given: Any) -> StageSnapshot:
     row: dict[str, Any] = {"index": 9, "name": "Rollback", "is_rollback": True, "state": StageState.WAITING}
     return a_stage(*targets, **row | {"evidence": evidence(*targets, to_version=OLD)} | given)
 
@@ -139,7 +139,7 @@ def a_policy(**given: Any) -> UpgradePolicy:
     return UpgradePolicy(**row | given)
 
 
-def a_picture(*stages: StagePicture, nodes: tuple[NodePicture, ...] = (), **given: Any) -> Picture:
+def a_snapshot(*stages: StageSnapshot, nodes: tuple[NodeSnapshot, ...] = (), **given: Any) -> Snapshot:
     """A plan in the middle of its promotion: the new version is written and the template has followed."""
     row: dict[str, Any] = {
         "seen_at": NOON,
@@ -160,24 +160,24 @@ def a_picture(*stages: StagePicture, nodes: tuple[NodePicture, ...] = (), **give
         "pod_daemonsets": {node.uid: DAEMONSET for node in nodes},
     }
     has_rollback_stage = any(stage.is_rollback for stage in stages)
-    return Picture(nodes=nodes, stages=stages if has_rollback_stage else (*stages, a_rollback_stage()), **row | given)
+    return Snapshot(nodes=nodes, stages=stages if has_rollback_stage else (*stages, a_rollback_stage()), **row | given)
 
 
-def not_yet_written(picture: Picture, **given: Any) -> Picture:
+def not_yet_written(snapshot: Snapshot, **given: Any) -> Snapshot:
     row: dict[str, Any] = {
         "state": PlanState.HOLDING,
         "object_version": OLD,
         "write_intended": False,
         "newest_hashes": {DAEMONSET: OLD_HASH},
     }
-    return replace(picture, **row | given)
+    return replace(snapshot, **row | given)
 
 
-def put_back(picture: Picture, **given: Any) -> Picture:
+def put_back(snapshot: Snapshot, **given: Any) -> Snapshot:
     """The old version is in the object again, and the template has followed."""
     row: dict[str, Any] = {
         "state": PlanState.ROLLING_BACK,
         "object_version": OLD,
         "newest_hashes": {DAEMONSET: OLD_HASH},
     }
-    return replace(picture, **row | given)
+    return replace(snapshot, **row | given)

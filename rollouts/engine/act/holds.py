@@ -11,7 +11,7 @@ from kube.structs import NodeSeen
 from rollouts.engine.act.labels import clear_queued
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
-from rollouts.engine.picture import UPGRADE_REQUIRED
+from rollouts.engine.snapshot import UPGRADE_REQUIRED
 from rollouts.models import Hold, Plan
 
 

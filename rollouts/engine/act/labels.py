@@ -5,7 +5,7 @@ from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ClearUpgradeState, RequeueFailed
-from rollouts.engine.picture import UPGRADE_FAILED, UPGRADE_REQUIRED
+from rollouts.engine.snapshot import UPGRADE_FAILED, UPGRADE_REQUIRED
 
 
 def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:

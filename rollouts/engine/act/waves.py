@@ -15,7 +15,7 @@ from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
-from rollouts.engine.picture import NOT_BEGUN
+from rollouts.engine.snapshot import NOT_BEGUN
 from rollouts.lifecycle import IN_FLIGHT, LostRace, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.unasked import GATE, why_live

@@ -1,4 +1,4 @@
-"""What to do next with a plan, from one picture. Pure: no Django, no I/O, no clock."""
+"""What to do next with a plan, from one snapshot. Pure: no Django, no I/O, no clock."""
 
 from datetime import datetime
 
@@ -11,31 +11,31 @@ from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.rolling_back import roll_back
 from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.decide.templates import changed_template
-from rollouts.engine.picture import Picture
+from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from wording.numbers import count
 
 
-def decide(picture: Picture, *, now: datetime) -> Decision:
+def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
-    return BY_STATE[picture.state](picture, now=now)
+    return BY_STATE[snapshot.state](snapshot, now=now)
 
 
-def stay_halted(picture: Picture, *, now: datetime) -> Decision:
+def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     """Nothing goes. What is under way is followed to its end, what was let go and has not begun is held again."""
-    moves = tuple(move for stage in picture.forward for move in follow(picture, stage))
-    verdicts = ask(picture, now=now)
+    moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
+    verdicts = ask(snapshot, now=now)
     if moves:
         return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=SOON)
-    if picture.object_trouble:
-        return Decision(f"Halted. {picture.object_trouble} {ABORT_FREES}", verdicts=verdicts)
+    if snapshot.object_trouble:
+        return Decision(f"Halted. {snapshot.object_trouble} {ABORT_FREES}", verdicts=verdicts)
     # First what was let go: a late node whose label cannot be written must not keep it from being called back.
-    called_back = recall(picture)
-    if picture.write_intended and (unheld := to_hold(picture)):
+    called_back = recall(snapshot)
+    if snapshot.write_intended and (unheld := to_hold(snapshot)):
         sentence = f"Holding {count(len(unheld), 'node')} again."
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
-    if picture.template_change:
-        because = changed_template(picture)
+    if snapshot.template_change:
+        because = changed_template(snapshot)
         return Decision(f"Halted. {because}", acts=called_back, verdicts=verdicts, void_because=because)
     waits = "Halted. A person decides: roll back, resume or abort."
     return Decision(waits, acts=called_back, verdicts=verdicts)

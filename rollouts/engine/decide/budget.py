@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rollouts.engine.picture import CORDON_REQUIRED, NodePicture, Picture, StagePicture, UpgradePolicy
+from rollouts.engine.snapshot import CORDON_REQUIRED, NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.gates.allocatable_restored import fewer
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.operands_ready import lacking
@@ -16,18 +16,18 @@ class Room:
     because: str  # what sets the number, for a person
 
 
-def room(picture: Picture, stage: StagePicture) -> Room:
-    ours = _stage_room(picture, stage)
-    operators = operator_room(picture.policy, picture.nodes, waiting=_waiting(stage))
+def room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
+    ours = _stage_room(snapshot, stage)
+    operators = operator_room(snapshot.policy, snapshot.nodes, waiting=_waiting(stage))
     return min(ours, operators, key=lambda one: one.nodes)
 
 
-def _stage_room(picture: Picture, stage: StagePicture) -> Room:
+def _stage_room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
     """The budget counts what this stage has on its way, and every node that is broken for whatever reason."""
     on_the_way = {target.name for target in stage.in_state(*IN_FLIGHT)}
     not_back = {target.name for target in stage.in_state(TargetState.CHANGED) if not is_back(target)}
     failed = {target.name for target in stage.in_state(TargetState.FAILED)}
-    broken = {node.name for node in picture.nodes if node.is_unavailable} | failed
+    broken = {node.name for node in snapshot.nodes if node.is_unavailable} | failed
     taken = on_the_way | not_back | broken
     free = max(0, stage.max_unavailable - len(taken))
     parts = [
@@ -44,12 +44,12 @@ def is_back(target: TargetEvidence) -> bool:
     return target.is_seen and target.is_ready is True and not lacking(target) and not fewer(target)
 
 
-def _waiting(stage: StagePicture) -> int:
+def _waiting(stage: StageSnapshot) -> int:
     """Targets let go that the operator has not begun: they will take slots that look free."""
     return len(stage.in_state(TargetState.RELEASING, TargetState.RELEASED))
 
 
-def operator_room(policy: UpgradePolicy, nodes: tuple[NodePicture, ...], *, waiting: int) -> Room:
+def operator_room(policy: UpgradePolicy, nodes: tuple[NodeSnapshot, ...], *, waiting: int) -> Room:
     """The upgrade controller's own arithmetic (k8s-operator-libs, GetUpgradesAvailable), less what we have let go.
 
     A failed node counts as in progress. Cordoned and NotReady nodes, whoever made them so, count as unavailable.

@@ -4,27 +4,27 @@ from collections.abc import Iterator
 
 from gpu.versions import same
 from rollouts.engine.decide.acts import MoveTarget
-from rollouts.engine.picture import (
+from rollouts.engine.snapshot import (
     NOT_BEGUN,
     UPGRADE_DONE,
     UPGRADE_FAILED,
     UPGRADE_REQUIRED,
-    NodePicture,
-    Picture,
-    StagePicture,
+    NodeSnapshot,
+    Snapshot,
+    StageSnapshot,
 )
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TARGET_MOVES, PlanState, StageState, TargetState
 
 
-def follow(picture: Picture, stage: StagePicture) -> tuple[MoveTarget, ...]:
+def follow(snapshot: Snapshot, stage: StageSnapshot) -> tuple[MoveTarget, ...]:
     """One move a target at most: the next round sees what that makes possible."""
-    return tuple(_moves(picture, stage))
+    return tuple(_moves(snapshot, stage))
 
 
-def _moves(picture: Picture, stage: StagePicture) -> Iterator[MoveTarget]:
-    nodes = {node.uid: node for node in picture.nodes}
-    gone = picture.gone if tells_who_is_gone(picture) else {}
+def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
+    nodes = {node.uid: node for node in snapshot.nodes}
+    gone = snapshot.gone if tells_who_is_gone(snapshot) else {}
     for target in stage.targets:
         uid = stage.node_uids[target.name]
         if uid in gone and (lost := _lost(stage, target, gone[uid])):
@@ -32,31 +32,31 @@ def _moves(picture: Picture, stage: StagePicture) -> Iterator[MoveTarget]:
         node = nodes.get(uid)
         if node is None or not target.is_seen:
             continue  # not seen is not changed, and not failed
-        found = _next_state(picture, stage, target, node)
+        found = _next_state(snapshot, stage, target, node)
         if found is not None and (to := _step_towards(found[0], target.state)):
-            escaped = has_escaped(picture, stage, target, node)
+            escaped = has_escaped(snapshot, stage, target, node)
             yield MoveTarget(stage.index, target.name, to, found[1], has_escaped=escaped)
 
 
-def lost(picture: Picture) -> tuple[MoveTarget, ...]:
+def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     """Targets of the way forward whose nodes went away since nobody follows them any more: they did not come back."""
-    if picture.stale_because or not picture.has_daemonsets:
+    if snapshot.stale_because or not snapshot.has_daemonsets:
         return ()
     found = (
-        _lost(stage, target, picture.gone[stage.node_uids[target.name]])
-        for stage in picture.forward
+        _lost(stage, target, snapshot.gone[stage.node_uids[target.name]])
+        for stage in snapshot.forward
         for target in stage.targets
-        if stage.node_uids[target.name] in picture.gone
+        if stage.node_uids[target.name] in snapshot.gone
     )
     return tuple(move for move in found if move)
 
 
-def tells_who_is_gone(picture: Picture) -> bool:
+def tells_who_is_gone(snapshot: Snapshot) -> bool:
     """Not while rows are old, and not in the moment in which the operator makes the object's DaemonSets anew."""
-    return not picture.stale_because and (picture.has_daemonsets or picture.state is PlanState.ROLLING_BACK)
+    return not snapshot.stale_because and (snapshot.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
 
 
-def _lost(stage: StagePicture, target: TargetEvidence, why: str) -> MoveTarget | None:
+def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget | None:
     """Out of its stage. One that was let go in a stage that has not passed counts as failed: who knows what it died of.
 
     A failed one stays failed on the way forward; in the rollback there is nothing left to bring back.
@@ -78,19 +78,19 @@ def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:
 
 
 def _next_state(
-    picture: Picture, stage: StagePicture, target: TargetEvidence, node: NodePicture
+    snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot
 ) -> tuple[TargetState, str] | None:
     if target.state is TargetState.EXCLUDED:
         return None
-    if has_escaped(picture, stage, target, node):
+    if has_escaped(snapshot, stage, target, node):
         return TargetState.CHANGING, "It took the new driver although it was held."
     if target.state is TargetState.HELD:
-        return _on_its_way_already(picture, stage, node)
+        return _on_its_way_already(snapshot, stage, node)
     if stage.is_rollback and _waits_again(target, node):
         return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
     if node.upgrade_state == UPGRADE_FAILED:
         return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
-    if is_changed(picture, stage, node):
+    if is_changed(snapshot, stage, node):
         return TargetState.CHANGED, f"{node.driver_version} is loaded."
     if node.upgrade_state not in NOT_BEGUN:
         return TargetState.CHANGING, f"The operator has begun: {node.upgrade_state}."
@@ -101,35 +101,35 @@ def _next_state(
     return None
 
 
-def _waits_again(target: TargetEvidence, node: NodePicture) -> bool:
+def _waits_again(target: TargetEvidence, node: NodeSnapshot) -> bool:
     """It was on its way, and a template that is another by now queued it anew after it was held."""
     was_on_its_way = target.state in {TargetState.CHANGING, TargetState.FAILED}
     return was_on_its_way and node.is_held and node.upgrade_state == UPGRADE_REQUIRED
 
 
-def _on_its_way_already(picture: Picture, stage: StagePicture, node: NodePicture) -> tuple[TargetState, str] | None:
+def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> tuple[TargetState, str] | None:
     """When the rollback stage opens, some nodes are in the middle of the change: the operator finishes those by itself.
 
     One that failed is not on its way: it waits for its wave.
     """
     at_work = node.has_begun and node.upgrade_state != UPGRADE_FAILED
-    if stage.is_rollback and (at_work or is_changed(picture, stage, node)):
+    if stage.is_rollback and (at_work or is_changed(snapshot, stage, node)):
         return TargetState.CHANGING, "It was on its way when the rollback began."
     return None
 
 
-def is_changed(picture: Picture, stage: StagePicture, node: NodePicture) -> bool:
+def is_changed(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> bool:
     """The newest template runs on it, the operator is through, and the node itself names the wanted version."""
-    wanted = picture.from_version if stage.is_rollback else picture.to_version
+    wanted = snapshot.from_version if stage.is_rollback else snapshot.to_version
     through = node.upgrade_state in {"", UPGRADE_DONE}
-    written = picture.object_version == wanted and not picture.unsettled
-    return written and through and picture.is_in_sync(node) and same(node.driver_version, wanted)
+    written = snapshot.object_version == wanted and not snapshot.unsettled
+    return written and through and snapshot.is_in_sync(node) and same(node.driver_version, wanted)
 
 
-def has_escaped(picture: Picture, stage: StagePicture, target: TargetEvidence, node: NodePicture) -> bool:
+def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot) -> bool:
     """It is held, and yet at work or changed: a driver pod that was recreated takes the new template (hazard Z4)."""
     if stage.is_rollback or target.state is not TargetState.HELD:
         return False
-    if not picture.write_intended or not node.pod_hash:
+    if not snapshot.write_intended or not node.pod_hash:
         return False
-    return node.has_begun or (picture.has_new_version and not picture.has_old_pod(node) and picture.is_in_sync(node))
+    return node.has_begun or (snapshot.has_new_version and not snapshot.has_old_pod(node) and snapshot.is_in_sync(node))

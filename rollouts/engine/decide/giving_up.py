@@ -15,93 +15,93 @@ from rollouts.engine.decide.rolling_back import (
     restore,
 )
 from rollouts.engine.decide.strays import free_strays
-from rollouts.engine.picture import NodePicture, Picture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import BEGUN, PlanState
 from wording.lists import names
 from wording.numbers import are, count, stay
 
 
-def abort(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
+def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     """Give the plan up: what never changed is as before, what changed stays as it is, and held."""
-    if picture.object_trouble:
-        return _free_all(picture)
-    if let_go := recall(picture):
+    if snapshot.object_trouble:
+        return _free_all(snapshot)
+    if let_go := recall(snapshot):
         return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
-    if picture.write_intended and not (picture.has_old_version or picture.has_new_version):
-        return free_strays(picture) or _end(f"Given up. {_whose_version(picture)} {_who_is_held(picture)}")
-    if picture.write_intended and (restoring := restore(picture)):
+    if snapshot.write_intended and not (snapshot.has_old_version or snapshot.has_new_version):
+        return free_strays(snapshot) or _end(f"Given up. {_whose_version(snapshot)} {_who_is_held(snapshot)}")
+    if snapshot.write_intended and (restoring := restore(snapshot)):
         return restoring
-    if not picture.write_intended and (held := ours(picture)):
+    if not snapshot.write_intended and (held := ours(snapshot)):
         return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
-    if gone := lost(picture):
+    if gone := lost(snapshot):
         return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
-    if freeing := free_strays(picture):
+    if freeing := free_strays(snapshot):
         return freeing
-    if freeing := _free_what_never_changed(picture):
+    if freeing := _free_what_never_changed(snapshot):
         return freeing
-    if waiting := in_the_operators_hands(picture) or _still_changing(picture):
+    if waiting := in_the_operators_hands(snapshot) or _still_changing(snapshot):
         return waiting
-    left = tuple(node for node in picture.nodes if picture.write_intended and not _is_left_alone(picture, node))
-    return _end(_what_is_left(picture, left) if left else f"Given up. {nobody_changed(picture)}.")
+    left = tuple(node for node in snapshot.nodes if snapshot.write_intended and not _is_left_alone(snapshot, node))
+    return _end(_what_is_left(snapshot, left) if left else f"Given up. {nobody_changed(snapshot)}.")
 
 
-def _is_left_alone(picture: Picture, node: NodePicture) -> bool:
-    return picture.is_as_before(node) or picture.never_changed(node)
+def _is_left_alone(snapshot: Snapshot, node: NodeSnapshot) -> bool:
+    return snapshot.is_as_before(node) or snapshot.never_changed(node)
 
 
-def _free_what_never_changed(picture: Picture) -> Decision | None:
+def _free_what_never_changed(snapshot: Snapshot) -> Decision | None:
     """Where somebody else changed the template and a person took it as it is: the operator brings it to them.
 
     It has them in its queue already, and would put them there again before we had taken the label off.
     """
-    free = ours(picture, lambda node: picture.never_changed(node) and not picture.is_in_sync(node))
+    free = ours(snapshot, lambda node: snapshot.never_changed(node) and not snapshot.is_in_sync(node))
     if not free:
         return None
     sentence = f"Letting {count(len(free), 'node')} go that never changed: the operator brings the template to them."
     return Decision(sentence, acts=(LiftHolds(free, even_queued=True),), look_again_in=SOON)
 
 
-def _free_all(picture: Picture) -> Decision:
+def _free_all(snapshot: Snapshot) -> Decision:
     """Nobody drives these nodes any more, so nothing has to wait for the operator."""
-    marked = (node for node in (*picture.nodes, *picture.strays) if not node.hold_is_foreign and may_be_held(node))
+    marked = (node for node in (*snapshot.nodes, *snapshot.strays) if not node.hold_is_foreign and may_be_held(node))
     if nodes := {node.uid: node.name for node in marked}:
-        sentence = f"Letting {count(len(nodes), 'node')} go: {picture.object_trouble}"
+        sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.object_trouble}"
         return Decision(sentence, acts=(FreeStrays(nodes),), look_again_in=SOON)
-    begun = tuple(target.name for stage in picture.forward for target in stage.in_state(*BEGUN))
+    begun = tuple(target.name for stage in snapshot.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
     pods = "Its driver pods went with it: which driver its nodes load now is no longer this plan's to say."
-    return _end(f"Given up. {picture.object_trouble} Every hold is gone. {changed} {pods}")
+    return _end(f"Given up. {snapshot.object_trouble} Every hold is gone. {changed} {pods}")
 
 
 def _end(because: str) -> Decision:
     return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
 
 
-def _whose_version(picture: Picture) -> str:
-    return f"Somebody else set the version to {picture.object_version or 'nothing'}."
+def _whose_version(snapshot: Snapshot) -> str:
+    return f"Somebody else set the version to {snapshot.object_version or 'nothing'}."
 
 
-def _who_is_held(picture: Picture) -> str:
+def _who_is_held(snapshot: Snapshot) -> str:
     """Of the nodes that the plan held: which of them are, and which are not."""
-    ours = [node for node in picture.nodes if is_ours(node)]
+    ours = [node for node in snapshot.nodes if is_ours(node)]
     free = tuple(node.name for node in ours if not node.is_held)
     held = f"{count(len(ours) - len(free), 'node')} {stay(len(ours) - len(free))} held"
     return f"{held}; {names(free)} {are(len(free))} not, and the operator goes on there." if free else f"{held}."
 
 
-def _still_changing(picture: Picture) -> Decision | None:
+def _still_changing(snapshot: Snapshot) -> Decision | None:
     """Nodes that the operator takes to the new driver, or back again: which of the two shows when it is through."""
-    busy = tuple(node.name for node in picture.nodes if picture.write_intended and is_at_work(node) and is_ours(node))
+    busy = tuple(node.name for node in snapshot.nodes if snapshot.write_intended and is_at_work(node) and is_ours(node))
     if not busy:
         return None
     return Decision(f"Waiting until the operator is through with {names(busy)}.", look_again_in=SOON)
 
 
-def _what_is_left(picture: Picture, left: tuple[NodePicture, ...]) -> str:
+def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     first = (
-        "Take the label off" if picture.policy.auto_upgrade else "autoUpgrade is off. Switch it on, take the label off"
+        "Take the label off" if snapshot.policy.auto_upgrade else "autoUpgrade is off. Switch it on, take the label off"
     )
-    helps = f"{first}, and the operator puts {picture.from_version} back (docs/takeover.md)."
+    helps = f"{first}, and the operator puts {snapshot.from_version} back (docs/takeover.md)."
     held = tuple(node.name for node in left if node.is_held)
     free = tuple(node.name for node in left if not node.is_held)
     parts = (

@@ -5,38 +5,42 @@ from datetime import datetime, timedelta
 from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
 from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.decide.templates import changed_template
-from rollouts.engine.picture import Picture
+from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from wording.numbers import count
 
 
-def hold_all(picture: Picture, *, now: datetime) -> Decision:  # noqa: ARG001
-    if picture.object_trouble:
-        return Decision(picture.object_trouble, moves=(MovePlan(PlanState.HALTED, picture.object_trouble),))
-    if picture.has_new_version and picture.write_intended:
-        because = f"{picture.to_version} is written; every node of the object was held before."
+def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
+    if snapshot.object_trouble:
+        return Decision(snapshot.object_trouble, moves=(MovePlan(PlanState.HALTED, snapshot.object_trouble),))
+    if snapshot.has_new_version and snapshot.write_intended:
+        because = f"{snapshot.to_version} is written; every node of the object was held before."
         return Decision(because, moves=(MovePlan(PlanState.PROMOTING, because),), look_again_in=timedelta(0))
-    if not picture.has_old_version:
-        because = f"The version is {picture.object_version or 'not set'}; this plan starts from {picture.from_version}."
+    if not snapshot.has_old_version:
+        because = (
+            f"The version is {snapshot.object_version or 'not set'}; this plan starts from {snapshot.from_version}."
+        )
         return Decision(because, moves=(MovePlan(PlanState.HALTED, because),))
-    if picture.template_change:
-        because = changed_template(picture)
+    if snapshot.template_change:
+        because = changed_template(snapshot)
         return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
-    if blocked := picture.stopped_because or picture.paused_because or picture.stale_because:
+    if blocked := snapshot.stopped_because or snapshot.paused_because or snapshot.stale_because:
         return Decision(blocked)
-    if not picture.policy.auto_upgrade:
+    if not snapshot.policy.auto_upgrade:
         return Decision("autoUpgrade is off: the operator would not change any node. Switch it on, or abort.")
-    if unheld := {node.uid: node.name for node in picture.nodes if not node.is_held and not node.has_begun}:
-        total = len(picture.nodes)
+    if unheld := {node.uid: node.name for node in snapshot.nodes if not node.is_held and not node.has_begun}:
+        total = len(snapshot.nodes)
         sentence = f"Holding every node of the driver object: {total - len(unheld)} of {count(total, 'node')} held."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
-    if moving := [node for node in picture.nodes if node.has_begun]:
+    if moving := [node for node in snapshot.nodes if node.has_begun]:
         return Decision(
             f"{count(len(moving), 'node')} still on the way from an earlier change, such as {moving[0].name}."
         )
-    if picture.unsettled:
-        return Decision(f"The controller has not seen the latest {picture.unsettled[0]} yet.", look_again_in=SOON)
-    act = WriteVersion(picture.from_version, picture.to_version)
+    if snapshot.unsettled:
+        return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
+    act = WriteVersion(snapshot.from_version, snapshot.to_version)
     return Decision(
-        f"All {count(len(picture.nodes), 'node')} held; writing {picture.to_version}.", acts=(act,), look_again_in=SOON
+        f"All {count(len(snapshot.nodes), 'node')} held; writing {snapshot.to_version}.",
+        acts=(act,),
+        look_again_in=SOON,
     )

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from rollouts.engine.picture import StagePicture
+from rollouts.engine.snapshot import StageSnapshot
 from rollouts.gates.base import Answer, Gate, Verdict, When, wait
 from wording.lists import names
 
 
-def judge(stage: StagePicture, when: When, *, now: datetime) -> dict[str, Verdict]:
+def judge(stage: StageSnapshot, when: When, *, now: datetime) -> dict[str, Verdict]:
     """Every gate's answer. A gate that passes while something it was to judge cannot be seen does not pass."""
     return {gate.key: _ask(gate, stage, now=now) for gate in stage.gates if gate.when is when}
 
 
-def _ask(gate: Gate, stage: StagePicture, *, now: datetime) -> Verdict:
+def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> Verdict:
     verdict = gate.judge(stage.evidence, now=now)
     if verdict.answer is not Answer.PASS or gate.when is When.ENTRY:
         return verdict
@@ -29,7 +29,7 @@ def first(answer: Answer, verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict
     return next(((key, verdict) for key, verdict in verdicts.items() if verdict.answer is answer), None)
 
 
-def all_pass(stage: StagePicture, verdicts: Mapping[str, Verdict]) -> bool:
+def all_pass(stage: StageSnapshot, verdicts: Mapping[str, Verdict]) -> bool:
     """Whether the stage may pass. A stage with no gate never does."""
     through = {gate.key for gate in stage.gates if gate.when is When.THROUGH}
     return bool(through) and all(key in verdicts and verdicts[key].answer is Answer.PASS for key in through)

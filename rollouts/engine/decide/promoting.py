@@ -24,7 +24,7 @@ from rollouts.engine.decide.releasing import (
 )
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
-from rollouts.engine.picture import NodePicture, Picture, StagePicture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, Verdict, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from wording.durations import spell
@@ -36,74 +36,74 @@ ASKED = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
 Verdicts = dict[int, dict[str, Verdict]]
 
 
-def promote(picture: Picture, *, now: datetime) -> Decision:
-    moves = tuple(move for stage in picture.forward for move in follow(picture, stage))
-    verdicts = ask(picture, now=now)
-    if halt := reason_to_halt(picture, verdicts):
+def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
+    moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
+    verdicts = ask(snapshot, now=now)
+    if halt := reason_to_halt(snapshot, verdicts):
         index, because = halt
-        halted = (*moves, *_halt(picture, index, because))
-        void = because if picture.template_change else ""
+        halted = (*moves, *_halt(snapshot, index, because))
+        void = because if snapshot.template_change else ""
         return Decision(
-            because, acts=recall(picture), moves=halted, verdicts=verdicts, void_because=void, look_again_in=SOON
+            because, acts=recall(snapshot), moves=halted, verdicts=verdicts, void_because=void, look_again_in=SOON
         )
     if moves:
         return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=timedelta(0))
-    blocked = picture.stopped_because or picture.paused_because or _without_controller(picture)
-    called_back = recall(picture) if blocked else ()
-    if unheld := to_hold(picture):
+    blocked = snapshot.stopped_because or snapshot.paused_because or _without_controller(snapshot)
+    called_back = recall(snapshot) if blocked else ()
+    if unheld := to_hold(snapshot):
         sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
-    if picture.has_daemonsets and (freeing := free_strays(picture)):
+    if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
         return replace(freeing, acts=(*called_back, *freeing.acts), verdicts=verdicts)
     if blocked:
         return Decision(blocked, acts=called_back, verdicts=verdicts)
-    if asks := _armed_for_too_long(picture, now=now):
-        return Decision(asks, acts=recall(picture), verdicts=verdicts, pause_because=asks)
-    return replace(_step(picture, verdicts, now=now), verdicts=verdicts)
+    if asks := _armed_for_too_long(snapshot, now=now):
+        return Decision(asks, acts=recall(snapshot), verdicts=verdicts, pause_because=asks)
+    return replace(_step(snapshot, verdicts, now=now), verdicts=verdicts)
 
 
-def _without_controller(picture: Picture) -> str:
+def _without_controller(snapshot: Snapshot) -> str:
     """Switched off, the operator forgets the state of every node, and what is let go now would change unwatched."""
-    if picture.policy.auto_upgrade:
+    if snapshot.policy.auto_upgrade:
         return ""
     return "autoUpgrade was switched off: the operator changes nothing. Switch it on, or roll back."
 
 
-def _armed_for_too_long(picture: Picture, *, now: datetime) -> str:
+def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
     """An armed fleet changes by itself wherever a driver pod is made again, held or not (hazard Z4)."""
-    if picture.armed_since is None or now - picture.armed_since <= picture.may_be_armed_for:
+    if snapshot.armed_since is None or now - snapshot.armed_since <= snapshot.may_be_armed_for:
         return ""
-    return f"The cluster has been armed for {spell(picture.may_be_armed_for)}. Resume for as long again, or roll back."
+    return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or roll back."
 
 
-def ask(picture: Picture, *, now: datetime) -> Verdicts:
+def ask(snapshot: Snapshot, *, now: datetime) -> Verdicts:
     """The answers that matter now: of the stage that is open, and of the last that passed while the next one waits."""
     answers: Verdicts = {}
-    for stage in picture.forward:
+    for stage in snapshot.forward:
         if stage.state is StageState.OPENING:
             answers[stage.index] = judge(stage, When.ENTRY, now=now)
-        elif stage.state in ASKED or (stage.state is StageState.PASSED and _still_counts(picture, stage)):
+        elif stage.state in ASKED or (stage.state is StageState.PASSED and _still_counts(snapshot, stage)):
             answers[stage.index] = judge(stage, When.THROUGH, now=now)
     return answers
 
 
-def _still_counts(picture: Picture, stage: StagePicture) -> bool:
+def _still_counts(snapshot: Snapshot, stage: StageSnapshot) -> bool:
     """The next stage rests on it, or the end of the plan does."""
-    following = [other for other in picture.forward if other.index > stage.index]
+    following = [other for other in snapshot.forward if other.index > stage.index]
     return not following or following[0].state is StageState.OPENING
 
 
-def reason_to_halt(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]]) -> tuple[int, str] | None:
-    """The stage that must halt, and why. An old picture may halt a stage; it can never let it pass."""
-    current = current_stage(picture) or picture.forward[-1]
-    if picture.object_trouble:
-        return current.index, picture.object_trouble
-    if not picture.has_new_version:
-        who = f"Somebody else set the version to {picture.object_version or 'nothing'}"
-        return current.index, f"{who}: it should be {picture.to_version}. What is held stays held."
-    if picture.template_change:
-        return current.index, changed_template(picture)
-    if escaped := tuple(node.name for node in picture.nodes if _escaped(picture, node)):
+def reason_to_halt(snapshot: Snapshot, verdicts: Mapping[int, Mapping[str, Verdict]]) -> tuple[int, str] | None:
+    """The stage that must halt, and why. An old snapshot may halt a stage; it can never let it pass."""
+    current = current_stage(snapshot) or snapshot.forward[-1]
+    if snapshot.object_trouble:
+        return current.index, snapshot.object_trouble
+    if not snapshot.has_new_version:
+        who = f"Somebody else set the version to {snapshot.object_version or 'nothing'}"
+        return current.index, f"{who}: it should be {snapshot.to_version}. What is held stays held."
+    if snapshot.template_change:
+        return current.index, changed_template(snapshot)
+    if escaped := tuple(node.name for node in snapshot.nodes if _escaped(snapshot, node)):
         return current.index, f"{names(escaped)} took the new driver although held."
     for index, answers in verdicts.items():
         if failed := first(Answer.FAIL, answers):
@@ -111,7 +111,7 @@ def reason_to_halt(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict
     return None
 
 
-def _escaped(picture: Picture, node: NodePicture) -> bool:
+def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     """Held nodes that are no target of any stage count as well: they are the ones nobody watches.
 
     A node that joined since the version was written never had the old driver, so it has escaped from nothing.
@@ -119,61 +119,61 @@ def _escaped(picture: Picture, node: NodePicture) -> bool:
     if not node.hold_wanted or node.hold_is_foreign or node.is_late_node or not node.pod_hash:
         return False
     return node.has_begun or (
-        not picture.has_old_pod(node) and picture.is_in_sync(node) and _is_begun_nowhere(picture, node)
+        not snapshot.has_old_pod(node) and snapshot.is_in_sync(node) and _is_begun_nowhere(snapshot, node)
     )
 
 
-def _is_begun_nowhere(picture: Picture, node: NodePicture) -> bool:
+def _is_begun_nowhere(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     begun = (TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED)
     return not any(
-        stage.node_uids[target.name] == node.uid for stage in picture.forward for target in stage.in_state(*begun)
+        stage.node_uids[target.name] == node.uid for stage in snapshot.forward for target in stage.in_state(*begun)
     )
 
 
-def current_stage(picture: Picture) -> StagePicture | None:
+def current_stage(snapshot: Snapshot) -> StageSnapshot | None:
     """The stage whose turn it is. None: every stage has passed."""
-    return next((stage for stage in picture.forward if stage.state is not StageState.PASSED), None)
+    return next((stage for stage in snapshot.forward if stage.state is not StageState.PASSED), None)
 
 
-def _halt(picture: Picture, index: int, because: str) -> tuple[MoveStage | MovePlan, ...]:
-    stage = next(stage for stage in picture.forward if stage.index == index)
+def _halt(snapshot: Snapshot, index: int, because: str) -> tuple[MoveStage | MovePlan, ...]:
+    stage = next(stage for stage in snapshot.forward if stage.index == index)
     plan = MovePlan(PlanState.HALTED, because)
     if stage.state in {StageState.WAITING, StageState.HALTED}:
         return (plan,)
     return (MoveStage(index, StageState.HALTED, because), plan)
 
 
-def _step(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision:
-    if picture.stale_because:
-        return Decision(picture.stale_because)
-    if not picture.has_daemonsets:
+def _step(snapshot: Snapshot, verdicts: Verdicts, *, now: datetime) -> Decision:
+    if snapshot.stale_because:
+        return Decision(snapshot.stale_because)
+    if not snapshot.has_daemonsets:
         return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
-    stage = current_stage(picture)
+    stage = current_stage(snapshot)
     if stage is None:
-        if unsure := _not_sure_any_more(picture, verdicts, now=now):
+        if unsure := _not_sure_any_more(snapshot, verdicts, now=now):
             return unsure
-        if late := held_though_changed(picture):
+        if late := held_though_changed(snapshot):
             return Decision(
                 f"Letting {count(len(late), 'node')} go that changed.", acts=(LiftHolds(late),), look_again_in=SOON
             )
-        return free_strays(picture) or _finish(picture)
-    if unfinished := unfinished_releases(picture, stage):
+        return free_strays(snapshot) or _finish(snapshot)
+    if unfinished := unfinished_releases(snapshot, stage):
         return Decision(
             f"{stage.name}: letting {names(unfinished.targets)} go.", acts=(unfinished,), look_again_in=SOON
         )
     if stage.state is StageState.WAITING:
         return _wait(stage)
     if stage.state is StageState.OPENING:
-        return _open(picture, stage, verdicts)
+        return _open(snapshot, stage, verdicts)
     if stage.state is StageState.PROMOTING:
-        return release(picture, stage, now=now)
+        return release(snapshot, stage, now=now)
     return _soak(stage, verdicts[stage.index], now=now)
 
 
-def _not_sure_any_more(picture: Picture, verdicts: Verdicts, *, now: datetime) -> Decision | None:
+def _not_sure_any_more(snapshot: Snapshot, verdicts: Verdicts, *, now: datetime) -> Decision | None:
     """Every stage has passed, and before the plan could end something is no longer as it was judged."""
-    last = picture.forward[-1]
-    undone = tuple(target.name for stage in picture.forward for target in stage.evidence.not_changed)
+    last = snapshot.forward[-1]
+    undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
     waits = first(Answer.WAIT, verdicts.get(last.index, {}))
     if not undone and not waits:
         return None
@@ -184,24 +184,24 @@ def _not_sure_any_more(picture: Picture, verdicts: Verdicts, *, now: datetime) -
     return Decision(sentence, pause_because=sentence if now - last.state_since > last.patience else "")
 
 
-def _finish(picture: Picture) -> Decision:
+def _finish(snapshot: Snapshot) -> Decision:
     """A node that is in no stage, or was taken out of one, keeps its old driver and our label: that is said."""
-    held = tuple(node.name for node in picture.nodes if node.is_held and not node.hold_is_foreign)
+    held = tuple(node.name for node in snapshot.nodes if node.is_held and not node.hold_is_foreign)
     because = "Every stage passed."
     if held:
         because = f"{because} {names(held)} {stay(len(held))} held with the driver there is (docs/takeover.md)."
     return Decision(because, moves=(MovePlan(PlanState.PROMOTED, because),))
 
 
-def _wait(stage: StagePicture) -> Decision:
+def _wait(stage: StageSnapshot) -> Decision:
     moves = (MoveStage(stage.index, StageState.OPENING, "It is its turn."),)
     return Decision(f"It is the turn of {stage.name}.", moves=moves, look_again_in=timedelta(0))
 
 
-def _open(picture: Picture, stage: StagePicture, verdicts: Verdicts) -> Decision:
+def _open(snapshot: Snapshot, stage: StageSnapshot, verdicts: Verdicts) -> Decision:
     if waits := first(Answer.WAIT, verdicts[stage.index]):
         return Decision(f"{stage.name}: {waits[1].because}")
-    earlier = [other for other in picture.forward if other.index < stage.index][-1:]
+    earlier = [other for other in snapshot.forward if other.index < stage.index][-1:]
     for other in earlier:
         if waits := first(Answer.WAIT, verdicts.get(other.index, {})):
             return Decision(f"{stage.name} waits: {other.name} is no longer sure. {waits[1].because}")
@@ -209,7 +209,7 @@ def _open(picture: Picture, stage: StagePicture, verdicts: Verdicts) -> Decision
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
 
-def _soak(stage: StagePicture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
+def _soak(stage: StageSnapshot, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))

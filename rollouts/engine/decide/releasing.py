@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from gpu.upgrade_controller import LOOKS_AGAIN
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave
 from rollouts.engine.decide.budget import room
-from rollouts.engine.picture import NodePicture, Picture, StagePicture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.lifecycle import StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
@@ -15,7 +15,7 @@ from wording.numbers import count
 SOON = timedelta(seconds=1)  # something is on its way
 
 
-def release(picture: Picture, stage: StagePicture, *, now: datetime) -> Decision:
+def release(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> Decision:
     if ignored := _ignored(stage, now=now):
         asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
         return Decision(asks, pause_because=f"{asks} Look at its log and its slots, then resume.")
@@ -27,12 +27,12 @@ def release(picture: Picture, stage: StagePicture, *, now: datetime) -> Decision
             return Decision(waits, look_again_in=SOON)
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target has changed."),)
         return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
-    cordoned = cordoned_by_others(picture, stage)
-    free = room(picture, stage)
+    cordoned = cordoned_by_others(snapshot, stage)
+    free = room(snapshot, stage)
     ready = [
         target.name
         for target in held
-        if target.is_seen and target.name not in cordoned and _may_go(picture, stage, target.name)
+        if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.name)
     ]
     wave = tuple(ready[: free.nodes])
     if wave:
@@ -46,62 +46,62 @@ def release(picture: Picture, stage: StagePicture, *, now: datetime) -> Decision
     return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
 
 
-def _ignored(stage: StagePicture, *, now: datetime) -> tuple[str, ...]:
+def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
     released = stage.in_state(TargetState.RELEASED)
     return tuple(target.name for target in released if now - target.state_since > stage.patience)
 
 
-def _may_go(picture: Picture, stage: StagePicture, name: str) -> bool:
+def _may_go(snapshot: Snapshot, stage: StageSnapshot, name: str) -> bool:
     """The label to take off is ours and was seen, and the operator has the node in its queue."""
-    node = next((node for node in picture.nodes if node.uid == stage.node_uids[name]), None)
+    node = next((node for node in snapshot.nodes if node.uid == stage.node_uids[name]), None)
     return node is not None and node.has_label and not node.hold_is_foreign
 
 
-def cordoned_by_others(picture: Picture, stage: StagePicture) -> tuple[str, ...]:
+def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
     """Held targets that are cordoned: the operator would take them at once, past its own slots (hazard Z6)."""
-    uids = {node.uid for node in picture.nodes if node.is_unschedulable}
+    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable}
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if stage.node_uids[target.name] in uids)
 
 
-def to_hold(picture: Picture) -> dict[str, str]:
+def to_hold(snapshot: Snapshot) -> dict[str, str]:
     """Nodes that must carry the label and do not: late nodes, and those somebody freed.
 
     A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
     label cannot stop any more.
     """
-    free = (node for node in picture.nodes if not node.is_held and not node.has_begun)
+    free = (node for node in snapshot.nodes if not node.is_held and not node.has_begun)
     return {node.uid: node.name for node in free if node.hold_wanted is not False}
 
 
-def unfinished_releases(picture: Picture, stage: StagePicture) -> FinishRelease | None:
+def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelease | None:
     """What a worker that was killed between its intent and its act has left."""
-    labelled = {node.uid for node in picture.nodes if node.has_label}
+    labelled = {node.uid for node in snapshot.nodes if node.has_label}
     releasing = stage.in_state(TargetState.RELEASING)
     left = tuple(target.name for target in releasing if stage.node_uids[target.name] in labelled)
     return FinishRelease(stage.index, left) if left else None
 
 
-def recall(picture: Picture, stages: Sequence[StagePicture] | None = None) -> tuple[Recall, ...]:
+def recall(snapshot: Snapshot, stages: Sequence[StageSnapshot] | None = None) -> tuple[Recall, ...]:
     """What was let go and has not begun, in these stages (hazard Z3). None: in every stage."""
-    begun = {node.uid for node in picture.nodes if node.has_begun}
+    begun = {node.uid for node in snapshot.nodes if node.has_begun}
     found = []
-    for stage in picture.stages if stages is None else stages:
+    for stage in snapshot.stages if stages is None else stages:
         let_go = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
         if targets := tuple(target.name for target in let_go if stage.node_uids[target.name] not in begun):
             found.append(Recall(stage.index, targets))
     return tuple(found)
 
 
-def held_though_changed(picture: Picture) -> dict[str, str]:
+def held_though_changed(snapshot: Snapshot) -> dict[str, str]:
     """Whose holds must not outlive the plan: nodes called back in the moment they began, late nodes, and those that
     left the object and came back, with a driver pod made anew."""
     changed = {
-        stage.node_uids[target.name] for stage in picture.forward for target in stage.in_state(TargetState.CHANGED)
+        stage.node_uids[target.name] for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED)
     }
-    new = (node for node in picture.nodes if node.uid in changed or _came_with_it(picture, node))
+    new = (node for node in snapshot.nodes if node.uid in changed or _came_with_it(snapshot, node))
     held = (node for node in new if node.is_held and not node.hold_is_foreign)
     return {node.uid: node.name for node in held}
 
 
-def _came_with_it(picture: Picture, node: NodePicture) -> bool:
-    return picture.is_in_sync(node) and (node.is_late_node or node.hold_wanted is False)
+def _came_with_it(snapshot: Snapshot, node: NodeSnapshot) -> bool:
+    return snapshot.is_in_sync(node) and (node.is_late_node or node.hold_wanted is False)

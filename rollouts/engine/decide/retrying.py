@@ -10,7 +10,7 @@ from datetime import datetime
 
 from rollouts.engine.decide.acts import Decision, MoveTarget
 from rollouts.engine.decide.releasing import SOON
-from rollouts.engine.picture import UPGRADE_FAILED, Picture
+from rollouts.engine.snapshot import UPGRADE_FAILED, Snapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TargetState
 from wording.lists import names
@@ -18,10 +18,10 @@ from wording.lists import names
 TRIES = 3  # the first one included; a person who resumes grants as many again
 
 
-def try_again(picture: Picture) -> tuple[MoveTarget, ...]:
+def try_again(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     """Held again, such a node waits for a wave like any other, and no longer keeps one of the operator's slots."""
-    stage = picture.rollback_stage
-    can_be = _failed(picture, has_its_pod=False)
+    stage = snapshot.rollback_stage
+    can_be = _failed(snapshot, has_its_pod=False)
     return tuple(
         MoveTarget(stage.index, target.name, TargetState.HELD, f"Failed in the rollback: try {tried + 1} of {TRIES}.")
         for target in stage.in_state(TargetState.FAILED)
@@ -29,25 +29,25 @@ def try_again(picture: Picture) -> tuple[MoveTarget, ...]:
     )
 
 
-def beyond_us(picture: Picture) -> tuple[TargetEvidence, ...]:
+def beyond_us(snapshot: Snapshot) -> tuple[TargetEvidence, ...]:
     """Targets that come back by nothing that we may do. Ask after `try_again` had nothing to say."""
-    stage = picture.rollback_stage
-    crashing = _failed(picture, has_its_pod=True)
+    stage = snapshot.rollback_stage
+    crashing = _failed(snapshot, has_its_pod=True)
     held = (one for one in stage.in_state(TargetState.HELD) if stage.node_uids[one.name] in crashing)
     return (*stage.in_state(TargetState.FAILED), *held)
 
 
-def ask_for_help(picture: Picture, failed: tuple[TargetEvidence, ...], *, now: datetime) -> Decision:
+def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now: datetime) -> Decision:
     """Say what is the matter and what helps. A pod that crashes may yet come up, so it has the stage's patience."""
-    stage = picture.rollback_stage
+    stage = snapshot.rollback_stage
 
     def those(uids: frozenset[str]) -> tuple[TargetEvidence, ...]:
         return tuple(target for target in failed if stage.node_uids[target.name] in uids)
 
-    crashing, tried = those(_failed(picture, has_its_pod=True)), those(_failed(picture, has_its_pod=False))
-    seen = those(frozenset(node.uid for node in picture.nodes))
+    crashing, tried = those(_failed(snapshot, has_its_pod=True)), those(_failed(snapshot, has_its_pod=False))
+    seen = those(frozenset(node.uid for node in snapshot.nodes))
     gone = tuple(target for target in failed if target not in seen)
-    parts = [_of_tried(tried), _of_crashing(picture, crashing), _of_gone(gone)]
+    parts = [_of_tried(tried), _of_crashing(snapshot, crashing), _of_gone(gone)]
     sentence = " ".join(part for part in parts if part)
     if not sentence:
         return Decision(f"{_names(failed)} failed and is in the operator's queue again.", look_again_in=SOON)
@@ -57,10 +57,10 @@ def ask_for_help(picture: Picture, failed: tuple[TargetEvidence, ...], *, now: d
     return Decision(sentence, look_again_in=SOON)
 
 
-def _failed(picture: Picture, *, has_its_pod: bool) -> frozenset[str]:
+def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
     """Nodes that the operator gave up on, after their driver pod was made anew or before that."""
-    failed = (node for node in picture.nodes if node.upgrade_state == UPGRADE_FAILED)
-    return frozenset(node.uid for node in failed if picture.is_in_sync(node) is has_its_pod)
+    failed = (node for node in snapshot.nodes if node.upgrade_state == UPGRADE_FAILED)
+    return frozenset(node.uid for node in failed if snapshot.is_in_sync(node) is has_its_pod)
 
 
 def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
@@ -70,10 +70,10 @@ def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
     return f"{_names(targets)} failed {TRIES} times in the rollback: {why}. See its events; mend it or exclude it."
 
 
-def _of_crashing(picture: Picture, targets: tuple[TargetEvidence, ...]) -> str:
+def _of_crashing(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
-    what = f"the driver pod for {picture.from_version} is there and does not come up"
+    what = f"the driver pod for {snapshot.from_version} is there and does not come up"
     helps = "Once it is Ready the operator goes on: see its log, delete the pod, or exclude the node."
     return f"{_names(targets)}: {what}. {helps}"
 

@@ -30,7 +30,14 @@ from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES, free_strays
 from rollouts.engine.decide.templates import ask_which_template
-from rollouts.engine.picture import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, NodePicture, Picture, StagePicture
+from rollouts.engine.snapshot import (
+    UPGRADE_DONE,
+    UPGRADE_FAILED,
+    UPGRADE_REQUIRED,
+    NodeSnapshot,
+    Snapshot,
+    StageSnapshot,
+)
 from rollouts.gates.base import Answer, Verdict, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
@@ -38,175 +45,176 @@ from wording.lists import names
 from wording.numbers import are, count, stay, was
 
 
-def roll_back(picture: Picture, *, now: datetime) -> Decision:
-    if picture.object_trouble:
-        return Decision(f"{picture.object_trouble} There is nothing to put back. {ABORT_FREES}")
-    if restoring := restore(picture):
+def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
+    if snapshot.object_trouble:
+        return Decision(f"{snapshot.object_trouble} There is nothing to put back. {ABORT_FREES}")
+    if restoring := restore(snapshot):
         return restoring
-    if gone := lost(picture):
+    if gone := lost(snapshot):
         return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
-    if waiting := _without_operator(picture):
+    if waiting := _without_operator(snapshot):
         return waiting
-    stage = picture.rollback_stage
+    stage = snapshot.rollback_stage
     verdicts = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
-    return replace(_bring_back(picture, verdicts, now=now), verdicts=verdicts)
+    return replace(_bring_back(snapshot, verdicts, now=now), verdicts=verdicts)
 
 
-def _without_operator(picture: Picture) -> Decision | None:
-    left = tuple(node.name for node in picture.nodes if is_ours(node) and not picture.is_as_before(node))
-    if picture.policy.auto_upgrade or not left:
+def _without_operator(snapshot: Snapshot) -> Decision | None:
+    left = tuple(node.name for node in snapshot.nodes if is_ours(node) and not snapshot.is_as_before(node))
+    if snapshot.policy.auto_upgrade or not left:
         return None
-    why = f"autoUpgrade is off: the operator does not bring {names(left)} back to {picture.from_version}."
+    why = f"autoUpgrade is off: the operator does not bring {names(left)} back to {snapshot.from_version}."
     helps = f"Switch it on, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
-    return Decision(f"{why} {helps}", acts=recall(picture))
+    return Decision(f"{why} {helps}", acts=recall(snapshot))
 
 
-def restore(picture: Picture) -> Decision | None:
+def restore(snapshot: Snapshot) -> Decision | None:
     """Steps 1 to 4. None: they are done."""
-    if let_go := recall(picture, picture.forward):
+    if let_go := recall(snapshot, snapshot.forward):
         return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
-    if unheld := _not_held(picture):
+    if unheld := _not_held(snapshot):
         return Decision(f"Holding {count(len(unheld), 'node')} first.", acts=(PlaceHolds(unheld),), look_again_in=SOON)
-    if not (picture.has_old_version or picture.has_new_version):
-        return Decision(f"Somebody else set the version to {picture.object_version}. Set it back, or abort.")
-    if not picture.has_old_version:
-        act = WriteVersion(picture.object_version, picture.from_version)
-        return Decision(f"Putting {picture.from_version} back.", acts=(act,), look_again_in=SOON)
-    if picture.template_change:
-        return ask_which_template(picture)
-    if not _template_is_back(picture):
+    if not (snapshot.has_old_version or snapshot.has_new_version):
+        return Decision(f"Somebody else set the version to {snapshot.object_version}. Set it back, or abort.")
+    if not snapshot.has_old_version:
+        act = WriteVersion(snapshot.object_version, snapshot.from_version)
+        return Decision(f"Putting {snapshot.from_version} back.", acts=(act,), look_again_in=SOON)
+    if snapshot.template_change:
+        return ask_which_template(snapshot)
+    if not _template_is_back(snapshot):
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
-    if picture.stale_because:
-        return Decision(picture.stale_because)
-    return free_strays(picture) or _let_unchanged_go(picture)
+    if snapshot.stale_because:
+        return Decision(snapshot.stale_because)
+    return free_strays(snapshot) or _let_unchanged_go(snapshot)
 
 
-def _not_held(picture: Picture) -> dict[str, str]:
+def _not_held(snapshot: Snapshot) -> dict[str, str]:
     """Until the version is back every node is held. After that only those that wait for their wave."""
-    if not (picture.has_old_version and _template_is_back(picture)):
-        return {node.uid: node.name for node in picture.nodes if not node.is_held}
-    waiting = (node for node in picture.nodes if not node.is_held and node.uid not in _let_go(picture))
-    return {node.uid: node.name for node in waiting if _has_to_wait(picture, node)}
+    if not (snapshot.has_old_version and _template_is_back(snapshot)):
+        return {node.uid: node.name for node in snapshot.nodes if not node.is_held}
+    waiting = (node for node in snapshot.nodes if not node.is_held and node.uid not in _let_go(snapshot))
+    return {node.uid: node.name for node in waiting if _has_to_wait(snapshot, node)}
 
 
-def _has_to_wait(picture: Picture, node: NodePicture) -> bool:
+def _has_to_wait(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     """It changed, and goes back in a wave or not at all. What the operator works on no label stops any more.
 
     A plan that is given up holds that as well: it must not be queued again the moment the operator is through.
     """
-    goes_on = is_at_work(node) and picture.state is not PlanState.ABORTING
-    if picture.state is PlanState.ABORTING and picture.never_changed(node):
+    goes_on = is_at_work(node) and snapshot.state is not PlanState.ABORTING
+    if snapshot.state is PlanState.ABORTING and snapshot.never_changed(node):
         return False
-    return node.hold_wanted is not None and not goes_on and not picture.is_as_before(node)
+    return node.hold_wanted is not None and not goes_on and not snapshot.is_as_before(node)
 
 
-def is_at_work(node: NodePicture) -> bool:
+def is_at_work(node: NodeSnapshot) -> bool:
     return node.has_begun and node.upgrade_state != UPGRADE_FAILED
 
 
-def is_ours(node: NodePicture) -> bool:
+def is_ours(node: NodeSnapshot) -> bool:
     return node.hold_wanted is not None and not node.hold_is_foreign
 
 
-def _let_go(picture: Picture) -> frozenset[str]:
+def _let_go(snapshot: Snapshot) -> frozenset[str]:
     """The nodes of the waves so far. A plan that is given up has none: it holds them again."""
-    if picture.state is PlanState.ABORTING:
+    if snapshot.state is PlanState.ABORTING:
         return frozenset()
-    let_go = picture.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
-    return frozenset(picture.rollback_stage.node_uids[target.name] for target in let_go)
+    let_go = snapshot.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
+    return frozenset(snapshot.rollback_stage.node_uids[target.name] for target in let_go)
 
 
-def _template_is_back(picture: Picture) -> bool:
+def _template_is_back(snapshot: Snapshot) -> bool:
     """DaemonSets that the plan did not know when it was sealed do not count: there is nothing to go back to."""
-    known = {uid: newest for uid, newest in picture.newest_hashes.items() if uid in picture.recorded_hashes}
-    return not picture.unsettled and all(newest == picture.recorded_hashes[uid] for uid, newest in known.items())
+    known = {uid: newest for uid, newest in snapshot.newest_hashes.items() if uid in snapshot.recorded_hashes}
+    return not snapshot.unsettled and all(newest == snapshot.recorded_hashes[uid] for uid, newest in known.items())
 
 
-def _let_unchanged_go(picture: Picture) -> Decision | None:
-    if queued := ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state == UPGRADE_REQUIRED):
+def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
+    if queued := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.upgrade_state == UPGRADE_REQUIRED):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
-    judged = {UPGRADE_DONE} if picture.policy.auto_upgrade else {UPGRADE_DONE, ""}  # switched off, it calls nobody done
-    if free := ours(picture, lambda node: picture.is_as_before(node) and node.upgrade_state in judged):
+    # Switched off, the operator calls nobody done.
+    judged = {UPGRADE_DONE} if snapshot.policy.auto_upgrade else {UPGRADE_DONE, ""}
+    if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.upgrade_state in judged):
         sentence = f"Letting {count(len(free), 'node')} go that never changed."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
-    if waiting := ours(picture, lambda node: picture.is_as_before(node) and not node.upgrade_state):
+    if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and not node.upgrade_state):
         return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
     return None
 
 
-def in_the_operators_hands(picture: Picture) -> Decision | None:
+def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
     """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
-    stage = picture.rollback_stage
+    stage = snapshot.rollback_stage
     left_out = {stage.node_uids[target.name] for target in stage.in_state(TargetState.EXCLUDED)}
-    busy = ours(picture, lambda one: picture.is_as_before(one) and one.has_begun and one.uid not in left_out)
+    busy = ours(snapshot, lambda one: snapshot.is_as_before(one) and one.has_begun and one.uid not in left_out)
     if not busy:
         return None
     sentence = f"Waiting until the operator is through with {names(tuple(busy.values()))}, which did not change."
     return Decision(sentence, look_again_in=SOON)
 
 
-def _bring_back(picture: Picture, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> Decision:
-    stage = picture.rollback_stage
-    if missing := _not_as_before(picture):
+def _bring_back(snapshot: Snapshot, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> Decision:
+    stage = snapshot.rollback_stage
+    if missing := _not_as_before(snapshot):
         sentence = f"{count(len(missing), 'node')} to bring back."
         return Decision(sentence, acts=(OpenRollbackStage(missing),), look_again_in=timedelta(0))
     if stage.state is StageState.WAITING:
         if not stage.targets:
-            if waiting := in_the_operators_hands(picture):
+            if waiting := in_the_operators_hands(snapshot):
                 return waiting
-            because = f"{nobody_changed(picture)}: the old version is back and every hold is gone."
+            because = f"{nobody_changed(snapshot)}: the old version is back and every hold is gone."
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
         return Decision("The rollback stage opens.", moves=moves, look_again_in=timedelta(0))
     if stage.state is StageState.OPENING:
         moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its rollback."),)
         return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
-    if seen := follow(picture, stage):
+    if seen := follow(snapshot, stage):
         return Decision(AS_BEFORE, moves=seen, look_again_in=timedelta(0))
-    if unfinished := unfinished_releases(picture, stage):
+    if unfinished := unfinished_releases(snapshot, stage):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
-    if failed := _failed(picture):
+    if failed := _failed(snapshot):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
-    return _let_waves_go(picture, verdicts.get(stage.index, {}), now=now)
+    return _let_waves_go(snapshot, verdicts.get(stage.index, {}), now=now)
 
 
-def nobody_changed(picture: Picture) -> str:
+def nobody_changed(snapshot: Snapshot) -> str:
     """Of one that was let go and went away nobody can say what became of its driver."""
     gone = [
-        f"{target.name} {picture.gone[uid]}"
-        for stage in picture.forward
+        f"{target.name} {snapshot.gone[uid]}"
+        for stage in snapshot.forward
         for target in stage.targets
-        if (uid := stage.node_uids[target.name]) in picture.gone and (target.baseline or target.is_lost)
+        if (uid := stage.node_uids[target.name]) in snapshot.gone and (target.baseline or target.is_lost)
     ]
     return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
 
 
-def _not_as_before(picture: Picture) -> dict[str, str]:
+def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
     """Nodes that changed, are changing or failed, and are not targets of the rollback stage yet."""
-    known = set(picture.rollback_stage.node_uids.values())
-    astray = (node for node in picture.nodes if node.uid not in known and not picture.is_as_before(node))
+    known = set(snapshot.rollback_stage.node_uids.values())
+    astray = (node for node in snapshot.nodes if node.uid not in known and not snapshot.is_as_before(node))
     return {node.uid: node.name for node in astray if is_ours(node)}
 
 
-def _failed(picture: Picture) -> dict[str, str]:
+def _failed(snapshot: Snapshot) -> dict[str, str]:
     """Failed nodes leave upgrade-failed only by the label, and each keeps one of the operator's slots until then."""
-    targets = set(picture.rollback_stage.node_uids.values())
-    stuck = (node for node in picture.nodes if node.uid in targets and node.upgrade_state == UPGRADE_FAILED)
-    return {node.uid: node.name for node in stuck if node.has_label and not picture.is_in_sync(node)}
+    targets = set(snapshot.rollback_stage.node_uids.values())
+    stuck = (node for node in snapshot.nodes if node.uid in targets and node.upgrade_state == UPGRADE_FAILED)
+    return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
 
 
-def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
-    stage = picture.rollback_stage
-    if blocked := picture.stopped_because or picture.paused_because or picture.stale_because:
-        return Decision(blocked, acts=recall(picture))
-    if again := try_again(picture):
+def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
+    stage = snapshot.rollback_stage
+    if blocked := snapshot.stopped_because or snapshot.paused_because or snapshot.stale_because:
+        return Decision(blocked, acts=recall(snapshot))
+    if again := try_again(snapshot):
         sentence = f"{names(tuple(move.name for move in again))} failed in the rollback and is tried again."
         return Decision(sentence, moves=again, look_again_in=timedelta(0))
     held = stage.in_state(TargetState.HELD)
-    free = room(picture, stage)
-    nodes = {node.uid: node for node in picture.nodes}
+    free = room(snapshot, stage)
+    nodes = {node.uid: node for node in snapshot.nodes}
     ready = [t.name for t in held if t.is_seen and _waits(nodes.get(stage.node_uids[t.name]))]
     # Nodes that are broken already lose nothing by going first, and room() counts them whether they go or not.
     broken = [name for name in ready if nodes[stage.node_uids[name]].is_unavailable]
@@ -216,57 +224,57 @@ def _let_waves_go(picture: Picture, answers: Mapping[str, Verdict], *, now: date
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
         return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
     on_the_way = stage.in_state(*IN_FLIGHT)
-    failed = beyond_us(picture)
+    failed = beyond_us(snapshot)
     others = [target for target in held if target not in failed]
     if failed and not on_the_way and not (others and free.nodes):
-        return ask_for_help(picture, failed, now=now)
+        return ask_for_help(snapshot, failed, now=now)
     if held:
         return Decision(f"{count(len(held), 'node')} to bring back; {free.because}.", look_again_in=SOON)
     if on_the_way:
         warning = first(Answer.FAIL, answers)
         but = f" But: {warning[1].because}" if warning else ""
-        under_way = f"{count(len(on_the_way), 'node')} on the way back to {picture.from_version}."
+        under_way = f"{count(len(on_the_way), 'node')} on the way back to {snapshot.from_version}."
         return Decision(f"{under_way}{but}", look_again_in=SOON)
-    return _settle(picture, answers, now=now)
+    return _settle(snapshot, answers, now=now)
 
 
-def _waits(node: NodePicture | None) -> bool:
+def _waits(node: NodeSnapshot | None) -> bool:
     return node is not None and node.has_label and node.upgrade_state == UPGRADE_REQUIRED
 
 
-def _settle(picture: Picture, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
+def _settle(snapshot: Snapshot, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
     """Every target is back. A gate that fails here, or can never tell, warns: it keeps nobody from the end (Z32)."""
-    stage = picture.rollback_stage
+    stage = snapshot.rollback_stage
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
         return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
-    if waiting := in_the_operators_hands(picture):
+    if waiting := in_the_operators_hands(snapshot):
         return waiting
     if all_pass(stage, answers) or not stage.evidence.counted:
-        return _rolled_back(stage, _how_it_ended(picture), "Every gate passed.")
+        return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
-        return _rolled_back(stage, f"{picture.from_version} is back, but look at this: {failed[1].because}")
+        return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].because}")
     waits = [verdict for verdict in answers.values() if verdict.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [verdict for key, verdict in answers.items() if verdict in waits and key != Soak.key]
     can_never_tell = bool(others) and all(verdict.is_final for verdict in others)
     if can_never_tell or (waits and now - stage.state_since > stage.patience):
-        return _rolled_back(stage, f"{_how_it_ended(picture)} This could not be judged: {waits[0].because}")
+        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be judged: {waits[0].because}")
     return Decision(f"Back, and being judged: {waits[0].because if waits else 'no gate answers'}", look_again_in=SOON)
 
 
-def _rolled_back(stage: StagePicture, because: str, passed_because: str = "") -> Decision:
+def _rolled_back(stage: StageSnapshot, because: str, passed_because: str = "") -> Decision:
     passed = MoveStage(stage.index, StageState.PASSED, passed_because or because)
     return Decision(because, moves=(passed, MovePlan(PlanState.ROLLED_BACK, because)))
 
 
-def _how_it_ended(picture: Picture) -> str:
-    stage = picture.rollback_stage
+def _how_it_ended(snapshot: Snapshot) -> str:
+    stage = snapshot.rollback_stage
     out = [(target.name, stage.node_uids[target.name]) for target in stage.in_state(TargetState.EXCLUDED)]
-    gone = tuple(f"{name} {picture.gone[uid]}" for name, uid in out if uid in picture.gone)
-    held = {node.uid for node in picture.nodes if node.is_held}
+    gone = tuple(f"{name} {snapshot.gone[uid]}" for name, uid in out if uid in snapshot.gone)
+    held = {node.uid for node in snapshot.nodes if node.is_held}
     kept = tuple(name for name, uid in out if uid in held)
-    free = tuple(name for name, uid in out if uid not in held and uid not in picture.gone)
+    free = tuple(name for name, uid in out if uid not in held and uid not in snapshot.gone)
     parts = (
         f"{names(kept)} {was(len(kept))} taken out of the rollback, and {stay(len(kept))} held" if kept else "",
         f"{names(free)} {was(len(free))} taken out of the rollback, and {are(len(free))} not held" if free else "",
@@ -274,18 +282,18 @@ def _how_it_ended(picture: Picture) -> str:
     )
     but = "; ".join(part for part in parts if part)
     if not but:
-        return f"Every node runs {picture.from_version} again."
-    return f"{picture.from_version} is back on every other node: {but}."
+        return f"Every node runs {snapshot.from_version} again."
+    return f"{snapshot.from_version} is back on every other node: {but}."
 
 
-def ours(picture: Picture, wanted: Callable[[NodePicture], bool] = lambda _: True) -> dict[str, str]:
+def ours(snapshot: Snapshot, wanted: Callable[[NodeSnapshot], bool] = lambda _: True) -> dict[str, str]:
     """Nodes whose label is ours to take off, and that pass a test.
 
     Rows are late: a node that we want held, or know to have held, may carry our label before they show it.
     """
-    ours = (node for node in picture.nodes if not node.hold_is_foreign and may_be_held(node))
+    ours = (node for node in snapshot.nodes if not node.hold_is_foreign and may_be_held(node))
     return {node.uid: node.name for node in ours if wanted(node)}
 
 
-def may_be_held(node: NodePicture) -> bool:
+def may_be_held(node: NodeSnapshot) -> bool:
     return (node.has_label and node.label_is_ours) or node.label_was_placed or node.hold_wanted is True

@@ -2,19 +2,19 @@
 
 from rollouts.engine.decide.acts import Decision, FreeStrays
 from rollouts.engine.decide.releasing import SOON
-from rollouts.engine.picture import Picture
+from rollouts.engine.snapshot import Snapshot
 from wording.numbers import count
 
 ABORT_FREES = "Abort ends the plan and frees every hold."  # of a plan whose driver object is gone
 
 
-def free_strays(picture: Picture) -> Decision | None:
+def free_strays(snapshot: Snapshot) -> Decision | None:
     """None: there are none.
 
     One that comes back has a driver pod made anew, of the newest template whether it is held or not (hazard Z4), so
     the label would keep it from nothing.
     """
-    strays = {node.uid: node.name for node in picture.strays}
+    strays = {node.uid: node.name for node in snapshot.strays}
     if not strays:
         return None
     sentence = f"Letting {count(len(strays), 'node')} go that the driver object no longer selects."

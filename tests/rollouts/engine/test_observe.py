@@ -6,7 +6,7 @@ from fleet.models import Bookmark, Node, Observer, Pod
 from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
-from rollouts.engine.picture import Picture
+from rollouts.engine.snapshot import Snapshot
 from rollouts.models import Approval, Command, Hold, Plan, StageKind, Target
 from rollouts.models.moving import record_event
 from tests.make import NOON, a_pod
@@ -21,19 +21,19 @@ def plan(cluster, owner) -> Plan:
     return in_state(a_started_plan(cluster, owner), "promoting")
 
 
-def seen(plan: Plan, *, now=NOON) -> Picture:
+def seen(plan: Plan, *, now=NOON) -> Snapshot:
     return observe(Plan.objects.select_related("cluster").get(pk=plan.pk), LIVE, now=now)
 
 
-def node(picture: Picture, name: str = "node-0"):
-    return next(node for node in picture.nodes if node.name == name)
+def node(snapshot: Snapshot, name: str = "node-0"):
+    return next(node for node in snapshot.nodes if node.name == name)
 
 
-def target(picture: Picture):
-    return picture.stages[0].targets[0]
+def target(snapshot: Snapshot):
+    return snapshot.stages[0].targets[0]
 
 
-def test_a_picture_costs_the_same_number_of_queries_however_large_the_plan(
+def test_a_snapshot_costs_the_same_number_of_queries_however_large_the_plan(
     plan: Plan, cluster, django_assert_max_num_queries
 ):
     with django_assert_max_num_queries(23):
@@ -44,20 +44,20 @@ def test_what_is_about_to_be_written_is_as_the_api_server_said(plan: Plan):
     """Z25."""
     live = Live(object_version="1.2.3", hashes={"a": "b"}, unsettled=("ds",), stopped_because="Stop.")
 
-    picture = observe(plan, live, now=NOON)
+    snapshot = observe(plan, live, now=NOON)
 
-    assert (picture.object_version, picture.newest_hashes, picture.unsettled) == ("1.2.3", {"a": "b"}, ("ds",))
-    assert picture.stopped_because == "Stop."
+    assert (snapshot.object_version, snapshot.newest_hashes, snapshot.unsettled) == ("1.2.3", {"a": "b"}, ("ds",))
+    assert snapshot.stopped_because == "Stop."
 
 
 def test_a_node_is_held_by_us_when_its_label_names_this_plan(plan: Plan):
     Node.objects.filter(name="node-0").update(is_held=True, held_by=plan.mark)
     Node.objects.filter(name="node-1").update(is_held=True, held_by="plan-999")
 
-    picture = seen(plan)
+    snapshot = seen(plan)
 
-    assert node(picture).is_held
-    assert not node(picture, "node-1").is_held
+    assert node(snapshot).is_held
+    assert not node(snapshot, "node-1").is_held
 
 
 def test_what_we_read_back_counts_before_the_rows_show_it(plan: Plan):
@@ -70,10 +70,10 @@ def test_a_node_whose_driver_label_vanished_names_no_driver(plan: Plan):
     """Z21."""
     Node.objects.filter(name="node-0").update(driver_unknown_since=NOON)
 
-    picture = seen(plan)
+    snapshot = seen(plan)
 
-    assert node(picture).driver_version == ""
-    assert target(picture).driver_version == ""
+    assert node(snapshot).driver_version == ""
+    assert target(snapshot).driver_version == ""
 
 
 def test_the_driver_pod_says_which_template_a_node_has(plan: Plan):
@@ -84,15 +84,15 @@ def test_the_driver_pod_says_which_template_a_node_has(plan: Plan):
     assert node(seen(plan)).pod_hash == ""
 
 
-def test_in_an_old_picture_no_target_is_seen(plan: Plan):
+def test_in_an_old_snapshot_no_target_is_seen(plan: Plan):
     """Z25."""
-    picture = seen(plan, now=NOON + timedelta(minutes=5))
+    snapshot = seen(plan, now=NOON + timedelta(minutes=5))
 
-    assert "has not been seen since" in picture.stale_because
-    assert not any(target.is_seen for stage in picture.forward for target in stage.targets)
+    assert "has not been seen since" in snapshot.stale_because
+    assert not any(target.is_seen for stage in snapshot.forward for target in stage.targets)
 
 
-def test_a_kind_that_was_never_shown_is_an_old_picture(plan: Plan):
+def test_a_kind_that_was_never_shown_is_an_old_snapshot(plan: Plan):
     Bookmark.objects.filter(kind="pods").delete()
 
     assert "pods" in seen(plan).stale_because

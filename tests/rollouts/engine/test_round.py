@@ -148,7 +148,7 @@ def test_what_has_begun_when_somebody_halts_is_followed_to_its_end(ground: Groun
 
 @pytest.mark.parametrize("command", [commands.halt, commands.abort, commands.roll_back])
 def test_a_command_while_a_round_looks_is_no_bug(ground: Ground, monkeypatch, command: Callable):
-    """It lands between the reading of the plan and of its stages: a picture of two moments is not decided on."""
+    """It lands between the reading of the plan and of its stages: a snapshot of two moments is not decided on."""
     ground.armed()
     ground.rounds(2)
     from rollouts.engine import round as rounds

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from rollouts.engine.decide.budget import operator_room, room
 from rollouts.engine.observe import in_nodes
-from rollouts.engine.picture import NodePicture, UpgradePolicy
+from rollouts.engine.snapshot import NodeSnapshot, UpgradePolicy
 from rollouts.lifecycle import TargetState
 from tests.rollouts.make import (
     a_changed_node,
     a_held_target,
-    a_node_picture,
-    a_picture,
+    a_node_snapshot,
     a_policy,
+    a_snapshot,
     a_stage,
     a_target,
     ready,
@@ -31,11 +31,11 @@ STATES = [
 ]
 
 
-def fleet(*states: str, **given) -> tuple[NodePicture, ...]:
-    return tuple(a_node_picture(f"n{number}", upgrade_state=state, **given) for number, state in enumerate(states))
+def fleet(*states: str, **given) -> tuple[NodeSnapshot, ...]:
+    return tuple(a_node_snapshot(f"n{number}", upgrade_state=state, **given) for number, state in enumerate(states))
 
 
-def free(policy: UpgradePolicy, nodes: tuple[NodePicture, ...], *, waiting: int = 0) -> int:
+def free(policy: UpgradePolicy, nodes: tuple[NodeSnapshot, ...], *, waiting: int = 0) -> int:
     return operator_room(policy, nodes, waiting=waiting).nodes
 
 
@@ -53,7 +53,7 @@ def test_a_node_on_its_way_takes_a_slot_and_so_does_a_failed_one(state: str):
 @pytest.mark.parametrize(("number", "verb"), [(0, "are"), (1, "is"), (2, "are")])
 def test_what_sets_the_number_is_said_of_one_as_of_many(number: int, verb: str):
     nodes = fleet(*["drain-required"] * number, "upgrade-required")
-    cordoned = tuple(a_node_picture(f"c{each}", is_unschedulable=True) for each in range(number))
+    cordoned = tuple(a_node_snapshot(f"c{each}", is_unschedulable=True) for each in range(number))
 
     slots = operator_room(a_policy(max_parallel=3, max_unavailable=9), nodes, waiting=0)
     lost = operator_room(a_policy(max_unavailable=number), cordoned, waiting=0)
@@ -64,7 +64,7 @@ def test_what_sets_the_number_is_said_of_one_as_of_many(number: int, verb: str):
 
 @pytest.mark.parametrize("broken", [{"is_unschedulable": True}, {"is_ready": False}, {"is_ready": None}])
 def test_cordoned_and_not_ready_nodes_are_unavailable_whoever_made_them_so(broken: dict):
-    nodes = (*fleet("upgrade-required", "upgrade-required"), a_node_picture("x", **broken))
+    nodes = (*fleet("upgrade-required", "upgrade-required"), a_node_snapshot("x", **broken))
 
     assert free(a_policy(max_unavailable=1), nodes) == 0
     assert free(a_policy(max_unavailable=3), nodes) == 2
@@ -84,7 +84,7 @@ def test_what_was_let_go_and_has_not_begun_will_take_a_slot():
     assert free(a_policy(max_parallel=2), fleet("upgrade-required", "upgrade-required"), waiting=1) == 1
 
 
-def upgrades_available(policy: UpgradePolicy, nodes: tuple[NodePicture, ...]) -> int:
+def upgrades_available(policy: UpgradePolicy, nodes: tuple[NodeSnapshot, ...]) -> int:
     """k8s-operator-libs, common_manager.go, GetUpgradesAvailable: line by line, for comparison."""
     pending = ("", "upgrade-done", "upgrade-required")
     in_progress = len(nodes) - sum(node.upgrade_state in pending for node in nodes)
@@ -107,7 +107,7 @@ some_nodes = st.lists(
     max_size=6,
 ).map(
     lambda rows: tuple(
-        a_node_picture(f"n{number}", upgrade_state=state, is_unschedulable=cordoned, is_ready=is_ready)
+        a_node_snapshot(f"n{number}", upgrade_state=state, is_unschedulable=cordoned, is_ready=is_ready)
         for number, (state, cordoned, is_ready) in enumerate(rows)
     )
 )
@@ -115,7 +115,7 @@ some_nodes = st.lists(
 
 @settings(max_examples=200)
 @given(some_nodes, st.integers(1, 4), st.none() | st.integers(0, 6))
-def test_never_finds_more_room_than_the_operator_does(nodes: tuple[NodePicture, ...], parallel: int, most: int | None):
+def test_never_finds_more_room_than_the_operator_does(nodes: tuple[NodeSnapshot, ...], parallel: int, most: int | None):
     """Z3: a wave is never larger than the operator's free slots."""
     policy = a_policy(max_parallel=parallel, max_unavailable=most)
 
@@ -143,26 +143,26 @@ def test_the_smaller_of_the_two_budgets_counts():
     """Z6."""
     targets = [a_held_target(f"n{number}") for number in range(5)]
     nodes = fleet(*["upgrade-required"] * 5)
-    picture = a_picture(a_stage(*targets, max_unavailable=2), nodes=nodes, policy=a_policy(max_parallel=4))
+    snapshot = a_snapshot(a_stage(*targets, max_unavailable=2), nodes=nodes, policy=a_policy(max_parallel=4))
 
-    assert room(picture, picture.stages[0]).nodes == 2
-    tighter = a_picture(a_stage(*targets, max_unavailable=5), nodes=nodes, policy=a_policy(max_parallel=3))
+    assert room(snapshot, snapshot.stages[0]).nodes == 2
+    tighter = a_snapshot(a_stage(*targets, max_unavailable=5), nodes=nodes, policy=a_policy(max_parallel=3))
     assert room(tighter, tighter.stages[0]).nodes == 3
 
 
 @pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING])
 def test_a_target_in_flight_takes_the_stages_budget(state: TargetState):
     stage = a_stage(a_held_target("n0", state=state), a_held_target("n1"), max_unavailable=1)
-    picture = a_picture(stage, nodes=fleet("upgrade-required", "upgrade-required"))
+    snapshot = a_snapshot(stage, nodes=fleet("upgrade-required", "upgrade-required"))
 
-    assert room(picture, stage).nodes == 0
+    assert room(snapshot, stage).nodes == 0
 
 
 def test_a_broken_node_outside_the_stage_takes_its_budget_too():
     stage = a_stage(a_held_target("n0"), max_unavailable=1)
-    picture = a_picture(stage, nodes=(*fleet("upgrade-required"), a_node_picture("elsewhere", is_ready=False)))
+    snapshot = a_snapshot(stage, nodes=(*fleet("upgrade-required"), a_node_snapshot("elsewhere", is_ready=False)))
 
-    found = room(picture, stage)
+    found = room(snapshot, stage)
 
     assert found.nodes == 0
     assert "1 node unavailable" in found.because
@@ -174,20 +174,20 @@ def test_a_broken_node_outside_the_stage_takes_its_budget_too():
 )
 def test_a_changed_node_keeps_its_place_until_it_works_again(lacking: dict):
     stage = a_stage(a_target("n0", **lacking), a_held_target("n1"), max_unavailable=1)
-    picture = a_picture(stage, nodes=(a_changed_node("n0"), a_node_picture("n1")))
+    snapshot = a_snapshot(stage, nodes=(a_changed_node("n0"), a_node_snapshot("n1")))
 
-    assert room(picture, stage).nodes == 0
+    assert room(snapshot, stage).nodes == 0
 
 
 def test_a_changed_node_that_works_gives_its_place_free():
     stage = a_stage(a_target("n0"), a_held_target("n1"), max_unavailable=1)
-    picture = a_picture(stage, nodes=(a_changed_node("n0"), a_node_picture("n1")))
+    snapshot = a_snapshot(stage, nodes=(a_changed_node("n0"), a_node_snapshot("n1")))
 
-    assert room(picture, stage).nodes == 1
+    assert room(snapshot, stage).nodes == 1
 
 
 def test_one_node_counts_once_however_broken_it_is():
     stage = a_stage(a_held_target("n0", state=TargetState.FAILED), a_held_target("n1"), max_unavailable=2)
-    nodes = (a_node_picture("n0", is_ready=False, is_unschedulable=True), a_node_picture("n1"))
+    nodes = (a_node_snapshot("n0", is_ready=False, is_unschedulable=True), a_node_snapshot("n1"))
 
-    assert room(a_picture(stage, nodes=nodes), stage).nodes == 1
+    assert room(a_snapshot(stage, nodes=nodes), stage).nodes == 1

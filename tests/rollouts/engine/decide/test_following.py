@@ -1,7 +1,7 @@
 import pytest
 
 from rollouts.engine.decide.following import follow
-from rollouts.engine.picture import NodePicture
+from rollouts.engine.snapshot import NodeSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TARGET_MOVES, TargetState
 from tests.rollouts.make import (
@@ -10,9 +10,9 @@ from tests.rollouts.make import (
     OLD_HASH,
     a_changed_node,
     a_held_target,
-    a_node_picture,
-    a_picture,
+    a_node_snapshot,
     a_rollback_stage,
+    a_snapshot,
     a_stage,
     put_back,
 )
@@ -22,16 +22,16 @@ CHANGING, CHANGED, FAILED = TargetState.CHANGING, TargetState.CHANGED, TargetSta
 HELD, EXCLUDED = TargetState.HELD, TargetState.EXCLUDED
 
 
-def a_free_node(**given) -> NodePicture:
-    return a_node_picture(**{"has_label": False, "label_is_ours": False, "hold_wanted": False} | given)
+def a_free_node(**given) -> NodeSnapshot:
+    return a_node_snapshot(**{"has_label": False, "label_is_ours": False, "hold_wanted": False} | given)
 
 
-def moves_of(target: TargetEvidence, node: NodePicture, **given) -> list[TargetState]:
-    picture = a_picture(a_stage(target), nodes=(node,), **given)
-    return [move.to for move in follow(picture, picture.stages[0])]
+def moves_of(target: TargetEvidence, node: NodeSnapshot, **given) -> list[TargetState]:
+    snapshot = a_snapshot(a_stage(target), nodes=(node,), **given)
+    return [move.to for move in follow(snapshot, snapshot.stages[0])]
 
 
-def path_of(state: TargetState, node: NodePicture, **given) -> list[TargetState]:
+def path_of(state: TargetState, node: NodeSnapshot, **given) -> list[TargetState]:
     """Every move until nothing more follows from what is seen."""
     path: list[TargetState] = []
     while found := moves_of(a_held_target(state=path[-1] if path else state), node, **given):
@@ -41,11 +41,11 @@ def path_of(state: TargetState, node: NodePicture, **given) -> list[TargetState]
 
 
 def test_a_held_node_stays_held():
-    assert path_of(HELD, a_node_picture()) == []
+    assert path_of(HELD, a_node_snapshot()) == []
 
 
 def test_a_release_is_done_when_the_label_is_seen_to_be_gone():
-    assert path_of(RELEASING, a_node_picture()) == []
+    assert path_of(RELEASING, a_node_snapshot()) == []
     assert path_of(RELEASING, a_free_node()) == [RELEASED]
 
 
@@ -101,60 +101,60 @@ def test_not_seen_is_not_changed_and_not_failed(state: TargetState):
 
 @pytest.mark.parametrize("state", sorted(TargetState))
 def test_every_move_is_in_the_table(state: TargetState):
-    for node in (a_changed_node(), a_node_picture(), a_free_node(), a_free_node(upgrade_state="upgrade-failed")):
+    for node in (a_changed_node(), a_node_snapshot(), a_free_node(), a_free_node(upgrade_state="upgrade-failed")):
         assert set(moves_of(a_held_target(state=state), node)) <= TARGET_MOVES[state]
 
 
 @pytest.mark.parametrize(
     "node",
     [
-        a_node_picture(upgrade_state="pod-restart-required"),
-        a_node_picture(upgrade_state="upgrade-failed"),
-        a_node_picture(pod_hash=NEW_HASH),
+        a_node_snapshot(upgrade_state="pod-restart-required"),
+        a_node_snapshot(upgrade_state="upgrade-failed"),
+        a_node_snapshot(pod_hash=NEW_HASH),
         a_changed_node(has_label=True, label_is_ours=True, hold_wanted=True),
     ],
     ids=["at-work", "failed", "new-pod", "changed"],
 )
-def test_a_held_node_that_changes_all_the_same_has_escaped(node: NodePicture):
+def test_a_held_node_that_changes_all_the_same_has_escaped(node: NodeSnapshot):
     """Z4."""
-    picture = a_picture(a_stage(a_held_target()), nodes=(node,))
+    snapshot = a_snapshot(a_stage(a_held_target()), nodes=(node,))
 
-    (move,) = follow(picture, picture.stages[0])
+    (move,) = follow(snapshot, snapshot.stages[0])
 
     assert (move.to, move.has_escaped) == (CHANGING, True)
 
 
 def test_in_the_rollback_a_node_in_the_middle_goes_on_by_itself():
     target = a_held_target(upgrade_state="drain-required")
-    node = a_node_picture(upgrade_state="drain-required", pod_hash=NEW_HASH)
-    picture = put_back(a_picture(a_rollback_stage(target), nodes=(node,)))
+    node = a_node_snapshot(upgrade_state="drain-required", pod_hash=NEW_HASH)
+    snapshot = put_back(a_snapshot(a_rollback_stage(target), nodes=(node,)))
 
-    (move,) = follow(picture, picture.rollback_stage)
+    (move,) = follow(snapshot, snapshot.rollback_stage)
 
     assert (move.to, move.has_escaped) == (CHANGING, False)
 
 
 def test_in_the_rollback_a_held_node_that_failed_waits_for_its_wave():
     """Z5: it leaves upgrade-failed by its label, and goes back in a wave like any other."""
-    node = a_node_picture(upgrade_state="upgrade-failed", pod_hash=NEW_HASH)
-    picture = put_back(a_picture(a_rollback_stage(a_held_target()), nodes=(node,)))
+    node = a_node_snapshot(upgrade_state="upgrade-failed", pod_hash=NEW_HASH)
+    snapshot = put_back(a_snapshot(a_rollback_stage(a_held_target()), nodes=(node,)))
 
-    assert follow(picture, picture.rollback_stage) == ()
+    assert follow(snapshot, snapshot.rollback_stage) == ()
 
 
 @pytest.mark.parametrize("state", [CHANGING, FAILED])
 def test_in_the_rollback_a_node_that_is_queued_anew_and_held_waits_for_a_wave(state: TargetState):
     """Somebody changed the template while it was on its way: nobody would let it go any more."""
-    node = a_node_picture()
+    node = a_node_snapshot()
     target = a_held_target(state=state)
-    picture = put_back(a_picture(a_rollback_stage(target), nodes=(node,)))
+    snapshot = put_back(a_snapshot(a_rollback_stage(target), nodes=(node,)))
 
-    (move,) = follow(picture, picture.rollback_stage)
+    (move,) = follow(snapshot, snapshot.rollback_stage)
 
     assert move.to is HELD
 
 
 def test_in_the_rollback_a_node_that_nobody_holds_goes_on():
-    picture = put_back(a_picture(a_rollback_stage(a_held_target(state=CHANGING)), nodes=(a_free_node(),)))
+    snapshot = put_back(a_snapshot(a_rollback_stage(a_held_target(state=CHANGING)), nodes=(a_free_node(),)))
 
-    assert follow(picture, picture.rollback_stage) == ()
+    assert follow(snapshot, snapshot.rollback_stage) == ()

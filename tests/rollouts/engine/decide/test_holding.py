@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import MovePlan, PlaceHolds, WriteVersion
-from rollouts.engine.picture import NodePicture, Picture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import PlanState
 from tests.make import NOON
-from tests.rollouts.make import NEW, OLD, a_node_picture, a_picture, a_policy, not_yet_written
+from tests.rollouts.make import NEW, OLD, a_node_snapshot, a_policy, a_snapshot, not_yet_written
 
 
-def holding(*nodes: NodePicture, **given) -> Picture:
-    return not_yet_written(a_picture(nodes=nodes), **given)
+def holding(*nodes: NodeSnapshot, **given) -> Snapshot:
+    return not_yet_written(a_snapshot(nodes=nodes), **given)
 
 
-def settled(name: str, **given) -> NodePicture:
-    return a_node_picture(name, upgrade_state="upgrade-done", **given)
+def settled(name: str, **given) -> NodeSnapshot:
+    return a_node_snapshot(name, upgrade_state="upgrade-done", **given)
 
 
-def unheld(name: str, **given) -> NodePicture:
+def unheld(name: str, **given) -> NodeSnapshot:
     return settled(name, has_label=False, label_is_ours=False, **given)
 
 
@@ -42,7 +42,7 @@ def test_writes_the_version_once_every_node_is_held():
 
 
 nodes = st.builds(
-    lambda name, **given: a_node_picture(name, **given),
+    lambda name, **given: a_node_snapshot(name, **given),
     name=st.sampled_from("abcdef"),
     has_label=st.booleans(),
     label_is_ours=st.booleans(),
@@ -57,7 +57,7 @@ nodes = st.builds(
 
 @settings(max_examples=150)
 @given(st.lists(nodes, max_size=4, unique_by=lambda node: node.uid))
-def test_never_writes_while_any_node_is_not_held_or_still_on_its_way(found: list[NodePicture]):
+def test_never_writes_while_any_node_is_not_held_or_still_on_its_way(found: list[NodeSnapshot]):
     """Z1, for every mixture of nodes."""
     decision = decide(holding(*found), now=NOON)
 
@@ -78,7 +78,7 @@ def test_a_label_that_somebody_else_wants_holds_as_well():
 
 
 def test_waits_for_nodes_that_are_on_their_way_from_an_earlier_change():
-    decision = decide(holding(settled("a"), a_node_picture("b", upgrade_state="drain-required")), now=NOON)
+    decision = decide(holding(settled("a"), a_node_snapshot("b", upgrade_state="drain-required")), now=NOON)
 
     assert not decision.acts
     assert "such as b" in decision.waiting_for
@@ -100,9 +100,9 @@ def test_a_version_that_somebody_else_wrote_halts(version: str):
 
 
 def test_our_own_write_is_recognised_after_a_crash():
-    picture = holding(settled("a"), object_version=NEW, write_intended=True)
+    snapshot = holding(settled("a"), object_version=NEW, write_intended=True)
 
-    decision = decide(picture, now=NOON)
+    decision = decide(snapshot, now=NOON)
 
     assert [move.to for move in decision.moves] == [PlanState.PROMOTING]
 

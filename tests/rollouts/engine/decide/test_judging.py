@@ -23,7 +23,7 @@ def test_a_pass_on_what_cannot_be_seen_is_a_hold_that_names_it():
     assert verdict.nodes == ("node-2",)
 
 
-def test_a_fail_on_an_old_picture_is_still_a_fail():
+def test_a_fail_on_an_old_snapshot_is_still_a_fail():
     stage = a_stage(a_target(is_seen=False, driver_version="1.2.3"))
 
     assert judge(stage, When.THROUGH, now=NOON)["driver_version"].answer is Answer.FAIL

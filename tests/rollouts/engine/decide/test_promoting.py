@@ -14,7 +14,7 @@ from rollouts.engine.decide.acts import (
     Recall,
     ReleaseWave,
 )
-from rollouts.engine.picture import NodePicture, Picture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.gates.approval import Approval
 from rollouts.gates.base import Answer, TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
@@ -28,9 +28,9 @@ from tests.rollouts.make import (
     OLD,
     a_changed_node,
     a_held_target,
-    a_node_picture,
-    a_picture,
+    a_node_snapshot,
     a_policy,
+    a_snapshot,
     a_stage,
     a_target,
     an_approval,
@@ -41,8 +41,8 @@ WAITING, OPENING, SOAKING = StageState.WAITING, StageState.OPENING, StageState.S
 PASSED, HALTED = StageState.PASSED, StageState.HALTED
 
 
-def decided(picture: Picture) -> Decision:
-    return decide(picture, now=NOON)
+def decided(snapshot: Snapshot) -> Decision:
+    return decide(snapshot, now=NOON)
 
 
 def plan_moves(decision: Decision) -> list[PlanState]:
@@ -57,12 +57,12 @@ def released(decision: Decision) -> tuple[str, ...]:
     return tuple(name for act in decision.acts if isinstance(act, ReleaseWave) for name in act.targets)
 
 
-def held(*names: str) -> tuple[list[TargetEvidence], tuple[NodePicture, ...]]:
-    return [a_held_target(name) for name in names], tuple(a_node_picture(name) for name in names)
+def held(*names: str) -> tuple[list[TargetEvidence], tuple[NodeSnapshot, ...]]:
+    return [a_held_target(name) for name in names], tuple(a_node_snapshot(name) for name in names)
 
 
-def let_go(name: str = "a", **given) -> NodePicture:
-    return a_node_picture(name, has_label=False, label_is_ours=False, hold_wanted=False, **given)
+def let_go(name: str = "a", **given) -> NodeSnapshot:
+    return a_node_snapshot(name, has_label=False, label_is_ours=False, hold_wanted=False, **given)
 
 
 # Waves
@@ -74,16 +74,16 @@ def test_a_wave_is_as_large_as_the_smaller_of_both_budgets(ours: int, operators:
     targets, nodes = held("a", "b", "c", "d", "e")
     stage = a_stage(*targets, max_unavailable=ours)
 
-    decision = decided(a_picture(stage, nodes=nodes, policy=a_policy(max_parallel=operators)))
+    decision = decided(a_snapshot(stage, nodes=nodes, policy=a_policy(max_parallel=operators)))
 
     assert released(decision) == ("a", "b", "c", "d", "e")[:expected]
 
 
 def test_the_next_wave_waits_until_the_last_one_is_back():
     targets = (a_target("a", is_ready=False), a_held_target("b"))
-    nodes = (a_changed_node("a"), a_node_picture("b"))
+    nodes = (a_changed_node("a"), a_node_snapshot("b"))
 
-    decision = decided(a_picture(a_stage(*targets), nodes=nodes))
+    decision = decided(a_snapshot(a_stage(*targets), nodes=nodes))
 
     assert not decision.acts
     assert "1 node to go" in decision.waiting_for
@@ -93,7 +93,7 @@ def test_the_next_wave_waits_until_the_last_one_is_back():
 def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock():
     target = a_held_target("a", state=TargetState.RELEASED)
 
-    decision = decided(a_picture(a_stage(target), nodes=(let_go("a"),)))
+    decision = decided(a_snapshot(a_stage(target), nodes=(let_go("a"),)))
 
     assert decision.waiting_for.endswith("1 node on the way; the operator looks again within two minutes.")
 
@@ -101,15 +101,15 @@ def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock(
 def test_the_order_of_release_is_the_targets():
     targets, nodes = held("z", "a")
 
-    assert released(decided(a_picture(a_stage(*targets), nodes=nodes))) == ("z",)
+    assert released(decided(a_snapshot(a_stage(*targets), nodes=nodes))) == ("z",)
 
 
 def test_a_node_that_others_cordoned_is_never_let_go():
     """Z6: the operator would take it at once, past its own slots."""
     targets, _ = held("a", "b")
-    nodes = (a_node_picture("a", is_unschedulable=True), a_node_picture("b"))
+    nodes = (a_node_snapshot("a", is_unschedulable=True), a_node_snapshot("b"))
 
-    decision = decided(a_picture(a_stage(*targets, max_unavailable=2), nodes=nodes))
+    decision = decided(a_snapshot(a_stage(*targets, max_unavailable=2), nodes=nodes))
 
     assert released(decision) == ("b",)
 
@@ -117,44 +117,44 @@ def test_a_node_that_others_cordoned_is_never_let_go():
 def test_a_stage_whose_last_node_is_cordoned_says_so():
     """Z6."""
     targets, _ = held("a")
-    picture = a_picture(a_stage(*targets, max_unavailable=2), nodes=(a_node_picture("a", is_unschedulable=True),))
+    snapshot = a_snapshot(a_stage(*targets, max_unavailable=2), nodes=(a_node_snapshot("a", is_unschedulable=True),))
 
-    assert "a cordoned by somebody else" in decided(picture).waiting_for
+    assert "a cordoned by somebody else" in decided(snapshot).waiting_for
 
 
 def test_a_label_that_is_not_ours_is_never_taken_off():
     targets, _ = held("a")
-    picture = a_picture(a_stage(*targets), nodes=(a_node_picture("a", hold_is_foreign=True, label_is_ours=False),))
+    snapshot = a_snapshot(a_stage(*targets), nodes=(a_node_snapshot("a", hold_is_foreign=True, label_is_ours=False),))
 
-    assert not decided(picture).acts
+    assert not decided(snapshot).acts
 
 
 def test_a_node_that_is_not_seen_is_not_let_go():
-    picture = a_picture(a_stage(a_held_target("a", is_seen=False)), nodes=(a_node_picture("a"),))
+    snapshot = a_snapshot(a_stage(a_held_target("a", is_seen=False)), nodes=(a_node_snapshot("a"),))
 
-    assert not released(decided(picture))
+    assert not released(decided(snapshot))
 
 
 def test_a_release_that_was_recorded_and_not_done_is_done():
-    picture = a_picture(a_stage(a_held_target("a", state=TargetState.RELEASING)), nodes=(a_node_picture("a"),))
+    snapshot = a_snapshot(a_stage(a_held_target("a", state=TargetState.RELEASING)), nodes=(a_node_snapshot("a"),))
 
-    assert decided(picture).acts == (FinishRelease(0, ("a",)),)
+    assert decided(snapshot).acts == (FinishRelease(0, ("a",)),)
 
 
 # What stops it
 
 
-def test_an_old_picture_lets_nothing_go_and_nothing_pass():
+def test_an_old_snapshot_lets_nothing_go_and_nothing_pass():
     """Z25."""
     targets, nodes = held("a")
     stale = {"stale_because": "Not seen since noon."}
     soaking = a_stage(a_target("a"), state=SOAKING)
 
-    for picture in (
-        a_picture(a_stage(*targets), nodes=nodes, **stale),
-        a_picture(soaking, nodes=(a_changed_node("a"),), **stale),
+    for snapshot in (
+        a_snapshot(a_stage(*targets), nodes=nodes, **stale),
+        a_snapshot(soaking, nodes=(a_changed_node("a"),), **stale),
     ):
-        decision = decided(picture)
+        decision = decided(snapshot)
         assert not decision.acts
         assert not decision.moves
         assert decision.waiting_for == "Not seen since noon."
@@ -164,11 +164,13 @@ def test_an_old_picture_lets_nothing_go_and_nothing_pass():
 @pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED])
 def test_a_pause_and_the_stop_switch_call_back_what_has_not_begun(blocked: str, state: TargetState):
     """Z3, Z33."""
-    node = let_go("a") if state is TargetState.RELEASED else a_node_picture("a", hold_wanted=False)
+    node = let_go("a") if state is TargetState.RELEASED else a_node_snapshot("a", hold_wanted=False)
     targets = (a_held_target("a", state=state), a_held_target("b"))
-    picture = a_picture(a_stage(*targets, max_unavailable=5), nodes=(node, a_node_picture("b")), **{blocked: "Stop."})
+    snapshot = a_snapshot(
+        a_stage(*targets, max_unavailable=5), nodes=(node, a_node_snapshot("b")), **{blocked: "Stop."}
+    )
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert decision.acts == (Recall(0, ("a",)),)
     assert decision.waiting_for == "Stop."
@@ -177,20 +179,20 @@ def test_a_pause_and_the_stop_switch_call_back_what_has_not_begun(blocked: str, 
 def test_what_has_begun_cannot_be_called_back():
     """Z3."""
     target = a_held_target("a", state=TargetState.RELEASED)
-    picture = a_picture(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),), state=PlanState.HALTED)
+    snapshot = a_snapshot(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),), state=PlanState.HALTED)
 
-    assert not any(isinstance(act, Recall) for act in decided(picture).acts)
+    assert not any(isinstance(act, Recall) for act in decided(snapshot).acts)
 
 
 @pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_because": "Stop."}], ids=["halt", "pause"])
 def test_a_late_node_that_cannot_be_held_does_not_keep_others_from_being_called_back(given: dict):
     """Z3 and Z4 at once: one node whose label cannot be written must not cost another its recall."""
-    late_node = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None)
-    picture = a_picture(
+    late_node = a_node_snapshot("new", has_label=False, label_is_ours=False, hold_wanted=None)
+    snapshot = a_snapshot(
         a_stage(a_held_target("a", state=TargetState.RELEASED)), nodes=(let_go("a"), late_node), **given
     )
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert Recall(0, ("a",)) in decision.acts
     assert PlaceHolds({"uid-of-new": "new"}) in decision.acts
@@ -198,33 +200,33 @@ def test_a_late_node_that_cannot_be_held_does_not_keep_others_from_being_called_
 
 def test_a_halted_plan_lets_nothing_go():
     targets, nodes = held("a", "b")
-    picture = a_picture(a_stage(*targets, state=HALTED), nodes=nodes, state=PlanState.HALTED)
+    snapshot = a_snapshot(a_stage(*targets, state=HALTED), nodes=nodes, state=PlanState.HALTED)
 
-    assert not decided(picture).acts
+    assert not decided(snapshot).acts
 
 
 def test_a_halted_plan_still_follows_what_is_under_way():
     target = a_held_target("a", state=TargetState.CHANGING)
-    picture = a_picture(a_stage(target, state=HALTED), nodes=(a_changed_node("a"),), state=PlanState.HALTED)
+    snapshot = a_snapshot(a_stage(target, state=HALTED), nodes=(a_changed_node("a"),), state=PlanState.HALTED)
 
-    assert [move.to for move in decided(picture).moves] == [TargetState.CHANGED]
+    assert [move.to for move in decided(snapshot).moves] == [TargetState.CHANGED]
 
 
 def test_a_late_node_is_held_before_anything_else_goes():
     """Z4."""
     targets, nodes = held("a")
-    late_node = a_node_picture("new", has_label=False, label_is_ours=False, hold_wanted=None, upgrade_state="")
+    late_node = a_node_snapshot("new", has_label=False, label_is_ours=False, hold_wanted=None, upgrade_state="")
 
-    decision = decided(a_picture(a_stage(*targets), nodes=(*nodes, late_node)))
+    decision = decided(a_snapshot(a_stage(*targets), nodes=(*nodes, late_node)))
 
     assert decision.acts == (PlaceHolds({"uid-of-new": "new"}),)
 
 
 def test_a_hold_that_somebody_took_off_is_put_back():
     targets, nodes = held("a")
-    freed = a_node_picture("b", has_label=False, label_is_ours=False)
+    freed = a_node_snapshot("b", has_label=False, label_is_ours=False)
 
-    assert decided(a_picture(a_stage(*targets), nodes=(*nodes, freed))).acts == (PlaceHolds({"uid-of-b": "b"}),)
+    assert decided(a_snapshot(a_stage(*targets), nodes=(*nodes, freed))).acts == (PlaceHolds({"uid-of-b": "b"}),)
 
 
 # What halts it
@@ -233,18 +235,18 @@ def test_a_hold_that_somebody_took_off_is_put_back():
 @pytest.mark.parametrize(
     "escaped",
     [
-        a_node_picture("x", upgrade_state="pod-restart-required"),
-        a_node_picture("x", pod_hash=NEW_HASH),
+        a_node_snapshot("x", upgrade_state="pod-restart-required"),
+        a_node_snapshot("x", pod_hash=NEW_HASH),
         a_changed_node("x", has_label=True, hold_wanted=True),
     ],
     ids=["at-work", "new-pod", "changed"],
 )
 @pytest.mark.parametrize("is_target", [True, False])
-def test_a_held_node_that_changes_halts_the_plan(escaped: NodePicture, is_target: bool):
+def test_a_held_node_that_changes_halts_the_plan(escaped: NodeSnapshot, is_target: bool):
     """Z4: also one that is no target of any stage, which nobody else watches."""
     targets = (a_held_target("a"), *([a_held_target("x")] if is_target else []))
 
-    decision = decided(a_picture(a_stage(*targets), nodes=(a_node_picture("a"), escaped)))
+    decision = decided(a_snapshot(a_stage(*targets), nodes=(a_node_snapshot("a"), escaped)))
 
     assert plan_moves(decision) == [PlanState.HALTED]
     assert stage_moves(decision) == [(0, HALTED)]
@@ -257,34 +259,34 @@ def test_a_late_node_that_starts_on_the_new_driver_has_not_escaped():
     late_node = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_late_node=True)
     targets, nodes = held("a")
 
-    assert not plan_moves(decided(a_picture(a_stage(*targets), nodes=(*nodes, late_node))))
+    assert not plan_moves(decided(a_snapshot(a_stage(*targets), nodes=(*nodes, late_node))))
 
 
 def test_a_late_node_on_the_new_driver_is_let_go_before_the_end():
     late_node = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_late_node=True)
     passed = a_stage(a_target("a", state=TargetState.CHANGED), state=PASSED)
 
-    decision = decided(a_picture(passed, nodes=(a_changed_node("a"), late_node)))
+    decision = decided(a_snapshot(passed, nodes=(a_changed_node("a"), late_node)))
 
     assert decision.acts == (LiftHolds({"uid-of-new": "new"}),)
     assert not plan_moves(decision)
 
 
 def test_a_label_held_by_others_is_not_watched_by_us():
-    foreign = a_node_picture("x", hold_is_foreign=True, label_is_ours=False, pod_hash=NEW_HASH)
+    foreign = a_node_snapshot("x", hold_is_foreign=True, label_is_ours=False, pod_hash=NEW_HASH)
     targets, nodes = held("a")
 
-    assert not plan_moves(decided(a_picture(a_stage(*targets), nodes=(*nodes, foreign))))
+    assert not plan_moves(decided(a_snapshot(a_stage(*targets), nodes=(*nodes, foreign))))
 
 
 def test_a_failed_node_that_a_person_excluded_does_not_halt_again():
     """It was let go, and failed: that it is out of the stage makes it no escape."""
     failed = let_go("x", upgrade_state="upgrade-failed", pod_hash=NEW_HASH)
     targets = (a_held_target("a"), a_target("x", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed"))
-    nodes = (a_node_picture("a"), failed)
-    picture = a_picture(a_stage(*targets, max_unavailable=2, gates=(FailureBudget(),)), nodes=nodes)
+    nodes = (a_node_snapshot("a"), failed)
+    snapshot = a_snapshot(a_stage(*targets, max_unavailable=2, gates=(FailureBudget(),)), nodes=nodes)
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert not plan_moves(decision)
 
@@ -293,9 +295,9 @@ def test_a_failing_gate_halts_in_the_canary():
     """P8: what fails in the canary goes no further."""
     canary = a_stage(a_target("a", driver_version=OLD), index=0)
     targets, nodes = held("b", "c")
-    picture = a_picture(canary, a_stage(*targets, index=1, state=WAITING), nodes=(a_changed_node("a"), *nodes))
+    snapshot = a_snapshot(canary, a_stage(*targets, index=1, state=WAITING), nodes=(a_changed_node("a"), *nodes))
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.HALTED]
     assert stage_moves(decision) == [(0, HALTED)]
@@ -305,11 +307,12 @@ def test_a_failing_gate_halts_in_the_canary():
 
 def test_a_failing_gate_halts_in_the_middle_of_a_wave_too():
     targets = (a_target("a", state=TargetState.FAILED), a_held_target("b"))
-    picture = a_picture(
-        a_stage(*targets, gates=(FailureBudget(),), max_unavailable=5), nodes=(a_changed_node("a"), a_node_picture("b"))
+    snapshot = a_snapshot(
+        a_stage(*targets, gates=(FailureBudget(),), max_unavailable=5),
+        nodes=(a_changed_node("a"), a_node_snapshot("b")),
     )
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.HALTED]
     assert not decision.acts
@@ -320,7 +323,7 @@ def test_a_version_that_somebody_else_wrote_halts(version: str):
     """Z9."""
     targets, nodes = held("a")
 
-    decision = decided(a_picture(a_stage(*targets), nodes=nodes, object_version=version))
+    decision = decided(a_snapshot(a_stage(*targets), nodes=nodes, object_version=version))
 
     assert plan_moves(decision) == [PlanState.HALTED]
     assert not decision.acts
@@ -331,7 +334,7 @@ def test_a_gate_that_turns_while_the_next_stage_waits_halts_the_stage_that_had_p
     targets, nodes = held("b")
     later = a_stage(*targets, index=1, state=OPENING, gates=(Approval(), DriverVersion()))
 
-    decision = decided(a_picture(earlier, later, nodes=(a_changed_node("a"), *nodes)))
+    decision = decided(a_snapshot(earlier, later, nodes=(a_changed_node("a"), *nodes)))
 
     assert stage_moves(decision) == [(0, HALTED)]
     assert plan_moves(decision) == [PlanState.HALTED]
@@ -344,15 +347,15 @@ def test_a_stage_opens_when_it_is_its_turn():
     targets, nodes = held("b")
     stages = (a_stage(a_target("a"), state=PASSED), a_stage(*targets, index=1, state=WAITING))
 
-    assert stage_moves(decided(a_picture(*stages, nodes=(a_changed_node("a"), *nodes)))) == [(1, OPENING)]
+    assert stage_moves(decided(a_snapshot(*stages, nodes=(a_changed_node("a"), *nodes)))) == [(1, OPENING)]
 
 
-def opening(*approvals, earlier: TargetEvidence | None = None) -> Picture:
+def opening(*approvals, earlier: TargetEvidence | None = None) -> Snapshot:
     first = a_stage(earlier or a_target("a"), state=PASSED)
     target = a_held_target("b")
     shown = evidence(target, approvals=approvals)
     second = a_stage(target, index=1, state=OPENING, gates=(Approval(), DriverVersion()), evidence=shown)
-    return a_picture(first, second, nodes=(a_changed_node("a"), a_node_picture("b")))
+    return a_snapshot(first, second, nodes=(a_changed_node("a"), a_node_snapshot("b")))
 
 
 def test_an_opening_stage_waits_for_its_approval():
@@ -374,36 +377,36 @@ def test_a_rejection_halts():
 
 
 def test_a_stage_soaks_once_every_target_has_changed():
-    picture = a_picture(a_stage(a_target("a")), nodes=(a_changed_node("a"),))
+    snapshot = a_snapshot(a_stage(a_target("a")), nodes=(a_changed_node("a"),))
 
-    assert stage_moves(decided(picture)) == [(0, SOAKING)]
+    assert stage_moves(decided(snapshot)) == [(0, SOAKING)]
 
 
 def test_a_stage_does_not_soak_while_a_target_is_on_its_way():
     target = a_held_target("a", state=TargetState.CHANGING)
-    picture = a_picture(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),))
+    snapshot = a_snapshot(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),))
 
-    assert not stage_moves(decided(picture))
+    assert not stage_moves(decided(snapshot))
 
 
 def test_a_stage_passes_when_every_gate_does():
-    picture = a_picture(a_stage(a_target("a"), state=SOAKING), nodes=(a_changed_node("a"),))
+    snapshot = a_snapshot(a_stage(a_target("a"), state=SOAKING), nodes=(a_changed_node("a"),))
 
-    assert stage_moves(decided(picture)) == [(0, PASSED)]
+    assert stage_moves(decided(snapshot)) == [(0, PASSED)]
 
 
 def test_a_stage_soaks_on_while_one_gate_holds():
     gates = (DriverVersion(), Soak(timedelta(minutes=30)))
-    picture = a_picture(a_stage(a_target("a"), state=SOAKING, gates=gates), nodes=(a_changed_node("a"),))
+    snapshot = a_snapshot(a_stage(a_target("a"), state=SOAKING, gates=gates), nodes=(a_changed_node("a"),))
 
-    assert not decided(picture).moves
+    assert not decided(snapshot).moves
 
 
 @pytest.mark.parametrize("gates", [(), (Approval(),)], ids=["none", "approval-only"])
 def test_a_stage_without_a_gate_never_passes(gates: tuple):
-    picture = a_picture(a_stage(a_target("a"), state=SOAKING, gates=gates), nodes=(a_changed_node("a"),))
+    snapshot = a_snapshot(a_stage(a_target("a"), state=SOAKING, gates=gates), nodes=(a_changed_node("a"),))
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert not decision.moves
     assert "no gate" in decision.waiting_for
@@ -420,7 +423,7 @@ def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
         patience=timedelta(minutes=4),
     )
 
-    decision = decided(a_picture(stage, nodes=(a_changed_node("a"),)))
+    decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
 
     assert bool(decision.pause_because) is asks
     assert not decision.moves
@@ -432,15 +435,15 @@ def test_a_soak_is_not_out_of_patience():
         a_target("a"), state=SOAKING, gates=gates, patience=timedelta(minutes=1), state_since=NOON - timedelta(hours=2)
     )
     shown = replace(stage.evidence, others_passing_since=NOON - timedelta(hours=1))
-    picture = a_picture(replace(stage, evidence=shown), nodes=(a_changed_node("a"),))
+    snapshot = a_snapshot(replace(stage, evidence=shown), nodes=(a_changed_node("a"),))
 
-    assert not decided(picture).pause_because
+    assert not decided(snapshot).pause_because
 
 
 def test_the_plan_is_promoted_when_every_stage_has_passed():
     stages = (a_stage(a_target("a"), state=PASSED), a_stage(a_target("b"), index=1, state=PASSED))
 
-    decision = decided(a_picture(*stages, nodes=(a_changed_node("a"), a_changed_node("b"))))
+    decision = decided(a_snapshot(*stages, nodes=(a_changed_node("a"), a_changed_node("b"))))
 
     assert plan_moves(decision) == [PlanState.PROMOTED]
 
@@ -450,7 +453,7 @@ def test_a_node_that_was_called_back_too_late_is_let_go_before_the_plan_ends():
     stages = (a_stage(a_target("a"), a_target("b"), state=PASSED),)
     late = replace(a_changed_node("a"), has_label=True, label_is_ours=True, hold_wanted=True)
 
-    decision = decided(a_picture(*stages, nodes=(late, a_changed_node("b"))))
+    decision = decided(a_snapshot(*stages, nodes=(late, a_changed_node("b"))))
 
     assert plan_moves(decision) == []
     assert [act.nodes for act in decision.acts if isinstance(act, LiftHolds)] == [{late.uid: "a"}]
@@ -458,7 +461,7 @@ def test_a_node_that_was_called_back_too_late_is_let_go_before_the_plan_ends():
 
 def test_a_halt_calls_back_what_has_not_begun_in_the_same_round():
     """Z3."""
-    picture = a_picture(
+    snapshot = a_snapshot(
         a_stage(
             a_target("a", state=TargetState.FAILED, upgrade_state="upgrade-failed"),
             a_held_target("b", state=TargetState.RELEASED),
@@ -467,11 +470,11 @@ def test_a_halt_calls_back_what_has_not_begun_in_the_same_round():
         ),
         nodes=(
             a_changed_node("a", upgrade_state="upgrade-failed"),
-            a_node_picture("b", has_label=False, hold_wanted=False),
+            a_node_snapshot("b", has_label=False, hold_wanted=False),
         ),
     )
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.HALTED]
     assert decision.acts == (Recall(0, ("b",)),)
@@ -479,9 +482,9 @@ def test_a_halt_calls_back_what_has_not_begun_in_the_same_round():
 
 def test_nothing_is_let_go_while_the_operator_is_switched_off():
     """Z2: without autoUpgrade the states are gone, and a node that is let go changes unwatched."""
-    picture = a_picture(a_stage(a_held_target()), nodes=(a_node_picture(),), policy=a_policy(auto_upgrade=False))
+    snapshot = a_snapshot(a_stage(a_held_target()), nodes=(a_node_snapshot(),), policy=a_policy(auto_upgrade=False))
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert not decision.acts
     assert "autoUpgrade" in decision.waiting_for
@@ -490,20 +493,20 @@ def test_nothing_is_let_go_while_the_operator_is_switched_off():
 def test_a_node_that_the_operator_ignores_is_shown_to_a_person():
     long_ago = NOON - timedelta(hours=2)
     released = a_held_target(state=TargetState.RELEASED, state_since=long_ago)
-    node = a_node_picture(has_label=False, hold_wanted=False)
+    node = a_node_snapshot(has_label=False, hold_wanted=False)
 
-    decision = decided(a_picture(a_stage(released), nodes=(node,)))
+    decision = decided(a_snapshot(a_stage(released), nodes=(node,)))
 
     assert "has not begun with node-1" in decision.pause_because
 
 
 def test_an_armed_fleet_is_brought_before_a_person_in_time():
     """Z4: limited."""
-    picture = a_picture(a_stage(a_held_target()), nodes=(a_node_picture(),))
-    long_armed = replace(picture, armed_since=NOON - timedelta(days=8))
+    snapshot = a_snapshot(a_stage(a_held_target()), nodes=(a_node_snapshot(),))
+    long_armed = replace(snapshot, armed_since=NOON - timedelta(days=8))
 
     decision = decided(long_armed)
 
     assert "armed for 7 d" in decision.pause_because
     assert not decision.acts
-    assert decided(picture).acts
+    assert decided(snapshot).acts

@@ -7,7 +7,7 @@ import pytest
 
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import Decision, MovePlan, MoveTarget, PlaceHolds, ReleaseWave, RequeueFailed
-from rollouts.engine.picture import NodePicture, Picture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -18,28 +18,28 @@ from tests.rollouts.make import (
     OLD,
     OLD_HASH,
     a_held_target,
-    a_node_picture,
-    a_picture,
+    a_node_snapshot,
     a_rollback_stage,
+    a_snapshot,
     a_target,
     put_back,
 )
 
 
-def failed_node(name: str = "b", *, is_held: bool = False, **given: Any) -> NodePicture:
+def failed_node(name: str = "b", *, is_held: bool = False, **given: Any) -> NodeSnapshot:
     """Let go, cordoned by the operator, and given up on before its driver pod was replaced."""
     held = {"has_label": is_held, "label_is_ours": is_held, "hold_wanted": is_held}
     row = {"driver_version": NEW, "pod_hash": NEW_HASH, "upgrade_state": "upgrade-failed", "is_unschedulable": True}
-    return a_node_picture(name, **held | row | given)
+    return a_node_snapshot(name, **held | row | given)
 
 
-def crashing_node(name: str = "b", **given: Any) -> NodePicture:
+def crashing_node(name: str = "b", **given: Any) -> NodeSnapshot:
     """Its driver pod was made anew, for the old version, and does not come up."""
     return failed_node(name, **{"driver_version": "", "pod_hash": OLD_HASH} | given)
 
 
-def waiting_node(name: str) -> NodePicture:
-    return a_node_picture(name, driver_version=NEW, pod_hash=NEW_HASH)
+def waiting_node(name: str) -> NodeSnapshot:
+    return a_node_snapshot(name, driver_version=NEW, pod_hash=NEW_HASH)
 
 
 def failed(name: str = "b", **given: Any) -> TargetEvidence:
@@ -47,14 +47,16 @@ def failed(name: str = "b", **given: Any) -> TargetEvidence:
     return a_target(name, **row | given)
 
 
-def rolling_back(*nodes: NodePicture, targets: tuple[TargetEvidence, ...], failures: int = 1, **given: Any) -> Picture:
+def rolling_back(
+    *nodes: NodeSnapshot, targets: tuple[TargetEvidence, ...], failures: int = 1, **given: Any
+) -> Snapshot:
     row = {"state": StageState.PROMOTING, "failures": {target.name: failures for target in targets}}
     stage = row | {key: given.pop(key) for key in ("max_unavailable", "gates", "state_since") if key in given}
-    return put_back(a_picture(a_rollback_stage(*targets, **stage), nodes=nodes), **given)
+    return put_back(a_snapshot(a_rollback_stage(*targets, **stage), nodes=nodes), **given)
 
 
-def decided(picture: Picture) -> Decision:
-    return decide(picture, now=NOON)
+def decided(snapshot: Snapshot) -> Decision:
+    return decide(snapshot, now=NOON)
 
 
 def test_a_node_that_failed_is_taken_back_for_another_try():
@@ -102,9 +104,9 @@ def test_a_pod_that_crashes_is_not_queued_again():
 
 def test_a_pod_that_crashes_for_too_long_is_a_persons_matter():
     long_ago = NOON - timedelta(hours=3)
-    picture = rolling_back(crashing_node(), targets=(failed(state_since=long_ago),), state_since=long_ago)
+    snapshot = rolling_back(crashing_node(), targets=(failed(state_since=long_ago),), state_since=long_ago)
 
-    assert "Then resume." in decided(picture).pause_because
+    assert "Then resume." in decided(snapshot).pause_because
 
 
 def test_a_node_that_crashed_before_its_wave_is_named_as_well():
@@ -117,9 +119,9 @@ def test_a_node_that_crashed_before_its_wave_is_named_as_well():
 
 def test_nobody_is_asked_while_others_can_go_back():
     back = (failed(), a_held_target("c", driver_version=NEW))
-    picture = rolling_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=2)
+    snapshot = rolling_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=2)
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert not decision.pause_because
     assert [act.targets for act in decision.acts if isinstance(act, ReleaseWave)] == [("c",)]
@@ -127,9 +129,9 @@ def test_nobody_is_asked_while_others_can_go_back():
 
 def test_where_the_failed_node_takes_the_whole_budget_a_person_is_asked():
     back = (failed(), a_held_target("c", driver_version=NEW))
-    picture = rolling_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=1)
+    snapshot = rolling_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=1)
 
-    assert decided(picture).pause_because
+    assert decided(snapshot).pause_because
 
 
 def test_a_failed_node_that_is_gone_is_named():
@@ -153,10 +155,10 @@ def test_nothing_ends_with_a_node_that_is_not_back():
 
 def test_a_node_that_was_taken_out_keeps_nobody_from_the_end_and_is_named():
     out = a_target("b", state=TargetState.EXCLUDED, driver_version=NEW)
-    picture = rolling_back(failed_node(is_held=True, upgrade_state="upgrade-required"), targets=(out,))
+    snapshot = rolling_back(failed_node(is_held=True, upgrade_state="upgrade-required"), targets=(out,))
 
-    assert decided(picture).moves[0].to is StageState.SOAKING
-    over = decided(put_back(a_picture(a_rollback_stage(out, state=StageState.SOAKING), nodes=picture.nodes)))
+    assert decided(snapshot).moves[0].to is StageState.SOAKING
+    over = decided(put_back(a_snapshot(a_rollback_stage(out, state=StageState.SOAKING), nodes=snapshot.nodes)))
     assert [move.to for move in over.moves if isinstance(move, MovePlan)] == [PlanState.ROLLED_BACK]
     assert over.waiting_for == f"{OLD} is back on every other node: b was taken out of the rollback, and stays held."
 

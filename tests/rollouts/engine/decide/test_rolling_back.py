@@ -1,4 +1,4 @@
-"""Hazard Z5: the rollback in the one order that harms nobody, as a table of pictures."""
+"""Hazard Z5: the rollback in the one order that harms nobody, as a table of snapshots."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from rollouts.engine.decide.acts import (
     RequeueFailed,
     WriteVersion,
 )
-from rollouts.engine.picture import NodePicture, Picture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
@@ -38,9 +38,9 @@ from tests.rollouts.make import (
     OLD_HASH,
     a_baseline,
     a_held_target,
-    a_node_picture,
-    a_picture,
+    a_node_snapshot,
     a_rollback_stage,
+    a_snapshot,
     a_stage,
     a_target,
     put_back,
@@ -50,34 +50,34 @@ ROLLING_BACK, ABORTING = PlanState.ROLLING_BACK, PlanState.ABORTING
 BOTH = pytest.mark.parametrize("state", [ROLLING_BACK, ABORTING])
 
 
-def untouched(name: str = "a", **given: Any) -> NodePicture:
+def untouched(name: str = "a", **given: Any) -> NodeSnapshot:
     """Held, and still on the old driver."""
-    return a_node_picture(name, **given)
+    return a_node_snapshot(name, **given)
 
 
-def moved(name: str = "b", **given: Any) -> NodePicture:
+def moved(name: str = "b", **given: Any) -> NodeSnapshot:
     """On the new driver, held again."""
     row = {"driver_version": NEW, "pod_hash": NEW_HASH, "upgrade_state": "upgrade-required"}
-    return a_node_picture(name, **row | given)
+    return a_node_snapshot(name, **row | given)
 
 
-def free(node: NodePicture) -> NodePicture:
+def free(node: NodeSnapshot) -> NodeSnapshot:
     return replace(node, has_label=False, label_is_ours=False, hold_wanted=False)
 
 
-def still_written(*nodes: NodePicture, state: PlanState = ROLLING_BACK, **given: Any) -> Picture:
+def still_written(*nodes: NodeSnapshot, state: PlanState = ROLLING_BACK, **given: Any) -> Snapshot:
     """The new version is still in the object."""
-    return a_picture(nodes=nodes, state=state, **given)
+    return a_snapshot(nodes=nodes, state=state, **given)
 
 
-def restored(*nodes: NodePicture, back: tuple[TargetEvidence, ...] = (), **given: Any) -> Picture:
+def restored(*nodes: NodeSnapshot, back: tuple[TargetEvidence, ...] = (), **given: Any) -> Snapshot:
     stage = {"state": given.pop("stage_state", StageState.PROMOTING if back else StageState.WAITING)}
     stage |= {key: given.pop(key) for key in ("max_unavailable", "gates") if key in given}
-    return put_back(a_picture(a_rollback_stage(*back, **stage), nodes=nodes), **given)
+    return put_back(a_snapshot(a_rollback_stage(*back, **stage), nodes=nodes), **given)
 
 
-def decided(picture: Picture) -> Decision:
-    return decide(picture, now=NOON)
+def decided(snapshot: Snapshot) -> Decision:
+    return decide(snapshot, now=NOON)
 
 
 def plan_moves(decision: Decision) -> list[PlanState]:
@@ -93,7 +93,7 @@ def held_target(name: str = "b", **given: Any) -> TargetEvidence:
 
 @BOTH
 @pytest.mark.parametrize("node", [untouched(), moved(), moved(upgrade_state="upgrade-failed")])
-def test_first_every_node_is_held_moved_and_failed_ones_too(state: PlanState, node: NodePicture):
+def test_first_every_node_is_held_moved_and_failed_ones_too(state: PlanState, node: NodeSnapshot):
     """Z5 (1)."""
     decision = decided(still_written(free(node), untouched("z"), state=state))
 
@@ -161,11 +161,11 @@ def test_nodes_that_changed_become_targets_of_the_rollback():
 
 def test_failed_nodes_are_put_back_into_the_queue():
     """Z5 (5): they leave upgrade-failed no other way, and each holds a slot."""
-    picture = restored(
+    snapshot = restored(
         moved("b", upgrade_state="upgrade-failed"), moved("c"), back=(held_target("b"), held_target("c"))
     )
 
-    assert decided(picture).acts == (RequeueFailed({"uid-of-b": "b"}),)
+    assert decided(snapshot).acts == (RequeueFailed({"uid-of-b": "b"}),)
 
 
 def test_a_failed_node_that_is_in_sync_again_finds_its_own_way():
@@ -176,9 +176,9 @@ def test_a_failed_node_that_is_in_sync_again_finds_its_own_way():
 
 def test_changed_nodes_go_back_in_waves():
     """Z5 (6)."""
-    picture = restored(moved("b"), moved("c"), back=(held_target("b"), held_target("c")))
+    snapshot = restored(moved("b"), moved("c"), back=(held_target("b"), held_target("c")))
 
-    (act,) = decided(picture).acts
+    (act,) = decided(snapshot).acts
 
     assert isinstance(act, ReleaseWave)
     assert act.targets == ("b",)
@@ -222,9 +222,9 @@ def test_a_gate_that_fails_in_the_rollback_warns_and_stops_nobody():
     """Z32: what is left goes on being rolled back."""
     back = (a_target("b", driver_version=OLD, is_ready=False), held_target("c"))
     nodes = (free(untouched("b", upgrade_state="upgrade-done")), moved("c"))
-    picture = restored(*nodes, back=back, gates=(FailureBudget(),), max_unavailable=2)
+    snapshot = restored(*nodes, back=back, gates=(FailureBudget(),), max_unavailable=2)
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert decision.verdicts[9]["failure_budget"].answer == "fail"
     assert not plan_moves(decision)
@@ -235,9 +235,9 @@ def test_a_gate_that_fails_at_the_end_is_named_and_keeps_no_node_from_the_end():
     """Z32."""
     back = (a_target("b", driver_version=OLD, is_ready=False),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
-    picture = restored(*nodes, back=back, gates=(FailureBudget(),), stage_state=StageState.SOAKING)
+    snapshot = restored(*nodes, back=back, gates=(FailureBudget(),), stage_state=StageState.SOAKING)
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
     assert "look at this: b failed" in decision.waiting_for
@@ -247,9 +247,9 @@ def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever
     """Z32: what can never be told is a warning in the rollback."""
     back = (a_target("b", driver_version=OLD, baseline=a_baseline(allocatable=None)),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
-    picture = restored(*nodes, back=back, gates=(AllocatableRestored(), Soak()), stage_state=StageState.SOAKING)
+    snapshot = restored(*nodes, back=back, gates=(AllocatableRestored(), Soak()), stage_state=StageState.SOAKING)
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
     assert "This could not be judged: How many GPUs b offered before is not known." in decision.waiting_for
@@ -258,10 +258,10 @@ def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever
 def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_patience_and_no_more():
     back = (a_target("b", driver_version="", upgrade_state="upgrade-done"),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
-    picture = restored(*nodes, back=back, gates=(DriverVersion(timedelta(hours=9)),), stage_state=StageState.SOAKING)
+    snapshot = restored(*nodes, back=back, gates=(DriverVersion(timedelta(hours=9)),), stage_state=StageState.SOAKING)
 
-    assert not plan_moves(decided(picture))
-    assert plan_moves(decide(picture, now=NOON + timedelta(hours=2))) == [PlanState.ROLLED_BACK]
+    assert not plan_moves(decided(snapshot))
+    assert plan_moves(decide(snapshot, now=NOON + timedelta(hours=2))) == [PlanState.ROLLED_BACK]
 
 
 def test_where_nothing_had_changed_it_is_over_at_once():
@@ -283,9 +283,9 @@ def test_the_rollback_opens_by_itself():
 @pytest.mark.parametrize("what", ["stale_because", "paused_because", "stopped_because"])
 def test_no_wave_goes_back_while_something_says_stop(what: str):
     back = (held_target("b", state=TargetState.RELEASED), held_target("c"))
-    picture = restored(free(moved("b")), moved("c"), back=back, max_unavailable=2, **{what: "Stop."})
+    snapshot = restored(free(moved("b")), moved("c"), back=back, max_unavailable=2, **{what: "Stop."})
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert decision.waiting_for == "Stop."
     assert not any(isinstance(act, ReleaseWave) for act in decision.acts)
@@ -299,7 +299,7 @@ def test_a_pause_calls_back_what_has_not_begun_in_the_rollback_too():
 
 
 @BOTH
-def test_an_old_picture_lets_nobody_go(state: PlanState):
+def test_an_old_snapshot_lets_nobody_go(state: PlanState):
     """Z25: what was never changed an hour ago may have changed since."""
     decision = decided(restored(untouched(upgrade_state="upgrade-done"), moved(), state=state, stale_because="Old."))
 
@@ -311,15 +311,15 @@ def test_an_old_picture_lets_nobody_go(state: PlanState):
 def test_a_node_that_waits_for_its_wave_is_held_again_when_somebody_frees_it():
     """Z5 (6): only our waves let it go."""
     freed = replace(moved("c"), has_label=False, label_is_ours=False)
-    picture = restored(moved("b"), freed, back=(held_target("b"), held_target("c")))
+    snapshot = restored(moved("b"), freed, back=(held_target("b"), held_target("c")))
 
-    assert decided(picture).acts == (PlaceHolds({"uid-of-c": "c"}),)
+    assert decided(snapshot).acts == (PlaceHolds({"uid-of-c": "c"}),)
 
 
 def test_a_node_of_a_wave_is_not_held_again():
     for state in (TargetState.RELEASING, TargetState.RELEASED):
-        picture = restored(free(moved("b")), back=(held_target("b", state=state),))
-        assert not any(isinstance(act, PlaceHolds) for act in decided(picture).acts)
+        snapshot = restored(free(moved("b")), back=(held_target("b", state=state),))
+        assert not any(isinstance(act, PlaceHolds) for act in decided(snapshot).acts)
 
 
 def test_a_release_back_that_was_recorded_and_not_done_is_done():
@@ -342,18 +342,18 @@ def test_it_is_not_over_while_an_unchanged_node_is_in_the_operators_hands(state:
 
 
 def test_a_node_in_the_operators_hands_does_not_keep_the_others_waiting():
-    picture = restored(untouched("a", upgrade_state="wait-for-jobs-required"), moved("b"), back=(held_target("b"),))
+    snapshot = restored(untouched("a", upgrade_state="wait-for-jobs-required"), moved("b"), back=(held_target("b"),))
 
-    assert isinstance(decided(picture).acts[0], ReleaseWave)
+    assert isinstance(decided(snapshot).acts[0], ReleaseWave)
 
 
 def test_a_node_of_a_later_daemonset_is_let_go_as_well():
     """Its template was not there when the plan was sealed: in sync, and on the old version, it is as before."""
-    node = a_node_picture("new", upgrade_state="upgrade-done", pod_hash="hash-of-its-own")
+    node = a_node_snapshot("new", upgrade_state="upgrade-done", pod_hash="hash-of-its-own")
     hashes = {DAEMONSET: OLD_HASH, "uid-of-a-later-one": "hash-of-its-own"}
-    picture = restored(node, newest_hashes=hashes, pod_daemonsets={node.uid: "uid-of-a-later-one"})
+    snapshot = restored(node, newest_hashes=hashes, pod_daemonsets={node.uid: "uid-of-a-later-one"})
 
-    assert decided(picture).acts == (LiftHolds({"uid-of-new": "new"}),)
+    assert decided(snapshot).acts == (LiftHolds({"uid-of-new": "new"}),)
 
 
 @BOTH
@@ -379,36 +379,36 @@ def test_a_label_of_somebody_else_stays(state: PlanState):
 
 
 def test_giving_up_before_the_version_was_written_frees_every_node():
-    picture = still_written(untouched("a"), free(untouched("b")), state=ABORTING)
-    picture = replace(picture, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+    snapshot = still_written(untouched("a"), free(untouched("b")), state=ABORTING)
+    snapshot = replace(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
 
-    assert decided(picture).acts == (LiftHolds({"uid-of-a": "a"}),)
+    assert decided(snapshot).acts == (LiftHolds({"uid-of-a": "a"}),)
 
 
 def test_giving_up_frees_a_node_whose_label_the_rows_do_not_show_yet():
     """Z33: rows are late; what we wanted held may carry our label already, and must not keep it for ever."""
     just_wanted = replace(free(untouched("a")), hold_wanted=True)
     just_placed = replace(free(untouched("b")), label_was_placed=True)
-    picture = still_written(just_wanted, just_placed, state=ABORTING)
-    picture = replace(picture, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+    snapshot = still_written(just_wanted, just_placed, state=ABORTING)
+    snapshot = replace(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert decision.acts == (LiftHolds({"uid-of-a": "a", "uid-of-b": "b"}),)
     assert not decision.moves
 
 
 def test_a_plan_given_up_early_is_over_when_nobody_is_held():
-    picture = still_written(free(untouched()), state=ABORTING)
-    picture = replace(picture, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+    snapshot = still_written(free(untouched()), state=ABORTING)
+    snapshot = replace(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
 
-    assert plan_moves(decided(picture)) == [PlanState.ABORTED]
+    assert plan_moves(decided(snapshot)) == [PlanState.ABORTED]
 
 
 def test_a_plan_given_up_names_what_changed_and_keeps_it_held():
-    picture = restored(free(untouched(upgrade_state="upgrade-done")), moved("b"), state=ABORTING)
+    snapshot = restored(free(untouched(upgrade_state="upgrade-done")), moved("b"), state=ABORTING)
 
-    decision = decided(picture)
+    decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ABORTED]
     assert "b changed or failed, and stays held" in decision.waiting_for
@@ -436,9 +436,9 @@ def test_giving_up_the_rollback_holds_again_what_was_let_go():
 def test_a_rollback_first_calls_back_what_the_way_forward_had_let_go():
     """Z5: by the target's own state; rows may still show the label that was taken off."""
     forward = a_stage(held_target("a", state=TargetState.RELEASED), state=StageState.ABANDONED)
-    picture = a_picture(forward, nodes=(untouched("a"),), state=ROLLING_BACK)
+    snapshot = a_snapshot(forward, nodes=(untouched("a"),), state=ROLLING_BACK)
 
-    assert decided(picture).acts == (Recall(0, ("a",)),)
+    assert decided(snapshot).acts == (Recall(0, ("a",)),)
 
 
 @BOTH
@@ -455,9 +455,9 @@ def test_a_node_that_left_the_object_is_let_go_in_the_end(state: PlanState):
 
 @BOTH
 def test_a_node_that_left_the_object_waits_until_the_version_is_back(state: PlanState):
-    picture = replace(still_written(untouched(), state=state), strays=(untouched("left"),))
+    snapshot = replace(still_written(untouched(), state=state), strays=(untouched("left"),))
 
-    assert decided(picture).acts == (WriteVersion(NEW, OLD),)
+    assert decided(snapshot).acts == (WriteVersion(NEW, OLD),)
 
 
 def test_a_plan_given_up_under_a_foreign_version_says_who_is_held_and_who_is_not():

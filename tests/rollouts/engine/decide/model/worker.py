@@ -12,7 +12,7 @@ from typing import Any
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
 from rollouts.engine.live import Live
-from rollouts.engine.picture import NodePicture, Picture, StagePicture
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.engine.templates import Change, change, learned
 from rollouts.gates.approval import Approval
 from rollouts.gates.base import TargetEvidence
@@ -29,7 +29,7 @@ from rollouts.lifecycle import (
 )
 from tests.make import NOON
 from tests.rollouts.engine.decide.model.world import IDLE, NEW, OLD, Node, World
-from tests.rollouts.make import a_node_picture, a_picture, a_policy, a_stage, a_target, an_approval, evidence
+from tests.rollouts.make import a_node_snapshot, a_policy, a_snapshot, a_stage, a_target, an_approval, evidence
 
 DAEMONSET = "uid-of-the-driver-daemonset"
 MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}
@@ -101,12 +101,12 @@ class Worker:
 
     # Looking
 
-    def picture(self, *, is_live: bool = False) -> Picture:
+    def snapshot(self, *, is_live: bool = False) -> Snapshot:
         """The object and its templates are asked live; the nodes are rows, and rows may be late (Z25)."""
         if is_live or not self.seen or not self.is_late():
             self.seen = {name: replace(node) for name, node in self.world.nodes.items()}
         nodes = tuple(self._node(name) for name, node in self.seen.items() if node.is_selected)
-        return a_picture(
+        return a_snapshot(
             *(self._stage(stage) for stage in self.stages),
             nodes=nodes,
             state=self.state,
@@ -136,9 +136,9 @@ class Worker:
         hold = self.holds.get(node.name)
         return not node.is_selected and (node.has_label or bool(hold and (hold.is_wanted or hold.was_placed)))
 
-    def _node(self, name: str) -> NodePicture:
+    def _node(self, name: str) -> NodeSnapshot:
         node, hold = self.seen[name], self.holds.get(name)
-        return a_node_picture(
+        return a_node_snapshot(
             name,
             has_label=node.has_label,
             label_is_ours=node.has_label,
@@ -150,7 +150,7 @@ class Worker:
             label_was_placed=bool(hold and hold.was_placed),
         )
 
-    def _stage(self, stage: StageRow) -> StagePicture:
+    def _stage(self, stage: StageRow) -> StageSnapshot:
         targets = tuple(self._target(name, row) for name, row in stage.targets.items())
         approvals = (an_approval(at=self.now),) if stage.is_approved else ()
         shown = replace(
@@ -202,10 +202,10 @@ class Worker:
     def round(self) -> None:
         self.compare_templates()
         try:
-            decision = decide(self.picture(), now=self.now)
+            decision = decide(self.snapshot(), now=self.now)
             if decision.is_for_good:
                 self._record_holds()
-                decision = decide(self.picture(is_live=True), now=self.now)
+                decision = decide(self.snapshot(is_live=True), now=self.now)
             self.interrupt()
             self.waiting_for = decision.waiting_for
             if not self._move(decision.moves):

@@ -1,4 +1,4 @@
-"""What a round sees before it decides: one frozen picture of a plan and its cluster. Pure."""
+"""What a round sees before it decides: one frozen snapshot of a plan and its cluster. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ NOT_BEGUN = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE})
 
 
 @dataclass(frozen=True)
-class NodePicture:
+class NodeSnapshot:
     """A node on which a driver DaemonSet of the changed object runs, target or not."""
 
     uid: str
@@ -50,7 +50,7 @@ class NodePicture:
 
 
 @dataclass(frozen=True)
-class StagePicture:
+class StageSnapshot:
     index: int
     name: str
     is_rollback: bool
@@ -81,7 +81,7 @@ class UpgradePolicy:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Snapshot:
     seen_at: datetime  # the oldest of what this rests on
     stale_because: str  # blank: fresh enough to act on
     state: PlanState
@@ -97,10 +97,10 @@ class Picture:
     recorded_hashes: Mapping[str, str]  # DaemonSet uid → revision of the old version, as sealed or accepted since
     newest_hashes: Mapping[str, str]  # DaemonSet uid → newest revision now, read live
     unsettled: tuple[str, ...]  # DaemonSets whose controller has not seen their latest generation
-    nodes: tuple[NodePicture, ...]
-    stages: tuple[StagePicture, ...]
+    nodes: tuple[NodeSnapshot, ...]
+    stages: tuple[StageSnapshot, ...]
     pod_daemonsets: Mapping[str, str] = field(default_factory=dict)  # node uid → uid of its driver pod's DaemonSet
-    strays: tuple[NodePicture, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
+    strays: tuple[NodeSnapshot, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
     gone: Mapping[str, str] = field(default_factory=dict)  # uid of a target that is no node of the object → why
     object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
     template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
@@ -121,29 +121,29 @@ class Picture:
         return self.object_version == self.to_version
 
     @property
-    def forward(self) -> tuple[StagePicture, ...]:
+    def forward(self) -> tuple[StageSnapshot, ...]:
         return tuple(stage for stage in self.stages if not stage.is_rollback)
 
     @property
-    def rollback_stage(self) -> StagePicture:
+    def rollback_stage(self) -> StageSnapshot:
         return next(stage for stage in self.stages if stage.is_rollback)
 
-    def has_old_pod(self, node: NodePicture) -> bool:
+    def has_old_pod(self, node: NodeSnapshot) -> bool:
         """Its driver pod is of the template that was recorded when the plan was sealed."""
         recorded = self.recorded_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == recorded
 
-    def is_in_sync(self, node: NodePicture) -> bool:
+    def is_in_sync(self, node: NodeSnapshot) -> bool:
         """Its driver pod is of the newest template."""
         newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == newest
 
-    def never_changed(self, node: NodePicture) -> bool:
+    def never_changed(self, node: NodeSnapshot) -> bool:
         """It still has the driver pod that it had when the plan began, whatever became of the template since."""
         sealed = self.sealed_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == sealed and same(node.driver_version, self.from_version)
 
-    def is_as_before(self, node: NodePicture) -> bool:
+    def is_as_before(self, node: NodeSnapshot) -> bool:
         """Once the old template is back: the node is of it, and names the old driver as loaded.
 
         In sync, and not of the recorded template: a DaemonSet that came later has no recorded one.
