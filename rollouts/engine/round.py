@@ -8,7 +8,6 @@ import structlog
 from kube import client
 from rollouts.engine import templates
 from rollouts.engine.act import carry_out
-from rollouts.engine.claim import Forfeit
 from rollouts.engine.decide import Decision, decide
 from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
@@ -24,6 +23,7 @@ from rollouts.engine.record import (
     void_every_approval,
 )
 from rollouts.engine.snapshot import Snapshot
+from rollouts.engine.writer_lease import Forfeit
 from rollouts.lifecycle import LostRace
 from rollouts.models import Plan
 from rollouts.models.plan import queue_round

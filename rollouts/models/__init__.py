@@ -1,6 +1,5 @@
 from rollouts.models.answer import Answer
 from rollouts.models.approval import Approval
-from rollouts.models.claim import Claim
 from rollouts.models.command import Command, Verb
 from rollouts.models.hold import Hold
 from rollouts.models.plan import Plan
@@ -8,11 +7,11 @@ from rollouts.models.plan_event import PlanEvent
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.target import Target
 from rollouts.models.wave import Wave
+from rollouts.models.writer_lease import WriterLease
 
 __all__ = [
     "Answer",
     "Approval",
-    "Claim",
     "Command",
     "Hold",
     "Plan",
@@ -22,4 +21,5 @@ __all__ = [
     "Target",
     "Verb",
     "Wave",
+    "WriterLease",
 ]

@@ -10,7 +10,6 @@ from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.waves import finish_release, open_rollback_stage, recall, release_wave
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.claim import claim
 from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,
@@ -24,6 +23,7 @@ from rollouts.engine.decide.acts import (
     RequeueFailed,
     WriteVersion,
 )
+from rollouts.engine.writer_lease import take_writer_lease
 from rollouts.models import Plan
 
 CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
@@ -45,5 +45,5 @@ def carry_out(plan: Plan, act: Act, connection: client.Connection, *, clock: Cal
     :raises Forfeit: when we may not write there
     :raises LostRace: when the plan is no longer ours, or no longer what it was
     """
-    claim(connection, plan.cluster, now=clock())
+    take_writer_lease(connection, plan.cluster, now=clock())
     CARRY_OUT[type(act)](Writer(plan, connection, clock), act)

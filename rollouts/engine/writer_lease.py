@@ -7,7 +7,7 @@ from django.db.models import F
 
 from fleet.models import Cluster, Mode
 from kube import client
-from rollouts.models import Claim
+from rollouts.models import WriterLease
 
 LEASE_NAME = "quarterdeck"
 LEASE_FOR = timedelta(seconds=60)
@@ -17,7 +17,7 @@ class Forfeit(Exception):
     """We may not write here. The plan pauses, and a person finds out why."""
 
 
-def claim(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
+def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
     """Make sure of the cluster and renew our Lease in it.
 
     The count goes up in our row before it goes up in the Lease, so that a Lease ahead of us can mean one thing only.
@@ -32,10 +32,10 @@ def claim(connection: client.Connection, cluster: Cluster, *, now: datetime) -> 
     # The Lease first: a worker beside us counts in the row before it counts in the Lease, so that a row read later is
     # never behind it.
     lease = client.get_lease(connection, cluster.own_namespace, LEASE_NAME)
-    mine = _own_claim(cluster)
+    mine = _our_row(cluster)
     if lease is not None:
         _check(cluster, mine, lease, now=now)
-    Claim.objects.filter(pk=mine.pk).update(epoch=F("epoch") + 1)
+    WriterLease.objects.filter(pk=mine.pk).update(epoch=F("epoch") + 1)
     mine.refresh_from_db()
     acquired = lease.spec.acquire_time if lease and lease.spec.holder_identity == mine.instance else None
     spec = client.lease_spec(
@@ -55,13 +55,13 @@ def claim(connection: client.Connection, cluster: Cluster, *, now: datetime) -> 
         raise Forfeit(sentence) from gone
 
 
-def _own_claim(cluster: Cluster) -> Claim:
-    known = Claim.objects.values_list("instance", flat=True).first()
-    mine, _ = Claim.objects.get_or_create(cluster=cluster, defaults={"instance": known or str(uuid.uuid4())})
+def _our_row(cluster: Cluster) -> WriterLease:
+    known = WriterLease.objects.values_list("instance", flat=True).first()
+    mine, _ = WriterLease.objects.get_or_create(cluster=cluster, defaults={"instance": known or str(uuid.uuid4())})
     return mine
 
 
-def _check(cluster: Cluster, mine: Claim, lease, *, now: datetime) -> None:
+def _check(cluster: Cluster, mine: WriterLease, lease, *, now: datetime) -> None:
     if lease.spec.holder_identity == mine.instance:
         if (lease.spec.lease_transitions or 0) > mine.epoch:
             raise Forfeit(f"{cluster.name} remembers more of our writes than this database: it is an old copy.")

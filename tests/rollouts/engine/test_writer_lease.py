@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from kube import client
-from rollouts.engine import claim as claims
-from rollouts.engine.claim import LEASE_FOR, LEASE_NAME, Forfeit, claim
-from rollouts.models import Claim
+from rollouts.engine import writer_lease
+from rollouts.engine.writer_lease import LEASE_FOR, LEASE_NAME, Forfeit, take_writer_lease
+from rollouts.models import WriterLease
 from simulator.kinds import LEASE, NAMESPACE
 from tests.rollouts.engine.ground import CANARY, Ground
 
@@ -17,7 +17,7 @@ def lease(ground: Ground) -> dict:
 
 
 def take(ground: Ground) -> None:
-    claim(ground.connection, ground.cluster, now=ground.clock())
+    take_writer_lease(ground.connection, ground.cluster, now=ground.clock())
 
 
 def rewrite(ground: Ground, **spec) -> None:
@@ -27,7 +27,7 @@ def rewrite(ground: Ground, **spec) -> None:
 def test_the_first_claim_makes_the_lease(ground: Ground):
     take(ground)
 
-    mine = Claim.objects.get(cluster=ground.cluster)
+    mine = WriterLease.objects.get(cluster=ground.cluster)
     assert lease(ground)["spec"]["holderIdentity"] == mine.instance
     assert lease(ground)["spec"]["leaseTransitions"] == mine.epoch == 1
 
@@ -39,7 +39,7 @@ def test_each_claim_counts_in_the_row_and_in_the_lease(ground: Ground):
 
     take(ground)
 
-    assert lease(ground)["spec"]["leaseTransitions"] == Claim.objects.get().epoch == 2
+    assert lease(ground)["spec"]["leaseTransitions"] == WriterLease.objects.get().epoch == 2
     assert lease(ground)["spec"]["acquireTime"] == since
     assert lease(ground)["spec"]["renewTime"] > since
 
@@ -74,7 +74,7 @@ def test_another_quarterdeck_that_is_gone_is_followed(ground: Ground):
 
     take(ground)
 
-    assert lease(ground)["spec"]["holderIdentity"] == Claim.objects.get().instance
+    assert lease(ground)["spec"]["holderIdentity"] == WriterLease.objects.get().instance
 
 
 def test_a_lease_ahead_of_the_database_means_an_old_copy(ground: Ground):
@@ -86,20 +86,20 @@ def test_a_lease_ahead_of_the_database_means_an_old_copy(ground: Ground):
 
 
 def test_two_workers_at_once_are_no_old_copy(ground: Ground, monkeypatch):
-    """Two plans in one cluster: the other one's claim may land between any two of our steps."""
+    """Two plans in one cluster: the other one's renewal may land between any two of our steps."""
     take(ground)
     get_lease = client.get_lease
 
     def after_the_other(*args):
-        monkeypatch.setattr(claims.client, "get_lease", get_lease)
+        monkeypatch.setattr(writer_lease.client, "get_lease", get_lease)
         take(ground)
         return get_lease(*args)
 
-    monkeypatch.setattr(claims.client, "get_lease", after_the_other)
+    monkeypatch.setattr(writer_lease.client, "get_lease", after_the_other)
 
     take(ground)
 
-    assert lease(ground)["spec"]["leaseTransitions"] == Claim.objects.get().epoch == 3
+    assert lease(ground)["spec"]["leaseTransitions"] == WriterLease.objects.get().epoch == 3
 
 
 def test_a_cluster_without_our_namespace_says_what_to_apply(ground: Ground):
