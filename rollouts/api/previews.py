@@ -5,7 +5,7 @@ from rollouts.api.shapes import Number
 from rollouts.steering.preview import Forecast, Preview, StagePreview
 
 
-class NoteShape(serializers.Serializer):
+class PreflightCheckShape(serializers.Serializer):
     code = serializers.CharField()
     sentence = serializers.CharField()
     fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
@@ -72,8 +72,8 @@ class IsolatedCanaryShape(serializers.Serializer):
 
 
 class PreviewShape(serializers.Serializer):
-    blockers = NoteShape(many=True, help_text="It cannot start before these are mended.")
-    warnings = NoteShape(many=True)
+    blockers = PreflightCheckShape(many=True, help_text="It cannot start before these are mended.")
+    warnings = PreflightCheckShape(many=True)
     stages = StagePreviewShape(many=True)
     uncovered = serializers.ListField(child=serializers.CharField(), help_text="Nodes that no stage takes.")
     excluded = serializers.SerializerMethodField(help_text="Nodes that are left out.")

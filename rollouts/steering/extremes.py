@@ -12,7 +12,7 @@ from rollouts.gates.options import write_options
 from rollouts.gates.soak import Soak
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Plan, Stage
-from rollouts.notes import Note
+from rollouts.preflight import Check
 from wording.durations import spell
 from wording.numbers import are, count
 
@@ -34,7 +34,7 @@ def never_met(gates: Sequence[Gate]) -> Iterator[str]:
                 yield f"{gate.title}: with {name} {value:g} it could never pass."
 
 
-def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Note]:
+def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Check]:
     """Stages that need more approvals than there are people to give them. One query."""
     people = sorted(who_may(Deed.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor})
     for stage in stages:
@@ -44,15 +44,15 @@ def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Note]:
         needs = f"{stage.name} needs {count(gate.needed, 'approval')}"
         may = f"only {count(len(people), 'person', 'people')} may give one: {', '.join(people[:5])}"
         sentence = f"{needs}, and {may if people else 'nobody but who wrote the plan may give one'}."
-        yield Note("approvers", sentence, "Ask for fewer, or have an admin give more people the role approver.")
+        yield Check("approvers", sentence, "Ask for fewer, or have an admin give more people the role approver.")
 
 
-def meaningless(stage: Stage, *, nodes: int, pods: int) -> Iterator[Note]:
+def meaningless(stage: Stage, *, nodes: int, pods: int) -> Iterator[Check]:
     """What of a stage holds nothing back. `pods`: tenants' GPU pods on its nodes."""
     sentences = [*_of_the_stage(stage, nodes)]
     for gate in stage.gates:
         sentences += [*_of_a_gate(gate, nodes=nodes, pods=pods), *_too_long(gate)]
-    yield from (Note("meaningless", f"{stage.name}: {sentence}", is_grave=True) for sentence in sentences)
+    yield from (Check("meaningless", f"{stage.name}: {sentence}", is_grave=True) for sentence in sentences)
 
 
 def _of_the_stage(stage: Stage, nodes: int) -> Iterator[str]:

@@ -18,8 +18,8 @@ from kube import selectors
 from rollouts.components.driver_crd import DriverFacts, preflight, warnings
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Plan, Stage
-from rollouts.notes import Note
 from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered
+from rollouts.preflight import Check
 from rollouts.queries import (
     candidate,
     cluster_policy,
@@ -35,7 +35,7 @@ from rollouts.steering.extremes import cannot_be_approved, meaningless
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
 from rollouts.steering.unasked import goes_unasked, must_ask
-from rollouts.steering.version_notes import version_notes
+from rollouts.steering.version_checks import version_checks
 from wording.lists import names
 from wording.numbers import are, count, either
 
@@ -74,8 +74,8 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Preview:
-    blockers: list[Note]
-    warnings: list[Note]
+    blockers: list[Check]
+    warnings: list[Check]
     stages: list[StagePreview]
     uncovered: list[str]  # nodes of the object that no stage takes: they stay held
     excluded: list[tuple[str, str]]  # (node, why it is not taken)
@@ -136,7 +136,7 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
     stages = forward(plan)
     picks = pick(stages, nodes)
     facts = facts_of(plan, nodes)
-    barred, warned = version_notes(plan, stages, picks.nodes, today=now.date())
+    barred, warned = version_checks(plan, stages, picks.nodes, today=now.date())
     previews = [_stage_preview(stage, picks.by_stage[stage.index]) for stage in stages]
     return Preview(
         blockers=[*_blockers(plan, stages, picks, facts, now=now), *barred],
@@ -149,7 +149,7 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
                 *_pick_warnings(picks),
                 *_budget_warnings(stages, nodes),
             ],
-            key=lambda note: not note.is_grave,
+            key=lambda check: not check.is_grave,
         ),
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
@@ -191,25 +191,25 @@ def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
 
 def _blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFacts, *, now: datetime):
     if stale := stale_because(plan.cluster, now=now):
-        yield Note("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
+        yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
     if plan.cluster.mode != Mode.OPERATE:
-        yield Note("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
+        yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
     if facts.object_version != plan.from_version:
         asks = f"asks for {facts.object_version}" if facts.object_version else "names no version"
         sentence = f"The object {asks} now; the plan was written for {plan.from_version or 'an object without one'}."
-        yield Note("drifted", sentence, "Draft it anew.")
+        yield Check("drifted", sentence, "Draft it anew.")
     same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
     if other := same_object.exclude(pk=plan.pk).first():
-        yield Note("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
+        yield Check("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
     yield from preflight(facts)
     for stage in stages:
         if not picks.by_stage.get(stage.index):
-            yield Note("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
+            yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
     yield from must_ask(plan, stages, picks.by_stage)
     yield from cannot_be_approved(plan, stages)
 
 
-def _meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[Note]:
+def _meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[Check]:
     pods = Pod.objects.filter(cluster=plan.cluster_id).tenants().filter(node__in=picks.nodes)
     by_node = Counter(pods.values_list("node_id", flat=True))
     for stage in stages:
@@ -221,20 +221,20 @@ def _pick_warnings(picks: Picks):
     if picks.uncovered:
         nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
         stay = either(len(picks.uncovered), "it stays", "they stay")
-        yield Note("uncovered", f"No stage takes {nodes}: {stay} held on the old driver.")
+        yield Check("uncovered", f"No stage takes {nodes}: {stay} held on the old driver.")
     if picks.excluded:
-        yield Note("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
-    yield from (Note("cohort", sentence) for sentence in _uncovered_sentences(picks))
+        yield Check("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
+    yield from (Check("cohort", sentence) for sentence in _uncovered_sentences(picks))
 
 
-def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator[Note]:
+def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator[Check]:
     """A budget that is used up before the plan starts: it counts what is broken already, by whomever."""
     broken = tuple(sorted(node.name for node in nodes if node.is_unschedulable or node.is_ready is not True))
     for stage in stages:
         if len(broken) >= stage.max_unavailable:
             used = f"{names(broken)} already {are(len(broken))}"
             sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."
-            yield Note("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
+            yield Check("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
 
 
 def _stage_preview(stage: Stage, nodes: Sequence[Node]) -> StagePreview:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rollouts.notes import Note
+from rollouts.preflight import Check
 
 
 class Refusal(Exception):
@@ -40,7 +40,7 @@ class NotYours(Refusal):
 class Blocked(Refusal):
     """The plan cannot start as things are."""
 
-    def __init__(self, blockers: Sequence[Note]) -> None:
+    def __init__(self, blockers: Sequence[Check]) -> None:
         super().__init__(" ".join(blocker.sentence for blocker in blockers))
         self.blockers = [
             {"code": b.code, "sentence": b.sentence, "fix": b.fix, "may_be_overridden": b.may_be_overridden}

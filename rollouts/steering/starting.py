@@ -14,7 +14,7 @@ from rollouts.gates.options import write_options
 from rollouts.lifecycle import IllegalMove, LostRace, PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.plan import queue_round
-from rollouts.notes import Note
+from rollouts.preflight import Check
 from rollouts.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
 from rollouts.steering.commands import is_carried_out
 from rollouts.steering.preview import Picks, forward, pick, preview
@@ -66,15 +66,15 @@ def _start(plan: Plan, asked: Asked, *, now: datetime) -> None:
         raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
     told = preview(plan, now=now)
     stands = told.blockers
-    overridden = [note for note in stands if note.may_be_overridden] if asked.override_because.strip() else []
-    if blockers := [note for note in stands if note not in overridden]:
+    overridden = [check for check in stands if check.may_be_overridden] if asked.override_because.strip() else []
+    if blockers := [check for check in stands if check not in overridden]:
         raise Blocked(blockers)
-    notes = {"despite": _despite(overridden, actor, asked.override_because), "warned": _warned(told.warnings)}
+    checks = {"despite": _despite(overridden, actor, asked.override_because), "warned": _warned(told.warnings)}
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(forward(plan), nodes)
     try:
         with transaction.atomic():
-            _seal(plan, nodes, picks, notes, expected_revision=asked.expected_revision, now=now)
+            _seal(plan, nodes, picks, checks, expected_revision=asked.expected_revision, now=now)
             plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
             Command.objects.create(
                 plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key
@@ -83,33 +83,33 @@ def _start(plan: Plan, asked: Asked, *, now: datetime) -> None:
                 plan.mark, verb="start", actor=actor.get_username(), because=because, evidence=plan.sealed, now=now
             )
     except IntegrityError as clash:
-        raise Blocked([Note("busy", "Another plan for the same object has started in the meantime.")]) from clash
+        raise Blocked([Check("busy", "Another plan for the same object has started in the meantime.")]) from clash
     queue_round(plan.pk)
 
 
-def _despite(overridden: Sequence[Note], actor: User, because: str) -> dict[str, Any]:
+def _despite(overridden: Sequence[Check], actor: User, because: str) -> dict[str, Any]:
     """What was overridden, by whom and why: part of what an approval binds. Empty: nothing."""
     if not overridden:
         return {}
-    notes = [{"code": note.code, "sentence": note.sentence} for note in overridden]
-    return {"by": actor.get_username(), "because": because.strip(), "notes": notes}
+    checks = [{"code": check.code, "sentence": check.sentence} for check in overridden]
+    return {"by": actor.get_username(), "because": because.strip(), "checks": checks}
 
 
-def _warned(warnings: Sequence[Note]) -> list[dict[str, Any]]:
+def _warned(warnings: Sequence[Check]) -> list[dict[str, Any]]:
     """What whoever started it was told: an approver is told the same."""
-    return [{"code": note.code, "sentence": note.sentence, "is_grave": note.is_grave} for note in warnings]
+    return [{"code": check.code, "sentence": check.sentence, "is_grave": check.is_grave} for check in warnings]
 
 
 def _seal(
     plan: Plan,
     nodes: Sequence[Node],
     picks: Picks,
-    notes: dict[str, Any],
+    checks: dict[str, Any],
     *,
     expected_revision: int,
     now: datetime,
 ) -> None:
-    sealed = _content(plan, picks) | notes
+    sealed = _content(plan, picks) | checks
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     content_hash = digest(sealed)
     won = same.update(sealed_at=now, sealed=sealed, content_hash=content_hash, next_look_at=now, lease_until=now)

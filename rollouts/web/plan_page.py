@@ -96,7 +96,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "since_then": _since_then(row) if sight.is_live else "",
         "shown_state": "paused" if on_page.pause and row.state in MAY_PAUSE else row.state,
         "soak_until": soak_until(on_page.current) if sight.is_live else None,
-        "overridable": [note for note in preview.blockers if note.may_be_overridden] if preview else [],
+        "overridable": [check for check in preview.blockers if check.may_be_overridden] if preview else [],
         "rollback": row.sealed.get("rollback", ""),
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from rollouts.models import Plan
-from rollouts.notes import Note
+from rollouts.preflight import Check
 from rollouts.steering.preview import Preview, preview
 from rollouts.steering.refusals import ObjectGone
 
@@ -14,7 +14,7 @@ from rollouts.steering.refusals import ObjectGone
 class Gone:
     """The driver object is no longer in the cluster: there is nothing to preview."""
 
-    blockers: list[Note]
+    blockers: list[Check]
 
 
 def preview_of(plan: Plan) -> Preview | Gone:
@@ -22,4 +22,4 @@ def preview_of(plan: Plan) -> Preview | Gone:
         return preview(plan, now=timezone.now())
     except ObjectGone:
         sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
-        return Gone([Note("gone", sentence, "Discard this draft and write one for an object that is there.")])
+        return Gone([Check("gone", sentence, "Discard this draft and write one for an object that is there.")])

@@ -67,8 +67,8 @@ def test_who_writes_a_draft_is_told_what_bars_and_what_warns(ada, version: str, 
     change = {"expected_revision": written["revision"], "to_version": "580.126.20"}
     changed = ada.patch(f"/api/v1/plans/{written['id']}", change, format="json").json()
 
-    assert code in {note["code"] for note in written["preview"]["blockers"]}
-    assert code not in {note["code"] for note in changed["preview"]["blockers"]}
+    assert code in {check["code"] for check in written["preview"]["blockers"]}
+    assert code not in {check["code"] for check in changed["preview"]["blockers"]}
     assert changed["preview"]["warnings"]
     assert changed["preview"] == ada.get(f"/api/v1/plans/{written['id']}/preview").json()
 

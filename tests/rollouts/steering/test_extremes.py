@@ -19,7 +19,7 @@ def rest(gates=None, **given):
 
 
 def grave(plan) -> str:
-    return " ".join(note.sentence for note in preview(plan, now=NOON).warnings if note.code == "meaningless")
+    return " ".join(check.sentence for check in preview(plan, now=NOON).warnings if check.code == "meaningless")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_can_never_be_met_is_refused(cluster, owner, gates):
 def test_more_approvals_than_people_bar_the_start(cluster, owner, needed, are_barred):
     plan = a_draft(cluster, owner, stages=(CANARY, rest({"approval": {"needed": needed}})))
 
-    codes = [note.code for note in preview(plan, now=NOON).blockers]
+    codes = [check.code for check in preview(plan, now=NOON).blockers]
 
     assert codes == (["approvers"] if are_barred else [])
 
@@ -60,8 +60,8 @@ def test_who_wrote_or_changed_it_is_not_counted(cluster, owner):
         actor=amy, now=NOON,
     )  # fmt: skip
 
-    (note,) = preview(plan, now=NOON).blockers
-    assert note.sentence == "Rest needs 2 approvals, and only 1 person may give one: on-call."
+    (check,) = preview(plan, now=NOON).blockers
+    assert check.sentence == "Rest needs 2 approvals, and only 1 person may give one: on-call."
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])
@@ -71,7 +71,7 @@ def test_nobody_counts_who_may_not_approve(cluster, owner, role):
 
     plan = a_draft(cluster, owner, stages=(CANARY, rest({"approval": {"needed": 2}})))
 
-    assert [note.code for note in preview(plan, now=NOON).blockers] == ["approvers"]
+    assert [check.code for check in preview(plan, now=NOON).blockers] == ["approvers"]
 
 
 @pytest.mark.parametrize(

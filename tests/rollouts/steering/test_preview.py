@@ -5,7 +5,7 @@ from tests.rollouts.rows import a_draft
 
 
 def warned(plan) -> dict[str, str]:
-    return {note.code: note.sentence for note in preview(plan, now=NOON).warnings}
+    return {check.code: check.sentence for check in preview(plan, now=NOON).warnings}
 
 
 def test_a_budget_that_broken_nodes_use_up_is_named_before_the_start(cluster, owner):

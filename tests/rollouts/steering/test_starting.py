@@ -165,7 +165,7 @@ def test_one_plan_at_a_time_on_one_object(cluster, owner):
 def test_a_plan_under_way_does_not_stand_in_its_own_way(cluster, owner):
     plan = a_started_plan(cluster, owner)
 
-    assert "busy" not in [note.code for note in preview(plan, now=NOON).blockers]
+    assert "busy" not in [check.code for check in preview(plan, now=NOON).blockers]
 
 
 def test_nothing_stands_against_a_cluster_in_good_order(cluster, owner):
@@ -183,7 +183,7 @@ def test_nodes_that_no_stage_takes_are_named(cluster, owner):
     found = preview(a_draft(cluster, owner, stages=(CANARY,)), now=NOON)
 
     assert found.uncovered == ["node-1", "node-2"]
-    assert "uncovered" in [note.code for note in found.warnings]
+    assert "uncovered" in [check.code for check in found.warnings]
 
 
 def test_a_canary_stands_for_most_and_names_the_pools_it_does_not_meet(cluster, owner):

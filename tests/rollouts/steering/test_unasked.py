@@ -41,11 +41,11 @@ def test_a_stage_that_names_no_approval_has_one(cluster, owner):
 def test_it_has_none_where_the_cluster_says_so_and_preview_and_audit_name_it(none_says, owner):
     plan = a_draft(none_says, owner, stages=UNASKED)
 
-    (note,) = [note for note in preview(plan, now=NOON).warnings if note.code == "approval-none"]
+    (check,) = [check for check in preview(plan, now=NOON).warnings if check.code == "approval-none"]
     started(plan, owner)
 
-    assert note.is_grave
-    assert note.sentence.startswith("Rest starts without anybody being asked: cluster")
+    assert check.is_grave
+    assert check.sentence.startswith("Rest starts without anybody being asked: cluster")
     evidence = AuditEntry.objects.get(subject=plan.mark, verb="start").evidence
     assert [each["stage"] for each in evidence["unasked"]] == ["Rest"]
 

@@ -47,8 +47,8 @@ def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
 
     assert "ada started it" in seen
     assert "The fix is in it." in seen
-    assert "uncovered" in [note["code"] for note in warned]
-    assert all(note["sentence"] in seen for note in warned)
+    assert "uncovered" in [check["code"] for check in warned]
+    assert all(check["sentence"] in seen for check in warned)
 
 
 def test_the_canary_is_not_approved_without_a_reason(amy, stage):

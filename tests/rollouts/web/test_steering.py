@@ -78,8 +78,8 @@ def test_a_blocker_that_may_be_overridden_is_said_once():
 
     text = Page(ada.get(f"/plans/{plan.pk}").content.decode()).text
 
-    (note,) = [note for note in preview(plan, now=make.NOON).blockers if note.may_be_overridden]
-    assert text.count(note.sentence) == 1
+    (check,) = [check for check in preview(plan, now=make.NOON).blockers if check.may_be_overridden]
+    assert text.count(check.sentence) == 1
     assert "Why it starts despite the blocker that may be overridden" in text
 
 

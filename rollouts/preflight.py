@@ -1,11 +1,11 @@
-"""What a person must know before a plan starts. Pure."""
+"""Preflight checks: what a person must know before a plan starts. Pure."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Note:
-    """One blocker or warning: what is the matter, and what would mend it."""
+class Check:
+    """What one preflight check says: a blocker or a warning, what is the matter, and what would mend it."""
 
     code: str
     sentence: str

@@ -7,16 +7,16 @@ from fleet.models import DriverObject, Node, Operand
 from fleet.stack.combinations import Line, compare_driver, surroundings
 from gpu.compatibility import Answer, Verdict, the_matrix
 from rollouts.models import Plan, Stage
-from rollouts.notes import Note
+from rollouts.preflight import Check
 from wording.numbers import count
 
 BLOCKS = {Answer.KNOWN_BAD: "known-bad", Answer.UNSUPPORTED: "unsupported"}
-Barred = tuple[list[Note], list[Note]]  # blockers, warnings
+Barred = tuple[list[Check], list[Check]]  # blockers, warnings
 HOW = "If it must be, start it with a reason of its own: it is kept, and approvers see it."
 NEVER = "It cannot be overridden where a stage goes unasked."
 
 
-def version_notes(plan: Plan, stages: Sequence[Stage], nodes: Sequence[Node], *, today: date) -> Barred:
+def version_checks(plan: Plan, stages: Sequence[Stage], nodes: Sequence[Node], *, today: date) -> Barred:
     """Three queries."""
     objects = list(DriverObject.objects.filter(cluster=plan.cluster_id))
     operands = list(Operand.objects.filter(cluster=plan.cluster_id))
@@ -25,9 +25,9 @@ def version_notes(plan: Plan, stages: Sequence[Stage], nodes: Sequence[Node], *,
     back = compare_driver(nodes, around, plan.from_version, today=today) if plan.from_version else ()
     # Nobody overrides what nobody else is asked about.
     may = all("approval" in stage.gate_options for stage in stages)
-    found = [_note(line, plan.to_version, len(nodes), may=may) for line in there if _is_worth_saying(line.verdict)]
-    blockers = [note for note in found if note.code in {*BLOCKS.values(), "unknown-version"}]
-    warnings = [note for note in found if note not in blockers]
+    found = [_check(line, plan.to_version, len(nodes), may=may) for line in there if _is_worth_saying(line.verdict)]
+    blockers = [check for check in found if check.code in {*BLOCKS.values(), "unknown-version"}]
+    warnings = [check for check in found if check not in blockers]
     return blockers, [*_unlisted(plan.to_version), *warnings, *_of_the_rollback(plan.from_version, back)]
 
 
@@ -35,22 +35,24 @@ def _is_worth_saying(verdict: Verdict) -> bool:
     return verdict.answer is not Answer.SUPPORTED
 
 
-def _note(line: Line, version: str, nodes: int, *, may: bool) -> Note:
+def _check(line: Line, version: str, nodes: int, *, may: bool) -> Check:
     verdict = line.verdict
     of = "" if version in verdict.sentence else f"{version}: "
     sentence = f"{of}{verdict.sentence}{_where(line, nodes)}"
     code = BLOCKS.get(verdict.answer, "unknown-version" if _is_unknown_branch(verdict, version) else "")
     if code:
         fix = f"{verdict.action} {HOW if may else NEVER}".strip()
-        return Note(code, sentence, fix, may_be_overridden=may)
-    return Note(f"version-{verdict.answer}", sentence, verdict.action)
+        return Check(code, sentence, fix, may_be_overridden=may)
+    return Check(f"version-{verdict.answer}", sentence, verdict.action)
 
 
-def _unlisted(version: str) -> Iterator[Note]:
+def _unlisted(version: str) -> Iterator[Check]:
     matrix = the_matrix()
     if matrix.branch_of(version) is not None and not matrix.names_driver(version):
         sentence = f"{version}: no operator that the matrix knows lists this driver, so it may not exist."
-        yield Note("version-unlisted", sentence, "Look that NVIDIA has an image of it for your systems.", is_grave=True)
+        yield Check(
+            "version-unlisted", sentence, "Look that NVIDIA has an image of it for your systems.", is_grave=True
+        )
 
 
 def _is_unknown_branch(verdict: Verdict, version: str) -> bool:
@@ -61,9 +63,9 @@ def _where(line: Line, nodes: int) -> str:
     return f" That is about {count(line.nodes, 'node')} of {nodes}." if line.nodes < nodes else ""
 
 
-def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Note]:
+def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Check]:
     """They run it now: that is said, and hinders nobody from leaving it."""
     for line in lines:
         if line.verdict.answer in BLOCKS or _is_unknown_branch(line.verdict, version):
             sentence = f"A rollback leads to {version}. {line.verdict.sentence}"
-            yield Note("rollback", sentence, line.verdict.action, is_grave=True)
+            yield Check("rollback", sentence, line.verdict.action, is_grave=True)

@@ -11,18 +11,18 @@ from rollouts.components.driver_crd import VERSION
 from rollouts.steering.preview import forward, preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start
-from rollouts.steering.version_notes import version_notes
+from rollouts.steering.version_checks import version_checks
 from tests.make import NOON
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster
 
 
 def barred(plan) -> dict[str, str]:
-    return {note.code: note.sentence for note in preview(plan, now=NOON).blockers}
+    return {check.code: check.sentence for check in preview(plan, now=NOON).blockers}
 
 
 def warned(plan) -> list[str]:
-    return [f"{note.code}: {note.sentence}" for note in preview(plan, now=NOON).warnings if note.is_grave]
+    return [f"{check.code}: {check.sentence}" for check in preview(plan, now=NOON).warnings if check.is_grave]
 
 
 def started(plan, owner, **given) -> None:
@@ -80,7 +80,7 @@ def test_a_reason_of_its_own_overrides_it_and_is_kept_where_approvers_see_it(clu
     plan.refresh_from_db()
     despite = plan.sealed["despite"]
     assert (despite["by"], despite["because"]) == ("owner", "NVIDIA asked us to try it.")
-    assert [note["code"] for note in despite["notes"]] == ["unsupported"]
+    assert [check["code"] for check in despite["checks"]] == ["unsupported"]
     assert AuditEntry.objects.get(subject=plan.mark, verb="start").evidence["despite"] == despite
 
 
@@ -136,10 +136,10 @@ def test_every_version_that_can_be_written_is_known_or_not_without_an_error(vers
 def test_what_supports_every_node_leaves_nothing_to_say_of_the_version(cluster, owner):
     plan = a_draft(cluster, owner)
 
-    blockers, notes = version_notes(plan, forward(plan), list(Node.objects.all()), today=NOON.date())
+    blockers, checks = version_checks(plan, forward(plan), list(Node.objects.all()), today=NOON.date())
 
     assert blockers == []
-    assert not [note for note in notes if note.code != "rollback" and note.is_grave and NEW in note.sentence]
+    assert not [check for check in checks if check.code != "rollback" and check.is_grave and NEW in check.sentence]
 
 
 def test_a_sentence_that_names_the_version_does_not_say_it_twice(cluster, owner):
