@@ -17,7 +17,7 @@ from edges.rest import Edge
 from fleet.allocation.physical import by_use, physical_by_cluster
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.slots import slots
-from people.rights import Deed, require
+from people.rights import Permission, require
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 
@@ -148,13 +148,13 @@ class AnyAccept(DefaultContentNegotiation):
 
 
 class Metrics(Edge):
-    """For whoever may see the whole fleet. Give Prometheus a token with the deed “see”."""
+    """For whoever may see the whole fleet. Give Prometheus a token with the permission “see”."""
 
     content_negotiation_class = AnyAccept
 
     @extend_schema(exclude=True)
     def get(self, request) -> HttpResponse:
-        require(self.user, Deed.SEE)
+        require(self.user, Permission.SEE)
         registry = CollectorRegistry()
         registry.register(Rows(timezone.now()))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

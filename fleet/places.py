@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fleet.models import Cluster, Pool
-from people.models.role_binding import Scope
+from people.models.role_binding import ScopeKind
 from people.places import Place
 
 
@@ -11,7 +11,7 @@ def places() -> Iterator[Place]:
     """Two queries. Each cluster before its pools."""
     pools = list(Pool.objects.order_by("name").values_list("cluster_id", "pk", "name"))
     for pk, name in Cluster.objects.order_by("name").values_list("pk", "name"):
-        yield Place(Scope.CLUSTER, pk, name, pk)
+        yield Place(ScopeKind.CLUSTER, pk, name, pk)
         for cluster_id, key, pool in pools:
             if cluster_id == pk:
-                yield Place(Scope.POOL, key, f"{name}/{pool}", pk)
+                yield Place(ScopeKind.POOL, key, f"{name}/{pool}", pk)

@@ -33,7 +33,7 @@ from fleet.stack import DriverVersions, OperandOnNode, read_stack
 from fleet.stack.owning import key_of, nodes_by_owner
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 Counted = TypeVar("Counted", Tally, OfCluster)
 Freshnesses = Mapping[str, KindFreshness]
@@ -106,7 +106,7 @@ class NodeGone:
 
 def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterSeen]:
     """Six queries, of clusters with their observers. Counts only the nodes that the user may see."""
-    administers = reach(user, Deed.ADMINISTER)
+    administers = scope_of(user, Permission.ADMINISTER)
     marks = _bookmarks([cluster.pk for cluster in clusters])
     freshness = {cluster.pk: by_kind(marks[cluster.pk], now=now) for cluster in clusters}
     nodes = Node.objects.visible_to(user).filter(cluster__in=clusters)

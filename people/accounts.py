@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from people.models import AuditEntry, Role, RoleBinding, User
-from people.models.role_binding import Scope
+from people.models.role_binding import ScopeKind
 from people.places import Place
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
@@ -110,7 +110,7 @@ def note_password(person: User, verb: str, *, actor: str, now: datetime) -> None
 
 def _admins() -> QuerySet[RoleBinding]:
     """Those who can sign in and give any role."""
-    bindings = RoleBinding.objects.filter(role=Role.ADMIN, scope=Scope.FLEET, user__is_active=True)
+    bindings = RoleBinding.objects.filter(role=Role.ADMIN, scope=ScopeKind.FLEET, user__is_active=True)
     return bindings.exclude(user__password__startswith=NO_PASSWORD)
 
 
@@ -118,7 +118,7 @@ def _admins() -> QuerySet[RoleBinding]:
 def _keeping_an_admin() -> Iterator[None]:
     """All of it or nothing. The rows are locked first: two who take each other's role do so one after the other."""
     with transaction.atomic():
-        list(RoleBinding.objects.select_for_update().filter(role=Role.ADMIN, scope=Scope.FLEET).order_by("pk"))
+        list(RoleBinding.objects.select_for_update().filter(role=Role.ADMIN, scope=ScopeKind.FLEET).order_by("pk"))
         had_one = _admins().exists()
         yield
         if had_one and not _admins().exists():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from people.models.role_binding import Scope
+from people.models.role_binding import ScopeKind
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,10 @@ class Place:
     @property
     def words(self) -> str:
         """As a sentence calls it."""
-        return "the fleet" if self.scope == Scope.FLEET else f"{self.scope} {self.name}"
+        return "the fleet" if self.scope == ScopeKind.FLEET else f"{self.scope} {self.name}"
 
 
-FLEET = Place(Scope.FLEET, 0, "fleet")
+FLEET = Place(ScopeKind.FLEET, 0, "fleet")
 _sources: list[Callable[[], Iterable[Place]]] = []
 
 

@@ -7,11 +7,11 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
 from people.models import Role, User
-from people.models.role_binding import Scope
+from people.models.role_binding import ScopeKind
 from people.places import Place
 
 
-class Deed(StrEnum):
+class Permission(StrEnum):
     SEE = "see"
     DRAFT = "draft"  # write and change plans that have not started
     STOP = "stop"  # halt, pause
@@ -20,13 +20,13 @@ class Deed(StrEnum):
     ADMINISTER = "administer"  # clusters, pools, people
 
 
-ROLES_FOR: dict[Deed, frozenset[Role]] = {
-    Deed.SEE: frozenset(Role),
-    Deed.DRAFT: frozenset({Role.OPERATOR, Role.ADMIN}),
-    Deed.STOP: frozenset({Role.OPERATOR, Role.APPROVER, Role.ADMIN}),
-    Deed.RUN: frozenset({Role.OPERATOR, Role.ADMIN}),
-    Deed.APPROVE: frozenset({Role.APPROVER, Role.ADMIN}),
-    Deed.ADMINISTER: frozenset({Role.ADMIN}),
+ROLES_FOR: dict[Permission, frozenset[Role]] = {
+    Permission.SEE: frozenset(Role),
+    Permission.DRAFT: frozenset({Role.OPERATOR, Role.ADMIN}),
+    Permission.STOP: frozenset({Role.OPERATOR, Role.APPROVER, Role.ADMIN}),
+    Permission.RUN: frozenset({Role.OPERATOR, Role.ADMIN}),
+    Permission.APPROVE: frozenset({Role.APPROVER, Role.ADMIN}),
+    Permission.ADMINISTER: frozenset({Role.ADMIN}),
 }
 
 
@@ -35,8 +35,8 @@ class NotAllowed(Exception):
 
 
 @dataclass(frozen=True)
-class Reach:
-    """Where somebody may do one deed."""
+class Scope:
+    """Where somebody has one permission."""
 
     everywhere: bool = False
     cluster_ids: frozenset[int] = frozenset()
@@ -50,74 +50,80 @@ class Reach:
         return self.everywhere or cluster_id in self.cluster_ids
 
 
-def reach(user: User | AnonymousUser, deed: Deed) -> Reach:
-    """Costs one query. Nobody, and a token without the deed, reach nothing."""
+def scope_of(user: User | AnonymousUser, permission: Permission) -> Scope:
+    """Costs one query. Nobody, and a token without the permission, have none."""
     if not isinstance(user, User) or not user.is_active:
-        return Reach()
-    if user.token is not None and deed not in user.token.deeds:
-        return Reach()
-    places = {(binding.scope, binding.scope_id) for binding in user.bindings.all() if binding.role in ROLES_FOR[deed]}
-    return Reach(
-        everywhere=any(scope == Scope.FLEET for scope, _ in places),
-        cluster_ids=frozenset(key for scope, key in places if scope == Scope.CLUSTER),
-        pool_ids=frozenset(key for scope, key in places if scope == Scope.POOL),
+        return Scope()
+    if user.token is not None and permission not in user.token.permissions:
+        return Scope()
+    giving = [binding for binding in user.bindings.all() if binding.role in ROLES_FOR[permission]]
+    places = {(binding.scope, binding.scope_id) for binding in giving}
+    return Scope(
+        everywhere=any(scope == ScopeKind.FLEET for scope, _ in places),
+        cluster_ids=frozenset(key for scope, key in places if scope == ScopeKind.CLUSTER),
+        pool_ids=frozenset(key for scope, key in places if scope == ScopeKind.POOL),
     )
 
 
-def who_may(deed: Deed, *, cluster_id: int) -> set[str]:
+def who_may(permission: Permission, *, cluster_id: int) -> set[str]:
     """Names of the people who may do this in a cluster, if they sign in. One query."""
-    there = Q(bindings__scope=Scope.FLEET) | Q(bindings__scope=Scope.CLUSTER, bindings__scope_id=cluster_id)
-    people = User.objects.filter(there, is_active=True, bindings__role__in=[role.value for role in ROLES_FOR[deed]])
+    there = Q(bindings__scope=ScopeKind.FLEET) | Q(bindings__scope=ScopeKind.CLUSTER, bindings__scope_id=cluster_id)
+    roles = [role.value for role in ROLES_FOR[permission]]
+    people = User.objects.filter(there, is_active=True, bindings__role__in=roles)
     return set(people.values_list("username", flat=True))
 
 
-OF: dict[Deed, str] = {
-    Deed.SEE: "see this",
-    Deed.DRAFT: "draft or change a plan",
-    Deed.STOP: "halt or pause a plan",
-    Deed.RUN: "start, resume, abort or roll back a plan, or take a node out of it",
-    Deed.APPROVE: "approve or reject a stage",
-    Deed.ADMINISTER: "change clusters, pools or people",
+OF: dict[Permission, str] = {
+    Permission.SEE: "see this",
+    Permission.DRAFT: "draft or change a plan",
+    Permission.STOP: "halt or pause a plan",
+    Permission.RUN: "start, resume, abort or roll back a plan, or take a node out of it",
+    Permission.APPROVE: "approve or reject a stage",
+    Permission.ADMINISTER: "change clusters, pools or people",
 }
 
 
-def why_not(user: User | AnonymousUser, deed: Deed, *, cluster_id: int | None = None, where: str = "the fleet") -> str:
+def why_not(
+    user: User | AnonymousUser, permission: Permission, *, cluster_id: int | None = None, where: str = "the fleet"
+) -> str:
     """Why the user may not do this there, in a sentence that names what is missing. Blank: they may.
 
     `cluster_id` None asks about the whole fleet. `where` is what the sentence calls the place: "cluster demo".
     """
-    there = reach(user, deed)
+    there = scope_of(user, permission)
     if there.everywhere or (cluster_id is not None and cluster_id in there.cluster_ids):
         return ""
-    if isinstance(user, User) and user.token is not None and deed not in user.token.deeds:
-        return f"This token may not {OF[deed]}: it was issued without “{deed}”."
-    return f"To {OF[deed]} you need the role {_listed(ROLES_FOR[deed])} on {where}."
+    if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
+        return f"This token may not {OF[permission]}: it was issued without “{permission}”."
+    return f"To {OF[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."
 
 
 def may_administer(user: User | AnonymousUser, place: Place) -> bool:
     """Whether the user may give and take roles there: never beyond where they are admin themselves."""
-    there = reach(user, Deed.ADMINISTER)
-    if place.scope == Scope.POOL and place.key in there.pool_ids:
+    there = scope_of(user, Permission.ADMINISTER)
+    if place.scope == ScopeKind.POOL and place.key in there.pool_ids:
         return True
     return there.everywhere or (place.cluster_id is not None and there.covers_cluster(place.cluster_id))
 
 
-def require(user: User | AnonymousUser, deed: Deed, *, cluster_id: int | None = None, where: str = "the fleet") -> None:
+def require(
+    user: User | AnonymousUser, permission: Permission, *, cluster_id: int | None = None, where: str = "the fleet"
+) -> None:
     """:raises NotAllowed: with the sentence of `why_not`"""
-    if refusal := why_not(user, deed, cluster_id=cluster_id, where=where):
+    if refusal := why_not(user, permission, cluster_id=cluster_id, where=where):
         raise NotAllowed(refusal)
 
 
-def require_somewhere(user: User | AnonymousUser, deed: Deed) -> None:
+def require_somewhere(user: User | AnonymousUser, permission: Permission) -> None:
     """:raises NotAllowed: unless there is a place where the user may do this"""
-    if reach(user, deed).nowhere:
-        raise NotAllowed(why_not(user, deed, where="the fleet, a cluster or a pool"))
+    if scope_of(user, permission).nowhere:
+        raise NotAllowed(why_not(user, permission, where="the fleet, a cluster or a pool"))
 
 
 def require_admin_of(user: User | AnonymousUser, place: Place) -> None:
     """:raises NotAllowed: unless the user may give and take roles there"""
     if not may_administer(user, place):
-        raise NotAllowed(why_not(user, Deed.ADMINISTER, where=place.words))
+        raise NotAllowed(why_not(user, Permission.ADMINISTER, where=place.words))
 
 
 def _listed(roles: frozenset[Role]) -> str:

@@ -9,12 +9,14 @@ from people.models import ApiToken, AuditEntry, User
 
 
 def issue(
-    *, owner: User, actor: str, name: str, deeds: Sequence[str], expires_at: datetime | None, now: datetime
+    *, owner: User, actor: str, name: str, permissions: Sequence[str], expires_at: datetime | None, now: datetime
 ) -> tuple[ApiToken, str]:
     """The second value is the secret, which nobody can show again. `expires_at` None: until it is revoked."""
     with transaction.atomic():
-        token, secret = ApiToken.issue(user=owner, name=name, deeds=list(deeds), now=now, expires_at=expires_at)
-        evidence = {"owner": owner.username, "name": name, "deeds": token.deeds, "expires_at": expires_at}
+        token, secret = ApiToken.issue(
+            user=owner, name=name, permissions=list(permissions), now=now, expires_at=expires_at
+        )
+        evidence = {"owner": owner.username, "name": name, "permissions": token.permissions, "expires_at": expires_at}
         AuditEntry.record(f"token:{token.pk}", verb="token.issue", actor=actor, evidence=evidence, now=now)
     return token, secret
 

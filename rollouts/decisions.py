@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import User
-from people.rights import Deed, why_not
+from people.rights import Permission, why_not
 from rollouts.gates.options import read_gates
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval, Command, Stage
@@ -69,7 +69,9 @@ def awaited(stages: Sequence[Stage], *, user: User) -> list[Awaited]:
     for stage in stages:
         cluster = stage.plan.cluster
         if cluster.pk not in refusals:
-            refusals[cluster.pk] = why_not(user, Deed.APPROVE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+            refusals[cluster.pk] = why_not(
+                user, Permission.APPROVE, cluster_id=cluster.pk, where=f"cluster {cluster.name}"
+            )
     return [_awaited(stage, user, refusals[stage.plan.cluster_id]) for stage in stages]
 
 

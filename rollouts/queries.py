@@ -14,7 +14,7 @@ from fleet.segments.labelled import labelled
 from gpu.operands import DRIVER
 from gpu.resources.words import layout_in_words
 from kube.selectors import exactly
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Answer, Approval, Command, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
@@ -163,31 +163,31 @@ class Button:
     is_main: bool = False  # what one does next, where nothing says otherwise
 
 
-# verb → label, deed, the states in which it means something, and what it needs in words
-VERBS: dict[str, tuple[str, Deed, frozenset[PlanState]]] = {
-    "start": ("Start", Deed.RUN, frozenset({PlanState.DRAFT})),
-    "halt": ("Halt", Deed.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING})),
-    "pause": ("Pause", Deed.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})),
-    "resume": ("Resume", Deed.RUN, frozenset({PlanState.HALTED})),
-    "rollback": ("Roll back", Deed.RUN, frozenset({PlanState.PROMOTING, PlanState.HALTED})),
+# verb → label, permission, the states in which it means something, and what it needs in words
+VERBS: dict[str, tuple[str, Permission, frozenset[PlanState]]] = {
+    "start": ("Start", Permission.RUN, frozenset({PlanState.DRAFT})),
+    "halt": ("Halt", Permission.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING})),
+    "pause": ("Pause", Permission.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})),
+    "resume": ("Resume", Permission.RUN, frozenset({PlanState.HALTED})),
+    "rollback": ("Roll back", Permission.RUN, frozenset({PlanState.PROMOTING, PlanState.HALTED})),
     "abort": (
         "Abort",
-        Deed.RUN,
+        Permission.RUN,
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK}),
     ),
-    "discard": ("Discard", Deed.DRAFT, frozenset({PlanState.DRAFT})),
+    "discard": ("Discard", Permission.DRAFT, frozenset({PlanState.DRAFT})),
 }
 
 
 def buttons(plan: Plan, user) -> list[Button]:
-    """Every verb, with the reason where it is not for this person or not for now. One query a deed."""
-    reached = {deed: reach(user, deed) for deed in {deed for _, deed, _ in VERBS.values()}}
+    """Every verb, with the reason where it is not for this person or not for now. One query a permission."""
+    scopes = {needed: scope_of(user, needed) for needed in {needed for _, needed, _ in VERBS.values()}}
     is_paused = plan.commands.in_force().exists()
     found = []
-    for verb, (label, deed, states) in VERBS.items():
+    for verb, (label, permission, states) in VERBS.items():
         why_not = _not_now(plan, verb, states, is_paused=is_paused)
-        if not reached[deed].covers_cluster(plan.cluster_id):
-            why_not = f"Your role on {plan.cluster.name} does not allow it: you may not {deed}."
+        if not scopes[permission].covers_cluster(plan.cluster_id):
+            why_not = f"Your role on {plan.cluster.name} does not allow it: you may not {permission}."
         is_main = not why_not and verb == _main(plan, is_paused=is_paused)
         found.append(Button(verb, label, not why_not, why_not, is_main))
     return found

@@ -31,13 +31,13 @@ def give(user, role: str, *, on: Any = None):
     return user
 
 
-def a_token(user, *, deeds: list[str] | None = None, expires_at: datetime | None = None) -> str:
-    """The secret of a new token; it may do everything unless deeds are named."""
+def a_token(user, *, permissions: list[str] | None = None, expires_at: datetime | None = None) -> str:
+    """The secret of a new token; it may do everything unless permissions are named."""
     from people.models import ApiToken
-    from people.rights import Deed
+    from people.rights import Permission
 
-    chosen = [deed.value for deed in Deed] if deeds is None else deeds
-    _, secret = ApiToken.issue(user=user, name="test", deeds=chosen, now=NOON, expires_at=expires_at)
+    chosen = [permission.value for permission in Permission] if permissions is None else permissions
+    _, secret = ApiToken.issue(user=user, name="test", permissions=chosen, now=NOON, expires_at=expires_at)
     return secret
 
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge
 from fleet.acceptance import accept
 from fleet.models import Cluster
-from people.rights import Deed, require
+from people.rights import Permission, require
 
 
 class AcceptanceRequest(Asked):
@@ -21,7 +21,7 @@ class AcceptanceList(Edge):
     def post(self, request, cluster_id: int) -> Response:
         """Accept that what answers in the place of this cluster is the same one, built anew. Its rows begin again."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
-        require(self.user, Deed.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        require(self.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         asked = self.read(AcceptanceRequest)
         accept(cluster, actor=self.user.get_username(), now=timezone.now(), **asked)
         return Response(status=204)

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from edges.rest import Edge
 from fleet.models import Cluster
 from fleet.waking import try_now
-from people.rights import Deed, require
+from people.rights import Permission, require
 
 
 class AttemptList(Edge):
@@ -14,6 +14,6 @@ class AttemptList(Edge):
     def post(self, request, cluster_id: int) -> Response:
         """Ask a cluster at once that was left alone because it did not answer."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
-        require(self.user, Deed.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        require(self.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         try_now(cluster)
         return Response(status=204)

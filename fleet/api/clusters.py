@@ -15,7 +15,7 @@ from fleet.sight import Sight
 from fleet.stack.combinations import Comparison, Surroundings, look
 from fleet.stack.driver_mode import Mode
 from gpu.compatibility import Answer
-from people.rights import Deed, require
+from people.rights import Permission, require
 
 ANSWERS = [(answer.value, answer.value) for answer in Answer]
 MODES = [(mode.value, mode.value) for mode in Mode]
@@ -155,7 +155,7 @@ class ClusterDetail(Edge):
     @extend_schema(request=ClusterChange, responses=ClusterDetailShape)
     def patch(self, request, cluster_id: int) -> Response:
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
-        require(self.user, Deed.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        require(self.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         set_approval(cluster, actor=self.user.get_username(), now=timezone.now(), **self.read(ClusterChange))
         return Response(self.shown(cluster_id))
 

@@ -13,7 +13,7 @@ from fleet.pools.making import change_pool, create_pool, delete_pool
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
 from fleet.queries import PoolSeen, see_pools
-from people.rights import Deed, require
+from people.rights import Permission, require
 
 
 class PoolShape(SeenSerializer):
@@ -175,7 +175,7 @@ class PoolSuggestions(Edge):
 
 
 def administer(user, cluster: Cluster) -> None:
-    require(user, Deed.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+    require(user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
 
 
 def shown(pool: Pool, user) -> dict:

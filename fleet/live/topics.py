@@ -10,7 +10,7 @@ from edges.digits import whole
 from fleet import announce
 from fleet.models import Bookmark, Cluster, Observer
 from people.models import User
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ClusterTopics:
 
     def open(self, user: User, name: str) -> Opened | None:
         visible = Cluster.objects.visible_to(user).values_list("pk", flat=True)
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         nodes_of = None if seen.everywhere else seen.cluster_ids
         if name == announce.fleet_group():
             keys = frozenset(announce.cluster_group(pk) for pk in visible)

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models.observer import GRACE
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class Mode(models.TextChoices):
@@ -23,7 +23,7 @@ class ApprovalRule(models.TextChoices):
 class ClusterQuerySet(models.QuerySet["Cluster"]):
     def visible_to(self, user) -> "ClusterQuerySet":
         """The clusters of which the user may see at least one pool."""
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
             return self
         return self.filter(Q(pk__in=seen.cluster_ids) | Q(pools__in=seen.pool_ids)).distinct()

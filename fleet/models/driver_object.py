@@ -1,12 +1,12 @@
 from django.db import models
 
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class DriverObjectQuerySet(models.QuerySet["DriverObject"]):
     def visible_to(self, user) -> "DriverObjectQuerySet":
         """As a plan: it touches nodes of any pool, so it is seen by those who see the cluster."""
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
 
 

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from fleet.models.node import members_of
 from fleet.rules import CONFIRMED_AFTER
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class Severity(models.TextChoices):
@@ -17,7 +17,7 @@ class Severity(models.TextChoices):
 class FindingQuerySet(models.QuerySet["Finding"]):
     def visible_to(self, user) -> "FindingQuerySet":
         """A finding is seen with its node; one about a cluster or about Quarterdeck itself, with its cluster."""
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
             return self
         return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))

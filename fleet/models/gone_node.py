@@ -1,12 +1,12 @@
 from django.db import models
 
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class GoneNodeQuerySet(models.QuerySet["GoneNode"]):
     def visible_to(self, user) -> "GoneNodeQuerySet":
         """As nodes are seen: by the cluster, and by the pools it was in when it left, as long as those are there."""
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
             return self
         members = GoneNode.pools.through.objects.filter(pool_id__in=seen.pool_ids).values("gonenode_id")

@@ -2,12 +2,12 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models.node import members_of
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class GpuQuerySet(models.QuerySet["Gpu"]):
     def visible_to(self, user) -> "GpuQuerySet":
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
             return self
         return self.filter(Q(node__cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))

@@ -8,7 +8,7 @@ from fleet.node_state import RECONFIGURING, NodeState, node_state
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from gpu.resources.words import PAIRS
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:
@@ -18,7 +18,7 @@ def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:
 
 class NodeQuerySet(models.QuerySet["Node"]):
     def visible_to(self, user) -> "NodeQuerySet":
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
             return self
         return self.filter(Q(cluster__in=seen.cluster_ids) | Q(pk__in=members_of(seen.pool_ids)))

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from fleet.models.node import members_of
 from fleet.pod_state import PodState, pod_state
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 DONE = frozenset({"Succeeded", "Failed"})  # phases of a pod that has ended: it holds no resource any more
 
@@ -13,7 +13,7 @@ DONE = frozenset({"Succeeded", "Failed"})  # phases of a pod that has ended: it 
 class PodQuerySet(models.QuerySet["Pod"]):
     def visible_to(self, user) -> "PodQuerySet":
         """A pod is seen with its node; one that has none yet, with its cluster."""
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
             return self
         return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from fleet.models.cluster import ApprovalRule
 from kube import selectors
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class PoolApproval(models.TextChoices):
@@ -41,7 +41,7 @@ def validate_selector(text: str) -> None:
 
 class PoolQuerySet(models.QuerySet["Pool"]):
     def visible_to(self, user) -> "PoolQuerySet":
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         return self if seen.everywhere else self.filter(Q(pk__in=seen.pool_ids) | Q(cluster__in=seen.cluster_ids))
 
 

@@ -1,12 +1,12 @@
 from django.db import models
 
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class WorkloadQuerySet(models.QuerySet["Workload"]):
     def visible_to(self, user) -> "WorkloadQuerySet":
         """As a pod that has no node: with its cluster."""
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
 
     def operators(self) -> "WorkloadQuerySet":

@@ -11,7 +11,7 @@ from fleet.models import Cluster, Pool
 from fleet.pools import asking
 from fleet.pools.membership import claimed
 from people.models import AuditEntry, RoleBinding
-from people.models.role_binding import Scope
+from people.models.role_binding import ScopeKind
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
 AT_ONCE = 500
@@ -53,7 +53,7 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
     with transaction.atomic():
         pool = Pool.objects.select_for_update().get(pk=pool.pk)
         _record(pool, "pool.delete", actor=actor, now=now, evidence={"name": pool.name, "selector": pool.selector})
-        RoleBinding.objects.filter(scope=Scope.POOL, scope_id=pool.pk).delete()
+        RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).delete()
         try:
             pool.delete()
         except ProtectedError as error:

@@ -14,7 +14,7 @@ from fleet.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.web.cluster_page import cluster_for
-from people.rights import Deed, NotAllowed, require
+from people.rights import NotAllowed, Permission, require
 
 REFUSALS = (CannotAccept, NotAllowed, ProductionAsks)
 
@@ -22,28 +22,28 @@ REFUSALS = (CannotAccept, NotAllowed, ProductionAsks)
 @require_POST
 def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Say that what answers in its place is the same cluster, built anew."""
-    return _told(request, cluster_id, Deed.ADMINISTER, _accept)
+    return _told(request, cluster_id, Permission.ADMINISTER, _accept)
 
 
 @require_POST
 def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Say whether plans may change nodes of the cluster unasked."""
-    return _told(request, cluster_id, Deed.ADMINISTER, _set_approval)
+    return _told(request, cluster_id, Permission.ADMINISTER, _set_approval)
 
 
 @require_POST
 def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Ask a cluster that does not answer once more, without waiting for its time."""
-    return _told(request, cluster_id, Deed.STOP, _try_now)
+    return _told(request, cluster_id, Permission.STOP, _try_now)
 
 
 def _told(
-    request: PersonRequest, cluster_id: int, deed: Deed, act: Callable[[PersonRequest, Cluster], str]
+    request: PersonRequest, cluster_id: int, permission: Permission, act: Callable[[PersonRequest, Cluster], str]
 ) -> HttpResponse:
     """`act` answers with the sentence of what holds from now on."""
     row = cluster_for(request, cluster_id)
     try:
-        require(request.user, deed, cluster_id=row.pk, where=f"cluster {row.name}")
+        require(request.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
         said = act(request, row)
     except REFUSALS as refusal:
         messages.error(request, str(refusal))

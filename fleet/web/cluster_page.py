@@ -28,7 +28,7 @@ from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota
 from fleet.web.findings_page import PER_PAGE, confirming_findings, dated, open_findings
 from fleet.web.summary import date_pools, read_fleet
 from fleet.web.trouble import trouble_of
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 DAEMON_SETS = "daemonsets.apps"
 DRIVER_OBJECTS = ("nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com", "gpuclusters.nvidia.com")
@@ -59,7 +59,7 @@ def observer_of(row: Cluster) -> Observer | None:
 
 def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     now = timezone.now()
-    sees_all = reach(request.user, Deed.SEE).covers_cluster(row.pk)
+    sees_all = scope_of(request.user, Permission.SEE).covers_cluster(row.pk)
     bookmarks = list(Bookmark.objects.filter(cluster=row))
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
@@ -73,7 +73,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
-        "administers": reach(request.user, Deed.ADMINISTER).covers_cluster(row.pk),
+        "administers": scope_of(request.user, Permission.ADMINISTER).covers_cluster(row.pk),
         "sees_all": sees_all,
         "freshness": heard,
         "watch": watch_of(row, is_live=heard.is_fresh, now=now),
@@ -87,7 +87,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "findings": dated(open_findings(request).filter(cluster=row)[:PER_PAGE], trouble),
         "confirming": confirming_findings(request).filter(cluster=row)[:PER_PAGE],
         "trouble": trouble,
-        "may_try": not heard.is_fresh and reach(request.user, Deed.STOP).covers_cluster(row.pk),
+        "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
         **(_of_all(row, objects, nodes) if sees_all else {}),
         **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),

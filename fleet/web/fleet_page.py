@@ -25,7 +25,7 @@ from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
 from fleet.web.findings_page import strip
 from fleet.web.node_map import map_groups
 from fleet.web.summary import ClusterLine, cluster_lines, date_pools, read_fleet
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 PER_PAGE = 50
 CLUSTERS_SHOWN = 6
@@ -37,7 +37,7 @@ def fleet(request: PersonRequest) -> HttpResponse:
     clusters = cluster_lines(request.user, now=now)
     context = {
         "place": "fleet",
-        "has_role": not reach(request.user, Deed.SEE).nowhere,
+        "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "seq": json.dumps({f"cluster-{line.cluster.pk}": line.seq for line in clusters}),
         **_overview(request, clusters),
         **_nodes(request, clusters),

@@ -13,7 +13,7 @@ from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, Problem, compare
 from fleet.pools.files.composing import LARGEST_BYTES
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
-from people.rights import Deed, why_not
+from people.rights import Permission, why_not
 
 CHOOSE = "Choose the cluster that the file is for, one whose pools you may change, or name it in the file."
 
@@ -24,7 +24,9 @@ def pool_file(request: PersonRequest) -> HttpResponse:
     cluster = next((each for each in clusters if str(each.pk) == asked), clusters[0] if len(clusters) == 1 else None)
     context: dict[str, Any] = {"place": "pools", "clusters": clusters, "cluster": cluster}
     if not clusters:
-        return _page(request, {**context, "refusal": why_not(request.user, Deed.ADMINISTER, where="a cluster")}, 403)
+        return _page(
+            request, {**context, "refusal": why_not(request.user, Permission.ADMINISTER, where="a cluster")}, 403
+        )
     if request.method != "POST":
         return _page(request, {**context, "text": write(cluster) if cluster else ""}, 200)
     context |= {"prune": bool(request.POST.get("prune"))}

@@ -20,8 +20,8 @@ from fleet.segments.spelling import Offer, offer
 from fleet.web.filters import read_choice
 from fleet.web.pools_page import may_change
 from people.models import RoleBinding
-from people.models.role_binding import Scope
-from people.rights import Deed, NotAllowed, require, why_not
+from people.models.role_binding import ScopeKind
+from people.rights import NotAllowed, Permission, require, why_not
 from wording.numbers import count
 
 APPROVALS = [("as-cluster", "as the cluster says"), ("required", "required"), ("none", "none")]
@@ -96,7 +96,7 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
     context = {
         "pool": pool,
         "preview": shown,
-        "roles": RoleBinding.objects.filter(scope=Scope.POOL, scope_id=pool.pk).select_related("user"),
+        "roles": RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"),
         "why_not": _refusal(request, pool) or in_use(pool),
         "place": "pools",
     }
@@ -127,7 +127,7 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
         return _form(request, form, preview=shown, is_stale=is_stale, status=409 if is_stale else 200, **context)
     actor, now = request.user.username, timezone.now()
     try:
-        require(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
+        require(request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
         if pool.pk:
             saved = change_pool(pool, actor=actor, now=now, **fields)
         else:
@@ -163,8 +163,10 @@ def _pool(request: PersonRequest, pool_id: int) -> Pool:
 
 
 def _refusal(request: PersonRequest, pool: Pool) -> str:
-    return why_not(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
+    return why_not(
+        request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}"
+    )
 
 
 def _nowhere(request: PersonRequest, clusters: list[Cluster]) -> str:
-    return "" if clusters else why_not(request.user, Deed.ADMINISTER, where="a cluster")
+    return "" if clusters else why_not(request.user, Permission.ADMINISTER, where="a cluster")

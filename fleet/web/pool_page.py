@@ -19,7 +19,7 @@ from fleet.web import freshness, states
 from fleet.web.filters import state_key
 from fleet.web.summary import Sums, sums_of
 from people.models import AuditEntry
-from people.rights import Deed, why_not
+from people.rights import Permission, why_not
 
 SIDE_BY_SIDE = (
     "driver_version", "kernel", "product", "sharing", "os_image", "container_runtime", "zone", "instance_type",
@@ -59,7 +59,7 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
         "seen": freshness.heard_of(pool.cluster, now=now),
         "query": f"pool={pool.cluster.name}/{pool.name}",
-        "why_not": why_not(request.user, Deed.ADMINISTER, cluster_id=pool.cluster_id, where=where),
+        "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where),
     }
 
 

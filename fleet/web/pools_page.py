@@ -15,7 +15,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.web.summary import cluster_lines, date_pools, read_fleet
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def pools(request: PersonRequest) -> HttpResponse:
     clusters = Cluster.objects.visible_to(request.user)
     context = {
         "place": "pools",
-        "has_role": not reach(request.user, Deed.SEE).nowhere,
+        "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "clusters": clusters,
         "may_change": may_change(request, clusters),
         **_pools(request),
@@ -54,7 +54,7 @@ def suggestions_part(request: PersonRequest) -> HttpResponse:
 
 def may_change(request: PersonRequest, clusters) -> list[Cluster]:
     """Of these clusters, those whose pools the person may make and change."""
-    there = reach(request.user, Deed.ADMINISTER)
+    there = scope_of(request.user, Permission.ADMINISTER)
     return [cluster for cluster in clusters if there.covers_cluster(cluster.pk)]
 
 

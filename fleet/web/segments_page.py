@@ -18,7 +18,7 @@ from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segment
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, narrow, words_of
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.summary import cluster_lines, pool_strays
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
 AT_MOST = 30
@@ -60,7 +60,7 @@ def segments(request: PersonRequest) -> HttpResponse:
     rows, columns = _axes(request)
     context = {
         "place": "segments",
-        "has_role": not reach(request.user, Deed.SEE).nowhere,
+        "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "facets": FACETS,
         "rows": rows,
         "columns": columns,

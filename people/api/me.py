@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from edges.rest import Edge
 from people.models import RoleBinding, User
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 
 class BindingShape(serializers.ModelSerializer):
@@ -19,7 +19,7 @@ class BindingShape(serializers.ModelSerializer):
         fields = ("role", "scope", "scope_id")
 
 
-class ReachShape(serializers.Serializer):
+class ScopeShape(serializers.Serializer):
     """Where somebody may do one thing."""
 
     everywhere = serializers.BooleanField()
@@ -32,7 +32,7 @@ class MeShape(serializers.Serializer):
 
     username = serializers.CharField()
     roles = BindingShape(many=True)
-    deeds = serializers.DictField(child=ReachShape(), help_text=f"By deed: {', '.join(Deed)}.")
+    permissions = serializers.DictField(child=ScopeShape(), help_text=f"By permission: {', '.join(Permission)}.")
 
 
 class Me(Edge):
@@ -43,5 +43,5 @@ class Me(Edge):
 
 def introduced(user: User) -> dict[str, Any]:
     prefetch_related_objects([user], "bindings")
-    deeds = {deed.value: asdict(reach(user, deed)) for deed in Deed}
-    return MeShape({"username": user.username, "roles": user.bindings.all(), "deeds": deeds}).data
+    permissions = {permission.value: asdict(scope_of(user, permission)) for permission in Permission}
+    return MeShape({"username": user.username, "roles": user.bindings.all(), "permissions": permissions}).data

@@ -16,10 +16,10 @@ from people.accounts import HasItAlready
 from people.api.tokens import TokenShape, by_hand
 from people.everybody import PersonSeen, RoleSeen, everybody, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
-from people.models.role_binding import Scope
+from people.models.role_binding import ScopeKind
 from people.password_links import path_for
 from people.places import FLEET, place_at
-from people.rights import Deed, reach, require, require_admin_of, require_somewhere
+from people.rights import Permission, require, require_admin_of, require_somewhere, scope_of
 from people.tokens import revoke
 
 LARGEST_ID = 2**63 - 1
@@ -28,7 +28,7 @@ LARGEST_ID = 2**63 - 1
 class RoleShape(serializers.Serializer):
     id = serializers.IntegerField(source="binding.pk")
     role = serializers.ChoiceField(choices=Role.choices, source="binding.role")
-    scope = serializers.ChoiceField(choices=Scope.choices, source="binding.scope")
+    scope = serializers.ChoiceField(choices=ScopeKind.choices, source="binding.scope")
     scope_id = serializers.IntegerField(source="binding.scope_id", help_text="Of the cluster or pool; 0 for the fleet.")
     on = serializers.CharField(
         source="place.name", default=None, allow_null=True, help_text="`fleet`, `eu-1`, `eu-1/h200`. Null: it is gone."
@@ -66,7 +66,7 @@ class PersonChange(Asked):
 
 class RoleRequest(Asked):
     role = serializers.ChoiceField(choices=Role.choices)
-    scope = serializers.ChoiceField(choices=Scope.choices)
+    scope = serializers.ChoiceField(choices=ScopeKind.choices)
     scope_id = serializers.IntegerField(
         min_value=0, max_value=LARGEST_ID, required=False, default=0, help_text="Of the cluster or pool."
     )
@@ -81,9 +81,9 @@ class PeopleEdge(Edge):
 
     def initial(self, request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if reach(self.user, Deed.SEE).nowhere and reach(self.user, Deed.ADMINISTER).nowhere:
+        if scope_of(self.user, Permission.SEE).nowhere and scope_of(self.user, Permission.ADMINISTER).nowhere:
             raise NotFound
-        require_somewhere(self.user, Deed.ADMINISTER)
+        require_somewhere(self.user, Permission.ADMINISTER)
 
     def person(self, person_id: int) -> User:
         return self.load(everybody(), person_id)
@@ -111,7 +111,7 @@ class PersonList(PeopleEdge, Listing):
     @extend_schema(request=PersonRequest, responses={201: PersonShape}, parameters=[KEY])
     def post(self, request) -> Response:
         """Add somebody, without a role and without a password yet."""
-        require(self.user, Deed.ADMINISTER)
+        require(self.user, Permission.ADMINISTER)
         asked = self.read(PersonRequest)
         try:
             person = accounts.add(asked["username"], key=self.key(), **self.acting())
@@ -129,7 +129,7 @@ class PersonDetail(PeopleEdge):
     def patch(self, request, person_id: int) -> Response:
         """Switch somebody off or on. What they did stays readable, and their roles and tokens are as they were."""
         person = self.person(person_id)
-        require(self.user, Deed.ADMINISTER)
+        require(self.user, Permission.ADMINISTER)
         act = accounts.switch_on if self.read(PersonChange)["is_active"] else accounts.switch_off
         act(person, **self.acting())
         return Response(self.shown(person_id))
@@ -175,7 +175,7 @@ class PersonPasswordLinks(PeopleEdge):
         """A link by which they set a password: once, within a day. Only a signed-in person may: a token must not make
         its owner's way in."""
         person = self.person(person_id)
-        require(self.user, Deed.ADMINISTER)
+        require(self.user, Permission.ADMINISTER)
         by_hand(self.user)
         accounts.note_password(person, "person.password-link", **self.acting())
         person.refresh_from_db()
@@ -197,7 +197,7 @@ class PersonToken(PeopleEdge):
     def delete(self, request, person_id: int, token_id: int) -> Response:
         """Revoke it, at once and for good."""
         token = self.load(ApiToken.objects.filter(user=person_id), token_id)
-        require(self.user, Deed.ADMINISTER)
+        require(self.user, Permission.ADMINISTER)
         by_hand(self.user)
         revoke(token, **self.acting())
         return Response(status=204)

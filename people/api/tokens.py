@@ -9,18 +9,18 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Listing
 from people import tokens
 from people.models import ApiToken, User
-from people.rights import Deed, NotAllowed
+from people.rights import NotAllowed, Permission
 
 USUAL_LIFE = timedelta(days=90)
 
 
 class TokenShape(serializers.ModelSerializer):
-    deeds = serializers.ListField(child=serializers.CharField())
+    permissions = serializers.ListField(child=serializers.CharField())
 
     class Meta:
         model = ApiToken
         fields: tuple[str, ...] = (
-            "id", "name", "hint", "deeds", "created_at", "expires_at", "revoked_at", "last_used_at",
+            "id", "name", "hint", "permissions", "created_at", "expires_at", "revoked_at", "last_used_at",
         )  # fmt: skip
 
 
@@ -33,8 +33,8 @@ class NewTokenShape(TokenShape):
 
 class TokenRequest(Asked):
     name = serializers.CharField(max_length=100, help_text="What it is for.")
-    deeds = serializers.MultipleChoiceField(
-        choices=[(deed.value, deed.value) for deed in Deed],
+    permissions = serializers.MultipleChoiceField(
+        choices=[(permission.value, permission.value) for permission in Permission],
         allow_empty=False,
         help_text="What it may do; never more than its owner may.",
     )
@@ -67,7 +67,7 @@ class TokenList(Listing):
             owner=self.user,
             actor=self.user.username,
             name=asked["name"],
-            deeds=sorted(asked["deeds"]),
+            permissions=sorted(asked["permissions"]),
             expires_at=asked.get("expires_at", now + USUAL_LIFE),
             now=now,
         )

@@ -29,7 +29,7 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True)
     hint = models.CharField(max_length=12)  # the first letters, so that a person knows which one it is
-    deeds = models.JSONField(default=list)  # see `people.rights.Deed`; never more than its owner may do
+    permissions = models.JSONField(default=list)  # see `people.rights.Permission`; never more than its owner may do
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)  # null: until it is revoked
     revoked_at = models.DateTimeField(null=True)
@@ -39,7 +39,7 @@ class ApiToken(models.Model):
 
     @classmethod
     def issue(
-        cls, *, user, name: str, deeds: list[str], now: datetime, expires_at: datetime | None = None
+        cls, *, user, name: str, permissions: list[str], now: datetime, expires_at: datetime | None = None
     ) -> tuple[ApiToken, str]:
         """Make a token. The second value is its secret, which nobody can show again."""
         secret = PREFIX + secrets.token_urlsafe(32)
@@ -48,7 +48,7 @@ class ApiToken(models.Model):
             name=name,
             digest=digest_of(secret),
             hint=secret[:8],
-            deeds=list(deeds),
+            permissions=list(permissions),
             created_at=now,
             expires_at=expires_at,
         )

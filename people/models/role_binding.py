@@ -9,7 +9,7 @@ class Role(models.TextChoices):
     ADMIN = "admin"  # all of it, and clusters, pools and people; never approves what is their own
 
 
-class Scope(models.TextChoices):
+class ScopeKind(models.TextChoices):
     FLEET = "fleet"
     CLUSTER = "cluster"
     POOL = "pool"
@@ -20,7 +20,7 @@ class RoleBinding(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="bindings")
     role = models.CharField(max_length=16, choices=Role.choices)
-    scope = models.CharField(max_length=16, choices=Scope.choices, default=Scope.FLEET)
+    scope = models.CharField(max_length=16, choices=ScopeKind.choices, default=ScopeKind.FLEET)
     scope_id = models.BigIntegerField(default=0)  # key of the cluster or pool; 0 for the fleet
 
     class Meta:

@@ -3,7 +3,7 @@
 from django import template
 
 from people.models import User
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 
 register = template.Library()
 
@@ -11,4 +11,4 @@ register = template.Library()
 @register.simple_tag
 def gives_roles(user: User) -> bool:
     """Whether the page of people is theirs to open."""
-    return not reach(user, Deed.ADMINISTER).nowhere
+    return not scope_of(user, Permission.ADMINISTER).nowhere

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from edges.requests import PersonRequest
 from people.models import ApiToken
 from people.places import every_place
-from people.rights import ROLES_FOR, Deed
+from people.rights import ROLES_FOR, Permission
 from people.tokens import issue, revoke
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
@@ -22,9 +22,9 @@ DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 class TokenForm(forms.Form):
     name = forms.CharField(max_length=100, label="What it is for")
     days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=30, label="Valid for")
-    deeds = forms.MultipleChoiceField(
-        choices=[(deed.value, deed.value) for deed in Deed],
-        initial=[Deed.SEE.value],
+    permissions = forms.MultipleChoiceField(
+        choices=[(permission.value, permission.value) for permission in Permission],
+        initial=[Permission.SEE.value],
         widget=forms.CheckboxSelectMultiple,
         label="What it may do",
     )
@@ -47,7 +47,7 @@ def issue_token(request: PersonRequest) -> HttpResponse:
         owner=request.user,
         actor=request.user.get_username(),
         name=asked["name"],
-        deeds=asked["deeds"],
+        permissions=asked["permissions"],
         now=now,
         expires_at=now + timedelta(days=asked["days"]),
     )
@@ -70,7 +70,7 @@ def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: 
         "form": form,
         "secret": secret,
         "bindings": [(each.role, there.get((each.scope, each.scope_id))) for each in bindings],
-        "deeds": [(deed, any(binding.role in ROLES_FOR[deed] for binding in bindings)) for deed in Deed],
+        "permissions": [(each, any(binding.role in ROLES_FOR[each] for binding in bindings)) for each in Permission],
         "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at__isnull=True).order_by("-created_at"),
         "now": timezone.now(),
     }

@@ -18,7 +18,7 @@ from people.everybody import everybody, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.password_links import path_for
 from people.places import FLEET, Place, every_place, place_at
-from people.rights import Deed, NotAllowed, may_administer, require, require_admin_of, require_somewhere, why_not
+from people.rights import NotAllowed, Permission, may_administer, require, require_admin_of, require_somewhere, why_not
 from people.tokens import revoke
 
 REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)
@@ -37,7 +37,7 @@ def add(request: PersonRequest) -> HttpResponse:
     _only_admins(request)
     name = request.POST.get("name", "")[: LONGEST_NAME + 1]
     try:
-        require(request.user, Deed.ADMINISTER)
+        require(request.user, Permission.ADMINISTER)
         person = accounts.add(name, actor=request.user.username, now=timezone.now())
     except ValidationError as refusal:
         return _list(request, name=name, wrong=" ".join(refusal.messages), status=400)
@@ -60,7 +60,7 @@ def offer_password(request: PersonRequest, person_id: int) -> HttpResponse:
     _only_admins(request)
     found = get_object_or_404(User, pk=person_id)
     try:
-        require(request.user, Deed.ADMINISTER)
+        require(request.user, Permission.ADMINISTER)
     except NotAllowed as refusal:
         raise PermissionDenied(str(refusal)) from refusal
     return _with_link(request, found)
@@ -131,7 +131,7 @@ def _acting(request: PersonRequest) -> dict[str, Any]:
 
 def _only_admins(request: PersonRequest) -> None:
     try:
-        require_somewhere(request.user, Deed.ADMINISTER)
+        require_somewhere(request.user, Permission.ADMINISTER)
     except NotAllowed as refusal:
         raise PermissionDenied(str(refusal)) from refusal
 
@@ -143,7 +143,7 @@ def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: in
         "rows": see_people(everybody()),
         "name": name,
         "wrong": wrong,
-        "why_not": why_not(request.user, Deed.ADMINISTER),
+        "why_not": why_not(request.user, Permission.ADMINISTER),
     }
     return render(request, "people/people.html", context, status=status)
 
@@ -159,6 +159,6 @@ def _person(request: PersonRequest, found: User, *, link: str = "") -> HttpRespo
         "places": mine,
         "roles": Role.values,
         "tokens": tokens_of(found),
-        "why_not": why_not(request.user, Deed.ADMINISTER),
+        "why_not": why_not(request.user, Permission.ADMINISTER),
     }
     return render(request, "people/person.html", context)

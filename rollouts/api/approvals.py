@@ -5,7 +5,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Listing, SeenSerializer
-from people.rights import Deed
+from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_shapes import PlanRow
 from rollouts.api.shapes import ApprovalShape, StageRow
@@ -68,7 +68,7 @@ class StageApprovals(PlanEdge, Listing):
     def post(self, request, stage_id: int) -> Response:
         """Decide on exactly what was seen. Never one's own plan."""
         stage = self.stage(stage_id)
-        self.may(Deed.APPROVE, stage.plan)
+        self.may(Permission.APPROVE, stage.plan)
         asked = self.read(DecisionRequest)
         decide = DECISIONS[asked.pop("decision")]
         approval = decide(stage, actor=self.user, now=timezone.now(), **asked)

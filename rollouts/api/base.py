@@ -4,7 +4,7 @@ from typing import Any
 
 from edges.rest import Edge
 from fleet.models import DriverObject
-from people.rights import Deed, require
+from people.rights import Permission, require
 from rollouts.models import Plan, Stage, Target
 
 
@@ -22,6 +22,6 @@ class PlanEdge(Edge):
     def driver_object(self, driver_object_id: int) -> DriverObject:
         return self.load(DriverObject.objects.visible_to(self.user).select_related("cluster"), driver_object_id)
 
-    def may(self, deed: Deed, on: Any) -> None:
+    def may(self, permission: Permission, on: Any) -> None:
         """:raises NotAllowed: unless the caller may do this on the cluster of the plan or driver object"""
-        require(self.user, deed, cluster_id=on.cluster_id, where=f"cluster {on.cluster.name}")
+        require(self.user, permission, cluster_id=on.cluster_id, where=f"cluster {on.cluster.name}")

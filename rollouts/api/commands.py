@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import KEY, Asked
-from people.rights import Deed
+from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.lifecycle import PlanState
 from rollouts.steering import commands
@@ -47,13 +47,13 @@ class StartRequest(Asked):
 class Tell(PlanEdge):
     """One verb. The domain says no with a refusal; nothing is decided here."""
 
-    deed: ClassVar[Deed]
+    permission: ClassVar[Permission]
     command: ClassVar[Callable[..., None]]
 
     @extend_schema(request=CommandRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
         plan = self.plan(plan_id)
-        self.may(self.deed, plan)
+        self.may(self.permission, plan)
         asked = self.read(CommandRequest)
         type(self).command(plan, actor=self.user, key=self.key(), now=timezone.now(), **asked)
         return Response(status=204)
@@ -62,35 +62,35 @@ class Tell(PlanEdge):
 class Halts(Tell):
     """Stop at once. From this answer on nothing more is released."""
 
-    deed = Deed.STOP
+    permission = Permission.STOP
     command = commands.halt
 
 
 class Pauses(Tell):
     """Let nothing more go until somebody resumes. Gates go on being asked."""
 
-    deed = Deed.STOP
+    permission = Permission.STOP
     command = commands.pause
 
 
 class Resumptions(Tell):
     """End a pause, or take up again what was halted."""
 
-    deed = Deed.RUN
+    permission = Permission.RUN
     command = commands.resume
 
 
 class Rollbacks(Tell):
     """Put the old version back and bring every changed node back to it, in waves."""
 
-    deed = Deed.RUN
+    permission = Permission.RUN
     command = commands.roll_back
 
 
 class Aborts(Tell):
     """Give the plan up. Changed nodes stay as they are, held."""
 
-    deed = Deed.RUN
+    permission = Permission.RUN
     command = commands.abort
 
 
@@ -99,7 +99,7 @@ class Starts(PlanEdge):
     def post(self, request, plan_id: int) -> Response:
         """Seal the draft and begin. What stands in the way is in `blockers` of the 409."""
         plan = self.plan(plan_id)
-        self.may(Deed.RUN, plan)
+        self.may(Permission.RUN, plan)
         asked = self.read(StartRequest)
         start(plan, actor=self.user, key=self.key(), now=timezone.now(), **asked)
         return Response(status=204)
@@ -110,7 +110,7 @@ class Discards(PlanEdge):
     def post(self, request, plan_id: int) -> Response:
         """Throw a draft away."""
         plan = self.plan(plan_id)
-        self.may(Deed.DRAFT, plan)
+        self.may(Permission.DRAFT, plan)
         discard(plan, actor=self.user, now=timezone.now(), **self.read(Because))
         return Response(status=204)
 
@@ -120,7 +120,7 @@ class Exclusions(PlanEdge):
     def post(self, request, target_id: int) -> Response:
         """Take a node out of its stage. It stays held."""
         target = self.target(target_id)
-        self.may(Deed.RUN, target.stage.plan)
+        self.may(Permission.RUN, target.stage.plan)
         commands.exclude(target, actor=self.user, now=timezone.now(), **self.read(Because))
         return Response(status=204)
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from edges.rest import Listing
-from people.rights import Deed
+from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_shapes import (
     DraftSeen,
@@ -54,7 +54,7 @@ class PlanList(PlanEdge, Listing):
         """Draft a plan. Nothing is touched before it is started; `preview` says what bars that, and warns."""
         asked = self.read(PlanRequest)
         driver_object = self.driver_object(asked.pop("driver_object"))
-        self.may(Deed.DRAFT, driver_object)
+        self.may(Permission.DRAFT, driver_object)
         stages = [StageDraft(**stage) for stage in asked.pop("stages")]
         plan = draft(
             cluster=driver_object.cluster,
@@ -75,7 +75,7 @@ class PlanDetail(PlanEdge):
     @extend_schema(request=PlanChange, responses=DraftShape)
     def patch(self, request, plan_id: int) -> Response:
         plan = self.plan(plan_id)
-        self.may(Deed.DRAFT, plan)
+        self.may(Permission.DRAFT, plan)
         asked = self.read(PlanChange)
         stages = [StageDraft(**stage) for stage in asked["stages"]] if "stages" in asked else stages_of(plan)
         plan = edit(

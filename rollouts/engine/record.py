@@ -9,7 +9,7 @@ from django.db import transaction
 from gpu.labels import HELD_BY, UPGRADE_SKIP
 from kube.structs import NodeSeen
 from people.models import AuditEntry, User
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
 from rollouts.gates.base import Verdict
@@ -130,7 +130,7 @@ def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None
     """An approval holds as long as the right to give it. A rejection stays: somebody has seen something."""
     given = list(Approval.objects.filter(stage=stage, is_rejection=False).standing())
     givers = User.objects.filter(username__in=[approval.by for approval in given]).prefetch_related("bindings")
-    may = {each.username for each in givers if reach(each, Deed.APPROVE).covers_cluster(plan.cluster_id)}
+    may = {each.username for each in givers if scope_of(each, Permission.APPROVE).covers_cluster(plan.cluster_id)}
     for approval in given:
         if approval.by not in may:
             because = f"{approval.by} may not approve here any more: the role was taken, or the account switched off."

@@ -8,7 +8,7 @@ from edges.digits import whole
 from fleet.live.topics import Opened
 from fleet.models import Cluster
 from people.models import User
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from rollouts import announce
 from rollouts.models import Plan, PlanEvent
 
@@ -40,6 +40,6 @@ def _keys(plan_ids) -> frozenset[str]:
 
 def _clusters(user: User) -> frozenset[str]:
     """The clusters of which one hears every plan, also those that are written later."""
-    there = reach(user, Deed.SEE)
+    there = scope_of(user, Permission.SEE)
     seen = Cluster.objects.values_list("pk", flat=True) if there.everywhere else there.cluster_ids
     return frozenset(f"plans-of-{pk}" for pk in seen)

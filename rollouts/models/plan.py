@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 from fleet import wake
 from fleet.models import Cluster
-from people.rights import Deed, Reach, reach
+from people.rights import Permission, Scope, scope_of
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, LostRace, PlanState
 from rollouts.models.moving import Moving
 
@@ -18,9 +18,9 @@ LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds;
 class PlanQuerySet(models.QuerySet["Plan"]):
     def visible_to(self, user) -> PlanQuerySet:
         """A plan touches every node of a driver object, so it is seen by those who see the cluster."""
-        return self.within(reach(user, Deed.SEE))
+        return self.within(scope_of(user, Permission.SEE))
 
-    def within(self, there: Reach) -> PlanQuerySet:
+    def within(self, there: Scope) -> PlanQuerySet:
         return self if there.everywhere else self.filter(cluster__in=there.cluster_ids)
 
     def under_way(self) -> PlanQuerySet:

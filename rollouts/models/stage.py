@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models import Pool
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from rollouts.gates.approval import Approval
 from rollouts.gates.base import Gate
 from rollouts.gates.options import read_gates
@@ -21,7 +21,7 @@ class StageKind(models.TextChoices):
 
 class StageQuerySet(models.QuerySet["Stage"]):
     def visible_to(self, user) -> StageQuerySet:
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         return self if seen.everywhere else self.filter(plan__cluster__in=seen.cluster_ids)
 
     def forward(self) -> StageQuerySet:

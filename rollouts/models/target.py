@@ -3,7 +3,7 @@ from enum import StrEnum
 from django.db import models
 from django.db.models import Exists, OuterRef
 
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, TARGET_MOVES, TargetState
 from rollouts.models.hold import Hold
 from rollouts.models.moving import Moving
@@ -21,7 +21,7 @@ class Shown(StrEnum):
 
 class TargetQuerySet(models.QuerySet["Target"]):
     def visible_to(self, user) -> "TargetQuerySet":
-        seen = reach(user, Deed.SEE)
+        seen = scope_of(user, Permission.SEE)
         return self if seen.everywhere else self.filter(stage__plan__cluster__in=seen.cluster_ids)
 
     def forward(self) -> "TargetQuerySet":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from people.rights import Deed, who_may
+from people.rights import Permission, who_may
 from rollouts.gates.approval import Approval
 from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
@@ -36,7 +36,7 @@ def never_met(gates: Sequence[Gate]) -> Iterator[str]:
 
 def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Check]:
     """Stages that need more approvals than there are people to give them. One query."""
-    people = sorted(who_may(Deed.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor})
+    people = sorted(who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor})
     for stage in stages:
         gate = next((gate for gate in stage.gates if isinstance(gate, Approval)), None)
         if gate is None or gate.needed <= len(people):

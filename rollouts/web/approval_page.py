@@ -11,7 +11,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
-from people.rights import Deed, NotAllowed, require
+from people.rights import NotAllowed, Permission, require
 from rollouts.bundles import bundle_for
 from rollouts.decisions import awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState
@@ -42,7 +42,7 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
     plan, asked = stage.plan, request.POST
     verb = approving.reject if asked.get("decision") == "reject" else approving.approve
     try:
-        require(request.user, Deed.APPROVE, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        require(request.user, Permission.APPROVE, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         verb(
             stage,
             actor=request.user,

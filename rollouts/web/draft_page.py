@@ -9,7 +9,7 @@ from django.utils import timezone
 from edges.digits import whole
 from edges.requests import PersonRequest
 from fleet.models import DriverObject, Pool
-from people.rights import Deed, NotAllowed, reach, require
+from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.steering import drafting
@@ -49,7 +49,7 @@ def _save(
     """Write it down, or show the form again with what is wrong."""
     cluster = plan.cluster if plan else chosen.cluster  # type: ignore[union-attr]
     try:
-        require(request.user, Deed.DRAFT, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        require(request.user, Permission.DRAFT, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         changed = _write(request, form, chosen, plan)
     except BadPlan as refusal:
         form.refuse(refusal.problems)
@@ -107,6 +107,6 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
 
 def _objects(request: PersonRequest) -> list[DriverObject]:
     """The objects a plan can be written for, where one may draft."""
-    there = reach(request.user, Deed.DRAFT)
+    there = scope_of(request.user, Permission.DRAFT)
     rows = DriverObject.objects.filter(kind="NVIDIADriver").select_related("cluster")
     return list(rows if there.everywhere else rows.filter(cluster__in=there.cluster_ids))

@@ -12,7 +12,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Bookmark, DriverObject, Node
 from fleet.sight import sight_of_cluster
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import PlanOnPage, buttons, plan_on_page
@@ -89,7 +89,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "sight": None if row.is_final else sight,
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user),
-        "may_exclude": reach(request.user, Deed.RUN).covers_cluster(row.cluster_id),
+        "may_exclude": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "why": _why(row, on_page, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
         "resume_says": resume_says(row, on_page, driver_object),

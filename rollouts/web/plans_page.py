@@ -12,7 +12,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.sight import sights_of_all
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from rollouts.decisions import awaited, waiting_for_approval
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
 from rollouts.models import Command, Plan, Stage, StageKind
@@ -83,4 +83,4 @@ def _to_decide(request: PersonRequest) -> list[Stage]:
 
 
 def _may_draft(request: PersonRequest) -> bool:
-    return not reach(request.user, Deed.DRAFT).nowhere
+    return not scope_of(request.user, Permission.DRAFT).nowhere

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.requests import PersonRequest
-from people.rights import Deed, NotAllowed, require
+from people.rights import NotAllowed, Permission, require
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState
 from rollouts.models import Plan
 from rollouts.queries import VERBS
@@ -87,7 +87,7 @@ def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
     target = target_for(request.user, target_id)
     plan, was_held = target.stage.plan, target.state == TargetState.HELD
     try:
-        require(request.user, Deed.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         because = request.POST.get("because", "").strip()[:1000]
         if not because:
             raise Refusal("Say why the node is left out.")

@@ -93,7 +93,7 @@ def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_a
 
 
 def test_who_may_scrape(now, db, nobody, eve):
-    scraper = calling(token=a_token(a_user(role="viewer"), deeds=["see"]))
+    scraper = calling(token=a_token(a_user(role="viewer"), permissions=["see"]))
     of_one_cluster = calling(a_user(role="viewer", on=a_cluster()))
 
     assert nobody.get("/metrics").status_code == 401

@@ -69,7 +69,7 @@ def test_a_session_that_is_spelt_with_one_is_refused(viewer):
     [
         ("/sign-in", {"username": "a\x00b", "password": "x"}),
         ("/sign-in", {"username": "a", "password": "x\x00"}),
-        ("/account/tokens", {"name": "a\x00b", "days": "30", "deeds": ["see"]}),
+        ("/account/tokens", {"name": "a\x00b", "days": "30", "permissions": ["see"]}),
         ("/pools/file", {"text": "pools: \x00"}),
         ("/pools/new", {"name": "a\x00", "selector": "a=b"}),
     ],
@@ -93,7 +93,7 @@ def test_a_body_with_what_is_no_text_is_refused(ada, text):
         ("session", '{"username": "%s", "password": "x"}'),
         ("plans", '{"driver_object": 1, "to_version": "%s", "stages": []}'),
         ("plans", '{"%s": 1}'),
-        ("tokens", '{"name": "x", "deeds": ["%s"]}'),
+        ("tokens", '{"name": "x", "permissions": ["%s"]}'),
     ):
         reply = ada.post(f"/api/v1/{path}", body % text, content_type="application/json")
 

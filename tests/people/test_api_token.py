@@ -5,7 +5,7 @@ import time_machine
 
 from people import tokens
 from people.models import ApiToken, AuditEntry
-from people.rights import Deed, reach
+from people.rights import Permission, scope_of
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_node, a_token, a_user
 
@@ -44,23 +44,23 @@ def test_a_token_dies_with_its_owner(now, db):
 
 def test_a_token_may_only_what_it_was_issued_for(now, db):
     a_node(a_cluster())
-    client = calling(token=a_token(a_user(role="admin"), deeds=["stop"]))
+    client = calling(token=a_token(a_user(role="admin"), permissions=["stop"]))
 
     assert client.get("/api/v1/nodes").json()["count"] == 0
-    assert not client.get("/api/v1/me").json()["deeds"]["run"]["everywhere"]
-    assert client.get("/api/v1/me").json()["deeds"]["stop"]["everywhere"]
+    assert not client.get("/api/v1/me").json()["permissions"]["run"]["everywhere"]
+    assert client.get("/api/v1/me").json()["permissions"]["stop"]["everywhere"]
 
 
-@pytest.mark.parametrize("deed", Deed)
-def test_a_token_never_gives_its_owner_more(db, deed):
+@pytest.mark.parametrize("permission", Permission)
+def test_a_token_never_gives_its_owner_more(db, permission):
     owner = a_user()
-    owner.token = ApiToken.issue(user=owner, name="all", deeds=list(Deed), now=NOON)[0]
+    owner.token = ApiToken.issue(user=owner, name="all", permissions=list(Permission), now=NOON)[0]
 
-    assert reach(owner, deed).nowhere
+    assert scope_of(owner, permission).nowhere
 
 
 def test_the_secret_is_shown_once_and_kept_nowhere(ada):
-    made = ada.post("/api/v1/tokens", {"name": "ci", "deeds": ["see"]}, format="json").json()
+    made = ada.post("/api/v1/tokens", {"name": "ci", "permissions": ["see"]}, format="json").json()
 
     (listed,) = ada.get("/api/v1/tokens").json()["results"]
 
@@ -71,7 +71,7 @@ def test_the_secret_is_shown_once_and_kept_nowhere(ada):
 
 def test_a_token_lives_ninety_days_unless_told_otherwise(ada):
     def expires_at(**asked):
-        reply = ada.post("/api/v1/tokens", {"name": "ci", "deeds": ["see"], **asked}, format="json")
+        reply = ada.post("/api/v1/tokens", {"name": "ci", "permissions": ["see"], **asked}, format="json")
         return reply.json()["expires_at"]
 
     assert expires_at() == "2027-02-19T12:00:00Z"
@@ -80,10 +80,16 @@ def test_a_token_lives_ninety_days_unless_told_otherwise(ada):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("name", ""), ("deeds", []), ("deeds", ["fly"]), ("deeds", "see"), ("expires_at", "2026-11-21T11:59:00Z")],
+    [
+        ("name", ""),
+        ("permissions", []),
+        ("permissions", ["fly"]),
+        ("permissions", "see"),
+        ("expires_at", "2026-11-21T11:59:00Z"),
+    ],
 )
 def test_what_cannot_be_a_token_is_refused(ada, field, value):
-    reply = ada.post("/api/v1/tokens", {"name": "ci", "deeds": ["see"], field: value}, format="json")
+    reply = ada.post("/api/v1/tokens", {"name": "ci", "permissions": ["see"], field: value}, format="json")
 
     assert reply.status_code == 400
     assert reply.json()["errors"][0]["field"] == field
@@ -93,7 +99,7 @@ def test_what_cannot_be_a_token_is_refused(ada, field, value):
 def test_a_token_cannot_make_its_successor(now, db):
     client = calling(token=a_token(a_user(role="admin")))
 
-    assert client.post("/api/v1/tokens", {"name": "x", "deeds": ["see"]}, format="json").status_code == 403
+    assert client.post("/api/v1/tokens", {"name": "x", "permissions": ["see"]}, format="json").status_code == 403
 
 
 def test_a_revoked_token_is_nobody_at_once(now, db):
@@ -116,7 +122,7 @@ def test_anothers_token_does_not_exist(ada, bob, nobody):
 
 def test_revoking_twice_is_recorded_once(db):
     owner = a_user("ada")
-    token, _ = tokens.issue(owner=owner, actor="ada", name="ci", deeds=["see"], expires_at=None, now=NOON)
+    token, _ = tokens.issue(owner=owner, actor="ada", name="ci", permissions=["see"], expires_at=None, now=NOON)
 
     for _ in range(2):
         tokens.revoke(token, actor="ada", now=NOON)

@@ -14,10 +14,10 @@ def test_it_prints_a_secret_that_works():
     a_user("ada", role="operator")
     said = StringIO()
 
-    call_command("issue_token", "ada", "--name", "ci", "--deed", "see", stdout=said)
+    call_command("issue_token", "ada", "--name", "ci", "--permission", "see", stdout=said)
 
     assert calling(token=said.getvalue().strip()).get("/api/v1/me").status_code == 200
-    assert ApiToken.objects.get().deeds == ["see"]
+    assert ApiToken.objects.get().permissions == ["see"]
     assert AuditEntry.objects.get().verb == "token.issue"
 
 
@@ -29,4 +29,4 @@ def test_it_says_what_is_wrong(arguments, said):
     a_user("ada")
 
     with pytest.raises(CommandError, match=said):
-        call_command("issue_token", *arguments, "--name", "ci", "--deed", "see")
+        call_command("issue_token", *arguments, "--name", "ci", "--permission", "see")

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from people.models import ApiToken, Role, RoleBinding, User
-from people.rights import Deed
+from people.rights import Permission
 
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
             line: dict[str, str] = {"role": role.value, "username": user.username}
             line |= {"password": password} if is_new else {}
             if tokens:
-                _row, secret = ApiToken.issue(user=user, name="demo", deeds=list(Deed), now=timezone.now())
+                _row, secret = ApiToken.issue(user=user, name="demo", permissions=list(Permission), now=timezone.now())
                 line["token"] = secret
             self.stdout.write(json.dumps(line))
 

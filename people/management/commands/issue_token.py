@@ -7,7 +7,7 @@ from django.utils import timezone
 from people import tokens
 from people.accounts import CONSOLE
 from people.models import User
-from people.rights import Deed
+from people.rights import Permission
 
 
 class Command(BaseCommand):
@@ -17,7 +17,11 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("--name", required=True, help="what it is for")
         parser.add_argument(
-            "--deed", action="append", required=True, choices=[deed.value for deed in Deed], help="may be repeated"
+            "--permission",
+            action="append",
+            required=True,
+            choices=[each.value for each in Permission],
+            help="may be repeated",
         )
         parser.add_argument("--days", type=int, default=90, help="how long it is valid; 0: until it is revoked")
 
@@ -30,6 +34,11 @@ class Command(BaseCommand):
         now = timezone.now()
         expires_at = now + timedelta(days=given["days"]) if given["days"] else None
         _, secret = tokens.issue(
-            owner=owner, actor=CONSOLE, name=given["name"], deeds=given["deed"], expires_at=expires_at, now=now
+            owner=owner,
+            actor=CONSOLE,
+            name=given["name"],
+            permissions=given["permission"],
+            expires_at=expires_at,
+            now=now,
         )
         self.stdout.write(secret)

@@ -223,8 +223,8 @@ def test_an_admin_of_a_cluster_gives_roles_there_and_does_nothing_else(pat):
         assert given.status_code == 201
 
 
-def test_a_token_without_the_deed_does_nothing_of_it(root, pat):  # noqa: F811
-    caller = calling(token=a_token(root.user, deeds=["see"]))
+def test_a_token_without_the_permission_does_nothing_of_it(root, pat):  # noqa: F811
+    caller = calling(token=a_token(root.user, permissions=["see"]))
 
     reply = caller.get(PEOPLE)
 

@@ -58,7 +58,7 @@ def test_a_token_is_shown_once():
     user = make.a_user(role="operator")
     client = visiting(user)
 
-    response = client.post("/account/tokens", {"name": "ci", "days": "30", "deeds": ["see"]})
+    response = client.post("/account/tokens", {"name": "ci", "days": "30", "permissions": ["see"]})
 
     token = ApiToken.objects.get(user=user)
     assert token.hint in response.content.decode()
@@ -68,7 +68,7 @@ def test_a_token_is_shown_once():
 
 
 def test_a_token_form_that_is_wrong_says_so():
-    response = visiting(make.a_user()).post("/account/tokens", {"name": "", "days": "5000", "deeds": ["rule"]})
+    response = visiting(make.a_user()).post("/account/tokens", {"name": "", "days": "5000", "permissions": ["rule"]})
 
     assert response.status_code == 400
     assert "This field is required." in Page(response.content.decode()).text

@@ -132,10 +132,10 @@ def test_an_operator_of_another_cluster_who_views_this_one_may_not_halt_it(now, 
     assert tell(calling(user), plan, "halts").status_code == 403
 
 
-def test_a_token_without_the_deed_may_not_do_what_its_owner_may(now, db):
+def test_a_token_without_the_permission_may_not_do_what_its_owner_may(now, db):
     plan = a_plan()
     ada = a_user(role="operator")
-    client = calling(token=a_token(ada, deeds=["see", "stop"]))
+    client = calling(token=a_token(ada, permissions=["see", "stop"]))
 
     refused = tell(client, plan, "aborts")
 
