@@ -11,6 +11,8 @@ from enum import StrEnum
 CALM_AFTER = timedelta(minutes=10)
 OFTEN = 3  # restarts: fewer are an accident
 
+ENDED = frozenset({"Succeeded", "Failed"})  # phases of a pod that has ended: it holds no resource any more
+
 
 class PodState(StrEnum):
     UNKNOWN = "unknown"  # its node's kubelet does not report: what is shown is the last that it said

@@ -4,10 +4,8 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models.node import members_of
-from fleet.pod_state import PodState, pod_state
+from fleet.pod_state import ENDED, PodState, pod_state
 from people.rights import Permission, scope_of
-
-DONE = frozenset({"Succeeded", "Failed"})  # phases of a pod that has ended: it holds no resource any more
 
 
 class PodQuerySet(models.QuerySet["Pod"]):
@@ -19,7 +17,7 @@ class PodQuerySet(models.QuerySet["Pod"]):
         return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
 
     def not_done(self) -> "PodQuerySet":
-        return self.exclude(phase__in=DONE)
+        return self.exclude(phase__in=ENDED)
 
     def tenants(self) -> "PodQuerySet":
         """Pods that hold or want GPUs, whole, cut or shared, and belong to no operand."""

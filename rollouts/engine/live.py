@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fleet.models.pod import DONE
+from fleet.pod_state import ENDED
 from kube import client
 from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
 from rollouts.engine.workloads import DriverPod
@@ -85,7 +85,7 @@ def _pods_of(connection: client.Connection, daemonset: DaemonSetSeen) -> Iterato
     selector = ",".join(f"{key}={value}" for key, value in sorted(daemonset.pod_selector.items()))
     for pod in client.list_pods(connection, namespace=daemonset.namespace, label_selector=selector):
         is_its = pod.metadata.owner is not None and pod.metadata.owner.uid == daemonset.uid
-        if is_its and pod.status.phase not in DONE:
+        if is_its and pod.status.phase not in ENDED:
             yield pod
 
 

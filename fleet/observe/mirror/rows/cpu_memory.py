@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fleet.models.pod import DONE
 from fleet.observe.mirror.rows.effective import Amounts, effective
 from fleet.observe.mirror.rows.text import fitted
+from fleet.pod_state import ENDED
 from kube.quantity import rounded_up
 from kube.structs import NodeSeen, PodSeen
 from kube.structs.pod import Container, Resources
@@ -21,7 +21,7 @@ def requested(seen: PodSeen) -> dict[str, int]:
 
     While a resize is under way that is what is asked for: what the kubelet has granted so far is not read.
     """
-    amounts = NOTHING if seen.status.phase in DONE else _requests(seen)
+    amounts = NOTHING if seen.status.phase in ENDED else _requests(seen)
     return {"cpu_m": _capped(amounts, "cpu"), "memory_bytes": _capped(amounts, "memory")}
 
 

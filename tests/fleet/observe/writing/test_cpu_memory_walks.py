@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from fleet.models import Node, OtherPod, Pod
 from fleet.observe.mirror import known
-from fleet.observe.mirror.rows.cpu_memory import DONE
 from fleet.observe.writing import cpu_memory
+from fleet.pod_state import ENDED
 from kube.structs import PodSeen
 from tests.fleet.documents import a_node_seen, a_pod_seen
 from tests.fleet.observe.conftest import Mirror, walked
@@ -41,7 +41,7 @@ class Truth:
     def sums(self, node: str) -> dict[str, int]:
         found = dict.fromkeys(cpu_memory.REQUESTED, 0)
         for one in self.pods.values():
-            if one["node"] == node and one["phase"] not in DONE:
+            if one["node"] == node and one["phase"] not in ENDED:
                 found[f"cpu_{one['whose']}_m"] += one["cpu_m"]
                 found[f"memory_{one['whose']}_bytes"] += one["memory"]
         return found
