@@ -18,7 +18,7 @@ from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.standing import Standing
 from fleet.observe.writing import allocation, cpu_memory
 from fleet.observe.writing.upsert import Written
-from fleet.observe.writing.write import CHUNK, Batch, Unfit, write
+from fleet.observe.writing.write import CHUNK, Batch, Invalid, write
 from kube.client.decoding import Unread
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
@@ -189,7 +189,7 @@ def _name_in(row: Row | None) -> str:
 
 
 def _why_refused(error: Exception) -> str:
-    if isinstance(error, Unfit):
+    if isinstance(error, Invalid):
         return str(error)
     if isinstance(error, DatabaseError | OverflowError | ValueError):
         return f"The database does not take it: {str(error)[:200]}"

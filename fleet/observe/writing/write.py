@@ -8,7 +8,7 @@ from django.db import transaction
 from fleet.lag import Lag
 from fleet.models import Bookmark, Observer
 from fleet.observe.mirror.kinds import Kind
-from fleet.observe.mirror.sanity import why_unfit
+from fleet.observe.mirror.validation import why_invalid
 from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.standing import Standing
 from fleet.observe.writing import consequences
@@ -47,7 +47,7 @@ class Batch:
         return bool(self.rows) or any(standing.is_urgent for standing in self.standings)
 
 
-class Unfit(Exception):
+class Invalid(Exception):
     """A row that no database should have, known before one is asked."""
 
 
@@ -55,12 +55,12 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) 
     """What of the batch really changed a row.
 
     :raises LostTurn: and nothing is written
-    :raises Unfit: and nothing is written
+    :raises Invalid: and nothing is written
     """
     for kind, rows in batch.rows:
         for uid, pending in rows.items():
-            if pending.row is not None and (because := why_unfit(kind.model, {"uid": uid, **pending.row})):
-                raise Unfit(because)
+            if pending.row is not None and (because := why_invalid(kind.model, {"uid": uid, **pending.row})):
+                raise Invalid(because)
     with transaction.atomic():
         Observer.keep(
             cluster_id,

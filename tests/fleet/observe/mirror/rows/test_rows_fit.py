@@ -13,7 +13,7 @@ from msgspec import inspect
 from fleet.observe.mirror.diff import fingerprint
 from fleet.observe.mirror.kinds import KINDS, Kind
 from fleet.observe.mirror.places import MIG, SHARING, Places
-from fleet.observe.mirror.sanity import why_unfit
+from fleet.observe.mirror.validation import why_invalid
 from fleet.observe.writing.upsert import columns_of
 from kube.client.decoding import decode_list
 
@@ -90,7 +90,7 @@ def test_every_row_fits_its_columns(name, data):
     for seen in decode_list(a_list(document), kind.resource.struct).items:
         row = kind.row(seen, EVERYTHING)
         if row is not None:
-            assert why_unfit(kind.model, row) == ""
+            assert why_invalid(kind.model, row) == ""
             assert set(row) <= {*columns_of(kind.model), "created_at"}
             fingerprint(row)
 
@@ -116,5 +116,5 @@ def test_an_object_that_says_nothing_has_a_row_or_none(name, rest):
     (seen,) = decode_list(a_list({"metadata": META} | rest), kind.resource.struct).items
     row = kind.row(seen, EVERYTHING)
 
-    assert row is None or why_unfit(kind.model, row) == ""
+    assert row is None or why_invalid(kind.model, row) == ""
     assert not [column for column, value in (row or {}).items() if isinstance(value, datetime) and not value.tzinfo]

@@ -23,10 +23,10 @@ Row = dict[str, Any]
 Check = Callable[[Any], str]
 
 
-def why_unfit(model: type[models.Model], row: Row) -> str:
-    """Blank: it is fit."""
+def why_invalid(model: type[models.Model], row: Row) -> str:
+    """Blank: it is valid."""
     for name, check in _checks_of(model):
-        # What is empty or 0 is fit for any column, and most are.
+        # What is empty or 0 is valid in any column, and most are.
         if (value := row.get(name)) and (because := check(value)):
             return f"{name.replace('_', ' ')} {because}"
     return ""

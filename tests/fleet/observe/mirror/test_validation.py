@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from fleet.models import DriverObject, Node, Pod
-from fleet.observe.mirror.sanity import why_unfit
+from fleet.observe.mirror.validation import why_invalid
 from tests.make import NOON
 
 WEST = timezone(-timedelta(hours=14))
@@ -31,10 +31,10 @@ WEST = timezone(-timedelta(hours=14))
     ],
 )
 def test_names_what_no_database_should_have(model, row, because):
-    assert why_unfit(model, row).startswith(because)
+    assert why_invalid(model, row).startswith(because)
 
 
 def test_an_ordinary_row_is_fit():
     row = {"name": "gpu-001", "labels": {"a": "b"}, "gpu_capacity": 8, "created_at": NOON, "is_ready": None}
 
-    assert why_unfit(Node, row) == ""
+    assert why_invalid(Node, row) == ""
