@@ -84,7 +84,7 @@ class DriverObjectSeen:
 
 
 @dataclass(frozen=True)
-class NodeStory(NodeSeen):
+class NodeInDetail(NodeSeen):
     """Everything about one node."""
 
     operands: Sequence[OperandOnNode]
@@ -148,13 +148,13 @@ def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
     return nodes.order_by("cluster_id", "name")
 
 
-def tell_story(node: Node, *, now: datetime) -> NodeStory:
+def see_node(node: Node, *, now: datetime) -> NodeInDetail:
     """Fifteen queries."""
     (seen,) = see_nodes([node], now=now)
     stack = read_stack(node, now=now)
     pods = list(node.pods.select_related("cluster"))
     held = held_on([node], now=now)[node.pk]
-    return NodeStory(
+    return NodeInDetail(
         node=node,
         nodes_freshness=seen.nodes_freshness,
         pods_freshness=seen.pods_freshness,

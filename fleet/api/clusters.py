@@ -95,7 +95,7 @@ class CompatibilityShape(serializers.Serializer):
 
 
 @dataclass(frozen=True)
-class ClusterStory(ClusterSeen):
+class ClusterInDetail(ClusterSeen):
     """Everything about one cluster."""
 
     around: Surroundings
@@ -165,4 +165,4 @@ class ClusterDetail(Edge):
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
         around, compared = look(cluster, user=self.user, today=now.date())
-        return ClusterDetailShape(ClusterStory(**vars(seen), around=around, compared=compared)).data
+        return ClusterDetailShape(ClusterInDetail(**vars(seen), around=around, compared=compared)).data

@@ -15,7 +15,7 @@ from fleet.api.resources import Amounts, ExporterShape, ResourceShape, UnplacedS
 from fleet.api.shapes import FreshnessShape, Ref, UsesShape
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState
-from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_nodes, tell_story, timeline
+from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_node, see_nodes, timeline
 from fleet.stack import Role
 from fleet.stack.causes import Weight
 
@@ -225,8 +225,8 @@ class NodeDetail(Edge):
             if gone := node_gone(node_id, user=self.user):
                 raise NodeLeft(gone) from None
             raise
-        story = tell_story(node, now=timezone.now())
-        return Response(NodeShape(story, context={"request": request}).data)
+        seen = see_node(node, now=timezone.now())
+        return Response(NodeShape(seen, context={"request": request}).data)
 
 
 class NodeEventList(Listing):

@@ -5,7 +5,7 @@ class NodeEvent(models.Model):
     """One line of a node's timeline: what was seen to change, or what we did. May be pruned, unlike decisions."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="node_events")
-    node_uid = models.CharField(max_length=64)  # not a key to the row: the story outlives the node
+    node_uid = models.CharField(max_length=64)  # not a key to the row: the timeline outlives the node
     node_name = models.CharField(max_length=253)
     at = models.DateTimeField()
     kind = models.CharField(max_length=32)  # version, ready, cordon, upgrade, capacity, label, rollout

@@ -22,7 +22,7 @@ class PoolTaken(Exception):
 
 
 class PoolInUse(Exception):
-    """A plan names the pool, and its story must stay readable."""
+    """A plan names the pool, and must stay readable."""
 
 
 def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:

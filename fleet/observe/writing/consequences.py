@@ -4,7 +4,7 @@ from datetime import datetime
 
 from fleet import wake
 from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
-from fleet.observe.mirror import story
+from fleet.observe.mirror import timeline
 from fleet.observe.mirror.diff import Row
 from fleet.observe.writing import allocation, cpu_memory, dra, gpus, pools
 from fleet.observe.writing.statement import upsert
@@ -97,20 +97,20 @@ def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
 
 
 def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:
-    lines = [(row, story.tell(None, row)) for row in written.new]
-    lines += [(row, story.tell(old, row)) for old, row in written.changed]
-    lines += [(row, [story.told_gone(row)]) for row in written.gone]
+    told = [(row, timeline.entries(None, row)) for row in written.new]
+    told += [(row, timeline.entries(old, row)) for old, row in written.changed]
+    told += [(row, [timeline.left(row)]) for row in written.gone]
     events = (
         {
             "cluster": cluster_id,
             "node_uid": row["uid"],
             "node_name": row["name"],
             "at": now,
-            "kind": line.kind,
-            "sentence": line.sentence[:500],
-            "detail": line.detail,
+            "kind": entry.kind,
+            "sentence": entry.sentence[:500],
+            "detail": entry.detail,
         }
-        for row, told in lines
-        for line in told
+        for row, entries in told
+        for entry in entries
     )
     upsert(NodeEvent, events, unique=())

@@ -2,7 +2,7 @@ import pytest
 
 from fleet.observe.mirror.diff import remember
 from fleet.observe.mirror.rows.node import node_row
-from fleet.observe.mirror.story import tell
+from fleet.observe.mirror.timeline import entries
 from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
 from tests.make import NOON
 
@@ -44,7 +44,7 @@ def row(old=None, **given):
 def test_each_change_has_its_sentence(change, sentence):
     before = row()
 
-    lines = tell(before, row(before, **change))
+    lines = entries(before, row(before, **change))
 
     assert [line.sentence for line in lines] == [sentence]
 
@@ -52,13 +52,13 @@ def test_each_change_has_its_sentence(change, sentence):
 def test_a_change_nobody_needs_to_hear_of_has_none():
     before = row()
 
-    assert tell(before, row(before, labels=GPU_LABELS | {"team": "research"})) == []
+    assert entries(before, row(before, labels=GPU_LABELS | {"team": "research"})) == []
 
 
 def test_sharing_that_begins_is_told_as_such_and_not_as_lost_gpus():
     before = row()
 
-    lines = tell(before, row(before, gpus=32, labels=time_sliced(4)))
+    lines = entries(before, row(before, gpus=32, labels=time_sliced(4)))
 
     assert [line.sentence for line in lines] == [
         "GPUs are given out as time-slices of whole GPUs, 4 each, before as whole GPUs.",
@@ -71,7 +71,7 @@ def test_what_the_mig_manager_does_is_told():
     pending = mig_mixed({}, config="all-1g.10gb", state="pending")
     before = row(labels=pending)
 
-    lines = tell(before, row(before, resources=cut, labels=mig_mixed({"1g.10gb": 56}, config="all-1g.10gb")))
+    lines = entries(before, row(before, resources=cut, labels=mig_mixed({"1g.10gb": 56}, config="all-1g.10gb")))
 
     assert [line.sentence for line in lines] == [
         "The MIG manager has applied the MIG layout all-1g.10gb.",
@@ -83,6 +83,6 @@ def test_what_the_mig_manager_does_is_told():
 def test_a_lost_share_is_told():
     before = row(gpus=32, labels=time_sliced(4))
 
-    lines = tell(before, row(before, gpus=32, allocatable=28, labels=time_sliced(4)))
+    lines = entries(before, row(before, gpus=32, allocatable=28, labels=time_sliced(4)))
 
     assert [line.sentence for line in lines] == ["Shares that can be allocated: 28, before 32."]

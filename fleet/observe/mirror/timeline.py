@@ -1,4 +1,4 @@
-"""What a change of a node's row means, told to a person: the lines of its timeline. Pure."""
+"""What a change of a node's row means, told to a person: the entries of its timeline. Pure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Line:
+class Entry:
     kind: str  # version, ready, cordon, upgrade, capacity, label
     sentence: str
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-def tell(old: Row | None, new: Row) -> list[Line]:
-    """The lines that one change is worth, in the order of `CHAPTERS`. A node seen for the first time has one."""
+def entries(old: Row | None, new: Row) -> list[Entry]:
+    """What one change is worth, in the order of `ASPECTS`. A node seen for the first time has one."""
     if old is None:
-        return [Line("ready", "Seen for the first time.", {"ready": new["is_ready"]})]
-    return [line for chapter in CHAPTERS for line in chapter(old, new)]
+        return [Entry("ready", "Seen for the first time.", {"ready": new["is_ready"]})]
+    return [entry for aspect in ASPECTS for entry in aspect(old, new)]
 
 
-def told_gone(old: Row) -> Line:
-    return Line("ready", "The node left the cluster.", {"driver_version": old.get("driver_version", "")})
+def left(old: Row) -> Entry:
+    return Entry("ready", "The node left the cluster.", {"driver_version": old.get("driver_version", "")})
 
 
-def _ready(old: Row, new: Row) -> Iterator[Line]:
+def _ready(old: Row, new: Row) -> Iterator[Entry]:
     if old["is_ready"] == new["is_ready"]:
         return
     because = f": {new['not_ready_because']}" if new["not_ready_because"] else ""
@@ -38,31 +38,31 @@ def _ready(old: Row, new: Row) -> Iterator[Line]:
         False: f"Not ready{because}",
         None: f"Its kubelet stopped reporting{because}",
     }[new["is_ready"]]
-    yield Line("ready", sentence, {"was": old["is_ready"], "is": new["is_ready"]})
+    yield Entry("ready", sentence, {"was": old["is_ready"], "is": new["is_ready"]})
 
 
-def _cordon(old: Row, new: Row) -> Iterator[Line]:
+def _cordon(old: Row, new: Row) -> Iterator[Entry]:
     if old["is_unschedulable"] != new["is_unschedulable"]:
         # The API does not say who did it.
-        yield Line("cordon", "Cordoned." if new["is_unschedulable"] else "Uncordoned.")
+        yield Entry("cordon", "Cordoned." if new["is_unschedulable"] else "Uncordoned.")
 
 
-def _version(old: Row, new: Row) -> Iterator[Line]:
+def _version(old: Row, new: Row) -> Iterator[Entry]:
     was, now = old["driver_version"], new["driver_version"]
     if was != now:
         sentence = f"Runs driver {now}, before {was}." if was else f"Runs driver {now}."
-        yield Line("version", sentence, {"was": was, "is": now})
+        yield Entry("version", sentence, {"was": was, "is": now})
     elif was and new["driver_unknown_since"] and not old["driver_unknown_since"]:
-        yield Line("version", f"Names no driver any more; the last was {was}.", {"was": was})
+        yield Entry("version", f"Names no driver any more; the last was {was}.", {"was": was})
     elif was and old["driver_unknown_since"] and not new["driver_unknown_since"]:
-        yield Line("version", f"Names its driver again: still {now}.", {"is": now})
+        yield Entry("version", f"Names its driver again: still {now}.", {"is": now})
 
 
-def _upgrade(old: Row, new: Row) -> Iterator[Line]:
+def _upgrade(old: Row, new: Row) -> Iterator[Entry]:
     was, now = old["upgrade_state"], new["upgrade_state"]
     if was != now:
         sentence = f"The upgrade controller says {now}." if now else "The upgrade controller says nothing any more."
-        yield Line("upgrade", sentence, {"was": was, "is": now})
+        yield Entry("upgrade", sentence, {"was": was, "is": now})
 
 
 AMOUNTS = (
@@ -73,7 +73,7 @@ AMOUNTS = (
 )
 
 
-def _layout(old: Row, new: Row) -> Iterator[Line]:
+def _layout(old: Row, new: Row) -> Iterator[Entry]:
     was, now = old["layout"], new["layout"]
     if was == now or (not was and Layout.read(now).is_plain):
         return
@@ -81,19 +81,19 @@ def _layout(old: Row, new: Row) -> Iterator[Line]:
     sentence = f"GPUs are given out as {words}, before as {before}."
     if words == before:  # another order to cut them, or another name of the resource
         sentence = f"GPUs are partitioned or shared anew; they are given out as {words}, as before."
-    yield Line("capacity", sentence, {"was": was, "is": now})
+    yield Entry("capacity", sentence, {"was": was, "is": now})
 
 
-def _capacity(old: Row, new: Row) -> Iterator[Line]:
+def _capacity(old: Row, new: Row) -> Iterator[Entry]:
     """A count of what is no longer given out so is told by the layout already."""
     for column, words in AMOUNTS:
         was, now = old[column], new[column]
         if was != now and (now or old["layout"] == new["layout"]):
             sentence = f"{words}: {_count(now)}, before {_count(was)}."
-            yield Line("capacity", sentence, {"column": column, "was": was, "is": now})
+            yield Entry("capacity", sentence, {"column": column, "was": was, "is": now})
 
 
-def _mig(old: Row, new: Row) -> Iterator[Line]:
+def _mig(old: Row, new: Row) -> Iterator[Entry]:
     was, now = old["mig_config_state"], new["mig_config_state"]
     if was == now or not now:
         return
@@ -103,40 +103,40 @@ def _mig(old: Row, new: Row) -> Iterator[Line]:
         "success": f"The MIG manager has applied the MIG layout {new['mig_config']}.",
         "failed": f"The MIG manager could not apply the MIG layout {new['mig_config']}.",
     }.get(now, f"The MIG manager says {now}.")
-    yield Line("capacity", sentence, {"was": was, "is": now, "config": new["mig_config"]})
+    yield Entry("capacity", sentence, {"was": was, "is": now, "config": new["mig_config"]})
 
 
-def _hold(old: Row, new: Row) -> Iterator[Line]:
+def _hold(old: Row, new: Row) -> Iterator[Entry]:
     if old["is_held"] == new["is_held"]:
         return
     if new["is_held"]:
         by = f" by {new['held_by']}" if new["held_by"] else ", not by Quarterdeck"
-        yield Line("label", f"Held: the upgrade controller must not touch it{by}.", {"held_by": new["held_by"]})
+        yield Entry("label", f"Held: the upgrade controller must not touch it{by}.", {"held_by": new["held_by"]})
     else:
-        yield Line("label", "Released: the upgrade controller may touch it.", {"held_by": old["held_by"]})
+        yield Entry("label", "Released: the upgrade controller may touch it.", {"held_by": old["held_by"]})
 
 
-def _paused(old: Row, new: Row) -> Iterator[Line]:
+def _paused(old: Row, new: Row) -> Iterator[Entry]:
     was, now = set(paused_operands(old["labels"])), set(paused_operands(new["labels"]))
     if now - was:
         names = ", ".join(title_of(name) for name in sorted(now - was))
-        yield Line("label", f"Paused for the driver: {names}.", {"paused": sorted(now - was)})
+        yield Entry("label", f"Paused for the driver: {names}.", {"paused": sorted(now - was)})
     if was - now:
         names = ", ".join(title_of(name) for name in sorted(was - now))
-        yield Line("label", f"No longer paused: {names}.", {"resumed": sorted(was - now)})
+        yield Entry("label", f"No longer paused: {names}.", {"resumed": sorted(was - now)})
 
 
-def _kernel(old: Row, new: Row) -> Iterator[Line]:
+def _kernel(old: Row, new: Row) -> Iterator[Entry]:
     if old["kernel"] and old["kernel"] != new["kernel"]:
         sentence = f"Runs kernel {new['kernel']}, before {old['kernel']}."
-        yield Line("version", sentence, {"was": old["kernel"], "is": new["kernel"]})
+        yield Entry("version", sentence, {"was": old["kernel"], "is": new["kernel"]})
 
 
 def _count(number: int | None) -> str:
     return "unknown" if number is None else str(number)
 
 
-CHAPTERS: tuple[Callable[[Row, Row], Iterator[Line]], ...] = (
+ASPECTS: tuple[Callable[[Row, Row], Iterator[Entry]], ...] = (
     _upgrade,
     _cordon,
     _paused,
