@@ -33,7 +33,7 @@ class Rows(Collector):
         yield from self.bookmarks()
         yield from self.observers()
         yield self.unread()
-        yield self.strangers()
+        yield self.foreign_clusters()
         yield from self.process_ends()
 
     def plans(self) -> GaugeMetricFamily:
@@ -121,11 +121,11 @@ class Rows(Collector):
             gauge.add_metric([bookmark.cluster.name, bookmark.kind], len(bookmark.unread))
         return gauge
 
-    def strangers(self) -> GaugeMetricFamily:
-        text = "1: another cluster answers in the place of this one, and a person has to decide."
-        gauge = GaugeMetricFamily("quarterdeck_cluster_stranger", text, labels=["cluster"])
-        for name, stranger_uid in Cluster.objects.values_list("name", "stranger_uid"):
-            gauge.add_metric([name], bool(stranger_uid))
+    def foreign_clusters(self) -> GaugeMetricFamily:
+        text = "1: a foreign cluster answers in the place of this one, and a person has to decide."
+        gauge = GaugeMetricFamily("quarterdeck_cluster_foreign", text, labels=["cluster"])
+        for name, foreign_uid in Cluster.objects.values_list("name", "foreign_uid"):
+            gauge.add_metric([name], bool(foreign_uid))
         return gauge
 
     def process_ends(self) -> Iterator[Metric]:

@@ -29,8 +29,8 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
     """
     _check(cluster, uid)
     with transaction.atomic():
-        known = Cluster.objects.filter(pk=cluster.pk, uid=cluster.uid, stranger_uid=uid)
-        if not known.update(uid=uid, stranger_uid=""):
+        known = Cluster.objects.filter(pk=cluster.pk, uid=cluster.uid, foreign_uid=uid)
+        if not known.update(uid=uid, foreign_uid=""):
             raise CannotAccept(f"What answers in the place of {cluster.name} has changed. Look at it again.")
         if objection := next(filter(None, (object_to(cluster) for object_to in OBJECTIONS)), ""):
             raise CannotAccept(objection)
@@ -48,10 +48,10 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
 
 
 def _check(cluster: Cluster, uid: str) -> None:
-    if not cluster.stranger_uid:
+    if not cluster.foreign_uid:
         raise CannotAccept(f"No other cluster answers in the place of {cluster.name}: there is nothing to accept.")
-    if uid != cluster.stranger_uid:
-        raise CannotAccept(f"In the place of {cluster.name} answers {cluster.stranger_uid}, not {uid}.")
+    if uid != cluster.foreign_uid:
+        raise CannotAccept(f"In the place of {cluster.name} answers {cluster.foreign_uid}, not {uid}.")
     other = Cluster.objects.filter(uid=uid).first()
     if other is not None:
         raise CannotAccept(

@@ -45,7 +45,7 @@ class ClusterShape(SeenSerializer):
     class Meta:
         model = Cluster
         fields = (
-            "id", "name", "uid", "stranger_uid", "mode", "approval", "server_version", "added_at", "counts",
+            "id", "name", "uid", "foreign_uid", "mode", "approval", "server_version", "added_at", "counts",
             "cpu_memory", "sight", "freshness", "kubeconfig", "context",
         )  # fmt: skip
 

@@ -47,7 +47,9 @@ class Cluster(models.Model):
     mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.OBSERVE_ONLY)
     approval = models.CharField(max_length=16, choices=ApprovalRule.choices, default=ApprovalRule.REQUIRED)
     own_namespace = models.CharField(max_length=63, default="quarterdeck")  # our Lease and the stop switch live there
-    stranger_uid = models.CharField(max_length=64, blank=True)  # another cluster answers in its place: a person decides
+    foreign_uid = models.CharField(
+        max_length=64, blank=True
+    )  # a foreign cluster answers in its place: a person decides
     server_version = models.CharField(max_length=64, blank=True)
     added_at = models.DateTimeField()
 

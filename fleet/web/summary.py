@@ -216,7 +216,7 @@ class ClusterLine:
     def is_bad(self) -> bool:
         """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read."""
         is_behind = hasattr(self.cluster, "observer") and self.cluster.observer.behind_since is not None
-        return bool(not self.freshness.is_fresh or self.cluster.stranger_uid or is_behind or self.freshness.troubles)
+        return bool(not self.freshness.is_fresh or self.cluster.foreign_uid or is_behind or self.freshness.troubles)
 
 
 def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:

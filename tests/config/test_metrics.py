@@ -41,7 +41,7 @@ def test_what_was_never_heard_has_no_age(bob):
 
 
 def test_how_well_a_cluster_is_seen(bob):
-    east, west = a_cluster("east"), a_cluster("west", stranger_uid="another")
+    east, west = a_cluster("east"), a_cluster("west", foreign_uid="another")
     a_bookmark(east, "pods.example.com", unread={"u": {"name": "rotten", "because": "Expected `str`"}})
     late = {"lease_until": NOON, "lag_ms": 4200, "behind_since": NOON}
     Observer.objects.create(cluster=east, clock_skew_s=-61.5, **late)
@@ -53,7 +53,7 @@ def test_how_well_a_cluster_is_seen(bob):
     assert (found["quarterdeck_observer_behind", "east"], found["quarterdeck_observer_behind", "west"]) == (1, 0)
     assert found["quarterdeck_cluster_clock_skew_seconds", "east"] == -61.5
     assert ("quarterdeck_cluster_clock_skew_seconds", "west") not in found
-    assert (found["quarterdeck_cluster_stranger", "east"], found["quarterdeck_cluster_stranger", "west"]) == (0, 1)
+    assert (found["quarterdeck_cluster_foreign", "east"], found["quarterdeck_cluster_foreign", "west"]) == (0, 1)
     assert found["quarterdeck_unread_objects", "east", "pods.example.com"] == 1
 
 

@@ -22,7 +22,7 @@ def woken(monkeypatch) -> list:
 
 @pytest.fixture
 def rebuilt(db, woken) -> Cluster:
-    cluster = a_cluster("north", stranger_uid="new")
+    cluster = a_cluster("north", foreign_uid="new")
     Observer.objects.create(cluster=cluster, turn=7, lease_until=NOON + timedelta(seconds=20))
     a_node(cluster)
     return cluster
@@ -36,7 +36,7 @@ def test_it_has_the_new_uid_and_whoever_watched_it_must_begin_again(rebuilt, wok
     accept_it(rebuilt)
 
     observer = Observer.objects.get()
-    assert (rebuilt.uid, rebuilt.stranger_uid) == ("new", "")
+    assert (rebuilt.uid, rebuilt.foreign_uid) == ("new", "")
     assert (observer.turn, observer.lease_until < NOON) == (8, True)
     assert Bookmark.objects.count() == 0
     assert woken == [(rebuilt.pk, 8)]
@@ -58,7 +58,7 @@ def test_nobody_accepts_another_one_than_they_saw(rebuilt):
 
 
 def test_one_that_changed_meanwhile_is_looked_at_again(rebuilt):
-    Cluster.objects.update(stranger_uid="yet-another")  # after it was loaded
+    Cluster.objects.update(foreign_uid="yet-another")  # after it was loaded
 
     with pytest.raises(CannotAccept, match="Look at it again"):
         accept_it(rebuilt)
@@ -67,7 +67,7 @@ def test_one_that_changed_meanwhile_is_looked_at_again(rebuilt):
 
 
 def test_where_nobody_else_answers_there_is_nothing_to_accept(rebuilt):
-    Cluster.objects.update(stranger_uid="")
+    Cluster.objects.update(foreign_uid="")
     rebuilt.refresh_from_db()
 
     with pytest.raises(CannotAccept, match="nothing to accept"):
@@ -84,14 +84,14 @@ def test_a_cluster_that_is_here_already_is_no_rebuilt_one(rebuilt):
 def test_a_plan_under_way_stands_against_it(db, woken):
     fleet = a_fleet("north")
     plan = a_plan(fleet)
-    Cluster.objects.filter(pk=fleet.pk).update(stranger_uid="new")
+    Cluster.objects.filter(pk=fleet.pk).update(foreign_uid="new")
     fleet.refresh_from_db()
 
     with pytest.raises(CannotAccept, match=f"#{plan.pk} “New driver”"):
         accept_it(fleet)
 
     fleet.refresh_from_db()
-    assert (fleet.uid, fleet.stranger_uid) == ("uid-of-north", "new")
+    assert (fleet.uid, fleet.foreign_uid) == ("uid-of-north", "new")
     assert Bookmark.objects.exists()
 
 

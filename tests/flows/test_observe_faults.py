@@ -335,7 +335,7 @@ def test_data_restored_from_a_backup_are_listed_again(north, server):
         server.watch_refusals.clear()
         eventually(lambda: north.bookmark("nodes").state == "watching")
 
-    assert north.cluster.stranger_uid == ""
+    assert north.cluster.foreign_uid == ""
 
 
 def test_another_cluster_that_comes_in_during_a_turn_is_refused_and_named(north, server):
@@ -344,12 +344,12 @@ def test_another_cluster_that_comes_in_during_a_turn_is_refused_and_named(north,
         server.uid, server.objects = "uid-of-another", {NODES: [a_node("foreign")]}
         server.version = 5
         server.drop()
-        eventually(lambda: Cluster.objects.get().stranger_uid == "uid-of-another")
+        eventually(lambda: Cluster.objects.get().foreign_uid == "uid-of-another")
         eventually(lambda: north.bookmark("nodes").state == "failing")
     during = names(), north.bookmark("nodes").message
     server.uid, server.objects = "uid-of-light", {NODES: [a_node("gpu-001"), a_node("gpu-002")]}
     with north.turn():
-        eventually(lambda: Cluster.objects.get().stranger_uid == "")
+        eventually(lambda: Cluster.objects.get().foreign_uid == "")
         eventually(lambda: north.bookmark("nodes").state == "watching")
 
     assert during[0] == ["gpu-001", "gpu-002"]
@@ -364,7 +364,7 @@ def test_one_that_was_accepted_begins_anew_and_keeps_its_timeline(north, server)
         eventually(lambda: north.is_listed("pods"))
     server.uid, server.objects = "uid-of-another", {NODES: [a_node("new-001")]}
     with north.turn():
-        eventually(lambda: Cluster.objects.get().stranger_uid)
+        eventually(lambda: Cluster.objects.get().foreign_uid)
     cluster = Cluster.objects.get()
     accept(cluster, uid="uid-of-another", actor="ada", because="Rebuilt.", now=cluster.added_at)
 

@@ -90,7 +90,7 @@ def mirrored(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def test_every_page_shows_it_and_no_page_runs_it(mirrored):
-    Cluster.objects.update(stranger_uid=HOSTILE[:64])
+    Cluster.objects.update(foreign_uid=HOSTILE[:64])
     browser, node = visiting(a_user(role="admin")), Node.objects.get(uid="uid-of-bad")
     pool = a_pool(mirrored.cluster, "all", selector="nvidia.com/gpu.present=true")
     pool.nodes.add(node)

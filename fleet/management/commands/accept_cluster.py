@@ -21,7 +21,7 @@ class Command(BaseCommand):
         cluster = Cluster.objects.filter(name=given["name"]).first()
         if cluster is None:
             raise CommandError(f"There is no cluster named {given['name']}.")
-        before, uid = cluster.uid, given["uid"] or cluster.stranger_uid
+        before, uid = cluster.uid, given["uid"] or cluster.foreign_uid
         try:
             accept(cluster, uid=uid, actor=CONSOLE, because=given["because"], now=timezone.now())
         except CannotAccept as refusal:

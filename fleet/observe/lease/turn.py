@@ -22,7 +22,7 @@ from fleet.observe.lease.window import Window
 from fleet.observe.mirror import known, memory
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.gathering import Gathering
-from fleet.observe.reading.identity import WrongCluster, make_sure
+from fleet.observe.reading.identity import ForeignCluster, make_sure
 from fleet.observe.reading.standing import Standing
 from fleet.observe.writing import allocation, cpu_memory, overdue, pools
 from fleet.observe.writing.flush import Flusher
@@ -95,8 +95,8 @@ def _watch(turn: Turn) -> bool:
         return True
     try:
         is_heard = _hold_window(turn, connection)
-    except WrongCluster as stranger:
-        _note_failure(turn, stranger)
+    except ForeignCluster as error:
+        _note_failure(turn, error)
         return False
     finally:
         connection.close()
@@ -154,12 +154,12 @@ def _reach(turn: Turn) -> client.Connection | None:
         try:
             connection = patiently(lambda: _connect(turn.cluster), turn.stop)
         except client.ClusterError as error:
-            if turn.is_over or time.monotonic() >= until or isinstance(error, WrongCluster):
+            if turn.is_over or time.monotonic() >= until or isinstance(error, ForeignCluster):
                 raise
             _note_failure(turn, error)
         else:
             if connection is not None:
-                _note_no_stranger(turn)
+                _note_own_cluster(turn)
             return connection
         give_back()
         turn.stop.wait(ASK_AGAIN_S * random.uniform(0.7, 1.0))
@@ -186,8 +186,8 @@ def _note_failure(turn: Turn, error: client.ClusterError) -> None:
     with transaction.atomic():
         stale = Bookmark.objects.filter(cluster=turn.cluster).exclude(state=BookmarkState.FAILING, message=message)
         changed = stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
-        if isinstance(error, WrongCluster):
-            Cluster.objects.filter(pk=turn.cluster.pk).update(stranger_uid=error.stranger_uid)
+        if isinstance(error, ForeignCluster):
+            Cluster.objects.filter(pk=turn.cluster.pk).update(foreign_uid=error.foreign_uid)
         Observer.keep(turn.cluster.pk, turn=turn.number, now=now, flushed=bool(changed))
     if changed:
         log.warning(
@@ -197,9 +197,9 @@ def _note_failure(turn: Turn, error: client.ClusterError) -> None:
         announce.cluster_changed(turn.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
 
 
-def _note_no_stranger(turn: Turn) -> None:
+def _note_own_cluster(turn: Turn) -> None:
     """The cluster we know answers again: there is nothing left for a person to decide."""
-    if Cluster.objects.filter(pk=turn.cluster.pk).exclude(stranger_uid="").update(stranger_uid=""):
+    if Cluster.objects.filter(pk=turn.cluster.pk).exclude(foreign_uid="").update(foreign_uid=""):
         log.warning("the cluster that is known answers again", cluster=turn.cluster.name)
 
 

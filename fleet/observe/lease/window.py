@@ -37,7 +37,7 @@ class Window:
         stop: Event,
         until: float,
     ) -> None:
-        """`make_sure` raises WrongCluster when another cluster answers by now."""
+        """`make_sure` raises ForeignCluster when another cluster answers by now."""
         self._make_sure = make_sure
         self._gathering = gathering
         self._flusher = flusher
@@ -53,7 +53,7 @@ class Window:
 
     def hold(self) -> None:
         """:raises LostTurn: when somebody else has the cluster by now
-        :raises WrongCluster: when another cluster has come in its place
+        :raises ForeignCluster: when another cluster has come in its place
         """
         try:
             for reader in self._readers:

@@ -3,21 +3,21 @@
 from kube import client
 
 
-class WrongCluster(client.ClusterError):
+class ForeignCluster(client.ClusterError):
     """Another cluster answers at the address of the one we know. Its objects must not become our rows."""
 
-    def __init__(self, sentence: str, *, stranger_uid: str) -> None:
+    def __init__(self, sentence: str, *, foreign_uid: str) -> None:
         super().__init__(sentence)
-        self.stranger_uid = stranger_uid
+        self.foreign_uid = foreign_uid
 
 
 def make_sure(connection: client.Connection, *, name: str, uid: str) -> None:
-    """:raises WrongCluster: when what answers is not the cluster of this UID"""
+    """:raises ForeignCluster: when what answers is not the cluster of this UID"""
     found = client.kube_system_uid(connection)
     if found != uid:
-        raise WrongCluster(
+        raise ForeignCluster(
             f"What answers at {connection.server} is another cluster: its kube-system has the UID {found}, "
             f"{name} has {uid}. Nothing of it is taken over. If {name} was rebuilt, accept it; "
             f"if not, correct the address.",
-            stranger_uid=found[:64],
+            foreign_uid=found[:64],
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from fleet.models import BookmarkState
 from fleet.observe.mirror.kinds import Kind
-from fleet.observe.reading.identity import WrongCluster
+from fleet.observe.reading.identity import ForeignCluster
 from fleet.observe.reading.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
 from kube.client.connection import Connection
 from kube.client.discovery import NotServed, meaning_of_404, served
@@ -90,7 +90,7 @@ class Reader(threading.Thread):
             if not self._version:
                 self._list(resource)
             self._follow(resource)
-        except WrongCluster:
+        except ForeignCluster:
             raise
         except NotServed as absence:
             return self._end(BookmarkState.ABSENT, absence)

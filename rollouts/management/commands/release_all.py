@@ -33,7 +33,7 @@ class Command(BaseCommand):
         try:
             connection = client.connect(cluster.kubeconfig, cluster.context)
             if (uid := client.kube_system_uid(connection)) != cluster.uid:
-                return self._leave_stranger(cluster, uid, dry_run=dry_run, why=why)
+                return self._leave_foreign(cluster, uid, dry_run=dry_run, why=why)
             found = marks(connection)
             if dry_run:
                 self._show(cluster, found)
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         except client.ClusterError as error:
             raise CommandError(f"{cluster.name}: {getattr(error, 'in_full', error)}") from error
 
-    def _leave_stranger(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> None:
+    def _leave_foreign(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> None:
         """Marks there are not ours to take off: they are another cluster's (hazard Z10)."""
         if not dry_run and why:
             self._end_plans(cluster, why)

@@ -16,7 +16,7 @@ def post(client, cluster, **asked):
 
 
 def test_an_admin_accepts_the_cluster_that_they_saw(root):
-    cluster = a_cluster(stranger_uid="new")
+    cluster = a_cluster(foreign_uid="new")
 
     reply = post(root, cluster, uid="new", because="Rebuilt.")
 
@@ -25,7 +25,7 @@ def test_an_admin_accepts_the_cluster_that_they_saw(root):
 
 
 def test_another_one_than_they_saw_is_a_conflict(root):
-    cluster = a_cluster(stranger_uid="newer")
+    cluster = a_cluster(foreign_uid="newer")
 
     reply = post(root, cluster, uid="new")
 
@@ -34,11 +34,11 @@ def test_another_one_than_they_saw_is_a_conflict(root):
 
 
 def test_an_operator_may_not(ada):
-    cluster = a_cluster(stranger_uid="new")
+    cluster = a_cluster(foreign_uid="new")
 
     assert post(ada, cluster, uid="new").status_code == 403
-    assert Cluster.objects.get().stranger_uid == "new"
+    assert Cluster.objects.get().foreign_uid == "new"
 
 
 def test_a_stranger_does_not_find_it(eve):
-    assert post(eve, a_cluster(stranger_uid="new"), uid="new").status_code == 404
+    assert post(eve, a_cluster(foreign_uid="new"), uid="new").status_code == 404

@@ -139,29 +139,29 @@ def test_objects_that_could_not_be_read_are_named(viewer):
 
 
 def test_another_cluster_in_its_place_says_what_to_do(viewer):
-    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+    cluster = make.a_cluster("east", foreign_uid="uid-of-somebody")
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
-    assert "Another cluster answers in its place." in seen.text
+    assert "A foreign cluster answers in its place." in seen.text
     assert "bin/manage accept_cluster east --uid uid-of-somebody" in seen.text
 
 
 def test_the_fleet_page_leads_to_what_needs_somebody(viewer):
-    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+    cluster = make.a_cluster("east", foreign_uid="uid-of-somebody")
     watched(cluster, behind_since=NOON - timedelta(minutes=1))
     make.a_bookmark(cluster, "events", state="forbidden", heard_at=None)
 
     seen = page(viewer, "/parts/fleet/clusters")
 
-    assert "Another cluster answers in its place." in seen.text
+    assert "A foreign cluster answers in its place." in seen.text
     assert "Behind since 11:59:00" in seen.text
     assert "Events not permitted" in seen.text
     assert f"/clusters/{cluster.pk}" in seen.links
 
 
 def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
-    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+    cluster = make.a_cluster("east", foreign_uid="uid-of-somebody")
     watched(cluster)
     admin = visiting(make.a_user(role="admin"))
 
@@ -170,7 +170,7 @@ def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
     assert answer.headers["Location"] == f"/clusters/{cluster.pk}"
     assert "is the cluster uid-of-somebody from now on" in page(admin, f"/clusters/{cluster.pk}").text
     cluster.refresh_from_db()
-    assert (cluster.uid, cluster.stranger_uid) == ("uid-of-somebody", "")
+    assert (cluster.uid, cluster.foreign_uid) == ("uid-of-somebody", "")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
     ],
 )
 def test_accepting_is_refused_with_the_reason(role, given, because):
-    cluster = make.a_cluster("east", stranger_uid="uid-of-somebody")
+    cluster = make.a_cluster("east", foreign_uid="uid-of-somebody")
     person = visiting(make.a_user(role=role))
 
     person.post(f"/clusters/{cluster.pk}/accept", given)
@@ -248,7 +248,7 @@ def test_an_empty_cluster_says_that_it_is_empty_and_not_that_all_is_well(viewer)
 
 
 def test_hostile_names_stay_text(viewer):
-    cluster = make.a_cluster(stranger_uid=HOSTILE[:60])
+    cluster = make.a_cluster(foreign_uid=HOSTILE[:60])
     a_stack(cluster, message=HOSTILE, owned_by=[HOSTILE])
     make.an_operand(cluster, name=HOSTILE, image=HOSTILE, uid="hostile")
     a_good_node(cluster, os_image=HOSTILE[:100], container_runtime=HOSTILE[:100], driver_version=HOSTILE[:60])
