@@ -9,7 +9,7 @@ from demo.ports import LOOPBACK
 MOST_NODES = 20_000  # as many as the simulator takes
 CELERY = [sys.executable, "-m", "celery", "-A", "config"]
 STATE = "fleet.state"  # the simulated cluster, from one start to the next
-# Threads per queue. Observing a cluster takes one for about a minute, and a reader thread of its own per kind.
+# Threads per queue. Observing a cluster takes one for about a minute, and a reflector, a thread of its own, per kind.
 QUEUES = {"observe": 8, "rollouts": 2, "default": 2}
 
 # The fleet runs 580.95.05. Under the faulty one tenants' pods crash on one kernel; all of NVIDIA's own pods are fine.

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
-from fleet.observe.lease import window
+from fleet.observe.lease import list_watch
 from fleet.observe.lease.turn import take_turn
 from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.reading import readers
+from fleet.observe.reading import reflector
 from kube import client
 from tests.api_server import an_api_server
 from tests.fleet.replay import OF, RECORDINGS, define, replay
@@ -57,8 +57,8 @@ class Recorded:
 @contextmanager
 def observed(clusters: tuple[Recorded, ...], blocker, folders: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, blocker.unblock():
-        patch.setattr(readers, "LONGEST_WAIT_S", 0.2)
-        patch.setattr(window, "LOOK_UP_S", 0.1)
+        patch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
+        patch.setattr(list_watch, "LOOK_UP_S", 0.1)
         for name in ("wake_observer", "wake_plans_of", "wake_crash_logs_of"):
             patch.setattr(wake, name, lambda *_: None)
         patch.setattr(announce, "send", lambda *_: None)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Cluster, Node, Observer, OtherPod, Pod
-from fleet.observe.lease import window
+from fleet.observe.lease import list_watch
 from fleet.observe.mirror import memory
 from kube import client
 from tests.api_server import ApiServer, an_api_server
@@ -40,7 +40,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.fixture
 def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
+    monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.1)
     for module, name in (
         (wake, "wake_observer"),
         (wake, "wake_plans_of"),

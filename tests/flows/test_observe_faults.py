@@ -11,8 +11,8 @@ import pytest
 from fleet import announce, wake
 from fleet.freshness import freshness_of
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
-from fleet.observe.lease import turn, window
-from fleet.observe.reading import readers
+from fleet.observe.lease import list_watch, turn
+from fleet.observe.reading import reflector
 from kube.client import watching
 from tests.fleet.documents import node_document, pod_document
 from tests.fleet.light_server import (
@@ -35,9 +35,9 @@ DRIVER = b'{"metadata":{"name":"h100","uid":"uid-of-h100"},"spec":{"version":"58
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.1)
-    monkeypatch.setattr(readers, "LONGEST_WAIT_S", 0.2)
-    monkeypatch.setattr(readers, "SHORTEST_WATCH_S", 0.1)
-    monkeypatch.setattr(window, "LOOK_UP_S", 0.05)
+    monkeypatch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(reflector, "SHORTEST_WATCH_S", 0.1)
+    monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.05)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
     monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)
     monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
@@ -244,7 +244,7 @@ def test_a_list_that_outlasts_its_turn_is_not_thrown_away(north, server):
 
 
 def test_pods_that_wait_for_nodes_say_so(north, server, monkeypatch):
-    monkeypatch.setattr(readers, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(reflector, "PATIENCE_S", 0.2)
     server.delays_s[NODES] = 2.0
 
     with north.turn():
@@ -405,7 +405,7 @@ def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monke
 
     monkeypatch.setattr(lag, "LATE_MS", 1000)
     monkeypatch.setattr(lag, "LATE_FOR", lag.timedelta(seconds=0.5))
-    monkeypatch.setattr(window, "TICK_S", 0.5)
+    monkeypatch.setattr(list_watch, "TICK_S", 0.5)
     slow, real = threading.Event(), flush.write
 
     def slowly(*args, **given):

@@ -26,8 +26,8 @@ from fleet.models import (
     ResourceSlice,
     Workload,
 )
-from fleet.observe.lease import window
-from fleet.observe.reading import readers
+from fleet.observe.lease import list_watch
+from fleet.observe.reading import reflector
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.fleet.rights import OURS, allow, grant
@@ -135,8 +135,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "LONGEST_WAIT_S", 0.2)
-    monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
+    monkeypatch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.1)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
     monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
     monkeypatch.setattr(wake, "wake_findings_soon", lambda *_: None)

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from fleet import announce, wake
 from fleet.models import Cluster, Node
-from fleet.observe.lease import window
+from fleet.observe.lease import list_watch
 from tests.fleet.documents import node_document, pod_document
 from tests.fleet.light_server import DRIVERS, NODES, PODS, LightServer, light_servers
 from tests.flows.light import Watched, eventually, watched
@@ -70,7 +70,7 @@ def a_bad_event() -> dict:
 
 @pytest.fixture
 def mirrored(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
-    monkeypatch.setattr(window, "LOOK_UP_S", 0.05)
+    monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.05)
     for name in ("wake_observer", "wake_plans_of"):
         monkeypatch.setattr(wake, name, lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Observer
-from fleet.observe.lease import window
+from fleet.observe.lease import list_watch
 from fleet.observe.lease.sweep import sweep
 from fleet.observe.lease.turn import take_turn
 from fleet.observe.reading import standing
@@ -35,7 +35,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[tuple[int, int]]:
         monkeypatch.setattr(wake, name, lambda *_: None)  # beat's sweep finds what is due
     monkeypatch.setattr(announce, "send", lambda *_: None)
     monkeypatch.setattr(standing, "HEARD_EVERY", timedelta(seconds=1))
-    monkeypatch.setattr(window, "TICK_S", 1.0)
+    monkeypatch.setattr(list_watch, "TICK_S", 1.0)
     return turns
 
 

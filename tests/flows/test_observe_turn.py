@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer
-from fleet.observe.lease import turn, window
+from fleet.observe.lease import list_watch, turn
 from fleet.observe.lease.turn import take_turn
 from fleet.observe.mirror import memory
-from fleet.observe.reading import readers
+from fleet.observe.reading import reflector
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.fleet.documents import GPU_LABELS, node_document
@@ -31,8 +31,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.1)
-    monkeypatch.setattr(readers, "LONGEST_WAIT_S", 0.2)
-    monkeypatch.setattr(window, "LOOK_UP_S", 0.1)
+    monkeypatch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.1)
 
 
 @pytest.fixture(autouse=True)

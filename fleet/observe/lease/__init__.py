@@ -1,1 +1,1 @@
-"""Who watches a cluster, and how long: the turn, the window it holds, the worker it runs in."""
+"""Who watches a cluster, and how long: the turn, the list-watch it holds, the worker it runs in."""

@@ -1,4 +1,4 @@
-"""When a worker is told to end, so are its windows: a thread pool waits for its tasks, whatever they wait for."""
+"""When a worker is told to end, so are its list-watches: a thread pool waits for its tasks, whatever they wait for."""
 
 from threading import Event
 from typing import Any

@@ -1,4 +1,4 @@
-"""A worker's turn at watching a cluster: take it, make sure it is that cluster, hold its window, hand it on."""
+"""A worker's turn at watching a cluster: take it, make sure it is that cluster, list and watch it, hand it on."""
 
 import random
 import time
@@ -16,9 +16,9 @@ from fleet.freshness import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
 from fleet.observe.lease import shutdown
 from fleet.observe.lease.connections import give_back
+from fleet.observe.lease.list_watch import ListWatch
 from fleet.observe.lease.patience import patiently
 from fleet.observe.lease.reporting import own_name
-from fleet.observe.lease.window import Window
 from fleet.observe.mirror import known, memory
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.gathering import Gathering
@@ -80,7 +80,7 @@ def _hand_on(turn: Turn) -> None:
 
 
 def _watch(turn: Turn) -> bool:
-    """Hold one window. False: the cluster does not answer, or another one does in its place."""
+    """List and watch it. False: the cluster does not answer, or another one does in its place."""
     if not Bookmark.objects.filter(cluster=turn.cluster).exists() and not forget(
         turn.cluster.pk, turn=turn.number, stop=turn.stop, clock=turn.clock
     ):
@@ -94,7 +94,7 @@ def _watch(turn: Turn) -> bool:
     if connection is None:
         return True
     try:
-        is_heard = _hold_window(turn, connection)
+        is_heard = _list_and_watch(turn, connection)
     except ForeignCluster as error:
         _note_failure(turn, error)
         return False
@@ -105,7 +105,7 @@ def _watch(turn: Turn) -> bool:
     return is_heard
 
 
-def _hold_window(turn: Turn, connection: client.Connection) -> bool:
+def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
     """Whether the cluster still answered at its end."""
     cluster_id = turn.cluster.pk
     remembered = memory.recall(cluster_id, turn=turn.number)
@@ -128,7 +128,7 @@ def _hold_window(turn: Turn, connection: client.Connection) -> bool:
         behind_since=observer.behind_since,
     )
     _note_clock(observer, connection, turn)
-    Window(
+    ListWatch(
         connection,
         gathering,
         flusher,

@@ -1,4 +1,4 @@
-"""The kinds that a window watches. Adding one is a line here, a resource in `kube.client` and a file in `rows`."""
+"""The kinds that are listed and watched. One more is a line here, a resource in `kube.resources`, a file in `rows`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader tells the writer of its window."""
+"""What a reflector tells the writer."""
 
 import time
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Broke:
-    """The window ends with it instead of going on without a kind: another cluster, or a bug of ours."""
+    """The list-watch ends with it instead of going on without a kind: another cluster, or a bug of ours."""
 
     kind: str
     error: Exception

@@ -1,4 +1,4 @@
-"""A cluster's mirror without a cluster: what its readers would say is fed by hand."""
+"""A cluster's mirror without a cluster: what its reflectors would say is fed by hand."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

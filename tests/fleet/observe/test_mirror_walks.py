@@ -1,4 +1,4 @@
-"""Whatever a reader lives through, and whoever dies in between: the rows are the cluster as of the bookmark."""
+"""Whatever a reflector lives through, and whoever dies in between: the rows are the cluster as of the bookmark."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ KIND = "nodes"
 
 @dataclass
 class Walk:
-    """An API server that remembers everything, and one reader of it."""
+    """An API server that remembers everything, and one reflector of it."""
 
     mirror: Mirror
     log: list[tuple[str, str | None]] = field(default_factory=list)  # a node and its zone; None: deleted
@@ -33,7 +33,7 @@ class Walk:
         return a_node_seen(name, uid=f"uid-of-{name}", labels=GPU_LABELS | {"zone": zone})
 
     def list(self, *, pages: int, flushes: bool) -> None:
-        """Two pages make a whole one; a reader that is cut off after the first begins again."""
+        """Two pages make a whole one; a reflector that is cut off after the first begins again."""
         at = len(self.log)
         nodes = [self.node(name, at) for name in self.cluster_at(at)]
         self.mirror.hear(ListBegun(KIND))

@@ -1,4 +1,4 @@
-"""A decoder that a reader's thread builds ends the process: msgspec reads annotations while others use what it has."""
+"""A decoder that a reflector builds ends the process: msgspec reads annotations while others use what it has."""
 
 import ast
 import json

@@ -6,7 +6,7 @@ from fleet import wake
 from fleet.models import ClusterEvent, Pod
 from fleet.observe.mirror import known
 from fleet.observe.mirror.memory import Memory
-from fleet.observe.reading.readers import Failed
+from fleet.observe.reading.reflector import Failed
 from kube.structs import ClusterPolicySeen
 from kube.structs.events import EventSeen
 from tests.fleet.documents import a_daemonset_seen, a_node_seen, a_pod_seen

@@ -1,4 +1,4 @@
-"""From what the readers say to rows, bookmarks, numbers and announcements."""
+"""From what the reflectors say to rows, bookmarks, numbers and announcements."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The reader of one kind: a thread that lists, then watches, and hands on what it hears. It writes nothing."""
+"""The reflector of one kind, as client-go calls it: a thread that lists, then watches, and hands on what it hears."""
 
 import random
 import threading
@@ -34,8 +34,8 @@ PATIENCE_S = 5.0  # after which a kind that waits for others says so
 LONGEST_PATIENCE_S = 30.0  # after which it goes on without them: a kind that fails must not cost another
 
 
-class Reader(threading.Thread):
-    """Reads one kind until it is told to stop, or the kind turns out not to be there for us."""
+class Reflector(threading.Thread):
+    """Lists and watches one kind until it is told to stop, or the kind turns out not to be there for us."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Reader(threading.Thread):
         make_sure: Callable[[], None],
         until: float,
     ) -> None:
-        super().__init__(name=f"reader {kind.name}", daemon=True)
+        super().__init__(name=f"reflector {kind.name}", daemon=True)
         self.kind = kind
         self._connection = connection
         self._told = told
@@ -75,7 +75,7 @@ class Reader(threading.Thread):
         try:
             while not self._stop_asked.is_set() and self._look():
                 pass
-        except Exception as error:  # noqa: BLE001 - handed to the window's thread, which raises it
+        except Exception as error:  # noqa: BLE001 - handed to the writer's thread, which raises it
             self._tell(Broke(self.kind.name, error))
 
     def _look(self) -> bool:
@@ -190,7 +190,7 @@ class Reader(threading.Thread):
         return not self._stop_asked.wait(wait_s)
 
     def _tell(self, told: Told) -> None:
-        """Wait while the writer is busy; drop it when the window is over, since nothing was noted of it."""
+        """Wait while the writer is busy; drop it when the list-watch is over, since nothing was noted of it."""
         begun = time.monotonic()
         while not self._stop_asked.is_set():
             try:

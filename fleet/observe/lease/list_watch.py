@@ -1,4 +1,4 @@
-"""The window of one cluster for one turn: reader threads fill one queue, this thread is the only writer."""
+"""The list-watch of one cluster for one turn: a reflector a kind fills one queue, this thread is the only writer."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from threading import Event
 from fleet.observe.lease.connections import give_back
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.gathering import Gathering
-from fleet.observe.reading.readers import Reader
+from fleet.observe.reading.reflector import Reflector
 from fleet.observe.reading.told import Heard, Told
 from fleet.observe.writing.flush import Flusher
 from kube.client.connection import Connection
@@ -19,11 +19,11 @@ TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
 FULL = 4000  # rows that are written without waiting for more: gathering so many leaves others a gap to write in
-DEAF_S = 10.0  # after which a window of which no kind is heard any more is closed: others wait for its place
-LIST_S = 900.0  # how much longer than its turn a window stays open for a list: what is thrown away never ends
+DEAF_S = 10.0  # after which a list-watch of which no kind is heard any more is closed: others wait for its place
+LIST_S = 900.0  # how much longer than its turn it stays open for a list: what is thrown away never ends
 
 
-class Window:
+class ListWatch:
     """Holds the watches of a cluster open until `until` (monotonic) or a stop."""
 
     def __init__(
@@ -49,21 +49,21 @@ class Window:
         self._waiting_since: float | None = None  # when the oldest change was received that is not written
         self._tick_at = time.monotonic() + TICK_S
         self._deaf_since: float | None = None
-        self._readers = [self._reader(name, connection) for name in gathering.standings]
+        self._reflectors = [self._reflector(name, connection) for name in gathering.standings]
 
     def hold(self) -> None:
         """:raises LostTurn: when somebody else has the cluster by now
         :raises ForeignCluster: when another cluster has come in its place
         """
         try:
-            for reader in self._readers:
-                reader.start()
+            for reflector in self._reflectors:
+                reflector.start()
             while not self._is_over():
                 self._listen()
                 self._flush_if_due()
         finally:
-            for reader in self._readers:
-                reader.stop()
+            for reflector in self._reflectors:
+                reflector.stop()
         self._drain()
         self._flush(is_last=True)
 
@@ -75,9 +75,9 @@ class Window:
         is_listing = any(standing.is_worth_waiting_for for standing in self._gathering.standings.values())
         return self._stop.is_set() or over_s >= (LIST_S if is_listing else 0)
 
-    def _reader(self, name: str, connection: Connection) -> Reader:
+    def _reflector(self, name: str, connection: Connection) -> Reflector:
         kind, standings = KINDS[name], self._gathering.standings
-        return Reader(
+        return Reflector(
             kind,
             connection,
             self._told,
