@@ -231,7 +231,7 @@ def test_a_bug_of_ours_ends_the_turn_and_keeps_what_was_written(cluster, api, mo
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("fleet.observe.reading.gathering.fingerprint", broken)
+    monkeypatch.setattr("fleet.observe.reading.delta_queue.fingerprint", broken)
     with pytest.raises(ZeroDivisionError):
         hold_a_turn(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD), until=lambda: False)
 

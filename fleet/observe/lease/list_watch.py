@@ -8,9 +8,9 @@ from threading import Event
 
 from fleet.observe.lease.connections import give_back
 from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.reading.gathering import Gathering
+from fleet.observe.reading.delta_queue import DeltaQueue
+from fleet.observe.reading.deltas import Changed, Delta
 from fleet.observe.reading.reflector import Reflector
-from fleet.observe.reading.told import Heard, Told
 from fleet.observe.writing.flush import Flusher
 from kube.client.connection import Connection
 
@@ -18,7 +18,7 @@ FLUSH_EVERY_S = 0.15  # the first change goes at once; of 50 a second, eight sha
 TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
-FULL = 4000  # rows that are written without waiting for more: gathering so many leaves others a gap to write in
+FULL = 4000  # rows that are written without waiting for more: so many at once leave others a gap to write in
 DEAF_S = 10.0  # after which a list-watch of which no kind is heard any more is closed: others wait for its place
 LIST_S = 900.0  # how much longer than its turn it stays open for a list: what is thrown away never ends
 
@@ -29,7 +29,7 @@ class ListWatch:
     def __init__(
         self,
         connection: Connection,
-        gathering: Gathering,
+        deltas: DeltaQueue,
         flusher: Flusher,
         *,
         make_sure: Callable[[], None],
@@ -39,17 +39,17 @@ class ListWatch:
     ) -> None:
         """`make_sure` raises ForeignCluster when another cluster answers by now."""
         self._make_sure = make_sure
-        self._gathering = gathering
+        self._deltas = deltas
         self._flusher = flusher
         self._clock = clock
         self._stop = stop
         self._until = until
-        self._told: Queue[Told] = Queue(maxsize=QUEUED)
+        self._incoming: Queue[Delta] = Queue(maxsize=QUEUED)
         self._flush_from = 0.0
         self._waiting_since: float | None = None  # when the oldest change was received that is not written
         self._tick_at = time.monotonic() + TICK_S
         self._deaf_since: float | None = None
-        self._reflectors = [self._reflector(name, connection) for name in gathering.standings]
+        self._reflectors = [self._reflector(name, connection) for name in deltas.standings]
 
     def hold(self) -> None:
         """:raises LostTurn: when somebody else has the cluster by now
@@ -69,20 +69,20 @@ class ListWatch:
 
     def _is_over(self) -> bool:
         over_s = time.monotonic() - self._until
-        self._deaf_since = (self._deaf_since or time.monotonic()) if self._gathering.is_deaf else None
+        self._deaf_since = (self._deaf_since or time.monotonic()) if self._deltas.is_deaf else None
         if self._deaf_since is not None and time.monotonic() - self._deaf_since >= DEAF_S:
             return True
-        is_listing = any(standing.is_worth_waiting_for for standing in self._gathering.standings.values())
+        is_listing = any(standing.is_worth_waiting_for for standing in self._deltas.standings.values())
         return self._stop.is_set() or over_s >= (LIST_S if is_listing else 0)
 
     def _reflector(self, name: str, connection: Connection) -> Reflector:
-        kind, standings = KINDS[name], self._gathering.standings
+        kind, standings = KINDS[name], self._deltas.standings
         return Reflector(
             kind,
             connection,
-            self._told,
+            self._incoming,
             resource_version=standings[name].resource_version,
-            locate=lambda: kind.located(self._gathering.places),
+            locate=lambda: kind.located(self._deltas.places),
             may_begin=lambda: all(standings[other].may_be_built_on for other in kind.after),
             make_sure=self._make_sure,
             until=self._until,
@@ -93,35 +93,35 @@ class ListWatch:
         moments = [self._tick_at, time.monotonic() + LOOK_UP_S]
         if self._until > time.monotonic():
             moments.append(self._until)
-        if self._gathering.has_news:
+        if self._deltas.has_news:
             moments.append(self._flush_from)
         wait_s = min(moments) - time.monotonic()
         try:
-            told = self._told.get(timeout=wait_s) if wait_s > 0 else self._told.get_nowait()
+            delta = self._incoming.get(timeout=wait_s) if wait_s > 0 else self._incoming.get_nowait()
         except Empty:
             return
-        self._absorb(told)
+        self._absorb(delta)
         self._drain()
 
-    def _absorb(self, told: Told) -> None:
-        had = self._gathering.size
-        self._gathering.absorb(told, now=self._clock())
-        if isinstance(told, Heard) and self._gathering.size > had:
-            self._waiting_since = min(told.at, self._waiting_since or told.at)
+    def _absorb(self, delta: Delta) -> None:
+        had = self._deltas.size
+        self._deltas.absorb(delta, now=self._clock())
+        if isinstance(delta, Changed) and self._deltas.size > had:
+            self._waiting_since = min(delta.at, self._waiting_since or delta.at)
 
     def _drain(self) -> None:
         """Take what is already there, so that a burst becomes one flush."""
-        while self._gathering.size < FULL:
+        while self._deltas.size < FULL:
             try:
-                told = self._told.get_nowait()
+                delta = self._incoming.get_nowait()
             except Empty:
                 return
-            self._absorb(told)
+            self._absorb(delta)
 
     def _flush_if_due(self) -> None:
         now = time.monotonic()
         is_tick = now >= self._tick_at
-        is_news = self._gathering.has_news and (now >= self._flush_from or self._gathering.size >= FULL)
+        is_news = self._deltas.has_news and (now >= self._flush_from or self._deltas.size >= FULL)
         if not is_tick and not is_news:
             return
         self._flush()
@@ -129,6 +129,6 @@ class ListWatch:
         self._tick_at = now + TICK_S
 
     def _flush(self, *, is_last: bool = False) -> None:
-        self._flusher.flush(self._gathering, is_last=is_last, waiting_since=self._waiting_since)
+        self._flusher.flush(self._deltas, is_last=is_last, waiting_since=self._waiting_since)
         self._waiting_since = None
         give_back()

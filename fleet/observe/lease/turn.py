@@ -21,7 +21,7 @@ from fleet.observe.lease.patience import patiently
 from fleet.observe.lease.reporting import own_name
 from fleet.observe.mirror import known, memory
 from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.reading.gathering import Gathering
+from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.identity import ForeignCluster, make_sure
 from fleet.observe.reading.standing import Standing
 from fleet.observe.writing import allocation, cpu_memory, overdue, pools
@@ -118,7 +118,7 @@ def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed
     overdue.note_overdue(cluster_id, turn=turn.number, now=turn.clock())
-    gathering = Gathering(_standings(cluster_id), known.places_in(cluster_id), remembered)
+    deltas = DeltaQueue(_standings(cluster_id), known.places_in(cluster_id), remembered)
     observer = Observer.objects.get(cluster_id=cluster_id)
     flusher = Flusher(
         cluster_id,
@@ -130,7 +130,7 @@ def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
     _note_clock(observer, connection, turn)
     ListWatch(
         connection,
-        gathering,
+        deltas,
         flusher,
         make_sure=lambda: make_sure(connection, name=turn.cluster.name, uid=turn.cluster.uid),
         clock=turn.clock,
@@ -138,9 +138,9 @@ def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
         until=turn.until,
     ).hold()
     _note_clock(observer, connection, turn)
-    Bookmark.objects.filter(cluster_id=cluster_id, kind__in=gathering.to_list_again).update(resource_version="")
+    Bookmark.objects.filter(cluster_id=cluster_id, kind__in=deltas.to_list_again).update(resource_version="")
     memory.keep(cluster_id, remembered)
-    return turn.stop.is_set() or not gathering.is_deaf
+    return turn.stop.is_set() or not deltas.is_deaf
 
 
 def _reach(turn: Turn) -> client.Connection | None:

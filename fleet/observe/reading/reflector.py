@@ -9,8 +9,8 @@ from typing import Any
 
 from fleet.models import BookmarkState
 from fleet.observe.mirror.kinds import Kind
+from fleet.observe.reading.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
 from fleet.observe.reading.identity import ForeignCluster
-from fleet.observe.reading.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
 from kube.client.connection import Connection
 from kube.client.discovery import NotServed, meaning_of_404, served
 from kube.client.errors import (
@@ -41,7 +41,7 @@ class Reflector(threading.Thread):
         self,
         kind: Kind,
         connection: Connection,
-        told: "Queue[Told]",
+        deltas: "Queue[Delta]",
         *,
         resource_version: str,
         locate: Callable[[], Resource[Any]],
@@ -52,7 +52,7 @@ class Reflector(threading.Thread):
         super().__init__(name=f"reflector {kind.name}", daemon=True)
         self.kind = kind
         self._connection = connection
-        self._told = told
+        self._deltas = deltas
         self._version = resource_version
         self._locate = locate  # what others say of where its objects are
         self._may_begin = may_begin
@@ -76,7 +76,7 @@ class Reflector(threading.Thread):
             while not self._stop_asked.is_set() and self._look():
                 pass
         except Exception as error:  # noqa: BLE001 - handed to the writer's thread, which raises it
-            self._tell(Broke(self.kind.name, error))
+            self._put(Broke(self.kind.name, error))
 
     def _look(self) -> bool:
         """One list or watch. False: there is nothing to look at for us before the next turn."""
@@ -109,7 +109,7 @@ class Reflector(threading.Thread):
 
     def _end(self, state: BookmarkState, because: ClusterError) -> bool:
         """Nothing can be read of it before the next turn, which asks again."""
-        self._tell(Failed(self.kind.name, state, str(because)))
+        self._put(Failed(self.kind.name, state, str(because)))
         return False
 
     def _located(self) -> Resource[Any]:
@@ -129,7 +129,7 @@ class Reflector(threading.Thread):
                 return False
             if not has_told and time.monotonic() - begun > PATIENCE_S:
                 waits = f"Waits for the list of {' and '.join(self.kind.after)}."
-                self._tell(Failed(self.kind.name, BookmarkState.LISTING, waits))
+                self._put(Failed(self.kind.name, BookmarkState.LISTING, waits))
                 has_told = True
             if time.monotonic() - begun > LONGEST_PATIENCE_S:
                 return True
@@ -137,13 +137,13 @@ class Reflector(threading.Thread):
 
     def _list(self, resource: Resource[Any]) -> None:
         """A list that expired before it was read is asked for in bigger pages."""
-        self._tell(ListBegun(self.kind.name))
+        self._put(ListBegun(self.kind.name))
         version = ""
         limit = PAGE * 4 ** min(self._expired_lists, 2)
         try:
             for page in list_pages(self._connection, resource, limit=limit):
                 version = page.resource_version
-                self._tell(ListPage(self.kind.name, page.items, version, page.is_last, page.unread))
+                self._put(ListPage(self.kind.name, page.items, version, page.is_last, page.unread))
                 if self._stop_asked.is_set():
                     return
         except Gone as error:
@@ -161,13 +161,13 @@ class Reflector(threading.Thread):
         watch = self._watch = Watch(self._connection, resource, self._version, seconds=seconds)
         if self._stop_asked.is_set():
             watch.close()
-        self._tell(Opened(self.kind.name))
+        self._put(Opened(self.kind.name))
         for change in watch:
             self._failures = 0
             self._version = change.resource_version or self._version
             heard_at = watch.received_at - self._blocked_s
-            self._tell(
-                Heard(self.kind.name, change.object, change.is_gone, self._version, change.unread, heard_at),
+            self._put(
+                Changed(self.kind.name, change.object, change.is_gone, self._version, change.unread, heard_at),
             )
         if time.monotonic() - begun < SHORTEST_WATCH_S:
             self._stop_asked.wait(SHORTEST_WATCH_S)
@@ -181,7 +181,7 @@ class Reflector(threading.Thread):
         if isinstance(error, Gone | Unreadable) or (isinstance(error, Backwards) and not is_first):
             self._version = ""  # what we missed is in no watch any more
         if not is_first or isinstance(error, Silent):
-            self._tell(Failed(self.kind.name, BookmarkState.FAILING, str(error)))
+            self._put(Failed(self.kind.name, BookmarkState.FAILING, str(error)))
         if is_first and isinstance(error, Gone):
             return True
         wait_s = min(LONGEST_WAIT_S, 0.25 * 2 ** min(self._failures, 10)) * random.uniform(0.7, 1.3)
@@ -189,12 +189,12 @@ class Reflector(threading.Thread):
             wait_s = max(wait_s, error.retry_after_s or 0)
         return not self._stop_asked.wait(wait_s)
 
-    def _tell(self, told: Told) -> None:
+    def _put(self, delta: Delta) -> None:
         """Wait while the writer is busy; drop it when the list-watch is over, since nothing was noted of it."""
         begun = time.monotonic()
         while not self._stop_asked.is_set():
             try:
-                self._told.put(told, timeout=0.5)
+                self._deltas.put(delta, timeout=0.5)
             except Full:
                 continue
             self._blocked_s = time.monotonic() - begun

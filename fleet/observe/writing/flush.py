@@ -1,4 +1,4 @@
-"""From what was gathered to rows: in short transactions, then told to browsers and plans."""
+"""From the delta queue to rows: in short transactions, then told to browsers and plans."""
 
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -13,7 +13,7 @@ from fleet.lag import Lag
 from fleet.models import LostTurn, Node, Pod
 from fleet.observe.mirror.diff import Row
 from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.reading.gathering import Gathering
+from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.standing import Standing
 from fleet.observe.writing import allocation, cpu_memory
@@ -51,7 +51,7 @@ class Flusher:
         self._last_waited_ms = 0  # by the oldest change of the last flush, until it was written
         self._waiting_since: float | None = None
 
-    def flush(self, gathering: Gathering, *, is_last: bool = False, waiting_since: float | None = None) -> None:
+    def flush(self, deltas: DeltaQueue, *, is_last: bool = False, waiting_since: float | None = None) -> None:
         """Write everything that waits; with the last flush of a turn also when each kind was last heard.
 
         `waiting_since`: when the oldest change of it was received, by the monotonic clock; None: nothing waits.
@@ -60,17 +60,17 @@ class Flusher:
         """
         self._waiting_since = waiting_since
         if time.monotonic() - self._wrote_at >= BREATH_S:
-            self._breathed_at = time.monotonic()  # while more was gathered nobody wrote
-        listed = {name for name, standing in gathering.standings.items() if standing.is_listing}
+            self._breathed_at = time.monotonic()  # while more was heard nobody wrote
+        listed = {name for name, standing in deltas.standings.items() if standing.is_listing}
         was_behind = self._lag.is_behind
-        self._add_missing(gathering)
-        news = {standing.kind for standing in gathering.standings.values() if standing.is_urgent}
-        whole = [standing for standing in gathering.standings.values() if standing.is_list_whole]
+        self._add_missing(deltas)
+        news = {standing.kind for standing in deltas.standings.values() if standing.is_urgent}
+        whole = [standing for standing in deltas.standings.values() if standing.is_list_whole]
         written: list[Written] = []
-        for number, batch in enumerate(self._batches(gathering, is_last=is_last)):
+        for number, batch in enumerate(self._batches(deltas, is_last=is_last)):
             if number:
                 self._let_others_write()
-            written += self._write(gathering, batch)
+            written += self._write(deltas, batch)
         if any(standing.kind == "pods" for standing in whole):
             allocation.count_all(self.cluster_id)
             cpu_memory.count_all(self.cluster_id)
@@ -78,9 +78,9 @@ class Flusher:
         self._wrote_at = time.monotonic()
         self._tell(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
 
-    def _add_missing(self, gathering: Gathering) -> None:
+    def _add_missing(self, deltas: DeltaQueue) -> None:
         """What a whole list does not have is gone."""
-        for standing in gathering.standings.values():
+        for standing in deltas.standings.values():
             if not standing.is_list_whole:
                 continue
             if not standing.lists_all:
@@ -88,16 +88,16 @@ class Flusher:
             for part in KINDS[standing.kind].parts:
                 there = part.rows_of(self.cluster_id).values_list("uid", flat=True)
                 for uid in set(there) - standing.listed_uids:
-                    gathering.pending[part.name][uid] = Pending(None, "", 0)
+                    deltas.pending[part.name][uid] = Pending(None, "", 0)
 
-    def _batches(self, gathering: Gathering, *, is_last: bool) -> Iterator[Batch]:
+    def _batches(self, deltas: DeltaQueue, *, is_last: bool) -> Iterator[Batch]:
         """The kinds one after the other, in pieces; small ones share a transaction."""
         batch, room = Batch(), CHUNK
-        for name, standing in gathering.standings.items():
+        for name, standing in deltas.standings.items():
             is_touched = False
             for part in KINDS[name].parts:
-                items = list(gathering.pending[part.name].items())
-                gathering.pending[part.name].clear()
+                items = list(deltas.pending[part.name].items())
+                deltas.pending[part.name].clear()
                 is_touched = is_touched or bool(items)
                 while items:
                     fitting = room // part.weight
@@ -119,7 +119,7 @@ class Flusher:
         if is_touched or standing.is_due(now=now, is_last=is_last):
             batch.standings.append(standing)
 
-    def _write(self, gathering: Gathering, batch: Batch) -> list[Written]:
+    def _write(self, deltas: DeltaQueue, batch: Batch) -> list[Written]:
         """Of a batch that cannot be written, everything but the rows that cannot."""
         now = self._clock()
         is_numbered = batch.is_worth_a_number  # before its bookmarks count as written
@@ -131,25 +131,25 @@ class Flusher:
         except Exception as error:
             if not batch.size:
                 raise
-            return self._write_apart(gathering, batch, error)
+            return self._write_apart(deltas, batch, error)
         self.batch += is_numbered
         for kind, rows in batch.rows:
-            _learn(gathering.memory.of(kind.name), rows)
+            _learn(deltas.memory.of(kind.name), rows)
         return written
 
-    def _write_apart(self, gathering: Gathering, batch: Batch, error: Exception) -> list[Written]:
+    def _write_apart(self, deltas: DeltaQueue, batch: Batch, error: Exception) -> list[Written]:
         if batch.size > 1:
             first, second = batch.halves()
-            return self._write(gathering, first) + self._write(gathering, second)
+            return self._write(deltas, first) + self._write(deltas, second)
         (kind, rows) = batch.rows[0]
         ((uid, pending),) = rows.items()
         name = kind.resource.name
-        gathering.standings[name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
+        deltas.standings[name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
         # The same again is not tried again; what changes of it is.
-        gathering.memory.of(kind.name)[uid] = pending.fingerprint
+        deltas.memory.of(kind.name)[uid] = pending.fingerprint
         standings = {standing.kind: standing for standing in batch.standings}
-        standings[name] = gathering.standings[name]
-        return self._write(gathering, Batch([], list(standings.values()), batch.listing))
+        standings[name] = deltas.standings[name]
+        return self._write(deltas, Batch([], list(standings.values()), batch.listing))
 
     def _waited_ms(self) -> int:
         return 0 if self._waiting_since is None else round((time.monotonic() - self._waiting_since) * 1000)

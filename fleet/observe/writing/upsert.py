@@ -89,7 +89,7 @@ def _with_devices(cluster_id: int, rows: Mapping[str, Row | None]) -> dict[str, 
 
 
 def _as_seen(kind: Kind, old: Row | None, row: Row, *, now: datetime) -> Row:
-    """A row of its own: what was gathered stays as it is, for another try."""
+    """A row of its own: what is queued stays as it is, for another try."""
     seen = remember(old, row, now=now) if kind.model is Node else dict(row)
     if "created_at" in seen and seen["created_at"] is None:
         del seen["created_at"]  # an object that does not say when it was made keeps what we noted

@@ -13,16 +13,16 @@ from fleet.models import Bookmark, Cluster, Observer
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.mirror.memory import Memory
 from fleet.observe.mirror.rows.pod import Places
-from fleet.observe.reading.gathering import Gathering
+from fleet.observe.reading.delta_queue import DeltaQueue
+from fleet.observe.reading.deltas import Changed, Delta, ListBegun, ListPage, Opened
 from fleet.observe.reading.standing import Standing
-from fleet.observe.reading.told import Heard, ListBegun, ListPage, Opened, Told
 from fleet.observe.writing.flush import Flusher
 from kube.structs import Seen
 from tests.make import NOON, a_cluster
 
 
 class Mirror:
-    """One turn's gathering and flusher, with a clock that is moved by hand."""
+    """One turn's deltas and flusher, with a clock that is moved by hand."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -35,12 +35,12 @@ class Mirror:
     def begin(self, *, turn: int = 1) -> None:
         """What a worker that starts does: from the rows alone."""
         standings = {mark.kind: Standing.of(mark) for mark in Bookmark.objects.filter(cluster=self.cluster)}
-        self.gathering = Gathering({kind: standings[kind] for kind in KINDS}, Places(), Memory(turn))
+        self.deltas = DeltaQueue({kind: standings[kind] for kind in KINDS}, Places(), Memory(turn))
         self.flusher = Flusher(self.cluster.pk, turn=turn, batch=0, clock=lambda: self.now)
 
-    def hear(self, *told: Told) -> None:
-        for one in told:
-            self.gathering.absorb(one, now=self.now)
+    def hear(self, *deltas: Delta) -> None:
+        for delta in deltas:
+            self.deltas.absorb(delta, now=self.now)
 
     def list(self, kind: str, *pages: list[Seen]) -> None:
         self.version += 1
@@ -52,10 +52,10 @@ class Mirror:
 
     def see(self, kind: str, seen: Seen, *, is_gone: bool = False) -> None:
         self.version += 1
-        self.hear(Heard(kind, seen, is_gone, str(self.version)))
+        self.hear(Changed(kind, seen, is_gone, str(self.version)))
 
     def flush(self, *, is_last: bool = False) -> None:
-        self.flusher.flush(self.gathering, is_last=is_last)
+        self.flusher.flush(self.deltas, is_last=is_last)
 
     def later(self, **by: float) -> None:
         self.now += timedelta(**by)

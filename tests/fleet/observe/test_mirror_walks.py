@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fleet.models import BookmarkState, Node
 from fleet.observe.mirror import known
-from fleet.observe.reading.told import Failed, Heard, ListBegun, ListPage, Opened
+from fleet.observe.reading.deltas import Changed, Failed, ListBegun, ListPage, Opened
 from kube.structs import NodeSeen
 from tests.fleet.documents import GPU_LABELS, a_node_seen
 from tests.fleet.observe.conftest import Mirror, walked
@@ -52,14 +52,14 @@ class Walk:
         for version in range(self.read_to + 1, len(self.log) + 1):
             name, zone = self.log[version - 1]
             seen = self.node(name, version if zone is not None else version - 1)
-            self.mirror.hear(Heard(KIND, seen, zone is None, str(version)))
+            self.mirror.hear(Changed(KIND, seen, zone is None, str(version)))
         self.read_to = len(self.log)
 
     def die(self) -> None:
         """Before a flush; who follows goes on from the bookmark."""
         self.mirror.begin()
-        known.learn(self.mirror.cluster.pk, self.mirror.gathering.memory)
-        version = self.mirror.gathering.standings[KIND].resource_version
+        known.learn(self.mirror.cluster.pk, self.mirror.deltas.memory)
+        version = self.mirror.deltas.standings[KIND].resource_version
         self.read_to = int(version) if version else None
 
     def play(self, step: tuple) -> None:

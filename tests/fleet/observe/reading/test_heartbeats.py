@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fleet.models import Node
 from fleet.observe.mirror import memory
 from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.reading.told import Heard
+from fleet.observe.reading.deltas import Changed
 from kube.client.decoding import Unread
 from tests.fleet.documents import a_node_seen
 from tests.fleet.observe.conftest import Mirror
@@ -37,8 +37,8 @@ def test_no_row_is_made_of_a_heartbeat(mirror: Mirror, made: list[str]):
     mirror.see("nodes", a_node_seen(version="9", heartbeat=LATER))
 
     assert len(made) == after_one
-    assert not mirror.gathering.size
-    assert mirror.gathering.standings["nodes"].resource_version == str(mirror.version)
+    assert not mirror.deltas.size
+    assert mirror.deltas.standings["nodes"].resource_version == str(mirror.version)
 
 
 def test_what_comes_back_to_what_it_was_is_written(mirror: Mirror):
@@ -57,7 +57,7 @@ def test_what_comes_back_to_what_it_was_is_written(mirror: Mirror):
 def test_what_was_heard_and_not_written_is_heard_again(mirror: Mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.see("nodes", a_node_seen(version="8", ready="False"))
-    mirror.gathering.pending["nodes"].clear()  # as a transaction that failed leaves it
+    mirror.deltas.pending["nodes"].clear()  # as a transaction that failed leaves it
 
     mirror.see("nodes", a_node_seen(version="9", ready="False"))
     mirror.flush()
@@ -68,7 +68,7 @@ def test_what_was_heard_and_not_written_is_heard_again(mirror: Mirror):
 def test_a_node_that_can_be_read_again_is_no_longer_one_that_cannot(mirror: Mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.see("nodes", a_node_seen(version="8"))
-    mirror.hear(Heard("nodes", None, is_gone=False, resource_version="9", unread=Unread(UID, "gpu-001", "labels")))
+    mirror.hear(Changed("nodes", None, is_gone=False, resource_version="9", unread=Unread(UID, "gpu-001", "labels")))
 
     mirror.see("nodes", a_node_seen(version="10"))
     mirror.flush()
@@ -83,7 +83,7 @@ def test_nodes_that_are_gone_are_not_remembered(mirror: Mirror):
     mirror.see("nodes", a_node_seen("gpu-002"), is_gone=True)
     mirror.flush()
 
-    memory.keep(mirror.cluster.pk, mirror.gathering.memory)
+    memory.keep(mirror.cluster.pk, mirror.deltas.memory)
 
     assert set(memory.recall(mirror.cluster.pk, turn=2).likenesses) == {UID}
 
@@ -108,7 +108,7 @@ def test_the_row_is_as_the_node_last_said(mirror: Mirror, events: list[str]):
             mirror.see("nodes", a_node_seen(), is_gone=True)
         elif event == "unreadable":
             unread = Unread(UID, "gpu-001", "labels")
-            mirror.hear(Heard("nodes", None, is_gone=False, resource_version=str(mirror.version), unread=unread))
+            mirror.hear(Changed("nodes", None, is_gone=False, resource_version=str(mirror.version), unread=unread))
         else:
             mirror.flush()
             if event == "another worker":

@@ -127,7 +127,7 @@ def test_what_a_whole_list_lacks_is_gone(listed):
 def test_a_pod_becomes_kept_when_its_node_gets_gpus(listed):
     listed.see("nodes", a_node_seen("cpu-001"))
     listed.flush()
-    assert listed.gathering.to_list_again >= {"pods"}
+    assert listed.deltas.to_list_again >= {"pods"}
 
     listed.list("pods", [asking("web")])
 
@@ -149,7 +149,7 @@ def test_a_pod_that_is_kept_no_longer_goes_on_being_counted(listed):
 
 def test_a_worker_that_takes_over_goes_on_where_the_rows_are(listed):
     listed.begin()
-    known.learn(listed.cluster.pk, listed.gathering.memory)
+    known.learn(listed.cluster.pk, listed.deltas.memory)
 
     listed.see("pods", asking("web"), is_gone=True)
     listed.flush()
@@ -168,7 +168,7 @@ def test_a_node_that_comes_after_its_pods_counts_them(mirror):
 def test_a_heartbeat_waits_for_no_write(listed):
     listed.see("pods", asking("web", statuses=[{"name": "main", "ready": False, "restartCount": 7}]))
 
-    assert not listed.gathering.has_news
+    assert not listed.deltas.has_news
 
 
 def test_a_pod_that_only_became_ready_is_not_counted_again():

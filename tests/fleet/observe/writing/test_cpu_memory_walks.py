@@ -95,8 +95,8 @@ def take_over(truth: Truth) -> None:
     """Somebody dies before a flush; who follows is told again, from the bookmarks, what was not written."""
     mirror = truth.mirror
     mirror.begin()
-    mirror.gathering.places = known.places_in(mirror.cluster.pk)
-    known.learn(mirror.cluster.pk, mirror.gathering.memory)
+    mirror.deltas.places = known.places_in(mirror.cluster.pk)
+    known.learn(mirror.cluster.pk, mirror.deltas.memory)
     for node in NODES:
         mirror.see("nodes", truth.node(node))
     list_pods(truth)

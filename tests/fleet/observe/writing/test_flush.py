@@ -23,7 +23,7 @@ from fleet.models import (
 )
 from fleet.node_state import NodeState
 from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.reading.told import Failed, Heard, ListBegun, ListPage, Opened
+from fleet.observe.reading.deltas import Changed, Failed, ListBegun, ListPage, Opened
 from fleet.observe.writing import upsert, write
 from kube.client.decoding import Unread
 from kube.structs import NodeSeen
@@ -75,7 +75,7 @@ def test_a_heartbeat_writes_nothing_and_is_told_to_nobody(mirror, told, django_a
 
     mirror.see("nodes", a_node_seen(version="2", heartbeat="2026-11-21T09:00:00Z"))
 
-    assert not mirror.gathering.size
+    assert not mirror.deltas.size
     assert told == []
 
 
@@ -161,7 +161,7 @@ def test_a_node_that_left_keeps_the_pools_it_was_in_also_where_its_labels_were_a
 def test_what_is_heard_after_the_last_page_counts_from_then_on(mirror):
     mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=True))
     mirror.later(seconds=8)
-    mirror.hear(Opened("nodes"), Heard("nodes", a_node_seen(labels=HELD), False, "56"))
+    mirror.hear(Opened("nodes"), Changed("nodes", a_node_seen(labels=HELD), False, "56"))
 
     mirror.flush()
 
@@ -276,7 +276,7 @@ def test_when_we_last_heard_is_written_every_ten_seconds_and_not_more(mirror):
 
     for _ in range(4):
         mirror.later(seconds=4)
-        mirror.hear(Heard("nodes", None, False, str(mirror.version)))
+        mirror.hear(Changed("nodes", None, False, str(mirror.version)))
         mirror.flush()
         written.append((mirror.now - mirror.bookmark("nodes").heard_at).total_seconds())
 
@@ -319,7 +319,7 @@ def test_a_list_that_was_read_is_kept_when_its_watch_fails_before_it_is_written(
 
 def test_pods_begin_when_it_is_known_which_are_kept(mirror):
     def ready() -> bool:
-        return all(mirror.gathering.standings[name].may_be_built_on for name in KINDS["pods"].after)
+        return all(mirror.deltas.standings[name].may_be_built_on for name in KINDS["pods"].after)
 
     at_first = ready()
     mirror.list("nodes", [a_node_seen()])
@@ -331,11 +331,11 @@ def test_pods_begin_when_it_is_known_which_are_kept(mirror):
 def test_pods_of_a_node_that_turns_out_to_have_gpus_are_listed_again(mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.list("pods", [])
-    assert not mirror.gathering.to_list_again
+    assert not mirror.deltas.to_list_again
 
     mirror.see("nodes", a_node_seen("gpu-002"))
 
-    assert mirror.gathering.to_list_again == {"pods"}
+    assert mirror.deltas.to_list_again == {"pods"}
 
 
 def test_so_are_they_when_nodes_are_first_seen_after_them(mirror):
@@ -345,7 +345,7 @@ def test_so_are_they_when_nodes_are_first_seen_after_them(mirror):
 
     mirror.list("nodes", [a_node_seen()])
 
-    assert mirror.gathering.to_list_again == {"pods"}
+    assert mirror.deltas.to_list_again == {"pods"}
 
 
 def test_so_are_they_when_it_turns_out_in_a_second_list(mirror):
@@ -354,7 +354,7 @@ def test_so_are_they_when_it_turns_out_in_a_second_list(mirror):
 
     mirror.list("nodes", [a_node_seen(), a_node_seen("gpu-002")])
 
-    assert mirror.gathering.to_list_again == {"pods"}
+    assert mirror.deltas.to_list_again == {"pods"}
 
 
 def test_a_long_list_is_written_in_short_transactions(mirror):
@@ -430,7 +430,7 @@ def test_what_was_refused_is_not_tried_again_until_it_changes(mirror, django_ass
     mirror.flush(is_last=True)
 
     mirror.see("nodes", a_poisoned("gpu-001", version="8"))
-    size = mirror.gathering.size
+    size = mirror.deltas.size
     mirror.see("nodes", a_node_seen())
     mirror.flush()
 
@@ -463,11 +463,11 @@ def test_what_a_list_lacks_stays_while_one_of_it_has_no_uid(mirror):
 def test_an_unreadable_object_that_is_deleted_is_gone(mirror):
     mirror.list("nodes", [a_node_seen()])
     unread = Unread("uid-of-gpu-001", "gpu-001", "Expected `str`, got `int`")
-    mirror.hear(Heard("nodes", None, False, "301", unread))
+    mirror.hear(Changed("nodes", None, False, "301", unread))
     mirror.flush()
     kept = Node.objects.count(), list(mirror.bookmark("nodes").unread)
 
-    mirror.hear(Heard("nodes", None, True, "302", unread))
+    mirror.hear(Changed("nodes", None, True, "302", unread))
     mirror.flush()
 
     assert kept == (1, ["uid-of-gpu-001"])
@@ -504,7 +504,7 @@ def test_how_long_a_change_waited_is_written_with_the_next_flush(mirror, told):
 
     for labels in (HELD, GPU_LABELS):
         mirror.see("nodes", a_node_seen(labels=labels))
-        mirror.flusher.flush(mirror.gathering, waiting_since=time.monotonic() - 3)
+        mirror.flusher.flush(mirror.deltas, waiting_since=time.monotonic() - 3)
         mirror.later(seconds=11)
 
     observer = Observer.objects.get()

@@ -1,4 +1,4 @@
-"""What a reflector tells the writer."""
+"""What a reflector puts into the queue: what became of an object, of a list, of the watch itself."""
 
 import time
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Heard:
+class Changed:
     kind: str
     object: Seen | None  # None: a bookmark, or one that cannot be read
     is_gone: bool
@@ -54,4 +54,4 @@ class Broke:
     error: Exception
 
 
-Told = ListBegun | ListPage | Opened | Heard | Failed | Broke
+Delta = ListBegun | ListPage | Opened | Changed | Failed | Broke

@@ -1,4 +1,4 @@
-"""What kinds tell each other while they are gathered."""
+"""What kinds tell each other while they are queued."""
 
 import msgspec
 
@@ -54,7 +54,7 @@ def test_an_event_that_comes_before_its_pod_is_kept_once_the_pod_is(mirror):
 def test_a_worker_that_takes_over_knows_whose_events_to_keep(mirror):
     mirror.list("pods", [a_pod_seen()])
     mirror.begin()
-    known.learn(mirror.cluster.pk, mirror.gathering.memory)
+    known.learn(mirror.cluster.pk, mirror.deltas.memory)
 
     mirror.see("events", an_event())
     mirror.flush()
@@ -66,7 +66,7 @@ def test_what_a_worker_that_takes_over_learns_makes_no_write(mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.list("pods", [a_pod_seen()])
     mirror.begin()
-    known.learn(mirror.cluster.pk, mirror.gathering.memory)
+    known.learn(mirror.cluster.pk, mirror.deltas.memory)
     changed_at = Pod.objects.get().changed_at
 
     mirror.later(seconds=5)
@@ -86,24 +86,24 @@ def test_learning_asks_nothing_where_everything_is_known(django_assert_num_queri
 def test_a_cluster_policy_says_which_config_maps_there_are_to_read(mirror):
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing", "parted")])
 
-    places = mirror.gathering.places
+    places = mirror.deltas.places
     assert places.configs == {"sharing": "time-slicing", "mig": "parted"}
     assert places.policy_namespace == "nvidia-gpu-operator"
 
 
 def test_another_name_of_a_config_map_is_asked_for_in_the_next_turn(mirror):
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing", "parted")])
-    mirror.gathering.to_list_again.clear()
+    mirror.deltas.to_list_again.clear()
 
     mirror.see("clusterpolicies.nvidia.com", a_policy("time-slicing-fine", "parted"))
 
-    assert mirror.gathering.to_list_again == {"configmaps:sharing"}
+    assert mirror.deltas.to_list_again == {"configmaps:sharing"}
 
 
 def test_a_second_cluster_policy_is_ignored_as_the_operator_does(mirror):
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing"), a_policy("x", state="ignored", name="second")])
 
-    assert mirror.gathering.places.configs["sharing"] == "time-slicing"
+    assert mirror.deltas.places.configs["sharing"] == "time-slicing"
 
 
 def test_what_another_worker_was_told_is_in_the_rows(mirror):

@@ -1,4 +1,4 @@
-"""What was heard and is not written yet. In memory only; one thread."""
+"""The queue of deltas: what was heard and is not written yet. In memory only; one thread."""
 
 from datetime import datetime
 
@@ -9,10 +9,10 @@ from fleet.observe.mirror.diff import Row, fingerprint, likeness
 from fleet.observe.mirror.kinds import KINDS, MIRRORED, Kind
 from fleet.observe.mirror.memory import UNREADABLE, Memory
 from fleet.observe.mirror.places import Places
+from fleet.observe.reading.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
 from fleet.observe.reading.early import Early
 from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.standing import Standing
-from fleet.observe.reading.told import Broke, Failed, Heard, ListBegun, ListPage, Opened, Told
 from kube.client.decoding import Unread
 from kube.structs import ClusterPolicySeen, NodeSeen, Seen
 from kube.structs.events import EventSeen
@@ -20,7 +20,7 @@ from kube.structs.events import EventSeen
 log = structlog.get_logger(__name__)
 
 
-class Gathering:
+class DeltaQueue:
     """Coalesces by object: of ten changes of one node, the last is written."""
 
     def __init__(self, standings: dict[str, Standing], places: Places, memory: Memory) -> None:
@@ -49,32 +49,32 @@ class Gathering:
         is_heard = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in standings)
         return not is_heard and any(one.state is BookmarkState.FAILING for one in standings)
 
-    def absorb(self, told: Told, *, now: datetime) -> None:
-        standing = self.standings[told.kind]
-        match told:
-            case Heard():
-                self._hear(told, standing, now=now)
+    def absorb(self, delta: Delta, *, now: datetime) -> None:
+        standing = self.standings[delta.kind]
+        match delta:
+            case Changed():
+                self._hear(delta, standing, now=now)
             case ListPage():
-                self._take_page(told, standing)
+                self._take_page(delta, standing)
             case ListBegun():
-                self._drop_pending(told.kind)  # the list says it all again, and newer
+                self._drop_pending(delta.kind)  # the list says it all again, and newer
                 standing.begin_list(now=now)
             case Opened():
                 standing.hear(now=now)
             case Failed():
-                if standing.fail(told.state, told.message, now=now):
-                    self._drop_pending(told.kind)
+                if standing.fail(delta.state, delta.message, now=now):
+                    self._drop_pending(delta.kind)
             case Broke():
-                raise told.error
+                raise delta.error
 
-    def _hear(self, told: Heard, standing: Standing, *, now: datetime) -> None:
-        if isinstance(told.object, NodeSeen) and not told.is_gone:
-            self._hear_node(told.object)
-        elif told.object is not None:
-            self._note(KINDS[told.kind], told.object, is_gone=told.is_gone)
-        if told.unread is not None:
-            self._note_unread(told, told.unread, standing)
-        standing.resource_version = told.resource_version
+    def _hear(self, delta: Changed, standing: Standing, *, now: datetime) -> None:
+        if isinstance(delta.object, NodeSeen) and not delta.is_gone:
+            self._hear_node(delta.object)
+        elif delta.object is not None:
+            self._note(KINDS[delta.kind], delta.object, is_gone=delta.is_gone)
+        if delta.unread is not None:
+            self._note_unread(delta, delta.unread, standing)
+        standing.resource_version = delta.resource_version
         standing.hear(now=now)
 
     def _hear_node(self, seen: NodeSeen) -> None:
@@ -89,24 +89,24 @@ class Gathering:
         if row != UNREADABLE:
             self.memory.likenesses[seen.uid] = (looks_like, row)
 
-    def _take_page(self, told: ListPage, standing: Standing) -> None:
-        kind = KINDS[told.kind]
-        for seen in told.items:
+    def _take_page(self, delta: ListPage, standing: Standing) -> None:
+        kind = KINDS[delta.kind]
+        for seen in delta.items:
             if self._note(kind, seen, is_gone=False):
                 standing.listed_uids.add(seen.uid)
-        for unread in told.unread:
+        for unread in delta.unread:
             standing.listed_uids.add(unread.uid)
             self._cannot_read(kind, unread)
-        if told.is_last:
-            standing.complete_list(told.resource_version)
+        if delta.is_last:
+            standing.complete_list(delta.resource_version)
 
-    def _note_unread(self, told: Heard, unread: Unread, standing: Standing) -> None:
-        if not told.is_gone:
-            self._cannot_read(KINDS[told.kind], unread)
+    def _note_unread(self, delta: Changed, unread: Unread, standing: Standing) -> None:
+        if not delta.is_gone:
+            self._cannot_read(KINDS[delta.kind], unread)
         elif unread.uid:
             standing.can_read(unread.uid)
-            for part in KINDS[told.kind].parts:
-                self.pending[part.name][unread.uid] = Pending(None, told.resource_version, 0)
+            for part in KINDS[delta.kind].parts:
+                self.pending[part.name][unread.uid] = Pending(None, delta.resource_version, 0)
 
     def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
         """Whether there is, or will be, a row of it."""
