@@ -12,7 +12,7 @@ from django.utils import timezone
 from fleet import announce, wake
 from fleet.models import Bookmark, Node, Observer
 from fleet.observe.lease import list_watch, turn
-from fleet.observe.reading import standing
+from fleet.observe.reading import watch_cursor
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, eventually, watched
 from tests.flows.test_observe_faults import a_node
@@ -24,7 +24,7 @@ CLUSTERS, HUNG = 20, 5
 @pytest.fixture
 def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watched]]:
     """Their clocks run faster than in life: what is noted every ten seconds is noted every two."""
-    monkeypatch.setattr(standing, "HEARD_EVERY", timedelta(seconds=2))
+    monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=2))
     monkeypatch.setattr(list_watch, "TICK_S", 2.0)
     monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.5)
     for name in ("wake_observer", "wake_observer_after", "wake_plans_of"):

@@ -16,7 +16,7 @@ from fleet.models import Observer
 from fleet.observe.lease import list_watch
 from fleet.observe.lease.sweep import sweep
 from fleet.observe.lease.turn import take_turn
-from fleet.observe.reading import standing
+from fleet.observe.reading import watch_cursor
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, watched
 from tests.flows.test_observe_faults import a_node
@@ -34,7 +34,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[tuple[int, int]]:
     for name in ("wake_observer_after", "wake_plans_of"):
         monkeypatch.setattr(wake, name, lambda *_: None)  # beat's sweep finds what is due
     monkeypatch.setattr(announce, "send", lambda *_: None)
-    monkeypatch.setattr(standing, "HEARD_EVERY", timedelta(seconds=1))
+    monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=1))
     monkeypatch.setattr(list_watch, "TICK_S", 1.0)
     return turns
 

@@ -49,7 +49,7 @@ class ListWatch:
         self._waiting_since: float | None = None  # when the oldest change was received that is not written
         self._tick_at = time.monotonic() + TICK_S
         self._deaf_since: float | None = None
-        self._reflectors = [self._reflector(name, connection) for name in deltas.standings]
+        self._reflectors = [self._reflector(name, connection) for name in deltas.cursors]
 
     def hold(self) -> None:
         """:raises LostTurn: when somebody else has the cluster by now
@@ -72,18 +72,18 @@ class ListWatch:
         self._deaf_since = (self._deaf_since or time.monotonic()) if self._deltas.is_deaf else None
         if self._deaf_since is not None and time.monotonic() - self._deaf_since >= DEAF_S:
             return True
-        is_listing = any(standing.is_worth_waiting_for for standing in self._deltas.standings.values())
+        is_listing = any(cursor.is_worth_waiting_for for cursor in self._deltas.cursors.values())
         return self._stop.is_set() or over_s >= (LIST_S if is_listing else 0)
 
     def _reflector(self, name: str, connection: Connection) -> Reflector:
-        kind, standings = KINDS[name], self._deltas.standings
+        kind, cursors = KINDS[name], self._deltas.cursors
         return Reflector(
             kind,
             connection,
             self._incoming,
-            resource_version=standings[name].resource_version,
+            resource_version=cursors[name].resource_version,
             locate=lambda: kind.located(self._deltas.places),
-            may_begin=lambda: all(standings[other].may_be_built_on for other in kind.after),
+            may_begin=lambda: all(cursors[other].may_be_built_on for other in kind.after),
             make_sure=self._make_sure,
             until=self._until,
         )

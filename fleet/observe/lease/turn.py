@@ -23,7 +23,7 @@ from fleet.observe.mirror import known, memory
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.identity import ForeignCluster, make_sure
-from fleet.observe.reading.standing import Standing
+from fleet.observe.reading.watch_cursor import WatchCursor
 from fleet.observe.writing import allocation, cpu_memory, overdue, pools
 from fleet.observe.writing.flush import Flusher
 from fleet.observe.writing.forget import forget
@@ -118,7 +118,7 @@ def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed
     overdue.note_overdue(cluster_id, turn=turn.number, now=turn.clock())
-    deltas = DeltaQueue(_standings(cluster_id), known.places_in(cluster_id), remembered)
+    deltas = DeltaQueue(_cursors(cluster_id), known.places_in(cluster_id), remembered)
     observer = Observer.objects.get(cluster_id=cluster_id)
     flusher = Flusher(
         cluster_id,
@@ -217,7 +217,7 @@ def _make_bookmarks(turn: Turn) -> None:
     )
 
 
-def _standings(cluster_id: int) -> dict[str, Standing]:
+def _cursors(cluster_id: int) -> dict[str, WatchCursor]:
     bookmarks = Bookmark.objects.filter(cluster_id=cluster_id, kind__in=KINDS)
-    found = {bookmark.kind: Standing.of(bookmark) for bookmark in bookmarks}
+    found = {bookmark.kind: WatchCursor.of(bookmark) for bookmark in bookmarks}
     return {name: found[name] for name in KINDS}

@@ -12,7 +12,7 @@ from fleet.observe.mirror.places import Places
 from fleet.observe.reading.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
 from fleet.observe.reading.early import Early
 from fleet.observe.reading.pending import Pending
-from fleet.observe.reading.standing import Standing
+from fleet.observe.reading.watch_cursor import WatchCursor
 from kube.client.decoding import Unread
 from kube.structs import ClusterPolicySeen, NodeSeen, Seen
 from kube.structs.events import EventSeen
@@ -23,14 +23,12 @@ log = structlog.get_logger(__name__)
 class DeltaQueue:
     """Coalesces by object: of ten changes of one node, the last is written."""
 
-    def __init__(self, standings: dict[str, Standing], places: Places, memory: Memory) -> None:
-        self.standings = standings
+    def __init__(self, cursors: dict[str, WatchCursor], places: Places, memory: Memory) -> None:
+        self.cursors = cursors
         self.places = places
         places.is_mirrored = self._is_mirrored
         self.memory = memory
-        self.pending: dict[str, dict[str, Pending]] = {
-            part.name: {} for name in standings for part in KINDS[name].parts
-        }
+        self.pending: dict[str, dict[str, Pending]] = {part.name: {} for name in cursors for part in KINDS[name].parts}
         self._early = Early()
         self.to_list_again: set[str] = set()  # next turn: what we keep of them is decided differently now
 
@@ -40,42 +38,42 @@ class DeltaQueue:
 
     @property
     def has_news(self) -> bool:
-        return bool(self.size) or any(one.is_urgent or one.is_list_whole for one in self.standings.values())
+        return bool(self.size) or any(one.is_urgent or one.is_list_whole for one in self.cursors.values())
 
     @property
     def is_deaf(self) -> bool:
         """Whether nothing is heard or listed any more, and not because it may not be."""
-        standings = self.standings.values()
-        is_heard = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in standings)
-        return not is_heard and any(one.state is BookmarkState.FAILING for one in standings)
+        cursors = self.cursors.values()
+        is_heard = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in cursors)
+        return not is_heard and any(one.state is BookmarkState.FAILING for one in cursors)
 
     def absorb(self, delta: Delta, *, now: datetime) -> None:
-        standing = self.standings[delta.kind]
+        cursor = self.cursors[delta.kind]
         match delta:
             case Changed():
-                self._hear(delta, standing, now=now)
+                self._hear(delta, cursor, now=now)
             case ListPage():
-                self._take_page(delta, standing)
+                self._take_page(delta, cursor)
             case ListBegun():
                 self._drop_pending(delta.kind)  # the list says it all again, and newer
-                standing.begin_list(now=now)
+                cursor.begin_list(now=now)
             case Opened():
-                standing.hear(now=now)
+                cursor.hear(now=now)
             case Failed():
-                if standing.fail(delta.state, delta.message, now=now):
+                if cursor.fail(delta.state, delta.message, now=now):
                     self._drop_pending(delta.kind)
             case Broke():
                 raise delta.error
 
-    def _hear(self, delta: Changed, standing: Standing, *, now: datetime) -> None:
+    def _hear(self, delta: Changed, cursor: WatchCursor, *, now: datetime) -> None:
         if isinstance(delta.object, NodeSeen) and not delta.is_gone:
             self._hear_node(delta.object)
         elif delta.object is not None:
             self._note(KINDS[delta.kind], delta.object, is_gone=delta.is_gone)
         if delta.unread is not None:
-            self._note_unread(delta, delta.unread, standing)
-        standing.resource_version = delta.resource_version
-        standing.hear(now=now)
+            self._note_unread(delta, delta.unread, cursor)
+        cursor.resource_version = delta.resource_version
+        cursor.hear(now=now)
 
     def _hear_node(self, seen: NodeSeen) -> None:
         """Nearly all that is heard of a quiet cluster: a node that lives, and nothing else. No row is made of it."""
@@ -89,22 +87,22 @@ class DeltaQueue:
         if row != UNREADABLE:
             self.memory.likenesses[seen.uid] = (looks_like, row)
 
-    def _take_page(self, delta: ListPage, standing: Standing) -> None:
+    def _take_page(self, delta: ListPage, cursor: WatchCursor) -> None:
         kind = KINDS[delta.kind]
         for seen in delta.items:
             if self._note(kind, seen, is_gone=False):
-                standing.listed_uids.add(seen.uid)
+                cursor.listed_uids.add(seen.uid)
         for unread in delta.unread:
-            standing.listed_uids.add(unread.uid)
+            cursor.listed_uids.add(unread.uid)
             self._cannot_read(kind, unread)
         if delta.is_last:
-            standing.complete_list(delta.resource_version)
+            cursor.complete_list(delta.resource_version)
 
-    def _note_unread(self, delta: Changed, unread: Unread, standing: Standing) -> None:
+    def _note_unread(self, delta: Changed, unread: Unread, cursor: WatchCursor) -> None:
         if not delta.is_gone:
             self._cannot_read(KINDS[delta.kind], unread)
         elif unread.uid:
-            standing.can_read(unread.uid)
+            cursor.can_read(unread.uid)
             for part in KINDS[delta.kind].parts:
                 self.pending[part.name][unread.uid] = Pending(None, delta.resource_version, 0)
 
@@ -127,7 +125,7 @@ class DeltaQueue:
             return has_rest
         if is_gone or row is None:
             self.pending[kind.name][seen.uid] = Pending(None, seen.resource_version, 0)
-            self.standings[kind.name].can_read(seen.uid)
+            self.cursors[kind.name].can_read(seen.uid)
         else:
             self._note_row(kind, seen, row)
         self._place(kind, seen, row, is_gone=is_gone)
@@ -158,14 +156,14 @@ class DeltaQueue:
         """Whether that is new."""
         if unread.uid:
             self.memory.of(kind.name)[unread.uid] = UNREADABLE
-        return self.standings[kind.name].cannot_read(unread)
+        return self.cursors[kind.name].cannot_read(unread)
 
     def _note_row(self, kind: Kind, seen: Seen, row: Row) -> None:
         mark = fingerprint(row)
         waiting = self.pending[kind.name]
         if seen.uid in waiting or self.memory.of(kind.name).get(seen.uid) != mark:
             waiting[seen.uid] = Pending(row, seen.resource_version, mark)
-            self.standings[kind.resource.name].can_read(seen.uid)
+            self.cursors[kind.resource.name].can_read(seen.uid)
 
     def _place(self, kind: Kind, seen: Seen, row: Row | None, *, is_gone: bool) -> None:
         """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""
@@ -195,8 +193,8 @@ class DeltaQueue:
 
     def _came_too_late(self, kind: Kind, other: Kind) -> bool:
         """Whether the other was listed, or is being, without what this one says now."""
-        standing = self.standings[other.name]
-        has_begun = standing.listed_at is not None or standing.is_listing
+        cursor = self.cursors[other.name]
+        has_begun = cursor.listed_at is not None or cursor.is_listing
         return kind.name in other.after and other.is_listed_again and has_begun
 
     def _is_mirrored(self, uid: str) -> bool:

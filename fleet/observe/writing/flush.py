@@ -15,7 +15,7 @@ from fleet.observe.mirror.diff import Row
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.pending import Pending
-from fleet.observe.reading.standing import Standing
+from fleet.observe.reading.watch_cursor import WatchCursor
 from fleet.observe.writing import allocation, cpu_memory
 from fleet.observe.writing.upsert import Written
 from fleet.observe.writing.write import CHUNK, Batch, Invalid, write
@@ -61,17 +61,17 @@ class Flusher:
         self._waiting_since = waiting_since
         if time.monotonic() - self._wrote_at >= BREATH_S:
             self._breathed_at = time.monotonic()  # while more was heard nobody wrote
-        listed = {name for name, standing in deltas.standings.items() if standing.is_listing}
+        listed = {name for name, cursor in deltas.cursors.items() if cursor.is_listing}
         was_behind = self._lag.is_behind
         self._add_missing(deltas)
-        news = {standing.kind for standing in deltas.standings.values() if standing.is_urgent}
-        whole = [standing for standing in deltas.standings.values() if standing.is_list_whole]
+        news = {cursor.kind for cursor in deltas.cursors.values() if cursor.is_urgent}
+        whole = [cursor for cursor in deltas.cursors.values() if cursor.is_list_whole]
         written: list[Written] = []
         for number, batch in enumerate(self._batches(deltas, is_last=is_last)):
             if number:
                 self._let_others_write()
             written += self._write(deltas, batch)
-        if any(standing.kind == "pods" for standing in whole):
+        if any(cursor.kind == "pods" for cursor in whole):
             allocation.count_all(self.cluster_id)
             cpu_memory.count_all(self.cluster_id)
         self._last_waited_ms = self._waited_ms()
@@ -80,20 +80,20 @@ class Flusher:
 
     def _add_missing(self, deltas: DeltaQueue) -> None:
         """What a whole list does not have is gone."""
-        for standing in deltas.standings.values():
-            if not standing.is_list_whole:
+        for cursor in deltas.cursors.values():
+            if not cursor.is_list_whole:
                 continue
-            if not standing.lists_all:
+            if not cursor.lists_all:
                 continue
-            for part in KINDS[standing.kind].parts:
+            for part in KINDS[cursor.kind].parts:
                 there = part.rows_of(self.cluster_id).values_list("uid", flat=True)
-                for uid in set(there) - standing.listed_uids:
+                for uid in set(there) - cursor.listed_uids:
                     deltas.pending[part.name][uid] = Pending(None, "", 0)
 
     def _batches(self, deltas: DeltaQueue, *, is_last: bool) -> Iterator[Batch]:
         """The kinds one after the other, in pieces; small ones share a transaction."""
         batch, room = Batch(), CHUNK
-        for name, standing in deltas.standings.items():
+        for name, cursor in deltas.cursors.items():
             is_touched = False
             for part in KINDS[name].parts:
                 items = list(deltas.pending[part.name].items())
@@ -107,17 +107,17 @@ class Flusher:
                         continue
                     piece, items = items[:fitting], items[fitting:]
                     batch.rows.append((part, dict(piece)))
-                    batch.listing |= {part.name} if standing.is_listing else set()
+                    batch.listing |= {part.name} if cursor.is_listing else set()
                     room -= len(piece) * part.weight
-            self._add_standing(batch, standing, is_touched=is_touched, is_last=is_last)
+            self._add_cursor(batch, cursor, is_touched=is_touched, is_last=is_last)
         yield batch
 
-    def _add_standing(self, batch: Batch, standing: Standing, *, is_touched: bool, is_last: bool) -> None:
+    def _add_cursor(self, batch: Batch, cursor: WatchCursor, *, is_touched: bool, is_last: bool) -> None:
         now = self._clock()
-        if standing.is_list_whole:
-            standing.end_list(now=now)
-        if is_touched or standing.is_due(now=now, is_last=is_last):
-            batch.standings.append(standing)
+        if cursor.is_list_whole:
+            cursor.end_list(now=now)
+        if is_touched or cursor.is_due(now=now, is_last=is_last):
+            batch.cursors.append(cursor)
 
     def _write(self, deltas: DeltaQueue, batch: Batch) -> list[Written]:
         """Of a batch that cannot be written, everything but the rows that cannot."""
@@ -144,12 +144,12 @@ class Flusher:
         (kind, rows) = batch.rows[0]
         ((uid, pending),) = rows.items()
         name = kind.resource.name
-        deltas.standings[name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
+        deltas.cursors[name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
         # The same again is not tried again; what changes of it is.
         deltas.memory.of(kind.name)[uid] = pending.fingerprint
-        standings = {standing.kind: standing for standing in batch.standings}
-        standings[name] = deltas.standings[name]
-        return self._write(deltas, Batch([], list(standings.values()), batch.listing))
+        cursors = {cursor.kind: cursor for cursor in batch.cursors}
+        cursors[name] = deltas.cursors[name]
+        return self._write(deltas, Batch([], list(cursors.values()), batch.listing))
 
     def _waited_ms(self) -> int:
         return 0 if self._waiting_since is None else round((time.monotonic() - self._waiting_since) * 1000)

@@ -10,7 +10,7 @@ from fleet.models import Bookmark, Observer
 from fleet.observe.mirror.kinds import Kind
 from fleet.observe.mirror.validation import why_invalid
 from fleet.observe.reading.pending import Pending
-from fleet.observe.reading.standing import Standing
+from fleet.observe.reading.watch_cursor import WatchCursor
 from fleet.observe.writing import consequences
 from fleet.observe.writing.upsert import Written, compare, save
 
@@ -22,7 +22,7 @@ class Batch:
     """What one transaction writes. A bookmark moves with the last of its kind's rows."""
 
     rows: list[tuple[Kind, dict[str, Pending]]] = field(default_factory=list)
-    standings: list[Standing] = field(default_factory=list)
+    cursors: list[WatchCursor] = field(default_factory=list)
     listing: set[str] = field(default_factory=set)  # kinds of which this is a part of a whole list
 
     @property
@@ -32,7 +32,7 @@ class Batch:
     def halves(self) -> tuple["Batch", "Batch"]:
         """The bookmarks move with the second half, as they would have with the whole."""
         room = self.size // 2
-        first, second = Batch(listing=self.listing), Batch(standings=self.standings, listing=self.listing)
+        first, second = Batch(listing=self.listing), Batch(cursors=self.cursors, listing=self.listing)
         for kind, rows in self.rows:
             items = list(rows.items())
             for half, piece in ((first, items[:room]), (second, items[room:])):
@@ -44,7 +44,7 @@ class Batch:
     @property
     def is_worth_a_number(self) -> bool:
         """Whether browsers are to hear of it; that a cluster is still there, they ask by themselves."""
-        return bool(self.rows) or any(standing.is_urgent for standing in self.standings)
+        return bool(self.rows) or any(cursor.is_urgent for cursor in self.cursors)
 
 
 class Invalid(Exception):
@@ -71,10 +71,10 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) 
             behind_since=lag.behind_since,
         )
         written = [one for kind, rows in batch.rows for one in _write_kind(cluster_id, kind, rows, batch, now=now)]
-        for standing in batch.standings:
-            Bookmark.objects.filter(cluster_id=cluster_id, kind=standing.kind).update(**standing.columns())
-    for standing in batch.standings:
-        standing.note_written()
+        for cursor in batch.cursors:
+            Bookmark.objects.filter(cluster_id=cluster_id, kind=cursor.kind).update(**cursor.columns())
+    for cursor in batch.cursors:
+        cursor.note_written()
     return [one for one in written if one]
 
 

@@ -15,7 +15,7 @@ from fleet.observe.mirror.memory import Memory
 from fleet.observe.mirror.rows.pod import Places
 from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.deltas import Changed, Delta, ListBegun, ListPage, Opened
-from fleet.observe.reading.standing import Standing
+from fleet.observe.reading.watch_cursor import WatchCursor
 from fleet.observe.writing.flush import Flusher
 from kube.structs import Seen
 from tests.make import NOON, a_cluster
@@ -34,8 +34,8 @@ class Mirror:
 
     def begin(self, *, turn: int = 1) -> None:
         """What a worker that starts does: from the rows alone."""
-        standings = {mark.kind: Standing.of(mark) for mark in Bookmark.objects.filter(cluster=self.cluster)}
-        self.deltas = DeltaQueue({kind: standings[kind] for kind in KINDS}, Places(), Memory(turn))
+        cursors = {mark.kind: WatchCursor.of(mark) for mark in Bookmark.objects.filter(cluster=self.cluster)}
+        self.deltas = DeltaQueue({kind: cursors[kind] for kind in KINDS}, Places(), Memory(turn))
         self.flusher = Flusher(self.cluster.pk, turn=turn, batch=0, clock=lambda: self.now)
 
     def hear(self, *deltas: Delta) -> None:

@@ -59,7 +59,7 @@ class Walk:
         """Before a flush; who follows goes on from the bookmark."""
         self.mirror.begin()
         known.learn(self.mirror.cluster.pk, self.mirror.deltas.memory)
-        version = self.mirror.deltas.standings[KIND].resource_version
+        version = self.mirror.deltas.cursors[KIND].resource_version
         self.read_to = int(version) if version else None
 
     def play(self, step: tuple) -> None:

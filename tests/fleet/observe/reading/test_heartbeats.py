@@ -38,7 +38,7 @@ def test_no_row_is_made_of_a_heartbeat(mirror: Mirror, made: list[str]):
 
     assert len(made) == after_one
     assert not mirror.deltas.size
-    assert mirror.deltas.standings["nodes"].resource_version == str(mirror.version)
+    assert mirror.deltas.cursors["nodes"].resource_version == str(mirror.version)
 
 
 def test_what_comes_back_to_what_it_was_is_written(mirror: Mirror):

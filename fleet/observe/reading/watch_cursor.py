@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass
-class Standing:
+class WatchCursor:
     """One kind's bookmark, ahead of its row by what was not written yet."""
 
     kind: str
@@ -38,7 +38,7 @@ class Standing:
     unread_before: dict[str, dict[str, str]] = field(default_factory=dict)  # by the list before the one being read
 
     @classmethod
-    def of(cls, bookmark: Bookmark) -> "Standing":
+    def of(cls, bookmark: Bookmark) -> "WatchCursor":
         return cls(
             kind=bookmark.kind,
             state=BookmarkState(bookmark.state),
@@ -71,7 +71,7 @@ class Standing:
         """Whether what a whole list lacks is gone. With an object in it that has no UID, nobody can tell."""
         return not any(key.startswith("?") for key in self.unread)
 
-    def turn(self, state: BookmarkState, message: str, *, now: datetime) -> None:
+    def move(self, state: BookmarkState, message: str, *, now: datetime) -> None:
         if (state, message) != (self.state, self.message):
             self.state_since = now if state != self.state else self.state_since
             self.state, self.message = state, message[:1000]
@@ -84,7 +84,7 @@ class Standing:
         """
         is_void = state is BookmarkState.ABSENT or (state is BookmarkState.FORBIDDEN and self.listed_at is None)
         is_new = self.state is not state or self.listed_at is not None
-        self.turn(state, message, now=now)
+        self.move(state, message, now=now)
         if is_void and is_new:
             self.is_list_whole, self.listed_uids, self.unread = True, set(), {}
             self.resource_version, self.listed_at, self.list_begun_at = "", None, None
@@ -107,7 +107,7 @@ class Standing:
             self.is_urgent = True
 
     def begin_list(self, *, now: datetime) -> None:
-        self.turn(BookmarkState.LISTING, "", now=now)
+        self.move(BookmarkState.LISTING, "", now=now)
         self.unread_before, self.unread = self.unread_before | self.unread, {}
         self.list_begun_at, self.listed_uids, self.is_list_whole = now, set(), False
         self.resource_version = ""
@@ -125,12 +125,12 @@ class Standing:
         self.listed_at, self.unread_before = now, {}
         self.list_begun_at, self.listed_uids, self.is_list_whole = None, set(), False
         if self.state is BookmarkState.LISTING:
-            self.turn(BookmarkState.WATCHING, "", now=now)
+            self.move(BookmarkState.WATCHING, "", now=now)
         self.is_urgent = True
 
     def hear(self, *, now: datetime) -> None:
         self.heard_at = now
-        self.turn(BookmarkState.WATCHING, "", now=now)
+        self.move(BookmarkState.WATCHING, "", now=now)
 
     def is_due(self, *, now: datetime, is_last: bool) -> bool:
         """Whether the row should be written although nothing else is. The last flush of a turn leaves nothing."""
