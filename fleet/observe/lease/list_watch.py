@@ -82,7 +82,7 @@ class ListWatch:
             connection,
             self._incoming,
             resource_version=cursors[name].resource_version,
-            locate=lambda: kind.located(self._deltas.places),
+            locate=lambda: kind.located(self._deltas.scope),
             may_begin=lambda: all(cursors[other].may_be_built_on for other in kind.after),
             make_sure=self._make_sure,
             until=self._until,

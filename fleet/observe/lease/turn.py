@@ -118,7 +118,7 @@ def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed
     overdue.note_overdue(cluster_id, turn=turn.number, now=turn.clock())
-    deltas = DeltaQueue(_cursors(cluster_id), known.places_in(cluster_id), remembered)
+    deltas = DeltaQueue(_cursors(cluster_id), known.watch_scope_of(cluster_id), remembered)
     observer = Observer.objects.get(cluster_id=cluster_id)
     flusher = Flusher(
         cluster_id,

@@ -27,7 +27,6 @@ from fleet.models import (
     ResourceSlice,
     Workload,
 )
-from fleet.observe.mirror.places import MIG, SHARING, USUAL_NAMESPACE, Places
 from fleet.observe.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
 from fleet.observe.mirror.rows.cpu_memory import other_pod_row
 from fleet.observe.mirror.rows.dra import claim_row, class_row, slice_row
@@ -39,6 +38,7 @@ from fleet.observe.mirror.rows.operator_config import config_row
 from fleet.observe.mirror.rows.pod import is_kept, pod_row
 from fleet.observe.mirror.rows.policy import budget_row
 from fleet.observe.mirror.rows.workload import workload_row
+from fleet.observe.mirror.watch_scope import MIG, SHARING, USUAL_NAMESPACE, WatchScope
 from kube.client.discovery import NotServed
 from kube.resources import (
     CLUSTER_POLICIES,
@@ -72,12 +72,12 @@ Row = dict[str, Any]
 class Kind:
     resource: Resource[Any]
     model: Any  # a model class with `cluster` and `uid`
-    row: Callable[[Any, Places], Row | None]  # None: an object we do not keep
+    row: Callable[[Any, WatchScope], Row | None]  # None: an object we do not keep
     after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
     is_listed_again: bool = True  # when those say of more objects that they are kept than they did
     moves_plans: bool = True  # whether a plan may want to look when one of them changes
     shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
-    where: Callable[[Resource[Any], Places], Resource[Any]] | None = None  # None: wherever there are any
+    where: Callable[[Resource[Any], WatchScope], Resource[Any]] | None = None  # None: wherever there are any
     weight: int = 1  # what one costs in a transaction, where others cost 1
     rest: Kind | None = None  # of objects that have no row here: what is kept of them all the same
     called: str = ""  # blank: as its resource
@@ -91,28 +91,28 @@ class Kind:
         """What one watch tells of. An object has a row in one of them at most."""
         return (self.rest, self) if self.rest else (self,)
 
-    def located(self, places: Places) -> Resource[Any]:
+    def located(self, scope: WatchScope) -> Resource[Any]:
         """:raises NotServed: when nothing says that there is one"""
-        return self.where(self.resource, places) if self.where else self.resource
+        return self.where(self.resource, scope) if self.where else self.resource
 
     def rows_of(self, cluster_id: int) -> models.QuerySet[Any]:
         return self.model.objects.filter(cluster_id=cluster_id, **dict(self.shares))
 
 
-def _named(purpose: str) -> Callable[[Resource[Any], Places], Resource[Any]]:
+def _named(purpose: str) -> Callable[[Resource[Any], WatchScope], Resource[Any]]:
     """The one ConfigMap that the ClusterPolicy names: no other is ever asked for."""
 
-    def where(resource: Resource[Any], places: Places) -> Resource[Any]:
-        name = places.configs.get(purpose)
+    def where(resource: Resource[Any], scope: WatchScope) -> Resource[Any]:
+        name = scope.configs.get(purpose)
         if not name:
             raise NotServed(UNNAMED[purpose])
-        return replace(resource, namespace=places.policy_namespace or USUAL_NAMESPACE, only_name=name)
+        return replace(resource, namespace=scope.policy_namespace or USUAL_NAMESPACE, only_name=name)
 
     return where
 
 
-def _kept_pod(seen: Any, places: Places) -> Row | None:
-    return pod_row(seen) if is_kept(seen, places) else None
+def _kept_pod(seen: Any, scope: WatchScope) -> Row | None:
+    return pod_row(seen) if is_kept(seen, scope) else None
 
 
 OTHER_PODS = Kind(PODS, OtherPod, lambda seen, _: other_pod_row(seen), moves_plans=False, called="other-pods")

@@ -7,7 +7,7 @@ is kept no longer, as when a node loses its GPUs, can only be told from what nev
 from fleet.models import DriverObject, Node, Operand
 from fleet.observe.mirror.kinds import KINDS, MIRRORED
 from fleet.observe.mirror.memory import UNREADABLE, Memory
-from fleet.observe.mirror.places import Places
+from fleet.observe.mirror.watch_scope import WatchScope
 
 LEARNED = tuple(part for name in MIRRORED for part in KINDS[name].parts)
 
@@ -21,13 +21,13 @@ def learn(cluster_id: int, memory: Memory) -> None:
             known.update(dict.fromkeys(uids.iterator(), UNREADABLE))
 
 
-def places_in(cluster_id: int) -> Places:
+def watch_scope_of(cluster_id: int) -> WatchScope:
     """What its rows say that another worker was told."""
     nodes = Node.objects.filter(cluster_id=cluster_id).with_gpus().values_list("name", flat=True)
     operands = Operand.objects.filter(cluster_id=cluster_id).order_by("pk").values_list("namespace", "owner_kind")
-    places = Places(set(nodes), {namespace for namespace, _ in operands})
-    places.policy_namespace = next((namespace for namespace, owner in operands if owner == "ClusterPolicy"), "")
+    scope = WatchScope(set(nodes), {namespace for namespace, _ in operands})
+    scope.policy_namespace = next((namespace for namespace, owner in operands if owner == "ClusterPolicy"), "")
     policies = DriverObject.objects.filter(cluster_id=cluster_id, kind="ClusterPolicy").values()
     for row in policies:
-        places.follow_policy(row)
-    return places
+        scope.follow_policy(row)
+    return scope

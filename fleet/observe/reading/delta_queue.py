@@ -8,7 +8,7 @@ from fleet.models import BookmarkState
 from fleet.observe.mirror.diff import Row, fingerprint, likeness
 from fleet.observe.mirror.kinds import KINDS, MIRRORED, Kind
 from fleet.observe.mirror.memory import UNREADABLE, Memory
-from fleet.observe.mirror.places import Places
+from fleet.observe.mirror.watch_scope import WatchScope
 from fleet.observe.reading.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
 from fleet.observe.reading.early import Early
 from fleet.observe.reading.pending import Pending
@@ -23,10 +23,10 @@ log = structlog.get_logger(__name__)
 class DeltaQueue:
     """Coalesces by object: of ten changes of one node, the last is written."""
 
-    def __init__(self, cursors: dict[str, WatchCursor], places: Places, memory: Memory) -> None:
+    def __init__(self, cursors: dict[str, WatchCursor], scope: WatchScope, memory: Memory) -> None:
         self.cursors = cursors
-        self.places = places
-        places.is_mirrored = self._is_mirrored
+        self.scope = scope
+        scope.is_mirrored = self._is_mirrored
         self.memory = memory
         self.pending: dict[str, dict[str, Pending]] = {part.name: {} for name in cursors for part in KINDS[name].parts}
         self._early = Early()
@@ -109,7 +109,7 @@ class DeltaQueue:
     def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
         """Whether there is, or will be, a row of it."""
         try:
-            row = kind.row(seen, self.places)
+            row = kind.row(seen, self.scope)
             has_rest = row is None and not is_gone and self._note_rest(kind, seen)
         except Exception as error:
             # Whatever it makes our rules stumble over, the others must not wait for it.
@@ -128,7 +128,7 @@ class DeltaQueue:
             self.cursors[kind.name].can_read(seen.uid)
         else:
             self._note_row(kind, seen, row)
-        self._place(kind, seen, row, is_gone=is_gone)
+        self._update_scope(kind, seen, row, is_gone=is_gone)
         if kind.name in MIRRORED:
             for event in self._early.claim(seen.uid):
                 self._note(KINDS["events"], event, is_gone=False)
@@ -136,7 +136,7 @@ class DeltaQueue:
 
     def _note_rest(self, kind: Kind, seen: Seen) -> bool:
         """Of what has no row of this kind: whether something is kept of it all the same."""
-        row = kind.rest.row(seen, self.places) if kind.rest else None
+        row = kind.rest.row(seen, self.scope) if kind.rest else None
         if kind.rest is not None and row is not None:
             self._note_row(kind.rest, seen, row)
         return row is not None
@@ -165,29 +165,29 @@ class DeltaQueue:
             waiting[seen.uid] = Pending(row, seen.resource_version, mark)
             self.cursors[kind.resource.name].can_read(seen.uid)
 
-    def _place(self, kind: Kind, seen: Seen, row: Row | None, *, is_gone: bool) -> None:
+    def _update_scope(self, kind: Kind, seen: Seen, row: Row | None, *, is_gone: bool) -> None:
         """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""
         if row is None:
             return
         if kind is KINDS["nodes"]:
-            self._mark(self.places.gpu_nodes, row["name"], kind, is_in=row["is_gpu_node"] and not is_gone)
+            self._mark(self.scope.gpu_nodes, row["name"], kind, is_in=row["is_gpu_node"] and not is_gone)
         elif kind is KINDS["daemonsets.apps"] and not is_gone:
-            self._mark(self.places.operator_namespaces, row["namespace"], kind, is_in=True)
+            self._mark(self.scope.operator_namespaces, row["namespace"], kind, is_in=True)
             if row["owner_kind"] == "ClusterPolicy":
-                self.places.policy_namespace = row["namespace"]
+                self.scope.policy_namespace = row["namespace"]
         elif isinstance(seen, ClusterPolicySeen):
             self._follow_policy(seen, row, is_gone=is_gone)
 
     def _follow_policy(self, seen: ClusterPolicySeen, row: Row, *, is_gone: bool) -> None:
-        self.places.policy_namespace = seen.namespace or self.places.policy_namespace
+        self.scope.policy_namespace = seen.namespace or self.scope.policy_namespace
         said = row | {"sharing_config": "", "mig_config": ""} if is_gone else row
-        self.to_list_again |= {f"configmaps:{purpose}" for purpose in self.places.follow_policy(said)}
+        self.to_list_again |= {f"configmaps:{purpose}" for purpose in self.scope.follow_policy(said)}
 
-    def _mark(self, places: set[str], name: str, kind: Kind, *, is_in: bool) -> None:
+    def _mark(self, names: set[str], name: str, kind: Kind, *, is_in: bool) -> None:
         if not is_in:
-            places.discard(name)
-        elif name not in places:
-            places.add(name)
+            names.discard(name)
+        elif name not in names:
+            names.add(name)
             # Pods that were there before it, and were not ours to keep then.
             self.to_list_again.update(other.name for other in KINDS.values() if self._came_too_late(kind, other))
 

@@ -12,7 +12,7 @@ from fleet import announce, wake
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.mirror.memory import Memory
-from fleet.observe.mirror.rows.pod import Places
+from fleet.observe.mirror.watch_scope import WatchScope
 from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.deltas import Changed, Delta, ListBegun, ListPage, Opened
 from fleet.observe.reading.watch_cursor import WatchCursor
@@ -35,7 +35,7 @@ class Mirror:
     def begin(self, *, turn: int = 1) -> None:
         """What a worker that starts does: from the rows alone."""
         cursors = {mark.kind: WatchCursor.of(mark) for mark in Bookmark.objects.filter(cluster=self.cluster)}
-        self.deltas = DeltaQueue({kind: cursors[kind] for kind in KINDS}, Places(), Memory(turn))
+        self.deltas = DeltaQueue({kind: cursors[kind] for kind in KINDS}, WatchScope(), Memory(turn))
         self.flusher = Flusher(self.cluster.pk, turn=turn, batch=0, clock=lambda: self.now)
 
     def hear(self, *deltas: Delta) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.models import Bookmark, Cluster, Pod
 from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.mirror.rows.pod import Places
+from fleet.observe.mirror.watch_scope import WatchScope
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from people.models import User
@@ -158,10 +158,10 @@ class Ground:
 
     def look(self) -> None:
         """Make the rows say what the cluster says now."""
-        places = Places(gpu_nodes=set(NODES), operator_namespaces={"gpu-operator"})
+        scope = WatchScope(gpu_nodes=set(NODES), operator_namespaces={"gpu-operator"})
         for kind in JUDGED if not self.versions else MOVING:
             seen = {one.uid: one for page in client.list_pages(self.connection, kind.resource) for one in page.items}
-            rows = {uid: row for uid, one in seen.items() if (row := kind.row(one, places)) is not None}
+            rows = {uid: row for uid, one in seen.items() if (row := kind.row(one, scope)) is not None}
             if gone := [uid for uid in self.versions if uid not in seen and self.versions[uid][0] == kind.name]:
                 kind.rows_of(self.cluster.pk).filter(uid__in=gone).delete()
             for uid, row in rows.items():

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from fleet.observe.mirror.places import Places
 from fleet.observe.mirror.rows.text import fitted, fitted_count, fitted_instant
+from fleet.observe.mirror.watch_scope import WatchScope
 from kube.structs.events import EventSeen, Involved, Series, Source
 
 
-def event_row(seen: EventSeen, places: Places) -> dict[str, Any] | None:
+def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
     """None: it is about nothing that we keep."""
     about = seen.about
-    if not is_kept(about, places):
+    if not is_kept(about, scope):
         return None
     series, source = seen.series or Series(), seen.source or Source()
     made_at = seen.metadata.creation_timestamp
@@ -30,10 +30,10 @@ def event_row(seen: EventSeen, places: Places) -> dict[str, Any] | None:
     }
 
 
-def is_kept(about: Involved, places: Places) -> bool:
+def is_kept(about: Involved, scope: WatchScope) -> bool:
     if about.kind == "Node":
-        return about.name in places.gpu_nodes
-    return about.namespace in places.operator_namespaces or places.is_mirrored(about.uid or "")
+        return about.name in scope.gpu_nodes
+    return about.namespace in scope.operator_namespaces or scope.is_mirrored(about.uid or "")
 
 
 def _reporter(seen: EventSeen) -> str:

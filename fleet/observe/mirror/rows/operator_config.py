@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fleet.observe.mirror.places import MIG, Places
 from fleet.observe.mirror.rows.text import VALUE_AT_MOST, fitted
+from fleet.observe.mirror.watch_scope import MIG, WatchScope
 from kube.structs import ConfigMapSeen
 
 ENTRIES_AT_MOST = 256
@@ -18,9 +18,9 @@ ENTRIES = re.compile(r"^mig-configs:[ \t]*(?:#.*)?$", re.MULTILINE)
 NAME = re.compile(r"""^( +)["']?([^\s"'#][^"'\n]*?)["']?:[ \t]*(?:#.*)?$""")
 
 
-def config_row(seen: ConfigMapSeen, places: Places, purpose: str) -> dict[str, Any] | None:
+def config_row(seen: ConfigMapSeen, scope: WatchScope, purpose: str) -> dict[str, Any] | None:
     """None: it is another ConfigMap, whatever it holds."""
-    if not places.configs.get(purpose) or seen.name != places.configs[purpose]:
+    if not scope.configs.get(purpose) or seen.name != scope.configs[purpose]:
         return None
     entries = dict(_under_mig_configs(seen.values)) if purpose == MIG else seen.values
     return {

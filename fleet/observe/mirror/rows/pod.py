@@ -1,6 +1,5 @@
 from typing import Any
 
-from fleet.observe.mirror.places import Places
 from fleet.observe.mirror.rows.asking import (
     claims_of,
     devices_of,
@@ -13,6 +12,7 @@ from fleet.observe.mirror.rows.image import image_of
 from fleet.observe.mirror.rows.pod_status import crashed_at, restarts_of, status_of
 from fleet.observe.mirror.rows.stuck import stuck, waiting_because
 from fleet.observe.mirror.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
+from fleet.observe.mirror.watch_scope import WatchScope
 from gpu.operands import operand_of
 from gpu.resources import Layout, count, gpu_groups
 from kube.structs import PodSeen
@@ -21,11 +21,11 @@ from kube.structs.pod import ContainerStatus
 BY_NAME = Layout()  # where a pod will run, and how GPUs are shared there, it does not say
 
 
-def is_kept(seen: PodSeen, places: Places) -> bool:
+def is_kept(seen: PodSeen, scope: WatchScope) -> bool:
     """Whether a pod concerns GPUs: it asks for some, runs beside some, or belongs to what runs them."""
     return (
-        seen.spec.node_name in places.gpu_nodes
-        or seen.namespace in places.operator_namespaces
+        seen.spec.node_name in scope.gpu_nodes
+        or seen.namespace in scope.operator_namespaces
         or bool(operand_of(seen.labels))
         or bool(extended_resources(seen))
         or bool(seen.spec.resource_claims)

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from fleet.observe.mirror.places import Places
 from fleet.observe.mirror.rows.asking import CLAIMS_AT_MOST, extended_resources
 from fleet.observe.mirror.rows.driver_object import operator_version
 from fleet.observe.mirror.rows.text import fitted, fitted_count, fitted_labels
+from fleet.observe.mirror.watch_scope import WatchScope
 from gpu.versions import tag_of
 from kube.structs.daemonset import Template
 from kube.structs.workload import ReplicaSetSeen, WorkloadSeen
@@ -17,11 +17,11 @@ INSTALLED_FROM = "olm.owner"  # operator-lifecycle-manager, pkg/lib/ownerutil/ut
 VERSION = re.compile(r"v?\d+(\.\d+)+")
 
 
-def workload_row(seen: WorkloadSeen, places: Places) -> dict[str, Any] | None:
+def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None:
     """None: its pods want no GPU, or it is only history."""
     template = seen.template
     resources, claims = extended_resources(template), claims_of(template)
-    if not resources and not claims and not _is_of_the_operator(seen, places):
+    if not resources and not claims and not _is_of_the_operator(seen, scope):
         return None
     if isinstance(seen, ReplicaSetSeen) and seen.is_history:
         return None
@@ -52,8 +52,8 @@ def claims_of(template: Template) -> list[str]:
     return sorted({fitted(name, 253) for name in named if name})[:CLAIMS_AT_MOST]
 
 
-def _is_of_the_operator(seen: WorkloadSeen, places: Places) -> bool:
-    in_its_place = seen.kind == "Deployment" and seen.metadata.namespace in places.operator_namespaces
+def _is_of_the_operator(seen: WorkloadSeen, scope: WatchScope) -> bool:
+    in_its_place = seen.kind == "Deployment" and seen.metadata.namespace in scope.operator_namespaces
     return in_its_place or _is_the_operator(seen)
 
 

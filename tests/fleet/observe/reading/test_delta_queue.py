@@ -86,9 +86,9 @@ def test_learning_asks_nothing_where_everything_is_known(django_assert_num_queri
 def test_a_cluster_policy_says_which_config_maps_there_are_to_read(mirror):
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing", "parted")])
 
-    places = mirror.deltas.places
-    assert places.configs == {"sharing": "time-slicing", "mig": "parted"}
-    assert places.policy_namespace == "nvidia-gpu-operator"
+    scope = mirror.deltas.scope
+    assert scope.configs == {"sharing": "time-slicing", "mig": "parted"}
+    assert scope.policy_namespace == "nvidia-gpu-operator"
 
 
 def test_another_name_of_a_config_map_is_asked_for_in_the_next_turn(mirror):
@@ -103,7 +103,7 @@ def test_another_name_of_a_config_map_is_asked_for_in_the_next_turn(mirror):
 def test_a_second_cluster_policy_is_ignored_as_the_operator_does(mirror):
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing"), a_policy("x", state="ignored", name="second")])
 
-    assert mirror.deltas.places.configs["sharing"] == "time-slicing"
+    assert mirror.deltas.scope.configs["sharing"] == "time-slicing"
 
 
 def test_what_another_worker_was_told_is_in_the_rows(mirror):
@@ -111,10 +111,10 @@ def test_what_another_worker_was_told_is_in_the_rows(mirror):
     mirror.list("daemonsets.apps", [a_daemonset_seen()])
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing")])
 
-    places = known.places_in(mirror.cluster.pk)
+    scope = known.watch_scope_of(mirror.cluster.pk)
 
-    assert (places.gpu_nodes, places.operator_namespaces) == ({"gpu-001"}, {"gpu-operator"})
-    assert places.configs == {"sharing": "time-slicing", "mig": "default-mig-parted-config"}
+    assert (scope.gpu_nodes, scope.operator_namespaces) == ({"gpu-001"}, {"gpu-operator"})
+    assert scope.configs == {"sharing": "time-slicing", "mig": "default-mig-parted-config"}
 
 
 def test_pods_do_not_wait_for_operands_that_are_forbidden(mirror):

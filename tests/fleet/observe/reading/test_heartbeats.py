@@ -24,7 +24,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     nodes = KINDS["nodes"]
     monkeypatch.setitem(
-        KINDS, "nodes", replace(nodes, row=lambda seen, places: [names.append(seen.name), nodes.row(seen, places)][1])
+        KINDS, "nodes", replace(nodes, row=lambda seen, scope: [names.append(seen.name), nodes.row(seen, scope)][1])
     )
     return names
 

@@ -95,7 +95,7 @@ def take_over(truth: Truth) -> None:
     """Somebody dies before a flush; who follows is told again, from the bookmarks, what was not written."""
     mirror = truth.mirror
     mirror.begin()
-    mirror.deltas.places = known.places_in(mirror.cluster.pk)
+    mirror.deltas.scope = known.watch_scope_of(mirror.cluster.pk)
     known.learn(mirror.cluster.pk, mirror.deltas.memory)
     for node in NODES:
         mirror.see("nodes", truth.node(node))

@@ -516,10 +516,10 @@ def test_how_long_a_change_waited_is_written_with_the_next_flush(mirror, told):
 def test_an_object_that_our_rules_stumble_over_costs_itself_and_one_stack(mirror, monkeypatch, caplog):
     nodes = KINDS["nodes"]
 
-    def stumble(seen, places):
+    def stumble(seen, scope):
         if seen.name == "gpu-002":
             raise ZeroDivisionError("nobody thought of that")
-        return nodes.row(seen, places)
+        return nodes.row(seen, scope)
 
     monkeypatch.setitem(KINDS, "nodes", replace(nodes, row=stumble))
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.observe.mirror.places import Places
 from fleet.observe.mirror.rows.event import event_row
+from fleet.observe.mirror.watch_scope import WatchScope
 from kube.structs.events import EventSeen
 
-PLACES = Places({"gpu-001"}, {"gpu-operator"}, is_mirrored=lambda uid: uid == "uid-of-train-0")
+SCOPE = WatchScope({"gpu-001"}, {"gpu-operator"}, is_mirrored=lambda uid: uid == "uid-of-train-0")
 META = {
     "name": "train-0.17a8c1d2e3f4a5b6",
     "namespace": "research",
@@ -42,7 +42,7 @@ def test_an_event_of_a_kubelet_names_its_node_and_how_often():
             lastTimestamp="2026-11-21T08:12:00Z",
             eventTime=None,
         ),
-        PLACES,
+        SCOPE,
     )
 
     assert (row["is_warning"], row["reason"], row["source"], row["count"]) == (True, "BackOff", "kubelet on gpu-001", 7)
@@ -63,7 +63,7 @@ def test_an_event_of_the_newer_api_has_its_count_and_times_elsewhere():
             firstTimestamp=None,
             lastTimestamp=None,
         ),
-        PLACES,
+        SCOPE,
     )
 
     assert (row["source"], row["count"], row["last_at"]) == ("default-scheduler", 12, at(9, 30))
@@ -71,7 +71,7 @@ def test_an_event_of_the_newer_api_has_its_count_and_times_elsewhere():
 
 
 def test_an_event_without_any_time_is_as_old_as_its_object():
-    row = event_row(an_event(), PLACES)
+    row = event_row(an_event(), SCOPE)
 
     assert (row["first_at"], row["last_at"], row["count"]) == (at(8), at(8), 1)
 
@@ -91,4 +91,4 @@ def test_an_event_without_any_time_is_as_old_as_its_object():
     ],
 )
 def test_only_what_is_about_something_we_keep_is_kept(about, kept):
-    assert (event_row(an_event(about, type="Normal"), PLACES) is not None) is kept
+    assert (event_row(an_event(about, type="Normal"), SCOPE) is not None) is kept

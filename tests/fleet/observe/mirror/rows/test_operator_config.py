@@ -7,11 +7,11 @@ assets/state-mig-manager/0400_configmap.yaml.
 import msgspec
 import pytest
 
-from fleet.observe.mirror.places import MIG, SHARING, Places
 from fleet.observe.mirror.rows.operator_config import config_row
+from fleet.observe.mirror.watch_scope import MIG, SHARING, WatchScope
 from kube.structs import ConfigMapSeen
 
-PLACES = Places(configs={SHARING: "time-slicing-config-fine", MIG: "default-mig-parted-config"})
+SCOPE = WatchScope(configs={SHARING: "time-slicing-config-fine", MIG: "default-mig-parted-config"})
 A100 = """version: v1
 flags:
   migStrategy: mixed
@@ -52,14 +52,14 @@ def a_config_map(name: str, data: dict[str, str] | None) -> ConfigMapSeen:
 
 def test_sharing_has_an_entry_for_each_file():
     row = config_row(
-        a_config_map("time-slicing-config-fine", {"a100-40gb": A100, "any": "version: v1"}), PLACES, SHARING
+        a_config_map("time-slicing-config-fine", {"a100-40gb": A100, "any": "version: v1"}), SCOPE, SHARING
     )
 
     assert (row["purpose"], row["entries"]) == ("sharing", {"a100-40gb": A100, "any": "version: v1"})
 
 
 def test_mig_has_its_entries_in_one_file_and_each_stays_as_it_was_written():
-    row = config_row(a_config_map("default-mig-parted-config", {"config.yaml": PARTED}), PLACES, MIG)
+    row = config_row(a_config_map("default-mig-parted-config", {"config.yaml": PARTED}), SCOPE, MIG)
 
     assert list(row["entries"]) == ["all-disabled", "all-1g.10gb", "all-balanced"]
     assert row["entries"]["all-1g.10gb"].endswith('mig-devices:\n        "1g.10gb": 7')
@@ -71,10 +71,10 @@ def test_mig_has_its_entries_in_one_file_and_each_stays_as_it_was_written():
 def test_another_config_map_is_never_kept_whatever_sends_it(purpose):
     password = a_config_map("somebody-elses", {"config.yaml": "mig-configs:\n  password: swordfish"})
 
-    assert config_row(password, PLACES, purpose) is None
-    assert config_row(password, Places(), purpose) is None
+    assert config_row(password, SCOPE, purpose) is None
+    assert config_row(password, WatchScope(), purpose) is None
 
 
 def test_one_without_entries_is_there_and_empty():
-    assert config_row(a_config_map("default-mig-parted-config", None), PLACES, MIG)["entries"] == {}
-    assert config_row(a_config_map("default-mig-parted-config", {"x": "mig-configs:\n"}), PLACES, MIG)["entries"] == {}
+    assert config_row(a_config_map("default-mig-parted-config", None), SCOPE, MIG)["entries"] == {}
+    assert config_row(a_config_map("default-mig-parted-config", {"x": "mig-configs:\n"}), SCOPE, MIG)["entries"] == {}

@@ -6,7 +6,8 @@ from fleet.observe.mirror.rows.asking import extended_resources
 from fleet.observe.mirror.rows.driver_object import driver_object_row
 from fleet.observe.mirror.rows.node import node_row
 from fleet.observe.mirror.rows.operand import operand_row, revision_row
-from fleet.observe.mirror.rows.pod import Places, is_kept, pod_row
+from fleet.observe.mirror.rows.pod import is_kept, pod_row
+from fleet.observe.mirror.watch_scope import WatchScope
 from gpu.resources import product_of
 from kube.quantity import whole
 from tests.fleet.documents import GPU_LABELS, a_daemonset_seen, a_driver_seen, a_node_seen, a_pod_seen, a_revision_seen
@@ -125,9 +126,9 @@ def test_an_init_container_counts_only_where_it_needs_more():
     ],
 )
 def test_a_pod_is_kept_when_it_concerns_gpus(given, kept):
-    places = Places(gpu_nodes={"gpu-001"}, operator_namespaces={"gpu-operator"})
+    scope = WatchScope(gpu_nodes={"gpu-001"}, operator_namespaces={"gpu-operator"})
 
-    assert is_kept(a_pod_seen(**given), places) is kept
+    assert is_kept(a_pod_seen(**given), scope) is kept
 
 
 def test_only_daemonsets_of_the_stack_are_kept():

@@ -12,13 +12,13 @@ from msgspec import inspect
 
 from fleet.observe.mirror.diff import fingerprint
 from fleet.observe.mirror.kinds import KINDS, Kind
-from fleet.observe.mirror.places import MIG, SHARING, Places
 from fleet.observe.mirror.validation import why_invalid
+from fleet.observe.mirror.watch_scope import MIG, SHARING, WatchScope
 from fleet.observe.writing.upsert import columns_of
 from kube.client.decoding import decode_list
 
 NAMED = "hostile"
-EVERYTHING = Places({NAMED}, {NAMED}, NAMED, {SHARING: NAMED, MIG: NAMED}, is_mirrored=lambda _: True)
+EVERYTHING = WatchScope({NAMED}, {NAMED}, NAMED, {SHARING: NAMED, MIG: NAMED}, is_mirrored=lambda _: True)
 META = {"name": NAMED, "namespace": NAMED, "uid": "uid-of-hostile", "resourceVersion": "7"}
 META |= {"labels": {"app": "nvidia-dcgm"}, "creationTimestamp": "2026-11-21T08:00:00Z"}
 OWNER = {"kind": "DaemonSet", "name": "d" * 300, "uid": "u" * 100, "controller": True}

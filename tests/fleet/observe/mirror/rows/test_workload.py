@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from fleet.observe.mirror.places import Places
 from fleet.observe.mirror.rows.workload import workload_row
+from fleet.observe.mirror.watch_scope import WatchScope
 from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
-NOWHERE = Places()
+NOWHERE = WatchScope()
 META = {"name": "train", "namespace": "research", "uid": "uid-of-train", "creationTimestamp": "2026-11-21T08:00:00Z"}
 
 
@@ -104,7 +104,7 @@ def an_operator(
     [("gpu-operator", "elsewhere", True), ("node-feature-discovery", "gpu", True), ("web", "shop", False)],
 )
 def test_deployments_of_the_operator_are_kept(app, namespace, kept):
-    row = workload_row(an_operator(app, namespace), Places(operator_namespaces={"gpu"}))
+    row = workload_row(an_operator(app, namespace), WatchScope(operator_namespaces={"gpu"}))
 
     assert (row is not None) is kept
     assert row is None or row["image"] == IMAGE
@@ -123,4 +123,4 @@ def test_deployments_of_the_operator_are_kept(app, namespace, kept):
 def test_the_operators_deployment_says_its_version(app, labels, image, version):
     seen = an_operator(app, "gpu", labels=labels, image=image)
 
-    assert workload_row(seen, Places(operator_namespaces={"gpu"}))["operator_version"] == version
+    assert workload_row(seen, WatchScope(operator_namespaces={"gpu"}))["operator_version"] == version

@@ -13,7 +13,7 @@ def _nothing(_: str) -> bool:
 
 
 @dataclass
-class Places:
+class WatchScope:
     gpu_nodes: set[str] = field(default_factory=set)
     operator_namespaces: set[str] = field(default_factory=set)
     policy_namespace: str = ""  # where the operator itself runs; blank: nothing said so yet
