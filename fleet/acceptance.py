@@ -1,7 +1,6 @@
 """A person's decision that the cluster which answers in the place of one we know is that one, built anew.
 
-It takes the new UID; the rows of the old one go with the next turn of its observer (`observe.forget`), its timeline
-stays.
+It takes the new UID; the rows of the old one go under the next lease (`observe.writing.forget`), its timeline stays.
 """
 
 from collections.abc import Callable
@@ -34,8 +33,8 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
             raise CannotAccept(f"What answers in the place of {cluster.name} has changed. Look at it again.")
         if objection := next(filter(None, (object_to(cluster) for object_to in OBJECTIONS)), ""):
             raise CannotAccept(objection)
-        # Whoever watches it now loses its turn: what he heard is of the old cluster, or was refused.
-        freed = {"turn": F("turn") + 1, "batch": F("batch") + 1, "lease_until": now - timedelta(seconds=1)}
+        # Whoever watches it now loses its lease: what he heard is of the old cluster, or was refused.
+        freed = {"epoch": F("epoch") + 1, "batch": F("batch") + 1, "lease_until": now - timedelta(seconds=1)}
         freed |= {"failures": 0, "failing_since": None, "next_look_at": None}
         Observer.objects.filter(cluster=cluster).update(**freed)
         Bookmark.objects.filter(cluster=cluster).delete()
@@ -62,5 +61,5 @@ def _check(cluster: Cluster, uid: str) -> None:
 def _tell(cluster: Cluster, *, now: datetime) -> None:
     observer = Observer.objects.filter(cluster=cluster).first()
     if observer is not None:
-        wake.wake_observer(cluster.pk, observer.turn)
+        wake.wake_observer(cluster.pk, observer.epoch)
         announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=(), kinds=("bookmarks", "nodes"), at=now)

@@ -51,7 +51,7 @@ class ClusterSight:
     is_known: bool  # whether its rows ever were the cluster's: else there is no data, which is not zero
     sentence: str  # blank: live
     action: str  # what helps; blank: nothing need be done
-    unwatched_since: datetime | None  # nobody takes its turn, though it is due; None: somebody has it
+    unwatched_since: datetime | None  # nobody takes its lease, though it is due; None: somebody has it
 
     @property
     def is_live(self) -> bool:
@@ -138,7 +138,7 @@ def _since(
 
 
 def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, now: datetime) -> datetime | None:
-    """Since when nobody takes its turn, though it is due. None: somebody has it, or it waits for its time."""
+    """Since when nobody takes its lease, though it is due. None: somebody has it, or it waits for its time."""
     if observer is None:
         return added_at if added_at is not None and now - added_at > GRACE else None
     due_at = max(observer.lease_until, observer.next_look_at or observer.lease_until)

@@ -15,7 +15,7 @@ WORKERS = "the workers of the queue “observe”"
 class Slots:
     workers: int
     total: int
-    in_use: int  # turns that are held
+    in_use: int  # leases that are held
     clusters: int  # also those that back off: they want a slot as soon as they answer
 
     @property

@@ -6,13 +6,13 @@ from fleet.exporters import rounds
 from fleet.models import Cluster
 from fleet.observe.lease import reporting, shutdown  # noqa: F401 (a worker that is ready reports its slots)
 from fleet.observe.lease.sweep import sweep
-from fleet.observe.lease.turn import take_turn
+from fleet.observe.lease.watch_lease import take_lease
 
 
 @shared_task(queue="observe", ignore_result=True)
-def observe(*, cluster_id: int, turn: int, **_: object) -> None:
-    """Take a turn at watching a cluster. Accepts unknown arguments, so that old and new workers mix."""
-    take_turn(cluster_id, turn)
+def observe(*, cluster_id: int, epoch: int, **_: object) -> None:
+    """Take the lease of watching a cluster. Accepts unknown arguments, so that old and new workers mix."""
+    take_lease(cluster_id, epoch)
 
 
 @shared_task(queue="default", ignore_result=True)

@@ -14,28 +14,28 @@ from django.db import transaction
 
 from edges.background import Background
 
-NEXT_TURN_EXPIRES_S = 30.0
+NEXT_LEASE_EXPIRES_S = 30.0
 TIMED_AT_MOST = timedelta(seconds=10)
 EXPIRES_S = 10.0  # what is not done before the next sweep is not worth doing
 CRASH_LOGS_AT_MOST_EVERY_S = 5.0
 WAITING_AT_MOST = 1000
 
 
-def wake_observer(cluster_id: int, turn: int) -> None:
-    """Offer the turn after `turn` to whichever worker is free."""
+def wake_observer(cluster_id: int, epoch: int) -> None:
+    """Offer the lease after `epoch` to whichever worker is free."""
     queue(
         "fleet.tasks.observe",
         queue="observe",
-        kwargs={"cluster_id": cluster_id, "turn": turn},
-        expires=NEXT_TURN_EXPIRES_S,
+        kwargs={"cluster_id": cluster_id, "epoch": epoch},
+        expires=NEXT_LEASE_EXPIRES_S,
     )
 
 
-def wake_observer_after(wait: timedelta, cluster_id: int, turn: int) -> None:
+def wake_observer_after(wait: timedelta, cluster_id: int, epoch: int) -> None:
     """A short wait is kept by a timer; of a longer one the row tells beat's sweep."""
     if wait > TIMED_AT_MOST:
         return
-    nudge = _Nudge("fleet.tasks.observe", "observe", {"cluster_id": cluster_id, "turn": turn}, NEXT_TURN_EXPIRES_S)
+    nudge = _Nudge("fleet.tasks.observe", "observe", {"cluster_id": cluster_id, "epoch": epoch}, NEXT_LEASE_EXPIRES_S)
     # Sent without a look at the database: the thread of a timer would take a connection and never give it back.
     later = threading.Timer(wait.total_seconds(), nudge.hand_over)
     later.daemon = True

@@ -5,6 +5,6 @@ from fleet.models import Cluster, Observer
 
 
 def try_now(cluster: Cluster) -> None:
-    turn = Observer.try_now(cluster.pk)
-    if turn is not None:
-        wake.wake_observer(cluster.pk, turn)
+    epoch = Observer.try_now(cluster.pk)
+    if epoch is not None:
+        wake.wake_observer(cluster.pk, epoch)

@@ -103,11 +103,11 @@ class ClusterInDetail(ClusterSeen):
 
 
 class ObserverShape(serializers.ModelSerializer):
-    """Whose turn it is to watch the cluster, and how well that goes."""
+    """Who holds the lease of watching the cluster, and how well that goes."""
 
     class Meta:
         model = Observer
-        fields = ("turn", "owner", "lease_until", "batch", "batch_at", "lag_ms", "behind_since", "clock_skew_s")
+        fields = ("epoch", "owner", "lease_until", "batch", "batch_at", "lag_ms", "behind_since", "clock_skew_s")
 
 
 class ExportersShape(serializers.ModelSerializer):

@@ -33,7 +33,7 @@ class Keeper:
         return cls(cluster, turn, {row.node_name: row for row in rows})
 
     def keep(self, answers: Sequence[Answer], *, now: datetime) -> None:
-        """:raises LostTurn: when the turn is somebody else's by now"""
+        """:raises LostLease: when the turn is somebody else's by now"""
         uids = _uids(self.cluster, answers)
         said = [self._said(answer, uids, now=now) for answer in answers if not answer.refused]
         refused = [self._refused(answer, now=now) for answer in answers if answer.refused]

@@ -18,7 +18,7 @@ from fleet import announce
 from fleet.exporters.asking import Answer, answers
 from fleet.exporters.keeping import Keeper
 from fleet.freshness import NODES
-from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostTurn, Node, Observer, Operand, Pod
+from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
 from gpu.operands import EXPORTERS
 from kube import client
@@ -51,7 +51,7 @@ def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER)
             ExporterRound.keep(cluster.pk, turn=turn, lease_until=clock(), next_look_at=clock())
             return None
         _end(cluster, turn, outcome, now=clock())
-    except LostTurn as lost:
+    except LostLease as lost:
         log.warning("somebody else asks these exporters by now", cluster=cluster.name, because=str(lost))
         return None
     return outcome

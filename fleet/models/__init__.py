@@ -11,7 +11,7 @@ from fleet.models.gone_node import GoneNode
 from fleet.models.gpu import Gpu
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
-from fleet.models.observer import Bookmark, BookmarkState, LostTurn, Observer
+from fleet.models.observer import Bookmark, BookmarkState, LostLease, Observer
 from fleet.models.observing_worker import ObservingWorker
 from fleet.models.operand import Operand, OperandRevision
 from fleet.models.operator_config import OperatorConfig
@@ -37,7 +37,7 @@ __all__ = [
     "GoneNode",
     "Gpu",
     "LimitRange",
-    "LostTurn",
+    "LostLease",
     "Mode",
     "Node",
     "NodeEvent",

@@ -29,7 +29,7 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
         return self.filter(Q(pk__in=seen.cluster_ids) | Q(pools__in=seen.pool_ids)).distinct()
 
     def unwatched(self, *, now: datetime) -> "ClusterQuerySet":
-        """With their observers: those whose turn nobody takes, though it is due, as `ClusterSight` says it of one."""
+        """With their observers: those whose lease nobody takes, though it is due, as `ClusterSight` says it of one."""
         late = now - GRACE
         is_due = Q(observer__next_look_at=None) | Q(observer__next_look_at__lt=late)
         never_taken = Q(observer=None, added_at__lt=late)

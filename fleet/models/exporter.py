@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import models
 
-from fleet.models.observer import LostTurn
+from fleet.models.observer import LostLease
 
 ASKED_EVERY = timedelta(seconds=30)
 ROUND_LEASE = timedelta(seconds=60)
@@ -48,10 +48,10 @@ class ExporterRound(models.Model):
     def keep(cls, cluster_id: int, *, turn: int, **columns: Any) -> None:
         """Write what a turn found. Call it inside the transaction of whatever else is written.
 
-        :raises LostTurn: when the turn is somebody else's by now
+        :raises LostLease: when the turn is somebody else's by now
         """
         if not cls.objects.filter(cluster_id=cluster_id, turn=turn).update(turn=turn, **columns):
-            raise LostTurn(f"turn {turn} at the exporters of cluster {cluster_id} is over")
+            raise LostLease(f"turn {turn} at the exporters of cluster {cluster_id} is over")
 
 
 class ExporterReading(models.Model):

@@ -12,10 +12,10 @@ STALE_AFTER = timedelta(seconds=90)  # API servers send a bookmark about once a 
 FIRST_WAIT = timedelta(seconds=1)
 LONGEST_WAIT = timedelta(minutes=5)  # a dead address costs a slot 10 s: a hundred of them then cost four slots
 ONE_IN = timedelta(minutes=1)  # how often one that did not answer is tried while others wait for a slot
-GRACE = timedelta(seconds=15)  # from one turn to the next: longer, and nobody has a slot for it
+GRACE = timedelta(seconds=15)  # from one lease to the next: longer, and nobody has a slot for it
 
 
-class LostTurn(Exception):
+class LostLease(Exception):
     """Another worker has taken this cluster since. Whatever we meant to write is not ours to write."""
 
 
@@ -27,15 +27,15 @@ def wait_after(failures: int, *, share: float) -> timedelta:
 
 class ObserverQuerySet(models.QuerySet["Observer"]):
     def due(self, *, now: datetime) -> ObserverQuerySet:
-        """Those whose turn anybody may take."""
+        """Those whose watch lease anybody may take."""
         return self.filter(Q(next_look_at=None) | Q(next_look_at__lte=now), lease_until__lt=now)
 
 
 class Observer(models.Model):
-    """Whose turn it is to watch a cluster. Every write of a turn asserts it; a lease that ran out is anybody's."""
+    """Who holds the watch lease of a cluster. Every write under it asserts its epoch; one that ran out is anybody's."""
 
     cluster = models.OneToOneField("fleet.Cluster", models.CASCADE, related_name="observer")
-    turn = models.PositiveBigIntegerField(default=0)
+    epoch = models.PositiveBigIntegerField(default=0)  # how often the lease was taken: 0 is never
     owner = models.CharField(max_length=100, blank=True)
     lease_until = models.DateTimeField()
     batch = models.PositiveBigIntegerField(default=0)  # the flushes so far: the sequence number browsers see
@@ -43,32 +43,32 @@ class Observer(models.Model):
     lag_ms = models.PositiveIntegerField(default=0)  # how long the oldest change of the last flush had waited
     behind_since = models.DateTimeField(null=True)  # since when the lag is more than a page may hide; null: it is not
     clock_skew_s = models.FloatField(null=True)  # how far the API server's clock is ahead of ours; null: not measured
-    failures = models.PositiveIntegerField(default=0)  # turns in a row in which it did not answer
+    failures = models.PositiveIntegerField(default=0)  # leases in a row in which it did not answer
     failing_since = models.DateTimeField(null=True)  # when the first of those was; null: it answered last time
     next_look_at = models.DateTimeField(null=True)  # not before; null: as soon as the lease is over
 
     objects = ObserverQuerySet.as_manager()
 
     @classmethod
-    def take(cls, cluster_id: int, *, turn: int, owner: str, now: datetime) -> int | None:
-        """Take the turn after `turn`. None: somebody holds it, it is not due, or the message is an old one."""
-        free = cls.objects.due(now=now).filter(cluster_id=cluster_id, turn=turn)
-        won = free.update(turn=turn + 1, owner=owner, lease_until=now + LEASE)
-        return turn + 1 if won else None
+    def take(cls, cluster_id: int, *, epoch: int, owner: str, now: datetime) -> int | None:
+        """Take the lease after `epoch`. None: somebody holds it, it is not due, or the message is an old one."""
+        free = cls.objects.due(now=now).filter(cluster_id=cluster_id, epoch=epoch)
+        won = free.update(epoch=epoch + 1, owner=owner, lease_until=now + LEASE)
+        return epoch + 1 if won else None
 
     @classmethod
-    def keep(cls, cluster_id: int, *, turn: int, now: datetime, flushed: bool, **lag: Any) -> None:
+    def keep(cls, cluster_id: int, *, epoch: int, now: datetime, flushed: bool, **lag: Any) -> None:
         """Move the lease, and count the flush it belongs to. Call it inside the flush's own transaction.
 
         `lag`: `lag_ms` and `behind_since`, as of this flush.
 
-        :raises LostTurn: when the turn is somebody else's by now
+        :raises LostLease: when the lease is somebody else's by now
         """
         moved: dict[str, Any] = {"lease_until": now + LEASE, **lag}
         if flushed:
             moved |= {"batch": models.F("batch") + 1, "batch_at": now}
-        if not cls.objects.filter(cluster_id=cluster_id, turn=turn).update(**moved):
-            raise LostTurn(f"turn {turn} of cluster {cluster_id} is over")
+        if not cls.objects.filter(cluster_id=cluster_id, epoch=epoch).update(**moved):
+            raise LostLease(f"epoch {epoch} of cluster {cluster_id} is over")
 
     @classmethod
     def batch_of(cls, cluster_id: int) -> int:
@@ -76,10 +76,10 @@ class Observer(models.Model):
         return cls.objects.filter(cluster_id=cluster_id).values_list("batch", flat=True).first() or 0
 
     @classmethod
-    def give_up(cls, cluster_id: int, *, turn: int, now: datetime) -> None:
-        """End the turn early, so that the next one need not wait for the lease."""
+    def give_up(cls, cluster_id: int, *, epoch: int, now: datetime) -> None:
+        """Give it up before its time, so that nobody has to wait until it runs out."""
         with transaction.atomic():
-            cls.objects.filter(cluster_id=cluster_id, turn=turn).update(lease_until=now - timedelta(seconds=1))
+            cls.objects.filter(cluster_id=cluster_id, epoch=epoch).update(lease_until=now - timedelta(seconds=1))
 
     @classmethod
     def gives_way(cls, cluster_id: int, *, now: datetime) -> bool:
@@ -87,7 +87,7 @@ class Observer(models.Model):
 
         Not for ever: while such ones wait, another is tried once in a minute.
         """
-        answered = Q(failures=0, turn__gt=0)
+        answered = Q(failures=0, epoch__gt=0)
         if cls.objects.filter(answered, cluster_id=cluster_id).exists():
             return False
         if not cls.objects.due(now=now).filter(answered).exists():
@@ -96,32 +96,32 @@ class Observer(models.Model):
         return others.exists()
 
     @classmethod
-    def back_off(cls, cluster_id: int, *, turn: int, share: float, now: datetime) -> timedelta:
+    def back_off(cls, cluster_id: int, *, epoch: int, share: float, now: datetime) -> timedelta:
         """Give the slot back, and wait longer each time that it does not answer.
 
-        :raises LostTurn: when the turn is somebody else's by now
+        :raises LostLease: when the lease is somebody else's by now
         """
         failures = (cls.objects.filter(cluster_id=cluster_id).values_list("failures", flat=True).first() or 0) + 1
         wait = wait_after(failures, share=share)
-        mine = cls.objects.filter(cluster_id=cluster_id, turn=turn)
+        mine = cls.objects.filter(cluster_id=cluster_id, epoch=epoch)
         since = Coalesce("failing_since", models.Value(now, models.DateTimeField()))
         given = {"lease_until": now - timedelta(seconds=1), "next_look_at": now + wait, "failures": failures}
         if not mine.update(failing_since=since, **given):
-            raise LostTurn(f"turn {turn} of cluster {cluster_id} is over")
+            raise LostLease(f"epoch {epoch} of cluster {cluster_id} is over")
         return wait
 
     @classmethod
-    def note_answer(cls, cluster_id: int, *, turn: int) -> None:
+    def note_answer(cls, cluster_id: int, *, epoch: int) -> None:
         """It was watched: whatever failed before is over."""
-        failing = cls.objects.filter(cluster_id=cluster_id, turn=turn).exclude(failures=0, failing_since=None)
+        failing = cls.objects.filter(cluster_id=cluster_id, epoch=epoch).exclude(failures=0, failing_since=None)
         failing.update(failures=0, failing_since=None, next_look_at=None)
 
     @classmethod
     def try_now(cls, cluster_id: int) -> int | None:
-        """Leave it alone no longer. The turn to offer; None: no worker has ever heard of it."""
+        """Leave it alone no longer. The epoch it is in; None: no worker has ever heard of it."""
         waiting = cls.objects.filter(cluster_id=cluster_id)
         waiting.update(failures=0, next_look_at=None)
-        return waiting.values_list("turn", flat=True).first()
+        return waiting.values_list("epoch", flat=True).first()
 
 
 class BookmarkState(models.TextChoices):

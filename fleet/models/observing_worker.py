@@ -8,7 +8,7 @@ FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class ObservingWorker(models.Model):
-    """A process that takes turns at watching, by its own word. One that is silent for a lease no longer counts."""
+    """A process that takes leases of watching, by its own word. One that is silent for a lease no longer counts."""
 
     name = models.CharField(max_length=100, unique=True)  # as in `Observer.owner`
     slots = models.PositiveIntegerField()  # the clusters it can watch at once

@@ -59,7 +59,7 @@ class ClusterFacts:
     unseen_because: str = ""  # in a sentence; blank: it is live, or still connecting
     unseen_action: str = ""
     unwatched_action: str = ""
-    unwatched_since: datetime | None = None  # nobody takes its turn; None: somebody has it
+    unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 

@@ -130,7 +130,7 @@ def _of_all(row: Cluster, objects: list[DriverObject], nodes: Any) -> dict[str, 
 
 @dataclass(frozen=True)
 class Watch:
-    """Whose turn it is to watch a cluster, and how well that goes."""
+    """Who holds the lease of watching a cluster, and how well that goes."""
 
     observer: Observer | None
     has_lease: bool
@@ -142,7 +142,7 @@ class Watch:
 
 def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> Watch:
     observer = observer_of(row)
-    if observer is None or not observer.turn:
+    if observer is None or not observer.epoch:
         problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
         return Watch(observer, has_lease=False, glyph="waiting", word="nobody yet", problem=problem, skew="")
     has_lease = observer.lease_until > now
@@ -151,7 +151,7 @@ def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> Watch:
         return Watch(observer, has_lease=False, glyph="warn", word=word, problem="", skew=_skew(observer))
     unwatched_since = unwatched_since_of(observer, added_at=row.added_at, now=now)
     if not has_lease and unwatched_since is None:
-        word = f"asked {times(observer.failures)} in vain" if observer.failures else "in between two turns"
+        word = f"asked {times(observer.failures)} in vain" if observer.failures else "in between two leases"
         return Watch(observer, has_lease=False, glyph="waiting", word=word, problem="", skew=_skew(observer))
     if unwatched_since is not None:
         ended = f"{unwatched_since:%Y-%m-%d %H:%M:%S} UTC"

@@ -13,15 +13,15 @@ from django.utils import timezone
 from fleet import announce, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
 from fleet.observe.lease import list_watch
-from fleet.observe.lease.turn import take_turn
+from fleet.observe.lease.watch_lease import take_lease
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading import reflector
 from kube import client
 from tests.api_server import an_api_server
 from tests.fleet.replay import OF, RECORDINGS, define, replay
 
-LONG_ENOUGH_S = 1.2  # for a turn of a machine that has nothing else to do
-TURNS_AT_MOST = 20
+LONG_ENOUGH_S = 1.2  # for a lease on a machine that has nothing else to do
+LEASES_AT_MOST = 20
 UNLISTED = (BookmarkState.ABSENT, BookmarkState.FORBIDDEN)
 
 
@@ -47,11 +47,11 @@ class Recorded:
                 name=self.name, uid=uid, kubeconfig=server.kubeconfig, context=server.context, added_at=timezone.now()
             )
             Observer.objects.create(cluster=row, lease_until=timezone.now() - timedelta(seconds=1))
-            for turn in range(TURNS_AT_MOST):
-                take_turn(row.pk, turn, seconds=LONG_ENOUGH_S)
+            for epoch in range(LEASES_AT_MOST):
+                take_lease(row.pk, epoch, seconds=LONG_ENOUGH_S)
                 if has_seen_all(row):
                     return
-            raise AssertionError(f"{self.name} was not seen in {TURNS_AT_MOST} turns")
+            raise AssertionError(f"{self.name} was not seen in {LEASES_AT_MOST} leases")
 
 
 @contextmanager

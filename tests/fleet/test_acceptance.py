@@ -15,7 +15,7 @@ from tests.make import NOON, a_cluster, a_fleet, a_node, a_plan
 @pytest.fixture
 def woken(monkeypatch) -> list:
     offered: list = []
-    monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, turn: offered.append((cluster_id, turn)))
+    monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, epoch: offered.append((cluster_id, epoch)))
     monkeypatch.setattr(announce, "send", lambda *_: None)
     return offered
 
@@ -23,7 +23,7 @@ def woken(monkeypatch) -> list:
 @pytest.fixture
 def rebuilt(db, woken) -> Cluster:
     cluster = a_cluster("north", foreign_uid="new")
-    Observer.objects.create(cluster=cluster, turn=7, lease_until=NOON + timedelta(seconds=20))
+    Observer.objects.create(cluster=cluster, epoch=7, lease_until=NOON + timedelta(seconds=20))
     a_node(cluster)
     return cluster
 
@@ -37,7 +37,7 @@ def test_it_has_the_new_uid_and_whoever_watched_it_must_begin_again(rebuilt, wok
 
     observer = Observer.objects.get()
     assert (rebuilt.uid, rebuilt.foreign_uid) == ("new", "")
-    assert (observer.turn, observer.lease_until < NOON) == (8, True)
+    assert (observer.epoch, observer.lease_until < NOON) == (8, True)
     assert Bookmark.objects.count() == 0
     assert woken == [(rebuilt.pk, 8)]
 

@@ -60,10 +60,10 @@ def test_what_is_being_cut_anew_is_in_no_sum_of_what_is_missing():
 def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
     node = seen("k3s-a100-pending")
     late = node.mig_changing_since + timedelta(minutes=21)
-    turn = node.cluster.observer.turn
+    epoch = node.cluster.observer.epoch
 
-    assert note_overdue(node.cluster_id, turn=turn, now=node.mig_changing_since + timedelta(minutes=19)) == 0
-    assert note_overdue(node.cluster_id, turn=turn, now=late) == 2
+    assert note_overdue(node.cluster_id, epoch=epoch, now=node.mig_changing_since + timedelta(minutes=19)) == 0
+    assert note_overdue(node.cluster_id, epoch=epoch, now=late) == 2
     node.cluster.bookmarks.update(heard_at=late)
     findings.look(node.cluster, now=late)
 

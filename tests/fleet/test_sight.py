@@ -17,7 +17,7 @@ def a_mark(kind="nodes", *, heard=timedelta(seconds=5), state="watching", messag
 
 
 def an_observer(**given):
-    return Observer(**{"turn": 7, "lease_until": NOON + timedelta(seconds=20)} | given)
+    return Observer(**{"epoch": 7, "lease_until": NOON + timedelta(seconds=20)} | given)
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ SECOND = timedelta(seconds=1)
 
 def watched(number: int) -> None:
     for _ in range(number):
-        Observer.objects.create(cluster=a_cluster(seen_at=None), turn=1, lease_until=NOON + SECOND)
+        Observer.objects.create(cluster=a_cluster(seen_at=None), epoch=1, lease_until=NOON + SECOND)
 
 
 def unwatched(number: int) -> None:
     for _ in range(number):
-        Observer.objects.create(cluster=a_cluster(seen_at=None), turn=1, lease_until=NOON - timedelta(minutes=2))
+        Observer.objects.create(cluster=a_cluster(seen_at=None), epoch=1, lease_until=NOON - timedelta(minutes=2))
 
 
 def test_they_are_added_up_and_those_in_use_are_the_turns_that_are_held():

@@ -68,7 +68,7 @@ def test_a_nudge_waits_for_the_commit(sent):
     wait_for(lambda: sent)
     name, given = sent[0]
     assert (waiting, before) == (1, [])
-    assert (name, given["kwargs"], given["queue"]) == ("fleet.tasks.observe", {"cluster_id": 3, "turn": 7}, "observe")
+    assert (name, given["kwargs"], given["queue"]) == ("fleet.tasks.observe", {"cluster_id": 3, "epoch": 7}, "observe")
     assert (given["retry"], given["ignore_result"]) == (False, True)
     assert 0 < given["expires"] <= 30
 

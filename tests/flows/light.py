@@ -1,4 +1,4 @@
-"""Turns held against an API server that misbehaves."""
+"""Watch leases held against an API server that misbehaves."""
 
 import threading
 import time
@@ -12,26 +12,26 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.observe.lease.turn import take_turn
+from fleet.observe.lease.watch_lease import take_lease
 from tests.fleet.light_server import LightServer, a_kubeconfig
 from tests.patience import PATIENCE_S
 
 
 @dataclass
 class Watched:
-    """A cluster, its API server, and a worker's turn at it."""
+    """A cluster, its API server, and a worker's lease of it."""
 
     cluster: Cluster
     server: LightServer
 
     @contextmanager
-    def turn(self, *, seconds: float = 60.0, stop: threading.Event | None = None) -> Iterator[threading.Thread]:
-        """A turn in a thread of its own, due or not; at the end it is told to stop, as when its worker is."""
-        stop, number = stop or threading.Event(), Observer.try_now(self.cluster.pk)
-        assert number is not None
+    def lease(self, *, seconds: float = 60.0, stop: threading.Event | None = None) -> Iterator[threading.Thread]:
+        """A lease held in a thread of its own, due or not; at the end it is told to stop, as when its worker is."""
+        stop, epoch = stop or threading.Event(), Observer.try_now(self.cluster.pk)
+        assert epoch is not None
 
         def hold() -> None:
-            take_turn(self.cluster.pk, number, seconds=seconds, stop=stop)
+            take_lease(self.cluster.pk, epoch, seconds=seconds, stop=stop)
             connection.close()
 
         thread = threading.Thread(target=hold, daemon=True)

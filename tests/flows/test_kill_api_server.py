@@ -79,7 +79,7 @@ def fails_now_and_then(asked: Asked) -> bool:
 
 
 def test_410_in_all_three_places_is_a_new_list(gpu_cluster: Cluster, proxy: Proxy, operator: Visitor):
-    """What was forgotten stays forgotten: whoever asks for it again, the next turn too, is told so until it lists."""
+    """What was forgotten stays forgotten: whoever asks again, also under the next lease, is told so until it lists."""
     name = gpu_cluster.names("h100")[0]
     proxy.page_size = 3
     since = proxy.count

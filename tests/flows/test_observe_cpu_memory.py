@@ -13,7 +13,7 @@ from fleet.observe.lease import list_watch
 from fleet.observe.mirror import memory
 from kube import client
 from tests.api_server import ApiServer, an_api_server
-from tests.flows.turns import hold_a_turn
+from tests.flows.leases import hold_a_lease
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
@@ -65,10 +65,10 @@ def created(api: ApiServer) -> str:
 
 
 def watch(cluster: Cluster, *, anew: bool = False, until: Callable[[], object] = lambda: True) -> tuple[int, int]:
-    """Hold a turn, as the same worker or as another one, until it has seen something. What others request then."""
+    """Hold a lease, as the same worker or as another one, until it has seen something. What others request then."""
     if anew:
-        memory.recall(cluster.pk, turn=0)
-    hold_a_turn(cluster, until=until, seconds=1.5)
+        memory.recall(cluster.pk, epoch=0)
+    hold_a_lease(cluster, until=until, seconds=1.5)
     row = Node.objects.get(name=NODE)
     return row.cpu_others_m, row.memory_others_bytes
 

@@ -11,7 +11,7 @@ import pytest
 from fleet import announce, wake
 from fleet.freshness import freshness_of
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
-from fleet.observe.lease import list_watch, turn
+from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import reflector
 from kube.client import watching
 from tests.fleet.documents import node_document, pod_document
@@ -34,7 +34,7 @@ DRIVER = b'{"metadata":{"name":"h100","uid":"uid-of-h100"},"spec":{"version":"58
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.1)
+    monkeypatch.setattr(watch_lease, "ASK_AGAIN_S", 0.1)
     monkeypatch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
     monkeypatch.setattr(reflector, "SHORTEST_WATCH_S", 0.1)
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.05)
@@ -105,7 +105,7 @@ def hostile_node(how: str) -> bytes:
 def test_a_hostile_object_in_a_list_costs_only_itself(north, server, how):
     server.objects[NODES].insert(1, hostile_node(how))
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods"))
 
     assert names() == ["gpu-001", "gpu-002"]
@@ -118,7 +118,7 @@ def test_a_hostile_object_in_a_list_costs_only_itself(north, server, how):
 def test_what_can_be_fitted_is_kept_without_what_cannot(north, server, how):
     server.objects[NODES].insert(1, hostile_node(how))
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods"))
 
     assert names() == ["gpu-001", "gpu-002", "hostile"]
@@ -132,7 +132,7 @@ def test_what_can_be_fitted_is_kept_without_what_cannot(north, server, how):
 def test_a_hostile_change_keeps_the_row_as_it_was(north, server, how):
     server.objects[NODES].append(a_node("hostile"))
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         for _ in range(3):
             server.send(NODES, b'{"type":"MODIFIED","object":' + hostile_node(how) + b"}")
@@ -148,7 +148,7 @@ def test_a_hostile_change_keeps_the_row_as_it_was(north, server, how):
 def test_what_can_be_read_again_is_no_longer_told(north, server):
     server.objects[NODES].append(hostile_node("wrong types"))
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed() and north.bookmark("nodes").unread)
         server.changes(NODES, node_document("hostile"))
         eventually(lambda: not north.bookmark("nodes").unread)
@@ -159,7 +159,7 @@ def test_what_can_be_read_again_is_no_longer_told(north, server):
 def test_what_cannot_be_read_is_told_once_though_it_is_sent_again_and_again(north, server, caplog):
     server.objects[NODES].append(hostile_node("wrong types"))
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         for _ in range(5):
             server.send(NODES, b'{"type":"MODIFIED","object":' + hostile_node("wrong types") + b"}")
@@ -170,12 +170,12 @@ def test_what_cannot_be_read_is_told_once_though_it_is_sent_again_and_again(nort
 
 
 def test_an_object_that_is_unread_is_still_there(north, server):
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods"))
     server.objects[NODES][1] = a_node("gpu-002", labels={"a": 7})
     Bookmark.objects.update(resource_version="")  # listed again
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.bookmark("nodes").unread)
         eventually(lambda: north.bookmark("nodes").state == "watching")
 
@@ -184,7 +184,7 @@ def test_an_object_that_is_unread_is_still_there(north, server):
 
 
 def test_two_nodes_that_swap_their_names_keep_their_rows(north, server):
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.changes(NODES, node_document("gpu-002", uid="uid-of-gpu-001"))
         server.changes(NODES, node_document("gpu-001", uid="uid-of-gpu-002"))
@@ -199,7 +199,7 @@ def test_two_nodes_that_swap_their_names_keep_their_rows(north, server):
     [b"{", b'{"type":"EXPLODED","object":{}}', b"\xff\xfe", b'{"type":"MODIFIED"}', b"[" * 5000, b'"\\ud800"'],
 )
 def test_an_event_that_is_none_makes_its_kind_begin_again_and_no_other(north, server, line):
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.objects[NODES].append(a_node("gpu-003"))
         server.send(NODES, line)
@@ -213,7 +213,7 @@ def test_an_event_that_is_none_makes_its_kind_begin_again_and_no_other(north, se
 def test_a_kind_we_may_not_see_says_which_rule_is_missing_and_the_others_are_live(north, server):
     server.refusals[PODS] = FORBIDDEN
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed() and north.bookmark("pods").state == "forbidden")
 
     assert states("nodes", "pods") == ("watching", "forbidden")
@@ -223,7 +223,7 @@ def test_a_kind_we_may_not_see_says_which_rule_is_missing_and_the_others_are_liv
 def test_a_slow_list_makes_nobody_else_wait(north, server):
     server.delays_s[PODS] = 3.0
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed() and server.watches(NODES))
         server.changes(NODES, node_document("gpu-003"), what="ADDED")
         eventually(lambda: "gpu-003" in names())
@@ -233,10 +233,10 @@ def test_a_slow_list_makes_nobody_else_wait(north, server):
     assert (during, Pod.objects.count()) == ("listing", 1)
 
 
-def test_a_list_that_outlasts_its_turn_is_not_thrown_away(north, server):
+def test_a_list_that_outlasts_its_lease_is_not_thrown_away(north, server):
     server.delays_s[PODS] = 8.0
 
-    with north.turn(seconds=4.0) as thread:
+    with north.lease(seconds=4.0) as thread:
         thread.join(PATIENCE_S)
 
     assert (north.is_listed("pods"), Pod.objects.count()) == (True, 1)
@@ -247,7 +247,7 @@ def test_pods_that_wait_for_nodes_say_so(north, server, monkeypatch):
     monkeypatch.setattr(reflector, "PATIENCE_S", 0.2)
     server.delays_s[NODES] = 2.0
 
-    with north.turn():
+    with north.lease():
         waiting = Bookmark.objects.filter(kind="pods", message__contains="Waits for the list of nodes")
         eventually(waiting.exists)
         eventually(lambda: north.is_listed("pods"))
@@ -257,7 +257,7 @@ def test_pods_that_wait_for_nodes_say_so(north, server, monkeypatch):
 
 def test_a_kind_that_is_uninstalled_has_no_rows_and_is_found_again(north, server):
     server.objects[DRIVERS] = [DRIVER]
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.cluster.driver_objects.exists())
         server.refusals[DRIVERS] = ABSENT
         server.drop()
@@ -266,7 +266,7 @@ def test_a_kind_that_is_uninstalled_has_no_rows_and_is_found_again(north, server
         eventually(lambda: north.bookmark("nodes").state == "watching")
 
     del server.refusals[DRIVERS]
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.cluster.driver_objects.exists())
 
     assert north.bookmark("nvidiadrivers.nvidia.com").state == "watching"
@@ -276,7 +276,7 @@ def test_a_connection_that_stands_and_is_silent_is_stale_in_time_and_recovers(no
     monkeypatch.setattr(watching, "SILENT_S", 0.6)
     monkeypatch.setattr(watching, "OPEN_S", 0.4)
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.silent.add(NODES)
         eventually(lambda: north.bookmark("nodes").state == "failing")
@@ -291,7 +291,7 @@ def test_a_connection_that_stands_and_is_silent_is_stale_in_time_and_recovers(no
 def test_a_watch_that_trickles_and_never_ends_a_line_is_given_up(north, server, monkeypatch):
     monkeypatch.setattr(watching, "SILENT_S", 0.5)
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.trickling.add(NODES)
         eventually(lambda: "no whole event" in north.bookmark("nodes").message)
@@ -300,12 +300,12 @@ def test_a_watch_that_trickles_and_never_ends_a_line_is_given_up(north, server, 
 
 
 def test_a_list_that_expires_again_and_again_deletes_nothing_and_says_so(north, server):
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods"))
     server.page_size, server.expiring[NODES] = 1, 4
     Bookmark.objects.update(resource_version="")
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: "expired before its last page was read" in north.bookmark("nodes").message)
         during = names()
         eventually(lambda: north.bookmark("nodes").state == "watching" and not server.expiring[NODES])
@@ -318,7 +318,7 @@ def test_one_that_expired_is_asked_for_in_bigger_pages(north, server):
     server.objects[NODES] = [a_node(f"gpu-{number:03}") for number in range(600)]
     server.expiring[NODES] = 1
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: Node.objects.count() == 600)
 
     limits = [one for one in server.asked if one.startswith(f"{NODES}?limit")]
@@ -326,7 +326,7 @@ def test_one_that_expired_is_asked_for_in_bigger_pages(north, server):
 
 
 def test_data_restored_from_a_backup_are_listed_again(north, server):
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.objects[NODES].pop()
         server.watch_refusals[NODES] = TOO_LARGE
@@ -338,8 +338,8 @@ def test_data_restored_from_a_backup_are_listed_again(north, server):
     assert north.cluster.foreign_uid == ""
 
 
-def test_another_cluster_that_comes_in_during_a_turn_is_refused_and_named(north, server):
-    with north.turn():
+def test_another_cluster_that_comes_in_during_a_lease_is_refused_and_named(north, server):
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.uid, server.objects = "uid-of-another", {NODES: [a_node("foreign")]}
         server.version = 5
@@ -348,7 +348,7 @@ def test_another_cluster_that_comes_in_during_a_turn_is_refused_and_named(north,
         eventually(lambda: north.bookmark("nodes").state == "failing")
     during = names(), north.bookmark("nodes").message
     server.uid, server.objects = "uid-of-light", {NODES: [a_node("gpu-001"), a_node("gpu-002")]}
-    with north.turn():
+    with north.lease():
         eventually(lambda: Cluster.objects.get().foreign_uid == "")
         eventually(lambda: north.bookmark("nodes").state == "watching")
 
@@ -360,15 +360,15 @@ def test_another_cluster_that_comes_in_during_a_turn_is_refused_and_named(north,
 def test_one_that_was_accepted_begins_anew_and_keeps_its_timeline(north, server):
     from fleet.acceptance import accept
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods"))
     server.uid, server.objects = "uid-of-another", {NODES: [a_node("new-001")]}
-    with north.turn():
+    with north.lease():
         eventually(lambda: Cluster.objects.get().foreign_uid)
     cluster = Cluster.objects.get()
     accept(cluster, uid="uid-of-another", actor="ada", because="Rebuilt.", now=cluster.added_at)
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods"))
 
     assert (names(), Pod.objects.count()) == (["new-001"], 0)
@@ -379,7 +379,7 @@ def test_one_that_was_accepted_begins_anew_and_keeps_its_timeline(north, server)
 def test_a_clock_that_differs_is_measured_and_freshness_is_by_ours(north, server):
     server.clock_ahead_s = 185
 
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods"))
 
     assert abs(Observer.objects.get().clock_skew_s - 185) < 2
@@ -391,7 +391,7 @@ def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north,
     server.hangs = True
 
     stop = threading.Event()
-    with north.turn(seconds=3600.0, stop=stop) as thread:
+    with north.lease(seconds=3600.0, stop=stop) as thread:
         eventually(lambda: server.asked)
         stop.set()
         thread.join(PATIENCE_S)
@@ -414,7 +414,7 @@ def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monke
         return real(*args, **given)
 
     monkeypatch.setattr(flush, "write", slowly)
-    with north.turn():
+    with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         slow.set()
         for step in range(8):

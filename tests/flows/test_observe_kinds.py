@@ -31,7 +31,7 @@ from fleet.observe.reading import reflector
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.fleet.rights import OURS, allow, grant
-from tests.flows.turns import hold_a_turn
+from tests.flows.leases import hold_a_lease
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
 SPACE, OPERATOR = "research", "gpu-operator"
@@ -159,7 +159,7 @@ def the_cluster_of(api: ApiServer, context: str = "") -> Cluster:
 
 def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api):
     before = len(api.requests())
-    hold_a_turn(cluster)
+    hold_a_lease(cluster)
 
     kinds = set(Workload.objects.values_list("kind", "desired"))
     assert kinds == {("Job", 4), ("ReplicaSet", 2), ("Deployment", 2), ("StatefulSet", 2)}
@@ -184,8 +184,8 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert {state for kind, state in states.items() if kind not in absent} == {"watching"}
 
 
-def test_a_kind_that_is_installed_later_is_seen_in_the_next_turn(cluster, api):
-    hold_a_turn(cluster)
+def test_a_kind_that_is_installed_later_is_seen_in_the_next_lease(cluster, api):
+    hold_a_lease(cluster)
     api.create(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
         a_definition("GPUCluster", "gpuclusters", "v1alpha1"),
@@ -193,8 +193,8 @@ def test_a_kind_that_is_installed_later_is_seen_in_the_next_turn(cluster, api):
     api.create("/apis/nvidia.com/v1alpha1/gpuclusters", an_object("GPUCluster", "nvidia.com/v1alpha1", "gpu-cluster"))
     api.change("/apis/nvidia.com/v1/clusterpolicies/cluster-policy", {"spec": {"devicePlugin": {"config": None}}})
 
-    hold_a_turn(cluster, until=DriverObject.objects.filter(kind="GPUCluster").exists)
-    hold_a_turn(cluster, until=Bookmark.objects.filter(kind="configmaps:sharing", state="absent").exists)
+    hold_a_lease(cluster, until=DriverObject.objects.filter(kind="GPUCluster").exists)
+    hold_a_lease(cluster, until=Bookmark.objects.filter(kind="configmaps:sharing", state="absent").exists)
 
     assert not OperatorConfig.objects.exists()  # nobody reads it any more
     assert Bookmark.objects.get(kind="configmaps:sharing").state == "absent"
@@ -204,10 +204,10 @@ def test_a_kind_that_is_forbidden_costs_only_itself_and_is_seen_once_it_is_allow
     with an_api_server(tmp_path, "--authorization", "rbac") as server:
         grant(server, "events", "daemonsets")
         cluster = the_cluster_of(server, OURS)
-        hold_a_turn(cluster)
+        hold_a_lease(cluster)
         before = {mark.kind: mark for mark in Bookmark.objects.all()}
         allow(server)
-        hold_a_turn(cluster, until=lambda: not Bookmark.objects.filter(state="forbidden").exists())
+        hold_a_lease(cluster, until=lambda: not Bookmark.objects.filter(state="forbidden").exists())
 
     forbidden = {kind for kind, mark in before.items() if mark.state == "forbidden"}
     assert forbidden == {"events", "daemonsets.apps"}

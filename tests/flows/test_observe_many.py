@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.models import Bookmark, Node, Observer
-from fleet.observe.lease import list_watch, turn
+from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import watch_cursor
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, eventually, watched
@@ -26,7 +26,7 @@ def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """Their clocks run faster than in life: what is noted every ten seconds is noted every two."""
     monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=2))
     monkeypatch.setattr(list_watch, "TICK_S", 2.0)
-    monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.5)
+    monkeypatch.setattr(watch_lease, "ASK_AGAIN_S", 0.5)
     for name in ("wake_observer", "wake_observer_after", "wake_plans_of"):
         monkeypatch.setattr(wake, name, lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
@@ -41,9 +41,9 @@ def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def test_five_that_hang_leave_fifteen_live_say_why_and_hold_nobody_up(many):
     hung, well, stop = many[:HUNG], many[HUNG:], threading.Event()
 
-    with ExitStack() as turns:
+    with ExitStack() as leases:
         for one in many:
-            turns.enter_context(one.turn(stop=stop))
+            leases.enter_context(one.lease(stop=stop))
         eventually(lambda: all(one.is_listed("pods") for one in well))
         eventually(lambda: all(is_failing(one) for one in hung))
         now = timezone.now()

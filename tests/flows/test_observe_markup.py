@@ -84,7 +84,7 @@ def mirrored(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     server = LightServer(objects={path: [json.dumps(one).encode() for one in all_] for path, all_ in documents.items()})
     with light_servers(server):
         north = watched(tmp_path, server)
-        with north.turn():
+        with north.lease():
             eventually(lambda: north.is_listed("pods") and north.is_listed("events"))
         yield north
 

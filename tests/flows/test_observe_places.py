@@ -15,7 +15,7 @@ from fleet import announce, wake
 from fleet.models import Observer
 from fleet.observe.lease import list_watch
 from fleet.observe.lease.sweep import sweep
-from fleet.observe.lease.turn import take_turn
+from fleet.observe.lease.watch_lease import take_lease
 from fleet.observe.reading import watch_cursor
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, watched
@@ -28,15 +28,15 @@ PLACES, DEAD = 2, 4
 
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[tuple[int, int]]:
-    """The turns that were offered, instead of a broker's queue."""
-    turns: SimpleQueue[tuple[int, int]] = SimpleQueue()
-    monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, turn: turns.put((cluster_id, turn)))
+    """The leases that were offered, instead of a broker's queue."""
+    leases: SimpleQueue[tuple[int, int]] = SimpleQueue()
+    monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, epoch: leases.put((cluster_id, epoch)))
     for name in ("wake_observer_after", "wake_plans_of"):
         monkeypatch.setattr(wake, name, lambda *_: None)  # beat's sweep finds what is due
     monkeypatch.setattr(announce, "send", lambda *_: None)
     monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=1))
     monkeypatch.setattr(list_watch, "TICK_S", 1.0)
-    return turns
+    return leases
 
 
 @pytest.fixture
@@ -48,14 +48,14 @@ def clusters(db: None, tmp_path: Path) -> Iterator[list[Watched]]:
         yield [watched(tmp_path, server, f"cluster-{n}") for n, server in enumerate((*hung, well))]
 
 
-def work(turns: SimpleQueue[tuple[int, int]], stop: threading.Event) -> None:
+def work(leases: SimpleQueue[tuple[int, int]], stop: threading.Event) -> None:
     """One thread of a worker."""
     while not stop.is_set():
         try:
-            cluster_id, number = turns.get(timeout=0.1)
+            cluster_id, epoch = leases.get(timeout=0.1)
         except Empty:
             continue
-        take_turn(cluster_id, number, seconds=4.0, stop=stop)
+        take_lease(cluster_id, epoch, seconds=4.0, stop=stop)
     connection.close()
 
 
@@ -77,6 +77,6 @@ def test_the_one_that_lives_stays_watched(clusters, offered):
 
     assert Observer.objects.filter(cluster__in=[one.cluster for one in hung], failures__gt=1).count() == DEAD
     assert well.is_listed()
-    turns_of_dead = sum(Observer.objects.exclude(cluster=well.cluster).values_list("turn", flat=True))
-    # Each dead one may be tried before it is known to be; after that, at most one a place for each turn of the living.
-    assert turns_of_dead <= DEAD + PLACES * Observer.objects.get(cluster=well.cluster).turn
+    leases_of_dead = sum(Observer.objects.exclude(cluster=well.cluster).values_list("epoch", flat=True))
+    # Each dead one may be tried before it is known to be; after that, at most one a place for each lease of the living.
+    assert leases_of_dead <= DEAD + PLACES * Observer.objects.get(cluster=well.cluster).epoch

@@ -63,7 +63,7 @@ class Command(BaseCommand):
         if approval and approval != cluster.approval:
             because = "add_cluster said so."
             set_approval(cluster, approval, actor=CONSOLE, because=because, now=timezone.now())
-        wake.wake_observer(cluster.pk, Observer.objects.get(cluster=cluster).turn)
+        wake.wake_observer(cluster.pk, Observer.objects.get(cluster=cluster).epoch)
         self._tell(cluster.name, cluster.mode, introduction.server, introduction.server_version, is_new=is_new)
         for note in introduction.notes:
             self.stdout.write(f"  Note: {note}")

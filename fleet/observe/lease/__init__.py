@@ -1,1 +1,1 @@
-"""Who watches a cluster, and how long: the turn, the list-watch it holds, the worker it runs in."""
+"""Who watches a cluster, and how long: the lease, the list-watch held under it, the worker it runs in."""

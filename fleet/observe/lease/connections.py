@@ -1,4 +1,4 @@
-"""A turn that only listens holds no database connection: a process has fewer of them than it may watch clusters."""
+"""Who only listens holds no database connection: a process has fewer of them than it may watch clusters."""
 
 from django.db import connection
 

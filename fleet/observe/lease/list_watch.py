@@ -1,4 +1,4 @@
-"""The list-watch of one cluster for one turn: a reflector a kind fills one queue, this thread is the only writer."""
+"""The list-watch of one cluster for one lease: a reflector a kind fills one queue, this thread is the only writer."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
 FULL = 4000  # rows that are written without waiting for more: so many at once leave others a gap to write in
 DEAF_S = 10.0  # after which a list-watch of which no kind is heard any more is closed: others wait for its place
-LIST_S = 900.0  # how much longer than its turn it stays open for a list: what is thrown away never ends
+LIST_S = 900.0  # how much longer than its lease it stays open for a list: what is thrown away never ends
 
 
 class ListWatch:
@@ -52,7 +52,7 @@ class ListWatch:
         self._reflectors = [self._reflector(name, connection) for name in deltas.cursors]
 
     def hold(self) -> None:
-        """:raises LostTurn: when somebody else has the cluster by now
+        """:raises LostLease: when somebody else has the cluster by now
         :raises ForeignCluster: when another cluster has come in its place
         """
         try:

@@ -1,4 +1,4 @@
-"""A worker that takes turns says how many clusters it can watch at once, as long as it lives."""
+"""A worker that takes leases says how many clusters it can watch at once, as long as it lives."""
 
 import os
 import socket

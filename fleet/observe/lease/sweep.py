@@ -1,4 +1,4 @@
-"""Find every cluster that nobody watches and whose time it is, and offer its turn: first of those that answer.
+"""Find every cluster that nobody watches and whose time it is, and offer its lease: first of those that answer.
 
 What beat does, and a new cluster waits for.
 """
@@ -10,10 +10,10 @@ from fleet.models import Cluster, Observer
 
 
 def sweep(*, now: datetime) -> int:
-    """How many turns were offered. A turn that is offered twice is taken once."""
+    """How many leases were offered. One that is offered twice is taken once."""
     for cluster_id in Cluster.objects.filter(observer__isnull=True).values_list("pk", flat=True):
         Observer.objects.get_or_create(cluster_id=cluster_id, defaults={"lease_until": now - timedelta(seconds=1)})
-    due = list(Observer.objects.due(now=now).order_by("failures", "lease_until").values_list("cluster_id", "turn"))
-    for cluster_id, turn in due:
-        wake.wake_observer(cluster_id, turn)
+    due = list(Observer.objects.due(now=now).order_by("failures", "lease_until").values_list("cluster_id", "epoch"))
+    for cluster_id, epoch in due:
+        wake.wake_observer(cluster_id, epoch)
     return len(due)

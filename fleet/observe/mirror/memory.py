@@ -1,6 +1,6 @@
-"""What this process knows of the rows it wrote, from one turn to the next, so that heartbeats cost no query.
+"""What this process knows of the rows it wrote, from one lease to the next, so that heartbeats cost no query.
 
-It is true only while nobody else has written: a turn that another worker took in between makes it worthless.
+It is true only while nobody else has written: a lease that another worker held in between makes it worthless.
 """
 
 import threading
@@ -11,7 +11,7 @@ UNREADABLE = -1  # in the place of a fingerprint: whatever can be read of it nex
 
 @dataclass
 class Memory:
-    turn: int
+    epoch: int
     fingerprints: dict[str, dict[str, int]] = field(default_factory=dict)  # by kind, by uid
     likenesses: dict[str, tuple[int, int]] = field(default_factory=dict)  # of nodes, with the fingerprint of their rows
     pools: int = 0  # of the selectors that the nodes were sorted by
@@ -24,13 +24,13 @@ _lock = threading.Lock()
 _memories: dict[int, Memory] = {}
 
 
-def recall(cluster_id: int, *, turn: int) -> Memory:
-    """What the turn before this one left here, if it was ours. An empty memory otherwise."""
+def recall(cluster_id: int, *, epoch: int) -> Memory:
+    """What the lease before this one left here, if it was ours. An empty memory otherwise."""
     with _lock:
         found = _memories.pop(cluster_id, None)
-    if found is None or found.turn != turn - 1:
-        return Memory(turn)
-    found.turn = turn
+    if found is None or found.epoch != epoch - 1:
+        return Memory(epoch)
+    found.epoch = epoch
     return found
 
 

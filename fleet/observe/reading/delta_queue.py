@@ -30,7 +30,7 @@ class DeltaQueue:
         self.memory = memory
         self.pending: dict[str, dict[str, Pending]] = {part.name: {} for name in cursors for part in KINDS[name].parts}
         self._early = Early()
-        self.to_list_again: set[str] = set()  # next turn: what we keep of them is decided differently now
+        self.to_list_again: set[str] = set()  # under the next lease: what we keep of them is decided differently now
 
     @property
     def size(self) -> int:

@@ -79,7 +79,7 @@ class Reflector(threading.Thread):
             self._put(Broke(self.kind.name, error))
 
     def _look(self) -> bool:
-        """One list or watch. False: there is nothing to look at for us before the next turn."""
+        """One list or watch. False: there is nothing to look at for us before the next lease."""
         if not self._version and not self._wait_for_others():
             return False
         try:
@@ -108,12 +108,12 @@ class Reflector(threading.Thread):
         return self._wait_after(meaning)
 
     def _end(self, state: BookmarkState, because: ClusterError) -> bool:
-        """Nothing can be read of it before the next turn, which asks again."""
+        """Nothing can be read of it before the next lease, which asks again."""
         self._put(Failed(self.kind.name, state, str(because)))
         return False
 
     def _located(self) -> Resource[Any]:
-        """At the version that this cluster serves: asked once a turn."""
+        """At the version that this cluster serves: asked once a lease."""
         if self._resource is None:
             self._resource = served(self._connection, self._locate())
         return self._resource

@@ -58,7 +58,7 @@ class WatchCursor:
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """Whether a list is on its way that a turn should not end before."""
+        """Whether a list is on its way that a lease should not end before."""
         return self.is_listing and self.state is BookmarkState.LISTING
 
     @property
@@ -133,7 +133,7 @@ class WatchCursor:
         self.move(BookmarkState.WATCHING, "", now=now)
 
     def is_due(self, *, now: datetime, is_last: bool) -> bool:
-        """Whether the row should be written although nothing else is. The last flush of a turn leaves nothing."""
+        """Whether the row should be written although nothing else is. The last flush of a lease leaves nothing."""
         if self.is_urgent:
             return True
         is_written = (self.heard_at, self.resource_version) == (self.written_heard_at, self.written_version)

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from fleet import announce, wake
 from fleet.lag import Lag
-from fleet.models import LostTurn, Node, Pod
+from fleet.models import LostLease, Node, Pod
 from fleet.observe.mirror.diff import Row
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.delta_queue import DeltaQueue
@@ -25,25 +25,25 @@ from kube.client.decoding import Unread
 # person's halt must find a gap in less than a second.
 BREATH_S = 0.11
 BREATHE_EVERY_S = 0.6
-NOT_A_ROWS_FAULT = (LostTurn, OperationalError, InterfaceError)
+NOT_A_ROWS_FAULT = (LostLease, OperationalError, InterfaceError)
 
 log = structlog.get_logger(__name__)
 
 
 class Flusher:
-    """Writes for one cluster in one turn, and counts its batches: the numbers that browsers see."""
+    """Writes for one cluster under one lease, and counts its batches: the numbers that browsers see."""
 
     def __init__(
         self,
         cluster_id: int,
         *,
-        turn: int,
+        epoch: int,
         batch: int,
         clock: Callable[[], datetime],
         behind_since: datetime | None = None,
     ) -> None:
         self.cluster_id = cluster_id
-        self.turn = turn
+        self.epoch = epoch
         self.batch = batch
         self._clock = clock
         self._breathed_at = self._wrote_at = time.monotonic()
@@ -52,11 +52,11 @@ class Flusher:
         self._waiting_since: float | None = None
 
     def flush(self, deltas: DeltaQueue, *, is_last: bool = False, waiting_since: float | None = None) -> None:
-        """Write everything that waits; with the last flush of a turn also when each kind was last heard.
+        """Write everything that waits; with the last flush of a lease also when each kind was last heard.
 
         `waiting_since`: when the oldest change of it was received, by the monotonic clock; None: nothing waits.
 
-        :raises LostTurn: when the cluster is somebody else's by now
+        :raises LostLease: when the cluster is somebody else's by now
         """
         self._waiting_since = waiting_since
         if time.monotonic() - self._wrote_at >= BREATH_S:
@@ -125,7 +125,7 @@ class Flusher:
         is_numbered = batch.is_worth_a_number  # before its bookmarks count as written
         self._lag = self._lag.after(max(self._waited_ms(), self._last_waited_ms), now=now)
         try:
-            written = write(self.cluster_id, batch, turn=self.turn, now=now, lag=self._lag)
+            written = write(self.cluster_id, batch, epoch=self.epoch, now=now, lag=self._lag)
         except NOT_A_ROWS_FAULT:
             raise
         except Exception as error:

@@ -18,25 +18,25 @@ AT_ONCE = 50  # a node takes its GPUs and pools with it: 100 ms hold on a busy c
 BREATH_S = 0.01  # SQLite gives no writer a turn
 
 
-def forget(cluster_id: int, *, turn: int, stop: Event, clock: Callable[[], datetime]) -> bool:
+def forget(cluster_id: int, *, epoch: int, stop: Event, clock: Callable[[], datetime]) -> bool:
     """False: told to stop before the end.
 
-    :raises LostTurn: when the cluster is somebody else's by now
+    :raises LostLease: when the cluster is somebody else's by now
     """
     models = dict.fromkeys(
         [CrashLog, ClusterEvent, ExporterReading, *(part.model for kind in KINDS.values() for part in kind.parts)]
     )
     for model in sorted(models, key=lambda model: model is Node):  # what points at nodes first
-        while _delete_some(model, cluster_id, turn=turn, now=clock()):
+        while _delete_some(model, cluster_id, epoch=epoch, now=clock()):
             if stop.wait(BREATH_S):
                 return False
     return True
 
 
-def _delete_some(model: Any, cluster_id: int, *, turn: int, now: datetime) -> bool:
+def _delete_some(model: Any, cluster_id: int, *, epoch: int, now: datetime) -> bool:
     some = list(model.objects.filter(cluster_id=cluster_id).values_list("pk", flat=True)[:AT_ONCE])
     if some:
         with transaction.atomic():
-            Observer.keep(cluster_id, turn=turn, now=now, flushed=False)
+            Observer.keep(cluster_id, epoch=epoch, now=now, flushed=False)
             model.objects.filter(pk__in=some).delete()
     return bool(some)

@@ -9,10 +9,10 @@ from fleet.models import Node, Observer
 from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
 
 
-def note_overdue(cluster_id: int, *, turn: int, now: datetime) -> int:
+def note_overdue(cluster_id: int, *, epoch: int, now: datetime) -> int:
     """How many became so.
 
-    :raises LostTurn: when the cluster is somebody else's by now
+    :raises LostLease: when the cluster is somebody else's by now
     """
     late = Node.objects.filter(
         cluster_id=cluster_id,
@@ -23,7 +23,7 @@ def note_overdue(cluster_id: int, *, turn: int, now: datetime) -> int:
     if not late.exists():
         return 0
     with transaction.atomic():
-        Observer.keep(cluster_id, turn=turn, now=now, flushed=True)
+        Observer.keep(cluster_id, epoch=epoch, now=now, flushed=True)
         became = late.update(mig_is_overdue=True)
     announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("nodes",), at=now)
     return became

@@ -1,4 +1,4 @@
-"""Rows from what was heard: one transaction a batch, with its bookmarks and the turn it was written in."""
+"""Rows from what was heard: one transaction a batch, with its bookmarks and the lease it was written under."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -51,10 +51,10 @@ class Invalid(Exception):
     """A row that no database should have, known before one is asked."""
 
 
-def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) -> list[Written]:
+def write(cluster_id: int, batch: Batch, *, epoch: int, now: datetime, lag: Lag) -> list[Written]:
     """What of the batch really changed a row.
 
-    :raises LostTurn: and nothing is written
+    :raises LostLease: and nothing is written
     :raises Invalid: and nothing is written
     """
     for kind, rows in batch.rows:
@@ -64,7 +64,7 @@ def write(cluster_id: int, batch: Batch, *, turn: int, now: datetime, lag: Lag) 
     with transaction.atomic():
         Observer.keep(
             cluster_id,
-            turn=turn,
+            epoch=epoch,
             now=now,
             flushed=batch.is_worth_a_number,
             lag_ms=lag.ms,

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from fleet import announce
 from fleet.exporters import asking, rounds
-from fleet.models import Bookmark, ExporterReading, ExporterRound, LostTurn, Pod
+from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
 from fleet.models.exporter import ASKED_EVERY
 from tests import make
 from tests.api_server import ApiServer, an_api_server
@@ -124,7 +124,7 @@ def test_a_lease_is_held_while_its_turn_lasts(cluster):
 
     assert ExporterRound.take(cluster.pk, now=now + ASKED_EVERY) is None
     assert ExporterRound.take(cluster.pk, now=now + 3 * ASKED_EVERY) == turn + 1
-    with pytest.raises(LostTurn):
+    with pytest.raises(LostLease):
         ExporterRound.keep(cluster.pk, turn=turn)
 
 

@@ -22,21 +22,21 @@ from tests.make import NOON, a_cluster
 
 
 class Mirror:
-    """One turn's deltas and flusher, with a clock that is moved by hand."""
+    """One lease's deltas and flusher, with a clock that is moved by hand."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.now = NOON
         self.version = 100
-        Observer.objects.create(cluster=cluster, turn=1, lease_until=NOON)
+        Observer.objects.create(cluster=cluster, epoch=1, lease_until=NOON)
         Bookmark.objects.bulk_create(Bookmark(cluster=cluster, kind=kind, state_since=NOON) for kind in KINDS)
         self.begin()
 
-    def begin(self, *, turn: int = 1) -> None:
+    def begin(self, *, epoch: int = 1) -> None:
         """What a worker that starts does: from the rows alone."""
         cursors = {mark.kind: WatchCursor.of(mark) for mark in Bookmark.objects.filter(cluster=self.cluster)}
-        self.deltas = DeltaQueue({kind: cursors[kind] for kind in KINDS}, WatchScope(), Memory(turn))
-        self.flusher = Flusher(self.cluster.pk, turn=turn, batch=0, clock=lambda: self.now)
+        self.deltas = DeltaQueue({kind: cursors[kind] for kind in KINDS}, WatchScope(), Memory(epoch))
+        self.flusher = Flusher(self.cluster.pk, epoch=epoch, batch=0, clock=lambda: self.now)
 
     def hear(self, *deltas: Delta) -> None:
         for delta in deltas:

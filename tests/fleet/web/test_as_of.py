@@ -82,7 +82,7 @@ def test_no_operand_of_a_node_that_is_not_seen_is_green(viewer):
 
 def test_a_cluster_that_fails_is_not_watched_in_green(viewer):
     cluster = make.a_cluster(seen_at=NOON - timedelta(seconds=30))
-    Observer.objects.create(cluster=cluster, turn=4, lease_until=NOON + timedelta(minutes=1), batch=2, batch_at=NOON)
+    Observer.objects.create(cluster=cluster, epoch=4, lease_until=NOON + timedelta(minutes=1), batch=2, batch_at=NOON)
     assert "watched, and not seen" not in page(viewer, f"/parts/clusters/{cluster.pk}").text
 
     Bookmark.objects.update(state="failing")
@@ -175,7 +175,7 @@ def test_no_driver_object_of_a_cluster_that_is_not_seen_is_green(viewer):
 def test_a_cluster_that_waits_for_its_next_turn_is_not_said_to_have_no_worker(viewer):
     cluster = make.a_cluster(seen_at=NOON - timedelta(minutes=3))
     just_over = NOON - timedelta(seconds=3)
-    Observer.objects.create(cluster=cluster, turn=4, lease_until=just_over, next_look_at=just_over, failures=2)
+    Observer.objects.create(cluster=cluster, epoch=4, lease_until=just_over, next_look_at=just_over, failures=2)
 
     text = page(viewer, f"/parts/clusters/{cluster.pk}").text
 

@@ -35,7 +35,7 @@ def a_good_node(cluster, **given):
 
 
 def watched(cluster, **given):
-    row = {"turn": 7, "owner": "worker-1", "lease_until": NOON + timedelta(seconds=20), "batch": 12, "batch_at": NOON}
+    row = {"epoch": 7, "owner": "worker-1", "lease_until": NOON + timedelta(seconds=20), "batch": 12, "batch_at": NOON}
     return Observer.objects.create(cluster=cluster, **row | given)
 
 
@@ -45,7 +45,7 @@ def test_says_who_watches_it_and_how_far_behind_that_is(viewer):
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
-    assert "watched turn 7 by worker-1" in seen.text
+    assert "watched epoch 7 by worker-1" in seen.text
     assert "140 ms" in seen.text
     assert "v1.36.4" in seen.text
     assert "uid-of-east" in seen.text
@@ -288,7 +288,7 @@ def a_dead_cluster(**given):
     row = {"heard_at": NOON - timedelta(seconds=30), "state": "failing", "state_since": NOON - timedelta(seconds=20)}
     for kind in ("nodes", "pods", "daemonsets.apps"):
         make.a_bookmark(cluster, kind, message="Connection refused.", **row | given)
-    Observer.objects.create(cluster=cluster, turn=4, lease_until=NOON)
+    Observer.objects.create(cluster=cluster, epoch=4, lease_until=NOON)
     return cluster
 
 

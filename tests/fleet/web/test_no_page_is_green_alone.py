@@ -59,7 +59,7 @@ OF_A_CLUSTER = (dead_api_server, stale)
 @pytest.fixture
 def node(db):
     cluster = make.a_cluster("north")
-    Observer.objects.create(cluster=cluster, turn=3, lease_until=NOON + timedelta(hours=1))
+    Observer.objects.create(cluster=cluster, epoch=3, lease_until=NOON + timedelta(hours=1))
     return make.a_node(cluster, "gpu-001")
 
 
@@ -126,7 +126,7 @@ def test_a_cluster_that_nobody_watches_is_told_on_every_page(node):
 def plan(db):
     plan = make.a_stage_to_approve(make.a_plan(make.a_fleet("north"))).plan
     plan.refresh_from_db()
-    Observer.objects.create(cluster=plan.cluster, turn=3, lease_until=NOON + timedelta(hours=1))
+    Observer.objects.create(cluster=plan.cluster, epoch=3, lease_until=NOON + timedelta(hours=1))
     return plan
 
 

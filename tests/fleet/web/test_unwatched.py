@@ -18,7 +18,7 @@ PLACES = ("/", "/findings", "/pools", "/segments", "/plans", "/account", "/parts
 
 def a_watched(name: str, **given):
     cluster = make.a_cluster(name)
-    Observer.objects.create(cluster=cluster, turn=3, **{"lease_until": NOON + timedelta(seconds=20)} | given)
+    Observer.objects.create(cluster=cluster, epoch=3, **{"lease_until": NOON + timedelta(seconds=20)} | given)
     return cluster
 
 

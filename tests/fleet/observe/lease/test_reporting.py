@@ -1,4 +1,4 @@
-"""A worker says how many clusters it can watch at once for as long as it lives, and only one that takes turns does."""
+"""A worker says how many clusters it can watch at once for as long as it lives, and only one that takes leases does."""
 
 from threading import Event
 from types import SimpleNamespace
@@ -58,7 +58,7 @@ def test_a_database_that_is_away_costs_one_report(monkeypatch):
 
 
 @pytest.mark.parametrize(("queues", "reports"), [(("observe",), 1), (("default", "observe"), 1), (("rollouts",), 0)])
-def test_only_a_worker_that_takes_turns_reports(monkeypatch, queues, reports):
+def test_only_a_worker_that_takes_leases_reports(monkeypatch, queues, reports):
     begun: list[int] = []
     monkeypatch.setattr(reporting, "start", lambda slots: begun.append(slots()))
 

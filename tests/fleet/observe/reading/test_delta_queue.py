@@ -91,7 +91,7 @@ def test_a_cluster_policy_says_which_config_maps_there_are_to_read(mirror):
     assert scope.policy_namespace == "nvidia-gpu-operator"
 
 
-def test_another_name_of_a_config_map_is_asked_for_in_the_next_turn(mirror):
+def test_another_name_of_a_config_map_is_asked_for_in_the_next_lease(mirror):
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing", "parted")])
     mirror.deltas.to_list_again.clear()
 

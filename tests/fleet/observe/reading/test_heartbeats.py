@@ -85,7 +85,7 @@ def test_nodes_that_are_gone_are_not_remembered(mirror: Mirror):
 
     memory.keep(mirror.cluster.pk, mirror.deltas.memory)
 
-    assert set(memory.recall(mirror.cluster.pk, turn=2).likenesses) == {UID}
+    assert set(memory.recall(mirror.cluster.pk, epoch=2).likenesses) == {UID}
 
 
 EVENTS = st.lists(

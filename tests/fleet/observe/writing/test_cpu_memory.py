@@ -196,7 +196,7 @@ def test_counting_a_whole_cluster_costs_three_queries_where_nothing_differs(list
 
 
 def test_a_cluster_that_is_forgotten_takes_them_with_it(listed):
-    forget(listed.cluster.pk, turn=1, stop=Event(), clock=lambda: listed.now)
+    forget(listed.cluster.pk, epoch=1, stop=Event(), clock=lambda: listed.now)
 
     assert not OtherPod.objects.exists()
 

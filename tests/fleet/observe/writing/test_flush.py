@@ -13,7 +13,7 @@ from fleet.models import (
     DriverObject,
     GoneNode,
     Gpu,
-    LostTurn,
+    LostLease,
     Node,
     NodeEvent,
     Observer,
@@ -250,12 +250,12 @@ def test_a_node_stays_in_its_pool_while_its_gpu_labels_are_away(mirror):
     assert (while_silent, pool.nodes.count()) == (1, 0)
 
 
-def test_a_turn_that_is_lost_writes_nothing(mirror):
+def test_a_lease_that_is_lost_writes_nothing(mirror):
     mirror.list("nodes", [a_node_seen()])
-    Observer.objects.update(turn=2)
+    Observer.objects.update(epoch=2)
 
     mirror.see("nodes", a_node_seen(labels=HELD))
-    with pytest.raises(LostTurn):
+    with pytest.raises(LostLease):
         mirror.flush()
 
     assert not Node.objects.get().is_held

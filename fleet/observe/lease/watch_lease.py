@@ -1,4 +1,4 @@
-"""A worker's turn at watching a cluster: take it, make sure it is that cluster, list and watch it, hand it on."""
+"""A worker's lease of watching a cluster: take it, make sure it is that cluster, list and watch it, hand it on."""
 
 import random
 import time
@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.freshness import NODES
-from fleet.models import Bookmark, BookmarkState, Cluster, LostTurn, Observer
+from fleet.models import Bookmark, BookmarkState, Cluster, LostLease, Observer
 from fleet.observe.lease import shutdown
 from fleet.observe.lease.connections import give_back
 from fleet.observe.lease.list_watch import ListWatch
@@ -29,7 +29,7 @@ from fleet.observe.writing.flush import Flusher
 from fleet.observe.writing.forget import forget
 from kube import client
 
-TURN_S = 60.0
+HELD_S = 60.0  # then whoever is free takes the next; `lease_until` is moved with each flush
 ASK_AGAIN_S = 5.0
 PATIENCE_S = 15.0  # with a cluster that was heard a moment ago: an API server restarts in less
 CLOCK_STEP_S = 0.5  # a clock that is said to be off by so much more or less is worth a write
@@ -38,9 +38,9 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Turn:
+class WatchLease:
     cluster: Cluster
-    number: int
+    epoch: int
     until: float  # monotonic
     stop: Event
     clock: Callable[[], datetime] = timezone.now
@@ -50,65 +50,65 @@ class Turn:
         return self.stop.is_set() or time.monotonic() >= self.until
 
 
-def take_turn(cluster_id: int, number: int, *, seconds: float = TURN_S, stop: Event = shutdown.asked) -> None:
-    """Watch a cluster for a while, if its turn is free and due; then offer the next turn.
+def take_lease(cluster_id: int, epoch: int, *, seconds: float = HELD_S, stop: Event = shutdown.asked) -> None:
+    """Watch a cluster for a while, if its lease is free and due; then offer the next.
 
     One that does not answer gives its slot back at once, and waits longer each time.
     """
     if Observer.gives_way(cluster_id, now=timezone.now()):
-        log.debug("others may answer and have no slot", cluster=cluster_id, turn=number)
+        log.debug("others may answer and have no slot", cluster=cluster_id, epoch=epoch)
         return
-    won = Observer.take(cluster_id, turn=number, owner=own_name(), now=timezone.now())
+    won = Observer.take(cluster_id, epoch=epoch, owner=own_name(), now=timezone.now())
     if won is None:
-        log.debug("the turn is taken, or the message is an old one", cluster=cluster_id, turn=number)
+        log.debug("the lease is taken, or the message is an old one", cluster=cluster_id, epoch=epoch)
         return
     until = time.monotonic() + seconds * random.uniform(0.9, 1.1)
-    turn = Turn(Cluster.objects.get(pk=cluster_id), won, until, stop)
+    lease = WatchLease(Cluster.objects.get(pk=cluster_id), won, until, stop)
     try:
-        if _watch(turn):
-            _hand_on(turn)
+        if _watch(lease):
+            _hand_on(lease)
         else:
-            wait = Observer.back_off(cluster_id, turn=won, share=random.random(), now=timezone.now())
+            wait = Observer.back_off(cluster_id, epoch=won, share=random.random(), now=timezone.now())
             wake.wake_observer_after(wait, cluster_id, won)
-    except LostTurn as lost:
-        log.warning("the turn went to somebody else", cluster=turn.cluster.name, because=str(lost))
+    except LostLease as lost:
+        log.warning("the lease went to somebody else", cluster=lease.cluster.name, because=str(lost))
 
 
-def _hand_on(turn: Turn) -> None:
-    Observer.give_up(turn.cluster.pk, turn=turn.number, now=timezone.now())
-    wake.wake_observer(turn.cluster.pk, turn.number)
+def _hand_on(lease: WatchLease) -> None:
+    Observer.give_up(lease.cluster.pk, epoch=lease.epoch, now=timezone.now())
+    wake.wake_observer(lease.cluster.pk, lease.epoch)
 
 
-def _watch(turn: Turn) -> bool:
+def _watch(lease: WatchLease) -> bool:
     """List and watch it. False: the cluster does not answer, or another one does in its place."""
-    if not Bookmark.objects.filter(cluster=turn.cluster).exists() and not forget(
-        turn.cluster.pk, turn=turn.number, stop=turn.stop, clock=turn.clock
+    if not Bookmark.objects.filter(cluster=lease.cluster).exists() and not forget(
+        lease.cluster.pk, epoch=lease.epoch, stop=lease.stop, clock=lease.clock
     ):
         return True
-    _make_bookmarks(turn)
+    _make_bookmarks(lease)
     try:
-        connection = _reach(turn)
+        connection = _reach(lease)
     except client.ClusterError as error:
-        _note_failure(turn, error)
+        _note_failure(lease, error)
         return False
     if connection is None:
         return True
     try:
-        is_heard = _list_and_watch(turn, connection)
+        is_heard = _list_and_watch(lease, connection)
     except ForeignCluster as error:
-        _note_failure(turn, error)
+        _note_failure(lease, error)
         return False
     finally:
         connection.close()
     if is_heard:
-        Observer.note_answer(turn.cluster.pk, turn=turn.number)
+        Observer.note_answer(lease.cluster.pk, epoch=lease.epoch)
     return is_heard
 
 
-def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
+def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
     """Whether the cluster still answered at its end."""
-    cluster_id = turn.cluster.pk
-    remembered = memory.recall(cluster_id, turn=turn.number)
+    cluster_id = lease.cluster.pk
+    remembered = memory.recall(cluster_id, epoch=lease.epoch)
     if not remembered.fingerprints:
         # Who wrote the rows of a whole list may have died before they were counted.
         allocation.count_all(cluster_id)
@@ -117,58 +117,58 @@ def _list_and_watch(turn: Turn, connection: client.Connection) -> bool:
     if (agreed := pools.agreed(cluster_id)) != remembered.pools:
         pools.sort_cluster(cluster_id)
         remembered.pools = agreed
-    overdue.note_overdue(cluster_id, turn=turn.number, now=turn.clock())
+    overdue.note_overdue(cluster_id, epoch=lease.epoch, now=lease.clock())
     deltas = DeltaQueue(_cursors(cluster_id), known.watch_scope_of(cluster_id), remembered)
     observer = Observer.objects.get(cluster_id=cluster_id)
     flusher = Flusher(
         cluster_id,
-        turn=turn.number,
+        epoch=lease.epoch,
         batch=observer.batch,
-        clock=turn.clock,
+        clock=lease.clock,
         behind_since=observer.behind_since,
     )
-    _note_clock(observer, connection, turn)
+    _note_clock(observer, connection, lease)
     ListWatch(
         connection,
         deltas,
         flusher,
-        make_sure=lambda: make_sure(connection, name=turn.cluster.name, uid=turn.cluster.uid),
-        clock=turn.clock,
-        stop=turn.stop,
-        until=turn.until,
+        make_sure=lambda: make_sure(connection, name=lease.cluster.name, uid=lease.cluster.uid),
+        clock=lease.clock,
+        stop=lease.stop,
+        until=lease.until,
     ).hold()
-    _note_clock(observer, connection, turn)
+    _note_clock(observer, connection, lease)
     Bookmark.objects.filter(cluster_id=cluster_id, kind__in=deltas.to_list_again).update(resource_version="")
     memory.keep(cluster_id, remembered)
-    return turn.stop.is_set() or not deltas.is_deaf
+    return lease.stop.is_set() or not deltas.is_deaf
 
 
-def _reach(turn: Turn) -> client.Connection | None:
+def _reach(lease: WatchLease) -> client.Connection | None:
     """A connection to this very cluster. None: told to stop before there was one.
 
     :raises ClusterError: when it does not answer; one that did lately is asked for some seconds more
     """
-    until = time.monotonic() + (PATIENCE_S if _was_heard_lately(turn) else 0.0)
-    while not turn.stop.is_set():
+    until = time.monotonic() + (PATIENCE_S if _was_heard_lately(lease) else 0.0)
+    while not lease.stop.is_set():
         give_back()
         try:
-            connection = patiently(lambda: _connect(turn.cluster), turn.stop)
+            connection = patiently(lambda: _connect(lease.cluster), lease.stop)
         except client.ClusterError as error:
-            if turn.is_over or time.monotonic() >= until or isinstance(error, ForeignCluster):
+            if lease.is_over or time.monotonic() >= until or isinstance(error, ForeignCluster):
                 raise
-            _note_failure(turn, error)
+            _note_failure(lease, error)
         else:
             if connection is not None:
-                _note_own_cluster(turn)
+                _note_own_cluster(lease)
             return connection
         give_back()
-        turn.stop.wait(ASK_AGAIN_S * random.uniform(0.7, 1.0))
+        lease.stop.wait(ASK_AGAIN_S * random.uniform(0.7, 1.0))
     return None
 
 
-def _was_heard_lately(turn: Turn) -> bool:
-    nodes = Bookmark.objects.filter(cluster=turn.cluster, kind=NODES).first()
-    return nodes is not None and nodes.is_fresh(now=turn.clock())
+def _was_heard_lately(lease: WatchLease) -> bool:
+    nodes = Bookmark.objects.filter(cluster=lease.cluster, kind=NODES).first()
+    return nodes is not None and nodes.is_fresh(now=lease.clock())
 
 
 def _connect(cluster: Cluster) -> client.Connection:
@@ -181,38 +181,38 @@ def _connect(cluster: Cluster) -> client.Connection:
     return connection
 
 
-def _note_failure(turn: Turn, error: client.ClusterError) -> None:
-    now, message = turn.clock(), str(error)[:1000]
+def _note_failure(lease: WatchLease, error: client.ClusterError) -> None:
+    now, message = lease.clock(), str(error)[:1000]
     with transaction.atomic():
-        stale = Bookmark.objects.filter(cluster=turn.cluster).exclude(state=BookmarkState.FAILING, message=message)
+        stale = Bookmark.objects.filter(cluster=lease.cluster).exclude(state=BookmarkState.FAILING, message=message)
         changed = stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
         if isinstance(error, ForeignCluster):
-            Cluster.objects.filter(pk=turn.cluster.pk).update(foreign_uid=error.foreign_uid)
-        Observer.keep(turn.cluster.pk, turn=turn.number, now=now, flushed=bool(changed))
+            Cluster.objects.filter(pk=lease.cluster.pk).update(foreign_uid=error.foreign_uid)
+        Observer.keep(lease.cluster.pk, epoch=lease.epoch, now=now, flushed=bool(changed))
     if changed:
         log.warning(
-            "a cluster cannot be watched", cluster=turn.cluster.name, because=getattr(error, "in_full", message)
+            "a cluster cannot be watched", cluster=lease.cluster.name, because=getattr(error, "in_full", message)
         )
-        seq = Observer.batch_of(turn.cluster.pk)
-        announce.cluster_changed(turn.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
+        seq = Observer.batch_of(lease.cluster.pk)
+        announce.cluster_changed(lease.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
 
 
-def _note_own_cluster(turn: Turn) -> None:
+def _note_own_cluster(lease: WatchLease) -> None:
     """The cluster we know answers again: there is nothing left for a person to decide."""
-    if Cluster.objects.filter(pk=turn.cluster.pk).exclude(foreign_uid="").update(foreign_uid=""):
-        log.warning("the cluster that is known answers again", cluster=turn.cluster.name)
+    if Cluster.objects.filter(pk=lease.cluster.pk).exclude(foreign_uid="").update(foreign_uid=""):
+        log.warning("the cluster that is known answers again", cluster=lease.cluster.name)
 
 
-def _note_clock(observer: Observer, connection: client.Connection, turn: Turn) -> None:
+def _note_clock(observer: Observer, connection: client.Connection, lease: WatchLease) -> None:
     skew_s, was = connection.clock.skew_s, observer.clock_skew_s
     if skew_s is not None and (was is None or abs(skew_s - was) >= CLOCK_STEP_S):
         observer.clock_skew_s = skew_s
-        Observer.objects.filter(pk=observer.pk, turn=turn.number).update(clock_skew_s=skew_s)
+        Observer.objects.filter(pk=observer.pk, epoch=lease.epoch).update(clock_skew_s=skew_s)
 
 
-def _make_bookmarks(turn: Turn) -> None:
+def _make_bookmarks(lease: WatchLease) -> None:
     Bookmark.objects.bulk_create(
-        (Bookmark(cluster=turn.cluster, kind=kind, state_since=turn.clock()) for kind in KINDS),
+        (Bookmark(cluster=lease.cluster, kind=kind, state_since=lease.clock()) for kind in KINDS),
         ignore_conflicts=True,
     )
 

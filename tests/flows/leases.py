@@ -1,4 +1,4 @@
-"""A worker's turn that ends by what it has seen, however long that takes."""
+"""A worker's lease that ends by what it has seen, however long that takes."""
 
 import threading
 import time
@@ -8,26 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 from django.db import connection
 
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.observe.lease.turn import take_turn
+from fleet.observe.lease.watch_lease import take_lease
 from tests.flows.light import eventually
 from tests.patience import PATIENCE_S
 
 
-def hold_a_turn(
+def hold_a_lease(
     cluster: Cluster,
     *meanwhile: Callable[[], object],
     until: Callable[[], object] = lambda: True,
     seconds: float = 0.7,
 ) -> None:
-    """Take the cluster's turn; do these things to the cluster, one after another, while it lasts.
+    """Take the cluster's lease; do these things to the cluster, one after another, while it lasts.
 
     It ends when it has lasted for `seconds`, nothing is being listed any more and the fact is one.
     """
-    stop, number = threading.Event(), Observer.objects.get(cluster=cluster).turn
+    stop, epoch = threading.Event(), Observer.objects.get(cluster=cluster).epoch
 
     def hold() -> None:
         try:
-            take_turn(cluster.pk, number, seconds=PATIENCE_S, stop=stop)
+            take_lease(cluster.pk, epoch, seconds=PATIENCE_S, stop=stop)
         finally:
             connection.close()
 
@@ -36,16 +36,17 @@ def hold_a_turn(
         return time.monotonic() > over_at and has_begun() and not listing and bool(until())
 
     def has_begun() -> bool:
-        return Bookmark.objects.filter(cluster=cluster).exists() and Observer.objects.get(cluster=cluster).turn > number
+        is_ours = Observer.objects.get(cluster=cluster).epoch > epoch
+        return is_ours and Bookmark.objects.filter(cluster=cluster).exists()
 
     with ThreadPoolExecutor(1) as thread:
-        turn = thread.submit(hold)
+        lease = thread.submit(hold)
         try:
             for act in meanwhile:
                 time.sleep(0.3)
                 act()
             over_at = time.monotonic() + seconds
-            eventually(lambda: turn.done() or is_time())
+            eventually(lambda: lease.done() or is_time())
         finally:
             stop.set()
-        turn.result()
+        lease.result()
