@@ -1,13 +1,13 @@
 from django.db import models
 
+from fleet.models.mirrored import Mirrored, one_per_uid
 
-class ClusterEvent(models.Model):
+
+class ClusterEvent(Mirrored):
     """An Event on a GPU node, a kept pod or an owner. Clusters forget theirs after about an hour; so do we."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="cluster_events")
-    uid = models.CharField(max_length=64)
     namespace = models.CharField(max_length=63, blank=True)
-    changed_at = models.DateTimeField()
     about_kind = models.CharField(max_length=63)
     about_namespace = models.CharField(max_length=63, blank=True)
     about_name = models.CharField(max_length=253)
@@ -21,7 +21,7 @@ class ClusterEvent(models.Model):
     last_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_cluster_event_per_uid")]
+        constraints = [one_per_uid("cluster_event")]
         indexes = [
             models.Index(fields=["cluster", "about_uid"]),
             models.Index(fields=["cluster", "about_kind", "about_name"]),

@@ -1,14 +1,12 @@
 from django.db import models
 
+from fleet.models.mirrored import Namespaced, one_per_uid
 
-class DisruptionBudget(models.Model):
+
+class DisruptionBudget(Namespaced):
     """A PodDisruptionBudget: how many of its pods may be evicted now, as its cluster last counted."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="disruption_budgets")
-    uid = models.CharField(max_length=64)
-    namespace = models.CharField(max_length=63)
-    name = models.CharField(max_length=253)
-    changed_at = models.DateTimeField()
     selector = models.JSONField(default=dict)  # as sent: matchLabels, matchExpressions; {} selects all, null nothing
     min_available = models.CharField(max_length=16, blank=True)  # a number or a percentage, as written
     max_unavailable = models.CharField(max_length=16, blank=True)
@@ -18,6 +16,5 @@ class DisruptionBudget(models.Model):
     desired_healthy = models.PositiveIntegerField(default=0)
     expected_pods = models.PositiveIntegerField(default=0)
 
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_disruption_budget_per_uid")]
-        ordering = ["cluster", "namespace", "name"]
+    class Meta(Namespaced.Meta):
+        constraints = [one_per_uid("disruption_budget")]

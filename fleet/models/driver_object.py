@@ -1,20 +1,17 @@
 from django.db import models
 
-from people.rights import Permission, scope_of
+from fleet.models.mirrored import Mirrored, one_per_uid
+from fleet.models.visible import Visible
 
 
-class DriverObjectQuerySet(models.QuerySet["DriverObject"]):
-    def visible_to(self, user) -> "DriverObjectQuerySet":
-        """As a plan: it touches nodes of any pool, so it is seen by those who see the cluster."""
-        seen = scope_of(user, Permission.SEE)
-        return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
+class DriverObjectQuerySet(Visible["DriverObject"]):
+    """As a plan: it touches nodes of any pool, so it is seen by those who see the cluster."""
 
 
-class DriverObject(models.Model):
+class DriverObject(Mirrored):
     """What says which driver nodes should run: an NVIDIADriver, or the ClusterPolicy, as its cluster last showed it."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="driver_objects")
-    uid = models.CharField(max_length=64)
     kind = models.CharField(max_length=63)  # NVIDIADriver, ClusterPolicy, GPUCluster
     name = models.CharField(max_length=253)
     generation = models.PositiveIntegerField(default=0)
@@ -42,12 +39,11 @@ class DriverObject(models.Model):
     kernel_modules = models.CharField(max_length=16, blank=True)  # auto, open, proprietary; blank: it does not say
     operator_version = models.CharField(max_length=64, blank=True)  # from app.kubernetes.io/version or helm.sh/chart
     owned_by = models.JSONField(default=list)  # GitOps and Helm marks: ["Helm release gpu-operator/gpu-operator"]
-    changed_at = models.DateTimeField()
 
     objects = DriverObjectQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_driver_object_per_uid")]
+        constraints = [one_per_uid("driver_object")]
         ordering = ["cluster", "kind", "name"]
 
     def __str__(self) -> str:

@@ -1,11 +1,12 @@
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import models
 from django.db.models import Q
 
 from fleet.models.node import members_of
+from fleet.models.visible import Visible
 from fleet.rules import CONFIRMED_AFTER
-from people.rights import Permission, scope_of
 
 
 class Severity(models.TextChoices):
@@ -14,13 +15,11 @@ class Severity(models.TextChoices):
     NOTE = "note"
 
 
-class FindingQuerySet(models.QuerySet["Finding"]):
-    def visible_to(self, user) -> "FindingQuerySet":
-        """A finding is seen with its node; one about a cluster or about Quarterdeck itself, with its cluster."""
-        seen = scope_of(user, Permission.SEE)
-        if seen.everywhere:
-            return self
-        return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
+class FindingQuerySet(Visible["Finding"]):
+    """A finding is seen with its node; one about a cluster or about Quarterdeck itself, with its cluster."""
+
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(node__in=members_of(pool_ids))
 
     def open(self) -> "FindingQuerySet":
         return self.filter(opened_at__isnull=False, resolved_at__isnull=True)

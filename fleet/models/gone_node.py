@@ -1,16 +1,15 @@
+from collections.abc import Collection
+
 from django.db import models
 
-from people.rights import Permission, scope_of
+from fleet.models.visible import Visible
 
 
-class GoneNodeQuerySet(models.QuerySet["GoneNode"]):
-    def visible_to(self, user) -> "GoneNodeQuerySet":
-        """As nodes are seen: by the cluster, and by the pools it was in when it left, as long as those are there."""
-        seen = scope_of(user, Permission.SEE)
-        if seen.everywhere:
-            return self
-        members = GoneNode.pools.through.objects.filter(pool_id__in=seen.pool_ids).values("gonenode_id")
-        return self.filter(models.Q(cluster__in=seen.cluster_ids) | models.Q(pk__in=members))
+class GoneNodeQuerySet(Visible["GoneNode"]):
+    """As nodes are seen: by the cluster, and by the pools it was in when it left, as long as those are there."""
+
+    def in_pools(self, pool_ids: Collection[int]) -> models.Q:
+        return models.Q(pk__in=GoneNode.pools.through.objects.filter(pool_id__in=pool_ids).values("gonenode_id"))
 
 
 class GoneNode(models.Model):

@@ -1,16 +1,17 @@
+from collections.abc import Collection
+
 from django.db import models
 from django.db.models import Q
 
 from fleet.models.node import members_of
-from people.rights import Permission, scope_of
+from fleet.models.visible import Visible
 
 
-class GpuQuerySet(models.QuerySet["Gpu"]):
-    def visible_to(self, user) -> "GpuQuerySet":
-        seen = scope_of(user, Permission.SEE)
-        if seen.everywhere:
-            return self
-        return self.filter(Q(node__cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
+class GpuQuerySet(Visible["Gpu"]):
+    by_cluster = "node__cluster"
+
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(node__in=members_of(pool_ids))
 
 
 class Gpu(models.Model):

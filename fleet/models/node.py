@@ -1,14 +1,15 @@
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.db import models
 from django.db.models import Q
 
+from fleet.models.mirrored import Mirrored, one_per_uid
 from fleet.models.state_column import GPUS_FREE, STATE_CODE
+from fleet.models.visible import Visible
 from fleet.node_state import RECONFIGURING, NodeState, node_state
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from gpu.resources.words import PAIRS
-from people.rights import Permission, scope_of
 
 
 def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:
@@ -16,27 +17,22 @@ def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:
     return Node.pools.through.objects.filter(pool_id__in=pool_ids).values("node_id")
 
 
-class NodeQuerySet(models.QuerySet["Node"]):
-    def visible_to(self, user) -> "NodeQuerySet":
-        seen = scope_of(user, Permission.SEE)
-        if seen.everywhere:
-            return self
-        return self.filter(Q(cluster__in=seen.cluster_ids) | Q(pk__in=members_of(seen.pool_ids)))
+class NodeQuerySet(Visible["Node"]):
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(pk__in=members_of(pool_ids))
 
     def with_gpus(self) -> "NodeQuerySet":
         return self.filter(is_gpu_node=True)
 
 
-class Node(models.Model):
+class Node(Mirrored):
     """A node as its cluster last showed it. How old that is, is its cluster's bookmark's to say."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="nodes")
     pools = models.ManyToManyField("fleet.Pool", related_name="nodes")  # by selector: none and several both happen
-    uid = models.CharField(max_length=64)
     name = models.CharField(max_length=253)
     resource_version = models.CharField(max_length=64)
     created_at = models.DateTimeField()
-    changed_at = models.DateTimeField()  # when we last saw something change that we keep
 
     is_ready = models.BooleanField(null=True)  # null: the kubelet stopped reporting, nobody knows
     ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
@@ -125,7 +121,7 @@ class Node(models.Model):
     objects = NodeQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_node_per_uid")]
+        constraints = [one_per_uid("node")]
         indexes = [
             models.Index(fields=["cluster", "name"]),
             # Counts and choices that read no row.

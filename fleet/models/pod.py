@@ -1,20 +1,20 @@
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
 
+from fleet.models.mirrored import Namespaced, one_per_uid
 from fleet.models.node import members_of
+from fleet.models.visible import Visible
 from fleet.pod_state import ENDED, PodState, pod_state
-from people.rights import Permission, scope_of
 
 
-class PodQuerySet(models.QuerySet["Pod"]):
-    def visible_to(self, user) -> "PodQuerySet":
-        """A pod is seen with its node; one that has none yet, with its cluster."""
-        seen = scope_of(user, Permission.SEE)
-        if seen.everywhere:
-            return self
-        return self.filter(Q(cluster__in=seen.cluster_ids) | Q(node__in=members_of(seen.pool_ids)))
+class PodQuerySet(Visible["Pod"]):
+    """A pod is seen with its node; one that has none yet, with its cluster."""
+
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(node__in=members_of(pool_ids))
 
     def not_done(self) -> "PodQuerySet":
         return self.exclude(phase__in=ENDED)
@@ -24,16 +24,12 @@ class PodQuerySet(models.QuerySet["Pod"]):
         return self.filter(is_tenant=True)
 
 
-class Pod(models.Model):
+class Pod(Namespaced):
     """A pod that holds or wants GPUs, or belongs to the GPU stack, as its cluster last showed it."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pods")
-    uid = models.CharField(max_length=64)
-    namespace = models.CharField(max_length=63)
-    name = models.CharField(max_length=253)
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="pods")
     node_name = models.CharField(max_length=253, blank=True)  # blank: not scheduled
-    changed_at = models.DateTimeField()
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)  # when its node took it; null: none has
     deleted_at = models.DateTimeField(null=True)  # when it was told to go; null: it was not
@@ -74,14 +70,13 @@ class Pod(models.Model):
 
     objects = PodQuerySet.as_manager()
 
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_pod_per_uid")]
+    class Meta(Namespaced.Meta):
+        constraints = [one_per_uid("pod")]
         indexes = [
             models.Index(fields=["cluster", "node_name"]),
             models.Index(fields=["cluster", "namespace", "name"]),
             models.Index(fields=["cluster", "owner_uid"]),
         ]
-        ordering = ["cluster", "namespace", "name"]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

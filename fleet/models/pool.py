@@ -1,13 +1,14 @@
 import re
 import unicodedata
+from collections.abc import Collection
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
 from fleet.models.cluster import ApprovalRule
+from fleet.models.visible import Visible
 from kube import selectors
-from people.rights import Permission, scope_of
 
 
 class PoolApproval(models.TextChoices):
@@ -39,10 +40,9 @@ def validate_selector(text: str) -> None:
         raise ValidationError(str(refusal)) from refusal
 
 
-class PoolQuerySet(models.QuerySet["Pool"]):
-    def visible_to(self, user) -> "PoolQuerySet":
-        seen = scope_of(user, Permission.SEE)
-        return self if seen.everywhere else self.filter(Q(pk__in=seen.pool_ids) | Q(cluster__in=seen.cluster_ids))
+class PoolQuerySet(Visible["Pool"]):
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(pk__in=pool_ids)
 
 
 class Pool(models.Model):

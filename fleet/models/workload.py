@@ -1,29 +1,23 @@
 from django.db import models
 
-from people.rights import Permission, scope_of
+from fleet.models.mirrored import Namespaced, one_per_uid
+from fleet.models.visible import Visible
 
 
-class WorkloadQuerySet(models.QuerySet["Workload"]):
-    def visible_to(self, user) -> "WorkloadQuerySet":
-        """As a pod that has no node: with its cluster."""
-        seen = scope_of(user, Permission.SEE)
-        return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
+class WorkloadQuerySet(Visible["Workload"]):
+    """As a pod that has no node: seen with its cluster."""
 
     def operators(self) -> "WorkloadQuerySet":
         """The GPU operators' own Deployments, where they say their version."""
         return self.exclude(operator_version="")
 
 
-class Workload(models.Model):
+class Workload(Namespaced):
     """What owns pods that want GPUs: a Job, ReplicaSet, Deployment or StatefulSet, as its cluster last showed it."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="workloads")
-    uid = models.CharField(max_length=64)
     kind = models.CharField(max_length=63)
-    namespace = models.CharField(max_length=63)
-    name = models.CharField(max_length=253)
     created_at = models.DateTimeField()
-    changed_at = models.DateTimeField()
     owner_kind = models.CharField(max_length=63, blank=True)  # a ReplicaSet's Deployment, a Job's CronJob
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)
@@ -38,10 +32,9 @@ class Workload(models.Model):
 
     objects = WorkloadQuerySet.as_manager()
 
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="one_workload_per_uid")]
+    class Meta(Namespaced.Meta):
+        constraints = [one_per_uid("workload")]
         indexes = [models.Index(fields=["cluster", "namespace", "name"])]
-        ordering = ["cluster", "namespace", "name"]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
