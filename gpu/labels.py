@@ -105,7 +105,6 @@ KEPT_ANNOTATIONS = (
 MOST_DIGITS = 9
 
 GPU = "nvidia.com/gpu"
-GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/")
 
 
 def count_in(said: str | None) -> int | None:

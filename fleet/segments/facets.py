@@ -29,7 +29,6 @@ SHARING_MODE = Case(
 )
 
 Choice = Mapping[str, tuple[str, ...]]  # facet → values; a node has to have one of each
-NOTHING_CHOSEN: Choice = {}
 
 
 @dataclass(frozen=True)

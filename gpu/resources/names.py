@@ -14,7 +14,6 @@ memory.max and tiles are no GPUs).
 """
 
 import re
-from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 
@@ -115,7 +114,3 @@ def is_virtual(name: str) -> bool:
     if VIRTUAL.match(name):
         return not (MODEL.match(name) or NO_GPU.search(name))
     return name.endswith(FOR_MACHINES) and is_dra(name)
-
-
-def vendor_in(names: Iterable[str]) -> Vendor | None:
-    return next((vendor for name in names if (vendor := vendor_of(name))), None)

@@ -19,7 +19,6 @@ class ConfigMapSeen(Seen, frozen=True):
 
 class LeaseSpec(Struct, frozen=True):
     holder_identity: str | None = ""
-    lease_duration_seconds: int | None = None
     acquire_time: datetime | None = None
     renew_time: datetime | None = None
     lease_transitions: int | None = 0

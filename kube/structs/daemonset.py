@@ -82,10 +82,8 @@ class DaemonSetSpec(Struct, frozen=True):
 class DaemonSetStatus(Struct, frozen=True):
     observed_generation: int = 0
     desired_number_scheduled: int = 0
-    current_number_scheduled: int = 0
     number_ready: int = 0
     updated_number_scheduled: int = 0
-    number_unavailable: int = 0
 
 
 class DaemonSetSeen(Seen, frozen=True):

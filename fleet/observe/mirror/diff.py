@@ -134,10 +134,3 @@ def _is_carried_out(old: Row, row: Row, layout: Layout) -> bool:
 def _counts_differ(expected: Row, labels: dict[str, str], layout: Layout) -> bool:
     counted = most_by_labels(labels, layout)
     return any(expected.get(name, 0) != number for name, number in counted.items() if layout.way(name).profile)
-
-
-def changes(old: Row | None, new: Row) -> Row:
-    """The columns that differ. All of them where there was no row."""
-    if old is None:
-        return new
-    return {key: value for key, value in new.items() if old.get(key) != value}
