@@ -118,13 +118,13 @@ def test_nobody_watches_what_is_due_for_longer_than_from_lease_to_lease():
     assert between.epoch == 0
 
 
-class Place:
+class Workers:
     """What the workers do, by a clock of our own: rows, guards and waits are the real ones, only time is not."""
 
     HELD, DEAD, SWEEP = timedelta(seconds=60), timedelta(seconds=10), timedelta(seconds=10)
 
-    def __init__(self, dead: set[int], places: int, seed: int) -> None:
-        self.dead, self.free, self.random = dead, places, Random(seed)
+    def __init__(self, dead: set[int], slots: int, seed: int) -> None:
+        self.dead, self.free, self.random = dead, slots, Random(seed)
         self.queue: list[tuple[int, int]] = []
         self.events: list[tuple] = []
         self.heard: dict[int, datetime] = {}  # when a cluster that answers was last watched
@@ -180,21 +180,21 @@ class Place:
 
 
 @settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(dead=st.integers(0, 20), places=st.integers(1, 8), well=st.integers(1, 8), seed=st.integers(0, 99))
-@example(dead=60, places=4, well=1, seed=1)
-@example(dead=9, places=3, well=3, seed=0)
-def test_a_cluster_that_answers_is_watched_however_many_others_do_not(monkeypatch, dead, places, well, seed):
+@given(dead=st.integers(0, 20), slots=st.integers(1, 8), well=st.integers(1, 8), seed=st.integers(0, 99))
+@example(dead=60, slots=4, well=1, seed=1)
+@example(dead=9, slots=3, well=3, seed=0)
+def test_a_cluster_that_answers_is_watched_however_many_others_do_not(monkeypatch, dead, slots, well, seed):
     """Once it was watched, it waits no longer for its next lease than one that does not answer takes."""
     Cluster.objects.all().delete()
-    keys = [an_observer(f"c-{n}").cluster_id for n in range(dead + min(well, places))]
+    keys = [an_observer(f"c-{n}").cluster_id for n in range(dead + min(well, slots))]
     Random(seed).shuffle(keys)
-    line = Place(set(keys[:dead]), places, seed)
+    workers = Workers(set(keys[:dead]), slots, seed)
 
-    line.run(monkeypatch, until=NOON + timedelta(minutes=5))
+    workers.run(monkeypatch, until=NOON + timedelta(minutes=5))
 
-    # Nobody knows yet which of them will answer; at worst only the places that the others leave are tried.
-    left = places - min(well, places) + 1
-    assert len(line.firsts) == min(well, places)
-    assert max(line.firsts) <= Place.DEAD * (dead // left + 2)
-    assert len(line.gaps) >= min(well, places)
-    assert max(line.gaps) <= 2 * Place.DEAD
+    # Nobody knows yet which of them will answer; at worst only the slots that the others leave are tried.
+    left = slots - min(well, slots) + 1
+    assert len(workers.firsts) == min(well, slots)
+    assert max(workers.firsts) <= Workers.DEAD * (dead // left + 2)
+    assert len(workers.gaps) >= min(well, slots)
+    assert max(workers.gaps) <= 2 * Workers.DEAD
