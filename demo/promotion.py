@@ -47,7 +47,9 @@ class Promotion:
         wait_until(
             lambda: not self.blockers(), what=lambda: f"a plan that may start: {self.blockers()}", timeout_s=20.0
         )
-        self.operator.post(f"{self.path}/starts", {"expected_revision": self.now()["revision"]})
+        self.operator.post(
+            f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
+        )
 
     def blockers(self) -> list[str]:
         """Why it may not start."""

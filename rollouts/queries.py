@@ -14,10 +14,11 @@ from fleet.segments.labelled import labelled
 from gpu.operands import DRIVER
 from gpu.resources.words import layout_in_words
 from kube.selectors import exactly
-from people.rights import Permission, scope_of
+from people.rights import why_not
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Answer, Approval, Command, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
+from rollouts.verbs import VERBS, why_not_now
 
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
 JUDGED_KINDS = ("nodes", "pods", "daemonsets.apps", "nvidiadrivers.nvidia.com")  # what a plan rests on
@@ -156,41 +157,46 @@ def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:
 
 @dataclass(frozen=True)
 class Button:
+    """One verb of a plan, for one person and for now."""
+
     verb: str
     label: str
+    resource: str
+    consequence: str
+    is_dangerous: bool
     is_allowed: bool
-    why_not: str = ""
-    is_main: bool = False  # what one does next, where nothing says otherwise
-
-
-# verb → label, permission, the states in which it means something, and what it needs in words
-VERBS: dict[str, tuple[str, Permission, frozenset[PlanState]]] = {
-    "start": ("Start", Permission.RUN, frozenset({PlanState.DRAFT})),
-    "halt": ("Halt", Permission.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING})),
-    "pause": ("Pause", Permission.STOP, frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})),
-    "resume": ("Resume", Permission.RUN, frozenset({PlanState.HALTED})),
-    "rollback": ("Roll back", Permission.RUN, frozenset({PlanState.PROMOTING, PlanState.HALTED})),
-    "abort": (
-        "Abort",
-        Permission.RUN,
-        frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK}),
-    ),
-    "discard": ("Discard", Permission.DRAFT, frozenset({PlanState.DRAFT})),
-}
+    why_not: str
+    is_main: bool  # what one does next, where nothing says otherwise
+    is_shown: bool  # a draft has other verbs than a plan that has started
 
 
 def buttons(plan: Plan, user) -> list[Button]:
     """Every verb, with the reason where it is not for this person or not for now. One query a permission."""
-    scopes = {needed: scope_of(user, needed) for needed in {needed for _, needed, _ in VERBS.values()}}
+    needed = {verb.permission for verb in VERBS.values()}
+    where = f"cluster {plan.cluster.name}"
+    refused = {each: why_not(user, each, cluster_id=plan.cluster_id, where=where) for each in needed}
     is_paused = plan.commands.in_force().exists()
-    found = []
-    for verb, (label, permission, states) in VERBS.items():
-        why_not = _not_now(plan, verb, states, is_paused=is_paused)
-        if not scopes[permission].covers_cluster(plan.cluster_id):
-            why_not = f"Your role on {plan.cluster.name} does not allow it: you may not {permission}."
-        is_main = not why_not and verb == _main(plan, is_paused=is_paused)
-        found.append(Button(verb, label, not why_not, why_not, is_main))
-    return found
+    main = _main(plan, is_paused=is_paused)
+    return [
+        _button(plan, name, refused[verb.permission], is_paused=is_paused, is_main=name == main)
+        for name, verb in VERBS.items()
+    ]
+
+
+def _button(plan: Plan, name: str, refused: str, *, is_paused: bool, is_main: bool) -> Button:
+    verb, state, is_written = VERBS[name], PlanState(plan.state), plan.write_intended_at is not None
+    reason = refused or why_not_now(name, state, is_written=is_written, is_paused=is_paused)
+    return Button(
+        verb=name,
+        label=verb.label,
+        resource=verb.resource,
+        consequence=verb.consequence,
+        is_dangerous=verb.is_dangerous,
+        is_allowed=not reason,
+        why_not=reason,
+        is_main=is_main and not reason,
+        is_shown=(state is PlanState.DRAFT) == (PlanState.DRAFT in verb.states),
+    )
 
 
 def _main(plan: Plan, *, is_paused: bool) -> str:
@@ -198,15 +204,3 @@ def _main(plan: Plan, *, is_paused: bool) -> str:
     if plan.state == PlanState.HALTED:
         return "rollback"
     return "start" if plan.state == PlanState.DRAFT else "resume" if is_paused else ""
-
-
-def _not_now(plan: Plan, verb: str, states: frozenset[PlanState], *, is_paused: bool) -> str:
-    if verb == "resume" and is_paused:
-        return ""
-    if verb == "pause" and is_paused:
-        return "It is paused already."
-    if plan.state not in states:
-        return f"Not while the plan is {plan.state.replace('-', ' ')}."
-    if verb == "rollback" and plan.write_intended_at is None:
-        return "Nothing was written yet: abort it instead."
-    return ""

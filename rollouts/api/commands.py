@@ -1,7 +1,6 @@
 """What a plan can be told. A verb is a resource: POST makes one, and 204 says that it is written down."""
 
-from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -13,13 +12,9 @@ from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.lifecycle import PlanState
 from rollouts.steering import commands
-from rollouts.steering.drafting import discard
-from rollouts.steering.starting import start
+from rollouts.steering.telling import COMMANDS
+from rollouts.verbs import VERBS
 
-RESOURCES = {
-    "start": "starts", "halt": "halts", "pause": "pauses", "resume": "resumptions", "rollback": "rollbacks",
-    "abort": "aborts", "discard": "discards",
-}  # fmt: skip
 STATES = [(state.value, state.value) for state in PlanState]
 
 
@@ -33,8 +28,7 @@ class CommandRequest(Because):
     )
 
 
-class StartRequest(Asked):
-    because = serializers.CharField(max_length=1000, allow_blank=True, required=False, default="")
+class StartRequest(Because):
     expected_revision = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, help_text="The `revision` whose preview was seen."
     )
@@ -47,72 +41,69 @@ class StartRequest(Asked):
 class Tell(PlanEdge):
     """One verb. The domain says no with a refusal; nothing is decided here."""
 
-    permission: ClassVar[Permission]
-    command: ClassVar[Callable[..., None]]
+    verb: ClassVar[str]
+
+    def tell(self, plan_id: int, body: type[Asked], **given: Any) -> Response:
+        plan = self.plan(plan_id)
+        self.may(VERBS[self.verb].permission, plan)
+        COMMANDS[self.verb](plan, actor=self.user, now=timezone.now(), **given, **self.read(body))
+        return Response(status=204)
+
+
+class TellUnderWay(Tell):
+    """A verb of a plan that has started."""
 
     @extend_schema(request=CommandRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
-        plan = self.plan(plan_id)
-        self.may(self.permission, plan)
-        asked = self.read(CommandRequest)
-        type(self).command(plan, actor=self.user, key=self.key(), now=timezone.now(), **asked)
-        return Response(status=204)
+        return self.tell(plan_id, CommandRequest, key=self.key())
 
 
-class Halts(Tell):
+class Halts(TellUnderWay):
     """Stop at once. From this answer on nothing more is released."""
 
-    permission = Permission.STOP
-    command = commands.halt
+    verb = "halt"
 
 
-class Pauses(Tell):
+class Pauses(TellUnderWay):
     """Let nothing more go until somebody resumes. Gates go on being asked."""
 
-    permission = Permission.STOP
-    command = commands.pause
+    verb = "pause"
 
 
-class Resumptions(Tell):
+class Resumptions(TellUnderWay):
     """End a pause, or take up again what was halted."""
 
-    permission = Permission.RUN
-    command = commands.resume
+    verb = "resume"
 
 
-class Rollbacks(Tell):
+class Rollbacks(TellUnderWay):
     """Put the old version back and bring every changed node back to it, in waves."""
 
-    permission = Permission.RUN
-    command = commands.roll_back
+    verb = "rollback"
 
 
-class Aborts(Tell):
+class Aborts(TellUnderWay):
     """Give the plan up. Changed nodes stay as they are, held."""
 
-    permission = Permission.RUN
-    command = commands.abort
+    verb = "abort"
 
 
-class Starts(PlanEdge):
+class Starts(Tell):
+    verb = "start"
+
     @extend_schema(request=StartRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
         """Seal the draft and begin. What stands in the way is in `blockers` of the 409."""
-        plan = self.plan(plan_id)
-        self.may(Permission.RUN, plan)
-        asked = self.read(StartRequest)
-        start(plan, actor=self.user, key=self.key(), now=timezone.now(), **asked)
-        return Response(status=204)
+        return self.tell(plan_id, StartRequest, key=self.key())
 
 
-class Discards(PlanEdge):
+class Discards(Tell):
+    verb = "discard"
+
     @extend_schema(request=Because, responses={204: None})
     def post(self, request, plan_id: int) -> Response:
         """Throw a draft away."""
-        plan = self.plan(plan_id)
-        self.may(Permission.DRAFT, plan)
-        discard(plan, actor=self.user, now=timezone.now(), **self.read(Because))
-        return Response(status=204)
+        return self.tell(plan_id, Because)
 
 
 class Exclusions(PlanEdge):
@@ -125,7 +116,4 @@ class Exclusions(PlanEdge):
         return Response(status=204)
 
 
-RESOURCE_OF: dict[str, type[PlanEdge]] = {
-    "starts": Starts, "halts": Halts, "pauses": Pauses, "resumptions": Resumptions, "rollbacks": Rollbacks,
-    "aborts": Aborts, "discards": Discards,
-}  # fmt: skip
+VERB_VIEWS: tuple[type[Tell], ...] = (Starts, Halts, Pauses, Resumptions, Rollbacks, Aborts, Discards)

@@ -6,7 +6,6 @@ from rest_framework import serializers
 
 from edges.rest import Asked, SeenSerializer
 from fleet.api.shapes import Ref
-from rollouts.api.commands import RESOURCES
 from rollouts.api.previews import PreviewShape
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow
 from rollouts.models import Command, Plan, PlanEvent, Stage
@@ -52,10 +51,7 @@ class ButtonShape(serializers.Serializer):
     title = serializers.CharField(source="label")
     is_allowed = serializers.BooleanField()
     why_not = serializers.CharField()
-    resource = serializers.SerializerMethodField(help_text="POST to /plans/{id}/{resource}.")
-
-    def get_resource(self, button: Button) -> str:
-        return RESOURCES[button.verb]
+    resource = serializers.CharField(help_text="POST to /plans/{id}/{resource}.")
 
 
 class StageOnPlan(SeenSerializer, StageRow):

@@ -1,9 +1,10 @@
 from django.urls import path
 
 from rollouts.api.approvals import AwaitedList, StageApprovals
-from rollouts.api.commands import RESOURCE_OF, Exclusions
+from rollouts.api.commands import VERB_VIEWS, Exclusions
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageDetail, StageList
+from rollouts.verbs import VERBS
 
 urlpatterns = [
     path("approvals", AwaitedList.as_view()),
@@ -12,7 +13,7 @@ urlpatterns = [
     path("plans/<int:plan_id>", PlanDetail.as_view()),
     path("plans/<int:plan_id>/events", PlanEventList.as_view()),
     path("plans/<int:plan_id>/preview", PlanPreview.as_view()),
-    *[path(f"plans/<int:plan_id>/{resource}", view.as_view()) for resource, view in RESOURCE_OF.items()],
+    *[path(f"plans/<int:plan_id>/{VERBS[view.verb].resource}", view.as_view()) for view in VERB_VIEWS],
     path("stages", StageList.as_view()),
     path("stages/<int:stage_id>", StageDetail.as_view()),
     path("stages/<int:stage_id>/approvals", StageApprovals.as_view()),

@@ -9,7 +9,6 @@ from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.lifecycle import (
     IN_FLIGHT,
-    PLAN_FINAL,
     LostRace,
     PlanState,
     StageState,
@@ -18,30 +17,14 @@ from rollouts.lifecycle import (
 from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.steering.refusals import OutOfDate, Refusal
+from rollouts.verbs import why_not_now
 
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
-MAY_PAUSE = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
-WORDS = {
-    Verb.HALT: "halt",
-    Verb.PAUSE: "pause",
-    Verb.RESUME: "resume",
-    Verb.ROLLBACK: "roll back",
-    Verb.ABORT: "abort",
-}
 SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
     Verb.HALT: "Halting: what was let go and has not begun is held again.",
     Verb.RESUME: "Taking it up again: the cluster is looked at first.",
     Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
     Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
-}
-NOT_NOW = {  # what a state machine would refuse in its own words
-    (Verb.HALT, PlanState.HALTED): "It is halted already.",
-    (Verb.HALT, PlanState.ROLLING_BACK): "It is being rolled back already. Pause it if it must stand still.",
-    (Verb.HALT, PlanState.ABORTING): "It is being given up already: there is nothing to halt.",
-    (Verb.ROLLBACK, PlanState.HOLDING): "The new version is being written: halt it first, then roll back.",
-    (Verb.ROLLBACK, PlanState.ROLLING_BACK): "It is being rolled back already.",
-    (Verb.ROLLBACK, PlanState.ABORTING): "It is being given up already: it goes back no more.",
-    (Verb.ABORT, PlanState.ABORTING): "It is being given up already.",
 }
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
@@ -67,10 +50,6 @@ def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
     """
 
     def act(plan: Plan) -> None:
-        if plan.state not in MAY_PAUSE:
-            raise Refusal(f"A plan that is {plan.state} has nothing to pause.")
-        if plan.commands.in_force().exists():
-            raise Refusal("It is paused already.")
         record_event(
             plan=plan, what="command", was="", to="pause", now=now, actor=actor.get_username(), because=because
         )
@@ -85,7 +64,7 @@ def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_sta
     """
 
     def act(plan: Plan) -> None:
-        paused = _end_pause(plan, actor=actor, now=now)
+        _end_pause(plan, actor=actor, now=now)
         plan.accept_template_change()
         if plan.state == PlanState.HALTED:
             # An intent that was not seen through is: until the write was read back, the old version is no foreign one.
@@ -97,8 +76,6 @@ def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_sta
                 rejected = stage.approvals.standing().filter(is_rejection=True)
                 rejected.update(void_at=now, void_because="The plan was resumed: it is asked anew.")
             plan.move(to, now=now, actor=actor.get_username(), because=because)
-        elif not paused:
-            raise Refusal(f"A plan that is {plan.state} and not paused has nothing to resume.")
 
     _command(plan, Verb.RESUME, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
 
@@ -186,15 +163,13 @@ def _command(
             raise Refusal("This Idempotency-Key named another command of this plan. Choose a new one.")
         if expected_state and plan.state != expected_state:
             raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
-        if PlanState(plan.state) in PLAN_FINAL:
-            raise Refusal(f"The plan is {plan.state} already: it is over, and there is nothing to {WORDS[verb]}.")
         try:
-            _refuse_where_it_has_no_sense(plan, verb)
             with transaction.atomic():
                 # A round has the plan's row before it moves stages: who took them the other way round would wait for
                 # it while it waits for him.
                 Plan.objects.select_for_update().get(pk=plan.pk)
-                act(plan)  # first: a pause that stands must be seen as another's, not as our own
+                _refuse_what_has_no_sense(plan, verb)  # before it is written: a pause that stands is another's
+                act(plan)
                 _write_down(plan, verb, actor=actor, because=because, key=key, now=now)
             break
         except (LostRace, IntegrityError):
@@ -208,12 +183,9 @@ def _command(
     plan.wake(now=now)
 
 
-def _refuse_where_it_has_no_sense(plan: Plan, verb: Verb) -> None:
-    if plan.state == PlanState.DRAFT:
-        raise Refusal(f"It was not started yet: there is nothing to {WORDS[verb]}.")
-    if verb == Verb.ROLLBACK and plan.write_intended_at is None:
-        raise Refusal("The new version was not written yet: there is nothing to roll back. Abort it instead.")
-    if sentence := NOT_NOW.get((verb, PlanState(plan.state))):
+def _refuse_what_has_no_sense(plan: Plan, verb: Verb) -> None:
+    is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None
+    if sentence := why_not_now(verb, PlanState(plan.state), is_written=is_written, is_paused=is_paused):
         raise Refusal(sentence)
 
 
@@ -236,9 +208,8 @@ def _write_down(plan: Plan, verb: Verb, *, actor: User, because: str, key: str, 
     AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, evidence=evidence, now=now)
 
 
-def _end_pause(plan: Plan, *, actor: User, now: datetime) -> bool:
-    """Whether there was one."""
-    return bool(plan.commands.in_force().update(ended_at=now, ended_by=actor.get_username()))
+def _end_pause(plan: Plan, *, actor: User, now: datetime) -> None:
+    plan.commands.in_force().update(ended_at=now, ended_by=actor.get_username())
 
 
 def _close_stages(plan: Plan, *, actor: User, because: str, now: datetime) -> None:

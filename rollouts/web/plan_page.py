@@ -16,8 +16,8 @@ from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import PlanOnPage, buttons, plan_on_page
-from rollouts.steering.commands import MAY_PAUSE
 from rollouts.steering.remaining import remaining
+from rollouts.verbs import VERBS
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
 from rollouts.web.loading import plan_for
@@ -32,19 +32,6 @@ ROLLBACK: dict[str, str] = {
     PlanState.ABORTED: "The rollback was prepared, and not carried out to its end",
     PlanState.ABORTING: "The rollback is not carried out: the plan is given up",
 }
-CONSEQUENCES: dict[str, str] = {
-    "start": "Seals the plan, holds every node of the driver object, then writes the new version. The first stage "
-    "waits for its approval before any node is released.",
-    "halt": "Nothing more is released, from this moment. Released nodes that have not begun are held again. Changed "
-    "nodes stay changed until you resume, roll back or abort.",
-    "pause": "Nothing more is released until somebody resumes. Gates go on being asked.",
-    "resume": "Takes the plan up where it stands. Every gate is asked anew; what still fails halts it again.",
-    "rollback": "Holds all nodes, puts the old version back, and brings every changed node back in waves. The plan's "
-    "approval covers this: nobody needs to approve it.",
-    "abort": "Gives the plan up: the old version is put back and unchanged nodes are let go. Changed nodes keep the "
-    "new driver and stay held.",
-    "discard": "Throws the draft away. Nothing in any cluster has been touched.",
-}
 
 
 def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
@@ -55,7 +42,6 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
         "place": "plans",
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
-        "consequences": CONSEQUENCES,
         "written": take(request, row),
     }
     return render(request, "rollouts/plan.html", context)
@@ -94,7 +80,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "preview": preview,
         "resume_says": resume_says(row, on_page, driver_object),
         "since_then": _since_then(row) if sight.is_live else "",
-        "shown_state": "paused" if on_page.pause and row.state in MAY_PAUSE else row.state,
+        "shown_state": "paused" if on_page.pause and row.state in VERBS["pause"].states else row.state,
         "soak_until": soak_until(on_page.current) if sight.is_live else None,
         "overridable": [check for check in preview.blockers if check.may_be_overridden] if preview else [],
         "rollback": row.sealed.get("rollback", ""),

@@ -1,6 +1,5 @@
 """The buttons of a plan: each is one call, the same that REST makes. A refusal comes back as a sentence on the page."""
 
-from collections.abc import Callable
 from functools import partial
 
 from django.contrib import messages
@@ -14,34 +13,15 @@ from edges.requests import PersonRequest
 from people.rights import NotAllowed, Permission, require
 from rollouts.lifecycle import IllegalMove, LostRace, TargetState
 from rollouts.models import Plan
-from rollouts.queries import VERBS
 from rollouts.steering import commands
-from rollouts.steering.drafting import discard
 from rollouts.steering.refusals import Blocked, Refusal
-from rollouts.steering.starting import start
+from rollouts.steering.telling import COMMANDS
+from rollouts.verbs import VERBS
 from rollouts.web.loading import plan_for, target_for
 from rollouts.web.written import keep
 from wording.numbers import either
 
 REFUSALS = (IllegalMove, LostRace, NotAllowed, Refusal)
-DONE: dict[str, str] = {
-    "start": "Started: every node of the object is being held first.",
-    "halt": "Halted: from now on nothing more is released.",
-    "pause": "Paused: what has not begun is held again.",
-    "resume": "Resumed: every gate is asked anew.",
-    "rollback": "Rolling back: the old version is put back, then the changed nodes go back in waves.",
-    "abort": "Aborting: the old version is put back and unchanged nodes are let go.",
-    "discard": "Discarded.",
-}
-COMMANDS: dict[str, Callable[..., None]] = {
-    "halt": commands.halt,
-    "pause": commands.pause,
-    "resume": commands.resume,
-    "rollback": commands.roll_back,
-    "abort": commands.abort,
-    "start": start,
-    "discard": discard,
-}
 
 
 @require_POST
@@ -50,7 +30,7 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
         raise Http404
     plan = plan_for(request.user, plan_id)
     try:
-        require(request.user, VERBS[verb][1], cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        require(request.user, VERBS[verb].permission, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         _call(request, plan, verb)
     except Blocked as refusal:
         # The draft's page says each sentence already.
@@ -61,7 +41,7 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
         messages.error(request, str(refusal))
         keep(request, plan, verb)
     else:
-        messages.success(request, DONE[verb])
+        messages.success(request, VERBS[verb].done)
     return redirect("plan", plan_id=plan_id)
 
 

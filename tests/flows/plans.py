@@ -71,7 +71,9 @@ class Plan:
         wait_until(
             lambda: not self.blockers(), what=lambda: f"a plan that may start: {self.blockers()}", timeout_s=PATIENCE_S
         )
-        self.operator.post(f"{self.path}/starts", {"expected_revision": self.now()["revision"]})
+        self.operator.post(
+            f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
+        )
         return self
 
     def blockers(self) -> list[str]:

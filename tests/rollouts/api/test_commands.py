@@ -78,6 +78,7 @@ def test_a_command_on_a_state_that_is_no_more_is_refused(ada):
         ("halts", {"expected_state": "gone"}, ""),
         ("halts", {}, "k" * 101),
         ("starts", {}, ""),
+        ("starts", {"because": "", "expected_revision": 1}, ""),
     ],
 )
 def test_what_cannot_be_read_is_a_bad_request(ada, verb, asked, key):

@@ -167,7 +167,11 @@ def test_a_plan_whose_object_is_gone_says_so(ada, what):
     plan.cluster.driver_objects.filter(kind="NVIDIADriver").delete()
     place = f"/api/v1/plans/{plan.pk}/{what}"
 
-    reply = ada.get(place) if what == "preview" else post(ada, f"plans/{plan.pk}/starts", expected_revision=1)
+    reply = (
+        ada.get(place)
+        if what == "preview"
+        else post(ada, f"plans/{plan.pk}/starts", because="Now.", expected_revision=1)
+    )
 
     assert reply.status_code == 409
     assert reply.json()["detail"].startswith("east no longer shows NVIDIADriver h200.")
@@ -176,7 +180,7 @@ def test_a_plan_whose_object_is_gone_says_so(ada, what):
 def test_starting_seals_it(ada):
     plan = a_draft()
 
-    reply = post(ada, f"plans/{plan.pk}/starts", expected_revision=1)
+    reply = post(ada, f"plans/{plan.pk}/starts", because="Now.", expected_revision=1)
 
     assert reply.status_code == 204
     plan.refresh_from_db()
@@ -187,7 +191,7 @@ def test_starting_seals_it(ada):
 def test_a_start_that_is_blocked_names_what_stands_in_the_way(ada):
     plan = a_draft(a_fleet(mode="observe-only"))
 
-    reply = post(ada, f"plans/{plan.pk}/starts", expected_revision=1)
+    reply = post(ada, f"plans/{plan.pk}/starts", because="Now.", expected_revision=1)
 
     assert reply.status_code == 409
     assert [blocker["code"] for blocker in reply.json()["blockers"]] == ["mode"]

@@ -1,0 +1,17 @@
+"""Who carries each verb of a plan out."""
+
+from collections.abc import Callable, Mapping
+
+from rollouts.steering import commands
+from rollouts.steering.drafting import discard
+from rollouts.steering.starting import start
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "start": start,
+    "halt": commands.halt,
+    "pause": commands.pause,
+    "resume": commands.resume,
+    "rollback": commands.roll_back,
+    "abort": commands.abort,
+    "discard": discard,
+}

@@ -1,0 +1,126 @@
+"""What a plan can be told: every verb once, with all that pages, REST and the commands themselves say of it.
+
+Each is told with a reason, which is kept for good. Which state it leads to is the lifecycle's to say.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from people.rights import Permission
+from rollouts.lifecycle import PLAN_FINAL, PlanState
+
+
+@dataclass(frozen=True)
+class PlanVerb:
+    label: str  # of its button; in lower case what a sentence says
+    resource: str  # what POST makes below the plan
+    permission: Permission
+    states: frozenset[PlanState]  # in which it means something
+    consequence: str  # for who is about to say it
+    done: str  # once it is written down
+    is_dangerous: bool = False  # it stops or ends something: its button is red
+    refusals: Mapping[PlanState, str] = field(default_factory=dict)  # where a state has a sentence of its own
+
+
+VERBS: Mapping[str, PlanVerb] = {
+    "start": PlanVerb(
+        "Start",
+        "starts",
+        Permission.RUN,
+        frozenset({PlanState.DRAFT}),
+        "Seals the plan, holds every node of the driver object, then writes the new version. The first stage waits for "
+        "its approval before any node is released.",
+        "Started: every node of the object is being held first.",
+    ),
+    "halt": PlanVerb(
+        "Halt",
+        "halts",
+        Permission.STOP,
+        frozenset({PlanState.HOLDING, PlanState.PROMOTING}),
+        "Nothing more is released, from this moment. Released nodes that have not begun are held again. Changed nodes "
+        "stay changed until you resume, roll back or abort.",
+        "Halted: from now on nothing more is released.",
+        is_dangerous=True,
+        refusals={
+            PlanState.HALTED: "It is halted already.",
+            PlanState.ROLLING_BACK: "It is being rolled back already. Pause it if it must stand still.",
+            PlanState.ABORTING: "It is being given up already: there is nothing to halt.",
+        },
+    ),
+    "pause": PlanVerb(
+        "Pause",
+        "pauses",
+        Permission.STOP,
+        frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK}),
+        "Nothing more is released until somebody resumes. Gates go on being asked.",
+        "Paused: what has not begun is held again.",
+    ),
+    "resume": PlanVerb(
+        "Resume",
+        "resumptions",
+        Permission.RUN,
+        frozenset({PlanState.HALTED}),  # and wherever it is paused
+        "Takes the plan up where it stands. Every gate is asked anew; what still fails halts it again.",
+        "Resumed: every gate is asked anew.",
+    ),
+    "rollback": PlanVerb(
+        "Roll back",
+        "rollbacks",
+        Permission.RUN,
+        frozenset({PlanState.PROMOTING, PlanState.HALTED}),
+        "Holds all nodes, puts the old version back, and brings every changed node back in waves. The plan's approval "
+        "covers this: nobody needs to approve it.",
+        "Rolling back: the old version is put back, then the changed nodes go back in waves.",
+        refusals={
+            PlanState.HOLDING: "The new version is being written: halt it first, then roll back.",
+            PlanState.ROLLING_BACK: "It is being rolled back already.",
+            PlanState.ABORTING: "It is being given up already: it goes back no more.",
+        },
+    ),
+    "abort": PlanVerb(
+        "Abort",
+        "aborts",
+        Permission.RUN,
+        frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK}),
+        "Gives the plan up: the old version is put back and unchanged nodes are let go. Changed nodes keep the new "
+        "driver and stay held.",
+        "Aborting: the old version is put back and unchanged nodes are let go.",
+        is_dangerous=True,
+        refusals={PlanState.ABORTING: "It is being given up already."},
+    ),
+    "discard": PlanVerb(
+        "Discard",
+        "discards",
+        Permission.DRAFT,
+        frozenset({PlanState.DRAFT}),
+        "Throws the draft away. Nothing in any cluster has been touched.",
+        "Discarded.",
+        is_dangerous=True,
+    ),
+}
+
+
+def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: bool) -> str:
+    """Why a plan in this state cannot be told so. Blank: it can. `is_written`: its version is, or will be."""
+    its = VERBS[verb]
+    word = its.label.lower()
+    if state in PLAN_FINAL:
+        return f"The plan is {_words(state)} already: it is over, and there is nothing to {word}."
+    if PlanState.DRAFT in its.states:
+        return "" if state is PlanState.DRAFT else "It was started already."
+    if state is PlanState.DRAFT:
+        return f"It was not started yet: there is nothing to {word}."
+    if is_paused and verb == "resume":
+        return ""
+    if verb == "rollback" and not is_written:
+        return "The new version was not written yet: there is nothing to roll back. Abort it instead."
+    if state not in its.states:
+        nothing = (
+            f"A plan that is {_words(state)}{' and not paused' if verb == 'resume' else ''} has nothing to {word}."
+        )
+        return its.refusals.get(state, nothing)
+    return "It is paused already." if is_paused and verb == "pause" else ""
+
+
+def _words(state: PlanState) -> str:
+    return state.replace("-", " ")
