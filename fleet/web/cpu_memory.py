@@ -11,7 +11,7 @@ NEVER_READ = "What pods request is not known: they were never read here. The clu
 
 
 @dataclass(frozen=True)
-class Line:
+class AmountLine:
     title: str
     allocatable: str  # blank: nobody knows
     requested: str
@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    lines: list[Line]
+    lines: list[AmountLine]
     sentences: list[str]  # what is missing in the numbers, and why
 
 
@@ -54,18 +54,18 @@ def _unread(amounts: Iterable[CpuMemory]) -> list[str]:
     return [NEVER_READ] if any(each.cpu.requested is None for each in amounts) else []
 
 
-def _lines(suffix: str, amounts: CpuMemory) -> list[Line]:
+def _lines(suffix: str, amounts: CpuMemory) -> list[AmountLine]:
     return [
         _line(f"CPU{suffix}", amounts.cpu, 1000, "cores"),
         _line(f"Memory{suffix}", amounts.memory, GIB, "GiB"),
     ]
 
 
-def _line(title: str, amount: Amount, unit: int, unit_name: str) -> Line:
+def _line(title: str, amount: Amount, unit: int, unit_name: str) -> AmountLine:
     def words(number: int | None) -> str:
         return "" if number is None else f"{spelled(number / unit)} {unit_name}"
 
-    return Line(
+    return AmountLine(
         title=title,
         allocatable=words(amount.allocatable),
         requested=words(amount.requested),

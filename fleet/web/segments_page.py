@@ -26,7 +26,7 @@ DEFAULT_AXES = ("product", "driver_version")
 
 
 @dataclass(frozen=True)
-class Line:
+class ValueLine:
     words: str
     nodes: int
     gpus: int
@@ -37,8 +37,8 @@ class Line:
 @dataclass(frozen=True)
 class Card:
     facet: Facet
-    first: Sequence[Line]
-    more: Sequence[Line]
+    first: Sequence[ValueLine]
+    more: Sequence[ValueLine]
     left: int  # values that have no line
 
 
@@ -130,7 +130,7 @@ class _Where:
 
 def _card(counts: FacetCounts, where: _Where) -> Card:
     lines = [
-        Line(words_of(counts.facet.key, each.value), each.nodes, each.gpus, each.is_chosen,
+        ValueLine(words_of(counts.facet.key, each.value), each.nodes, each.gpus, each.is_chosen,
              where.toggled(counts.facet.key, each.value))
         for each in sorted(counts.values, key=lambda each: not each.is_chosen)
     ]  # fmt: skip

@@ -41,7 +41,7 @@ class Change(Generic[S]):
     unread: Unread | None = None
 
 
-class Line(msgspec.Struct, frozen=True):
+class WatchEvent(msgspec.Struct, frozen=True):
     type: What
     object: msgspec.Raw
 
@@ -54,7 +54,7 @@ class Mark(msgspec.Struct, frozen=True):
     metadata: MarkMeta = MarkMeta()
 
 
-LINE, MARK = decoder(Line), decoder(Mark)
+EVENT, MARK = decoder(WatchEvent), decoder(Mark)
 
 
 class Watch(Generic[S]):
@@ -132,7 +132,7 @@ class Watch(Generic[S]):
 
     def _read(self, line: bytes) -> Change[S]:
         try:
-            event = LINE.decode(line)
+            event = EVENT.decode(line)
         except BAD_JSON as error:
             raise Unreadable(f"A watch of {self._name} sent something that is no event: {error}") from error
         if event.type is What.ERROR:

@@ -20,7 +20,7 @@ GLYPHS = {"version": "changing", "ready": "part", "cordon": "cordoned", "upgrade
 
 
 @dataclass(frozen=True)
-class Line:
+class TimelineEntry:
     at: datetime
     glyph: str
     sentence: str
@@ -38,15 +38,15 @@ def node_timeline(request: PersonRequest, node_id: int) -> HttpResponse:
     return render(request, "fleet/_timeline.html", {"node_id": node_id, "cluster_id": node.cluster_id, "days": days})
 
 
-def _seen(node: Node | GoneNode) -> list[Line]:
-    return [Line(row.at, GLYPHS.get(row.kind, "part"), row.sentence) for row in timeline(node)[:MOST]]
+def _seen(node: Node | GoneNode) -> list[TimelineEntry]:
+    return [TimelineEntry(row.at, GLYPHS.get(row.kind, "part"), row.sentence) for row in timeline(node)[:MOST]]
 
 
-def _planned(request: PersonRequest, node: Node | GoneNode) -> list[Line]:
+def _planned(request: PersonRequest, node: Node | GoneNode) -> list[TimelineEntry]:
     plans = Plan.objects.visible_to(request.user).filter(cluster=node.cluster_id)
     events = PlanEvent.objects.filter(plan__in=plans, target__node_uid=node.uid).select_related("plan")[:MOST]
     return [
-        Line(
+        TimelineEntry(
             at=event.at,
             glyph=glyph_of("target", event.to),
             sentence=f"{event.plan.title}: {word_of(event.to)}. {event.because}",
