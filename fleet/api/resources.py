@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from fleet.allocation.holding import Told
 from fleet.models import ExporterReading
-from gpu.resources import Kind, Vendor
+from gpu.resources import ResourceKind, Vendor
 
 
 class Amounts(serializers.DictField):
@@ -19,7 +19,7 @@ class ResourceShape(serializers.Serializer):
     name = serializers.CharField()
     vendor = serializers.ChoiceField(choices=[(vendor.value, vendor.value) for vendor in Vendor], allow_null=True)
     kind = serializers.ChoiceField(
-        choices=[(kind.value, kind.value) for kind in Kind],
+        choices=[(kind.value, kind.value) for kind in ResourceKind],
         help_text="whole: a GPU for one pod. slice: partitioned by hardware (MIG, AMD). share: one of several users. "
         "virtual: handed to virtual machines.",
     )

@@ -1,6 +1,6 @@
 """The fleet cut by its facets: how many nodes and GPUs have each value, under a choice of others.
 
-The database adds up nodes that are alike in everything; what is counted here are kinds of nodes, not nodes.
+The database adds up nodes that are alike in everything; what is counted here are groups of nodes, not nodes.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ ANNOTATED = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class NodeGroup:
     """Nodes that have the same value of every facet."""
 
     values: Mapping[str, str]
@@ -75,9 +75,9 @@ class Sums:
         self.nodes: Counter[str] = Counter()
         self.gpus: Counter[str] = Counter()
 
-    def add(self, value: str, kind: Kind) -> None:
-        self.nodes[value] += kind.nodes
-        self.gpus[value] += kind.gpus
+    def add(self, value: str, group: NodeGroup) -> None:
+        self.nodes[value] += group.nodes
+        self.gpus[value] += group.gpus
 
     def counts(self, facet: Facet, chosen: tuple[str, ...]) -> FacetCounts:
         values = sorted({*self.nodes, *chosen}, key=lambda value: (-self.nodes[value], value))
@@ -89,21 +89,21 @@ class Sums:
 @dataclass(frozen=True)
 class Segments:
     choice: Choice
-    kinds: Sequence[Kind]
-    matching: Sequence[Kind]
+    groups: Sequence[NodeGroup]
+    matching: Sequence[NodeGroup]
     facets: Sequence[FacetCounts]
 
     @property
     def nodes(self) -> int:
-        return sum(kind.nodes for kind in self.matching)
+        return sum(group.nodes for group in self.matching)
 
     @property
     def gpus(self) -> int:
-        return sum(kind.gpus for kind in self.matching)
+        return sum(group.gpus for group in self.matching)
 
     @property
     def all_nodes(self) -> int:
-        return sum(kind.nodes for kind in self.kinds)
+        return sum(group.nodes for group in self.groups)
 
 
 def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
@@ -113,31 +113,33 @@ def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] 
     dear are not even counted.
     """
     crossed = [each for each in FACETS if not (each.is_apart or each.is_dear) or choice.get(each.key) or each in axes]
-    kinds = kinds_of(nodes, crossed)
+    groups = groups_of(nodes, crossed)
     counted: dict[str, Sums] = {facet.key: Sums() for facet in crossed}
     matching = []
-    for kind in kinds:
-        failed = [key for key, values in choice.items() if values and kind.values[key] not in values]
+    for group in groups:
+        failed = [key for key, values in choice.items() if values and group.values[key] not in values]
         if not failed:
-            matching.append(kind)
+            matching.append(group)
         if len(failed) > 1:
             continue
         for key in failed or counted:
-            counted[key].add(kind.values[key], kind)
+            counted[key].add(group.values[key], group)
     for facet in FACETS:
         if facet.key not in counted and not facet.is_dear:
             counted[facet.key] = _sums_apart(narrow(nodes, choice), facet)
     facets = [counted[facet.key].counts(facet, choice.get(facet.key, ())) for facet in FACETS if facet.key in counted]
-    return Segments(choice, kinds, matching, facets)
+    return Segments(choice, groups, matching, facets)
 
 
-def kinds_of(nodes: QuerySet[Node], facets: Sequence[Facet]) -> list[Kind]:
-    """Five queries: the nodes, and what of each kind is its cluster's and its pool's to say."""
+def groups_of(nodes: QuerySet[Node], facets: Sequence[Facet]) -> list[NodeGroup]:
+    """Five queries: the nodes, and what of each group is its cluster's and its pool's to say."""
     columns = tuple(dict.fromkeys(facet.column for facet in facets))
     said_by = _said_by()
     readers = [(facet.key, columns.index(facet.column), said_by.get(facet.key)) for facet in facets]
     return [
-        Kind({key: (row[at] if said is None else said.get(row[at])) or UNKNOWN for key, at, said in readers}, *row[-2:])
+        NodeGroup(
+            {key: (row[at] if said is None else said.get(row[at])) or UNKNOWN for key, at, said in readers}, *row[-2:]
+        )
         for row in _added_up(nodes, columns)
     ]
 
@@ -145,7 +147,7 @@ def kinds_of(nodes: QuerySet[Node], facets: Sequence[Facet]) -> list[Kind]:
 def _sums_apart(nodes: QuerySet[Node], facet: Facet) -> "Sums":
     sums = Sums()
     for value, *numbers in _added_up(nodes, (facet.column,)):
-        sums.add(value or UNKNOWN, Kind({}, *numbers))
+        sums.add(value or UNKNOWN, NodeGroup({}, *numbers))
     return sums
 
 
@@ -184,14 +186,14 @@ class Cross:
     unshown: int  # nodes whose value of either has no place in the table
 
 
-def cross(kinds: Sequence[Kind], rows: Facet, columns: Facet, *, tall: int = 40, wide: int = 10) -> Cross:
+def cross(groups: Sequence[NodeGroup], rows: Facet, columns: Facet, *, tall: int = 40, wide: int = 10) -> Cross:
     """The most common values of each, at most so many."""
     nodes: Counter[tuple[str, str]] = Counter()
     gpus: Counter[tuple[str, str]] = Counter()
-    for kind in kinds:
-        cell = kind.values[rows.key], kind.values[columns.key]
-        nodes[cell] += kind.nodes
-        gpus[cell] += kind.gpus
+    for group in groups:
+        cell = group.values[rows.key], group.values[columns.key]
+        nodes[cell] += group.nodes
+        gpus[cell] += group.gpus
     sides = [_most_common(nodes, side, at_most) for side, at_most in ((0, tall), (1, wide))]
     lines = tuple(
         CrossLine(row, tuple(ValueCount(head, nodes[row, head], gpus[row, head]) for head in sides[1]))

@@ -15,8 +15,8 @@ from fleet.web.states import PodWord, word_of
 from gpu import labels as keys
 from gpu.resources import (
     Explanation,
-    Kind,
     Layout,
+    ResourceKind,
     ResourceLine,
     Way,
     explain,
@@ -26,10 +26,10 @@ from gpu.resources import (
 
 
 @dataclass
-class Mode:
+class WayOnNode:
     """One way in which GPUs of the node are given out, and who has them so."""
 
-    kind: Kind
+    kind: ResourceKind
     sharing: str
     explanation: Explanation
     parts: list[ResourceLine] = field(default_factory=list)
@@ -64,7 +64,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "physical": physical_of([node]),
         "resource_lines": lines,
         "none_because": none_because(node),
-        "modes": _modes(lines, pods),
+        "ways": _ways(lines, pods),
         "boards": [board for board in held.boards if _is_named(board)],
         "nameless": sum(not _is_named(board) for board in held.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
@@ -110,20 +110,20 @@ def unplaced_in_words(one: Unplaced, layout: Layout) -> str:
     return in_words(one.number, layout.way(one.resource))
 
 
-def _modes(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[Mode]:
+def _ways(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[WayOnNode]:
     """The one that most of the node is in comes first. What the kubelet only still names is in none."""
-    found: dict[Explanation, Mode] = {}
-    by_resource: dict[str, Mode] = {}
+    found: dict[Explanation, WayOnNode] = {}
+    by_resource: dict[str, WayOnNode] = {}
     for line in lines:
         if line.expected is not None:
             told = explain(line.way)
-            mode = found.setdefault(told, Mode(line.kind, line.way.sharing, told))
-            mode.parts.append(line)
-            by_resource[line.name] = mode
+            way = found.setdefault(told, WayOnNode(line.kind, line.way.sharing, told))
+            way.parts.append(line)
+            by_resource[line.name] = way
     for pod in pods:
-        modes = {id(by_resource[name]): by_resource[name] for name in pod.resources if name in by_resource}
-        for mode in modes.values():
-            mode.pods.append(pod)
+        ways = {id(by_resource[name]): by_resource[name] for name in pod.resources if name in by_resource}
+        for way in ways.values():
+            way.pods.append(pod)
     return list(found.values())
 
 

@@ -12,7 +12,7 @@ from edges.requests import PersonRequest
 from fleet.models import Finding, Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import TITLES, NodeState
-from fleet.segments.counting import Kind, kinds_of
+from fleet.segments.counting import NodeGroup, groups_of
 from fleet.segments.counting import Sums as Counts
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.web import freshness, states
@@ -75,12 +75,12 @@ def _by_state(sums: Sums) -> list[tuple[str, str, str, int]]:
 def _versions(members) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
     """What its nodes run and are, where somebody says: key, title, and the values with words and nodes."""
     facets = [BY_KEY[key] for key in SIDE_BY_SIDE]
-    kinds: list[Kind] = kinds_of(members.with_gpus(), facets)
+    groups: list[NodeGroup] = groups_of(members.with_gpus(), facets)
     found = []
     for facet in facets:
         counts = Counts()
-        for kind in kinds:
-            counts.add(kind.values[facet.key], kind)
+        for group in groups:
+            counts.add(group.values[facet.key], group)
         counted = counts.counts(facet, ())
         if counted.values and not counted.is_silent:
             found.append(

@@ -6,7 +6,7 @@ The three are never added up: two pods on one time-sliced GPU hold one GPU, in t
 from gpu.resources.clouds import boards_in_labels, product_in_labels, vendor_in_labels
 from gpu.resources.layout import Layout, Way, amd_partition, layout_of, product_of
 from gpu.resources.lines import ResourceLine, resource_lines
-from gpu.resources.names import Kind, Vendor, is_gpu_resource, product_in, vendor_of
+from gpu.resources.names import ResourceKind, Vendor, is_gpu_resource, product_in, vendor_of
 from gpu.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of
 from gpu.resources.physical import Use, Uses, uses_in, uses_of
 from gpu.resources.registered import Registered, assigned_in, gpu_groups, registered_in
@@ -18,9 +18,9 @@ from gpu.resources.words import in_words, layout_in_words, missing_in_words, uni
 __all__ = [
     "Counts",
     "Explanation",
-    "Kind",
     "Layout",
     "Registered",
+    "ResourceKind",
     "ResourceLine",
     "Unhealthy",
     "Use",

@@ -22,7 +22,7 @@ from gpu.resources.names import (
     SHARED,
     VOLCANO,
     WHOLE_PARTITION,
-    Kind,
+    ResourceKind,
     is_virtual,
     profile_in,
 )
@@ -48,12 +48,12 @@ class Way:
     is_virtual: bool = False
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ResourceKind:
         if self.is_virtual:
-            return Kind.VIRTUAL
+            return ResourceKind.VIRTUAL
         if self.sharing:
-            return Kind.SHARE
-        return Kind.SLICE if self.profile else Kind.WHOLE
+            return ResourceKind.SHARE
+        return ResourceKind.SLICE if self.profile else ResourceKind.WHOLE
 
     def __str__(self) -> str:
         shared = f"/{self.sharing}*{self.replicas or ''}" if self.sharing else ""
@@ -114,7 +114,7 @@ class Layout:
 
     @property
     def is_plain(self) -> bool:
-        return all(way.kind is Kind.WHOLE for way in self.ways.values())
+        return all(way.kind is ResourceKind.WHOLE for way in self.ways.values())
 
     def lacks_boards_of(self, other: "Layout") -> bool:
         return self.boards is not None and other.boards is not None and self.boards < other.boards

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu.resources.layout import Layout, Way
-from gpu.resources.names import GPU, Kind, Vendor, is_dra, vendor_of
+from gpu.resources.names import GPU, ResourceKind, Vendor, is_dra, vendor_of
 from gpu.resources.offer import only_named
 from gpu.resources.words import in_words
 from wording.numbers import either
@@ -26,7 +26,7 @@ class ResourceLine:
     twin: str = ""  # the resource under which another offers the same GPUs
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ResourceKind:
         return self.way.kind
 
     @property
@@ -143,6 +143,6 @@ def resource_lines(
 
 def _twins(capacity: Amounts, layout: Layout) -> dict[str, str]:
     """Whole GPUs of one vendor that a device plugin and a DRA driver both offer, each by the other's name."""
-    whole = [name for name, amount in capacity.items() if amount and layout.way(name).kind is Kind.WHOLE]
+    whole = [name for name, amount in capacity.items() if amount and layout.way(name).kind is ResourceKind.WHOLE]
     pairs = ((one, other) for one in whole for other in whole if is_dra(one) != is_dra(other))
     return {one: other for one, other in pairs if vendor_of(one) is vendor_of(other)}

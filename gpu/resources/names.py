@@ -46,7 +46,7 @@ class Vendor(StrEnum):
     INTEL = "intel"
 
 
-class Kind(StrEnum):
+class ResourceKind(StrEnum):
     WHOLE = "whole"  # one GPU for one user
     SLICE = "slice"  # cut by hardware: memory and compute of its own
     SHARE = "share"  # one of the users of a GPU or of a slice

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gpu.labels import count_in
 from gpu.resources.layout import Layout
-from gpu.resources.names import GPU, SHARED, Kind, Vendor, is_dra, vendor_of
+from gpu.resources.names import GPU, SHARED, ResourceKind, Vendor, is_dra, vendor_of
 
 COMPUTE_SLICES = 7
 MIG_PROFILE = re.compile(r"^(\d)[gc]\.")
@@ -25,22 +25,25 @@ class Counts:
 
 def count(amounts: Mapping[str, int], layout: Layout) -> Counts:
     """`amounts`: by resource. A GPU that a device plugin and a DRA driver both offer is one GPU."""
-    totals: dict[tuple[Kind, bool], int] = {}
+    totals: dict[tuple[ResourceKind, bool], int] = {}
     for name, amount in amounts.items():
         of = layout.way(name).kind, is_dra(name)
         totals[of] = totals.get(of, 0) + amount
-    if (Kind.WHOLE, False) in totals:
-        totals[Kind.WHOLE, False] -= only_named(amounts, layout)
+    if (ResourceKind.WHOLE, False) in totals:
+        totals[ResourceKind.WHOLE, False] -= only_named(amounts, layout)
     return Counts(
-        whole=max((totals[Kind.WHOLE, dra] for dra in (False, True) if (Kind.WHOLE, dra) in totals), default=None),
-        slices=max(totals.get((Kind.SLICE, False), 0), totals.get((Kind.SLICE, True), 0)),
-        shares=totals.get((Kind.SHARE, False), 0),
+        whole=max(
+            (totals[ResourceKind.WHOLE, dra] for dra in (False, True) if (ResourceKind.WHOLE, dra) in totals),
+            default=None,
+        ),
+        slices=max(totals.get((ResourceKind.SLICE, False), 0), totals.get((ResourceKind.SLICE, True), 0)),
+        shares=totals.get((ResourceKind.SHARE, False), 0),
     )
 
 
 def only_named(amounts: Mapping[str, int], layout: Layout) -> int:
     """How many of the GPUs that are named as whole are cut."""
-    if layout.boards is None or layout.way(GPU).kind is not Kind.WHOLE:
+    if layout.boards is None or layout.way(GPU).kind is not ResourceKind.WHOLE:
         return 0
     slices = sum(amount * compute_slices(layout.way(name).profile) for name, amount in amounts.items())
     cut = -(-slices // COMPUTE_SLICES)

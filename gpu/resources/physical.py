@@ -13,7 +13,7 @@ from enum import StrEnum
 from gpu import labels as keys
 from gpu.resources.clouds import boards_in_labels
 from gpu.resources.layout import MPS, TIME_SLICING, Layout, Way
-from gpu.resources.names import Kind, Vendor, vendor_of
+from gpu.resources.names import ResourceKind, Vendor, vendor_of
 from gpu.resources.offer import COMPUTE_SLICES, compute_slices, count
 from gpu.resources.slicing import slices_of_a_board
 
@@ -53,9 +53,9 @@ def uses_of(
     found = Counter({Use.WHOLE: count(amounts, layout).whole or 0})
     for name, amount in amounts.items():
         way = layout.way(name)
-        if way.kind is Kind.SHARE and not way.profile:
+        if way.kind is ResourceKind.SHARE and not way.profile:
             found[_sharing(way)] += -(-amount // way.replicas) if way.replicas else 0
-        elif way.kind is Kind.VIRTUAL:
+        elif way.kind is ResourceKind.VIRTUAL:
             found[Use.VIRTUAL] += 0 if _is_vgpu(name) else amount
         elif way.profile and vendor_of(name) is Vendor.AMD and layout.parts:
             found[Use.PARTITIONED] += -(-amount // layout.parts)

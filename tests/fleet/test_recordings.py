@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from fleet.models import DriverObject, Node
 from fleet.stack import NodeStack, OperandOnNode, read_stack
-from gpu.resources import Kind, Layout, resource_lines
+from gpu.resources import Layout, ResourceKind, resource_lines
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, units, unread
 from tests.pages import page, visiting
@@ -115,7 +115,9 @@ def test_what_virtual_machines_get_is_no_gpu_for_pods():
     lines = resource_lines(node.expected, node.capacity, node.allocatable, node.requested, Layout.read(node.layout))
 
     assert units(node)[:3] == (0, 0, 0)
-    assert [(line.name, line.kind) for line in lines] == [("nvidia.com/ARIEL_DEVICE_24_FUNCTION_3", Kind.VIRTUAL)]
+    assert [(line.name, line.kind) for line in lines] == [
+        ("nvidia.com/ARIEL_DEVICE_24_FUNCTION_3", ResourceKind.VIRTUAL)
+    ]
 
 
 def test_clients_of_gkes_time_sharing_are_shares_of_one_gpu():

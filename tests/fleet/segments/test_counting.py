@@ -83,9 +83,9 @@ def test_every_value_finds_as_many_nodes_as_it_counts():
 
 def test_two_facets_are_crossed():
     a_mixed_fleet()
-    kinds = segments_of(Node.objects.with_gpus(), {}).matching
+    groups = segments_of(Node.objects.with_gpus(), {}).matching
 
-    table = cross(kinds, BY_KEY["product"], BY_KEY["driver_version"], wide=1)
+    table = cross(groups, BY_KEY["product"], BY_KEY["driver_version"], wide=1)
 
     assert table.heads == ("570.172.08",)
     assert [(line.value, [cell.nodes for cell in line.cells]) for line in table.lines] == [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu.resources import Kind, Layout, Way, layout_of, product_of
+from gpu.resources import Layout, ResourceKind, Way, layout_of, product_of
 
 GPU = "nvidia.com/gpu"
 H100 = "NVIDIA-H100-80GB-HBM3"
@@ -52,22 +52,22 @@ def test_labels_tell_what_each_resource_is(labels, ways):
 @pytest.mark.parametrize(
     ("labels", "capacity", "kind", "replicas"),
     [
-        ({}, {"amd.com/gpu": 8}, Kind.WHOLE, None),
-        ({"amd.com/compute-memory-partition": "spx_nps1"}, {"amd.com/gpu": 8}, Kind.WHOLE, None),
-        ({"amd.com/compute-memory-partition": "cpx_nps4"}, {"amd.com/gpu": 64}, Kind.SLICE, None),
-        ({}, {"amd.com/cpx_nps4": 64}, Kind.SLICE, None),
-        ({}, {"amd.com/spx_nps1": 8}, Kind.WHOLE, None),
-        ({"gpu.intel.com/device.count": "4"}, {"gpu.intel.com/i915": 4}, Kind.WHOLE, None),
-        ({"gpu.intel.com/device.count": "4"}, {"gpu.intel.com/i915": 40}, Kind.SHARE, 10),
-        ({}, {"gpu.intel.com/xe": 4}, Kind.WHOLE, None),
-        ({}, {"habana.ai/gaudi": 8}, Kind.WHOLE, None),
-        ({}, {"nvidia.com/gpu": 8}, Kind.WHOLE, None),
-        ({}, {"nvidia.com/gpu.shared": 32}, Kind.SHARE, None),
-        ({}, {"nvidia.com/mig-3g.40gb": 2}, Kind.SLICE, None),
-        ({}, {"nvidia.com/mig-3g.40gb.shared": 8}, Kind.SHARE, None),
-        ({}, {"nvidia.com/GA102GL_A10": 2}, Kind.VIRTUAL, None),
-        ({}, {"gpu.nvidia.com": 8}, Kind.WHOLE, None),
-        ({}, {"gpu.nvidia.com/mig-1g.10gb": 7}, Kind.SLICE, None),
+        ({}, {"amd.com/gpu": 8}, ResourceKind.WHOLE, None),
+        ({"amd.com/compute-memory-partition": "spx_nps1"}, {"amd.com/gpu": 8}, ResourceKind.WHOLE, None),
+        ({"amd.com/compute-memory-partition": "cpx_nps4"}, {"amd.com/gpu": 64}, ResourceKind.SLICE, None),
+        ({}, {"amd.com/cpx_nps4": 64}, ResourceKind.SLICE, None),
+        ({}, {"amd.com/spx_nps1": 8}, ResourceKind.WHOLE, None),
+        ({"gpu.intel.com/device.count": "4"}, {"gpu.intel.com/i915": 4}, ResourceKind.WHOLE, None),
+        ({"gpu.intel.com/device.count": "4"}, {"gpu.intel.com/i915": 40}, ResourceKind.SHARE, 10),
+        ({}, {"gpu.intel.com/xe": 4}, ResourceKind.WHOLE, None),
+        ({}, {"habana.ai/gaudi": 8}, ResourceKind.WHOLE, None),
+        ({}, {"nvidia.com/gpu": 8}, ResourceKind.WHOLE, None),
+        ({}, {"nvidia.com/gpu.shared": 32}, ResourceKind.SHARE, None),
+        ({}, {"nvidia.com/mig-3g.40gb": 2}, ResourceKind.SLICE, None),
+        ({}, {"nvidia.com/mig-3g.40gb.shared": 8}, ResourceKind.SHARE, None),
+        ({}, {"nvidia.com/GA102GL_A10": 2}, ResourceKind.VIRTUAL, None),
+        ({}, {"gpu.nvidia.com": 8}, ResourceKind.WHOLE, None),
+        ({}, {"gpu.nvidia.com/mig-1g.10gb": 7}, ResourceKind.SLICE, None),
     ],
 )
 def test_each_vendors_resource_is_what_it_is(labels, capacity, kind, replicas):
@@ -127,7 +127,7 @@ def test_a_layout_too_long_for_its_column_is_still_told_from_others():
 
     assert len(str(of(30))) <= 200
     assert str(of(30)) != str(of(31))
-    assert Layout.read(str(of(30))).way("nvidia.com/mig-29g.290gb").kind is Kind.SLICE
+    assert Layout.read(str(of(30))).way("nvidia.com/mig-29g.290gb").kind is ResourceKind.SLICE
 
 
 @pytest.mark.parametrize("suffix", ["", "-SHARED", "-MIG-1g.10gb", "-MIG-1g.10gb-SHARED", "-MIG-INVALID"])
