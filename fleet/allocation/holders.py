@@ -15,7 +15,7 @@ from itertools import zip_longest
 from django.db.models import Q
 
 from fleet.allocation.devices import Offered, read_slices
-from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Places, Told, Unplaced
+from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Placement, ToldBy, Unplaced
 from fleet.allocation.named import place_named, uuids_by_index
 from fleet.allocation.parts import place_parts
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
@@ -71,63 +71,65 @@ def held(
 ) -> Held:
     devices = offered.devices if offered else ()
     slices = {device.uuid: device for device in devices if device.type == "mig" and device.uuid}
-    places = Places({device.key: device for device in devices}, slices)
+    placement = Placement({device.key: device for device in devices}, slices)
     layout = Layout.read(node.layout)
     for pod in pods:
-        _place_claims(places, pod, claims)
-        _place_devices(places, pod, layout)
+        _place_claims(placement, pod, claims)
+        _place_devices(placement, pod, layout)
     if reading is not None:
-        place_named(places, reading, pods, layout, now=now)
-    place_parts(places, pods)
+        place_named(placement, reading, pods, layout, now=now)
+    place_parts(placement, pods)
     taints = {device.board: device.taints for device in devices if device.taints}
     boards = (
         replace(board, taints=taints.get(board.uuid, ()))
-        for board in _boards(gpus, places.holders, uuids_by_index(reading))
+        for board in _boards(gpus, placement.holders, uuids_by_index(reading))
     )
     return Held(
         tuple(boards),
-        tuple(places.unplaced),
-        tuple(places.disagreements),
+        tuple(placement.unplaced),
+        tuple(placement.disagreements),
         exporter=reading,
         is_current=reading is not None and reading.is_current(now=now),
-        shares_unplaced=any(one.resource and layout.way(one.resource).sharing for one in places.unplaced),
+        shares_unplaced=any(one.resource and layout.way(one.resource).sharing for one in placement.unplaced),
     )
 
 
-def _place_claims(places: Places, pod: Pod, claims: Mapping[tuple[int, str, str], ResourceClaim]) -> None:
+def _place_claims(placement: Placement, pod: Pod, claims: Mapping[tuple[int, str, str], ResourceClaim]) -> None:
     for name in pod.claims:
         claim = claims.get((pod.cluster_id, pod.namespace, name))
         if claim is None:
-            places.unplaced.append(Unplaced(pod, "", None, name))
+            placement.unplaced.append(Unplaced(pod, "", None, name))
             continue
         for one in claim.allocated:
-            device = places.by_key.get((one["driver"], one["pool"], one["device"]))
+            device = placement.by_key.get((one["driver"], one["pool"], one["device"]))
             if device is not None and device.board:
                 only_looks = bool(one.get("admin"))
-                holder = Holder(pod, device.resource, Told.CLAIM, device.profile, device.name, name, only_looks)
-                places.holders[device.board].append(holder)
+                holder = Holder(pod, device.resource, ToldBy.CLAIM, device.profile, device.name, name, only_looks)
+                placement.holders[device.board].append(holder)
 
 
-def _place_devices(places: Places, pod: Pod, layout: Layout) -> None:
+def _place_devices(placement: Placement, pod: Pod, layout: Layout) -> None:
     for resource, number in pod.resources.items():
         placed = 0
         for device in pod.devices.get(resource, ()):
-            board, profile = _board_of(device, places, layout.way(resource))
+            board, profile = _board_of(device, placement, layout.way(resource))
             if board:
-                places.holders[board].append(Holder(pod, resource, _teller(pod, layout.way(resource)), profile, device))
+                placement.holders[board].append(
+                    Holder(pod, resource, _teller(pod, layout.way(resource)), profile, device)
+                )
                 placed += 1
         if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be of one board
-            places.unplaced.append(Unplaced(pod, resource, number - placed))
+            placement.unplaced.append(Unplaced(pod, resource, number - placed))
 
 
-def _teller(pod: Pod, way: Way) -> Told:
+def _teller(pod: Pod, way: Way) -> ToldBy:
     """What HAMi and KAI share is placed by their schedulers; the kubelet only sees which share it was."""
-    return Told.SCHEDULER if way.sharing == HAMI or gpu_groups(pod.labels) else Told.KUBELET
+    return ToldBy.SCHEDULER if way.sharing == HAMI or gpu_groups(pod.labels) else ToldBy.KUBELET
 
 
-def _board_of(device: str, places: Places, way: Way) -> tuple[str, str]:
+def _board_of(device: str, placement: Placement, way: Way) -> tuple[str, str]:
     """The UUID of the board that a device is or is cut from, and the slice's profile. Blank: not known."""
-    if cut := places.profiles.get(device):
+    if cut := placement.profiles.get(device):
         return cut.parent_uuid, cut.profile
     if old := OLD_MIG.match(device):
         return old[1], way.profile

@@ -10,7 +10,7 @@ from fleet.allocation.devices import Device, Key
 from fleet.models import ExporterReading, Gpu, Pod
 
 
-class Told(StrEnum):
+class ToldBy(StrEnum):
     KUBELET = "kubelet"  # in the status of the pod
     CLAIM = "claim"  # DRA's
     SCHEDULER = "scheduler"  # an annotation of the pod: HAMi's, Volcano's
@@ -23,7 +23,7 @@ class Holder:
 
     pod: Pod
     resource: str
-    told: Told
+    told: ToldBy
     profile: str = ""
     device: str = ""  # the UUID of its slice, or the name of the DRA device; by metrics, the slice's number
     claim: str = ""
@@ -63,7 +63,7 @@ class Held:
     disagreements: tuple[str, ...] = ()  # of its exporter, with what is believed instead
     exporter: ExporterReading | None = None  # what its exporter last said, or why it did not; None: never asked
     is_current: bool = False  # what its exporter said
-    shares_unplaced: bool = False  # some of its GPUs have users that nothing places
+    shares_unplaced: bool = False  # some of its GPUs have users that nothing placement
 
     def of(self, gpu: Gpu) -> "GpuHeld":
         board = next((one for one in self.boards if one.index == gpu.index), None)
@@ -85,7 +85,7 @@ class GpuHeld:
 
 
 @dataclass
-class Places:
+class Placement:
     """What of one node is known by its names, while pods are placed."""
 
     by_key: Mapping[Key, Device]

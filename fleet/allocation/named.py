@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.allocation.holding import Holder, Places, Told, Unplaced
+from fleet.allocation.holding import Holder, Placement, ToldBy, Unplaced
 from fleet.models import ExporterReading, Pod
 from gpu.resources import Layout, Way
 
-BELIEVED = {Told.CLAIM: "its claim", Told.KUBELET: "its kubelet", Told.SCHEDULER: "its scheduler"}
+BELIEVED = {ToldBy.CLAIM: "its claim", ToldBy.KUBELET: "its kubelet", ToldBy.SCHEDULER: "its scheduler"}
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedDevice:
     """A board, or a slice of one, with a pod on it."""
 
     uuid: str
@@ -36,18 +36,18 @@ def uuids_by_index(reading: ExporterReading | None) -> dict[int, str]:
 
 
 def place_named(
-    places: Places, reading: ExporterReading, pods: Iterable[Pod], layout: Layout, *, now: datetime
+    placement: Placement, reading: ExporterReading, pods: Iterable[Pod], layout: Layout, *, now: datetime
 ) -> None:
     here = {pod.uid: pod for pod in pods}
     for uid, devices in _by_pod(reading).items():
         if uid in here:
-            _Placing(places, here[uid], layout, reading.read_at, reading.is_current(now=now)).place(devices)
+            _Placing(placement, here[uid], layout, reading.read_at, reading.is_current(now=now)).place(devices)
 
 
-def _by_pod(reading: ExporterReading) -> Mapping[str, list[Named]]:
-    found: dict[str, dict[Named, None]] = {}
+def _by_pod(reading: ExporterReading) -> Mapping[str, list[NamedDevice]]:
+    found: dict[str, dict[NamedDevice, None]] = {}
     for device in reading.devices:
-        named = Named(device["uuid"], device["gi_id"], device["profile"])
+        named = NamedDevice(device["uuid"], device["gi_id"], device["profile"])
         for pod in device["pods"]:
             if pod["uid"]:
                 found.setdefault(pod["uid"], {})[named] = None
@@ -58,14 +58,14 @@ def _by_pod(reading: ExporterReading) -> Mapping[str, list[Named]]:
 class _Placing:
     """Of one pod."""
 
-    places: Places
+    placement: Placement
     pod: Pod
     layout: Layout
     seen_at: datetime | None
     is_current: bool
 
-    def place(self, devices: Sequence[Named]) -> None:
-        known = self.places.boards_of(self.pod)
+    def place(self, devices: Sequence[NamedDevice]) -> None:
+        known = self.placement.boards_of(self.pod)
         free = []
         for device in devices:
             if device.uuid in known:
@@ -74,12 +74,12 @@ class _Placing:
                 self._differ(device, f"{BELIEVED[other.told]} says that {other.pod} holds it", other.pod)
             else:
                 free.append(device)
-        for one in [one for one in self.places.unplaced if one.pod.pk == self.pod.pk]:
+        for one in [one for one in self.placement.unplaced if one.pod.pk == self.pod.pk]:
             free = self._fill(one, free)
         for device in free:
             self._differ_from_known(device, known)
 
-    def _fill(self, lacking: Unplaced, devices: Sequence[Named]) -> list[Named]:
+    def _fill(self, lacking: Unplaced, devices: Sequence[NamedDevice]) -> list[NamedDevice]:
         """Those that are left."""
         way = self.layout.way(lacking.resource) if lacking.resource else None
         fitting = [device for device in devices if way is None or _fits(device, way)]
@@ -87,18 +87,20 @@ class _Placing:
             return list(devices)
         if lacking.number is not None and len(fitting) > lacking.number:
             amount = f"{len(fitting)} devices, and it asks for {lacking.number} of {lacking.resource}"
-            self.places.disagreements.append(f"Its DCGM exporter names {self.pod} on {amount}: it is believed of none.")
+            self.placement.disagreements.append(
+                f"Its DCGM exporter names {self.pod} on {amount}: it is believed of none."
+            )
             return [device for device in devices if device not in fitting]
         for device in fitting:
-            self.places.holders[device.uuid].append(self._holder(lacking, device))
+            self.placement.holders[device.uuid].append(self._holder(lacking, device))
         self._shrink(lacking, len(fitting), is_shared=bool(way and way.sharing))
         return [device for device in devices if device not in fitting]
 
-    def _holder(self, lacking: Unplaced, device: Named) -> Holder:
+    def _holder(self, lacking: Unplaced, device: NamedDevice) -> Holder:
         return Holder(
             self.pod,
             lacking.resource,
-            Told.METRICS,
+            ToldBy.METRICS,
             device.profile,
             device.gi_id,
             lacking.claim,
@@ -108,33 +110,33 @@ class _Placing:
 
     def _shrink(self, lacking: Unplaced, placed: int, *, is_shared: bool) -> None:
         """Two shares may be of one board, and then it is named once."""
-        place = self.places.unplaced.index(lacking)
+        place = self.placement.unplaced.index(lacking)
         left = 0 if lacking.number is None or is_shared else lacking.number - placed
         rest = [Unplaced(self.pod, lacking.resource, left)] if left else []
-        self.places.unplaced[place : place + 1] = rest
+        self.placement.unplaced[place : place + 1] = rest
 
-    def _taken_by(self, device: Named) -> Holder | None:
+    def _taken_by(self, device: NamedDevice) -> Holder | None:
         """Who has the whole board by an allocation, or has some of it while this one would have it whole."""
-        for holder in self.places.holders.get(device.uuid, ()):
-            if holder.told is Told.METRICS or holder.only_looks or holder.pod.pk == self.pod.pk:
+        for holder in self.placement.holders.get(device.uuid, ()):
+            if holder.told is ToldBy.METRICS or holder.only_looks or holder.pod.pk == self.pod.pk:
                 continue
             if self.layout.way(holder.resource).sharing or (holder.profile and device.gi_id):
                 continue
             return holder
         return None
 
-    def _differ(self, device: Named, why: str, believed: Pod) -> None:
+    def _differ(self, device: NamedDevice, why: str, believed: Pod) -> None:
         said = f"Its DCGM exporter names {self.pod} on {device}; {why}. {believed} is believed to be there."
-        self.places.disagreements.append(said)
+        self.placement.disagreements.append(said)
 
-    def _differ_from_known(self, device: Named, known: Mapping[str, Holder]) -> None:
+    def _differ_from_known(self, device: NamedDevice, known: Mapping[str, Holder]) -> None:
         where = [f"{BELIEVED[one.told]} names {uuid}" for uuid, one in known.items() if one.told in BELIEVED]
         why = " and ".join(where) or "nothing that it asks for is such a device"
         said = f"Its DCGM exporter names {self.pod} on {device}, and {why}: the exporter is not believed."
-        self.places.disagreements.append(said)
+        self.placement.disagreements.append(said)
 
 
-def _fits(device: Named, way: Way) -> bool:
+def _fits(device: NamedDevice, way: Way) -> bool:
     return _plain(device.profile) == _plain(way.profile)
 
 

@@ -7,25 +7,25 @@ and on the pods that share it, which request nothing (KAI-Scheduler, pkg/binder/
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fleet.allocation.holding import Holder, Places, Told
+from fleet.allocation.holding import Holder, Placement, ToldBy
 from fleet.models import Pod
 from gpu.resources import gpu_groups
 
 
-def place_parts(places: Places, pods: Sequence[Pod]) -> None:
+def place_parts(placement: Placement, pods: Sequence[Pod]) -> None:
     """After those that hold boards: where such a one is not placed, nothing tells where its parts are."""
-    boards = _boards(places)
+    boards = _boards(placement)
     for pod in pods:
         if not pod.resources and not pod.claims:
             for group in gpu_groups(pod.labels):
                 for uuid, resource in boards.get(group, ()):
-                    places.holders[uuid].append(Holder(pod, resource, Told.SCHEDULER))
+                    placement.holders[uuid].append(Holder(pod, resource, ToldBy.SCHEDULER))
 
 
-def _boards(places: Places) -> dict[str, list[tuple[str, str]]]:
+def _boards(placement: Placement) -> dict[str, list[tuple[str, str]]]:
     """By group: UUIDs of boards, each with the resource by which it is held."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for uuid, holders in places.holders.items():
+    for uuid, holders in placement.holders.items():
         for holder in holders:
             for group in gpu_groups(holder.pod.labels):
                 found[group].append((uuid, holder.resource))

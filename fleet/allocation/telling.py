@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from fleet.allocation.holding import Held, Told
+from fleet.allocation.holding import Held, ToldBy
 from fleet.models import ExporterReading, ExporterRound, ExportersState
 
 NONE_HERE = {
@@ -45,7 +45,7 @@ def _job_on(device: Mapping[str, Any]) -> str:
 
 
 def _rests_on_it(held: Held) -> bool:
-    return any(holder.told is Told.METRICS for board in held.boards for holder in board.holders)
+    return any(holder.told is ToldBy.METRICS for board in held.boards for holder in board.holders)
 
 
 def _age(held: Held, reading: ExporterReading) -> str:

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from fleet.allocation.holding import Told
+from fleet.allocation.holding import ToldBy
 from fleet.models import ExporterReading
 from gpu.resources import ResourceKind, Vendor
 
@@ -62,7 +62,7 @@ class HolderShape(serializers.Serializer):
     claim = serializers.CharField(help_text="Blank: none; a device plugin gave it out.")
     told_by = serializers.ChoiceField(
         source="told",
-        choices=[(told.value, told.value) for told in Told],
+        choices=[(told.value, told.value) for told in ToldBy],
         help_text="claim: DRA. kubelet: the status of the pod. scheduler: an annotation of the pod. metrics: the "
         "labels of the node's DCGM exporter.",
     )

@@ -45,7 +45,7 @@ def claimed(cluster: Cluster, text: str, *, pool: Pool | None = None) -> set[int
 
 
 @dataclass(frozen=True)
-class Named:
+class NodeName:
     pk: int
     name: str
 
@@ -64,8 +64,8 @@ class Preview:
     gpus: int
     entering: int
     leaving: int
-    enters: Sequence[Named]  # the first of them by name
-    leaves: Sequence[Named]
+    enters: Sequence[NodeName]  # the first of them by name
+    leaves: Sequence[NodeName]
     overlaps: Sequence[Overlap]  # other pools that have some of these nodes
     unpooled: int  # of those that leave, the nodes that no other pool has
     fingerprint: str  # the same while the same nodes enter and leave
@@ -165,5 +165,7 @@ def preview(
     )
 
 
-def _first(known: Mapping[int, tuple[str, int]], keys: set[int]) -> list[Named]:
-    return heapq.nsmallest(NAMED, (Named(pk, known[pk][0]) for pk in keys if pk in known), key=lambda each: each.name)
+def _first(known: Mapping[int, tuple[str, int]], keys: set[int]) -> list[NodeName]:
+    return heapq.nsmallest(
+        NAMED, (NodeName(pk, known[pk][0]) for pk in keys if pk in known), key=lambda each: each.name
+    )

@@ -10,7 +10,7 @@ from gpu.compatibility.systems import openshift_of
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldVersion:
     """A version, and what told it where the cluster itself did not."""
 
     version: str = ""  # blank: nothing tells it
@@ -28,15 +28,15 @@ class Case:
         return self.facts.system.name == "rhcos"
 
     @property
-    def openshift(self) -> Told:
+    def openshift(self) -> ToldVersion:
         """Its osImage says it before 4.19, Node Feature Discovery labels it, and else its Kubernetes tells it."""
         if not self.is_openshift:
-            return Told()
+            return ToldVersion()
         if said := openshift_of(self.facts.os) or self.facts.openshift:
-            return Told(said)
+            return ToldVersion(said)
         kubernetes = minor(self.facts.kubernetes)
         for entry in self.matrix.openshift:
             if minor(entry.kubernetes) == kubernetes:
                 because = f"It is told from Kubernetes {entry.kubernetes}, which OpenShift {entry.version} is built on."
-                return Told(entry.version, because)
-        return Told()
+                return ToldVersion(entry.version, because)
+        return ToldVersion()

@@ -15,7 +15,7 @@ from gpu.resources.registered import Registered
 AMD_STATE = re.compile(r"^metricsexporter\.amd\.com\.gpu\.(\d{1,3})\.state$")
 AMD_PREFIX = "metricsexporter.amd.com.gpu."
 AT_MOST = 128
-Named = Sequence[Mapping[str, object]]  # as the node's column has them
+DeviceRows = Sequence[Mapping[str, object]]  # as the node's column has them
 NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -36,7 +36,7 @@ def written(found: Iterable[Unhealthy]) -> list[dict[str, object]]:
     return [asdict(one) for one in list(found)[:AT_MOST]]
 
 
-def unhealthy_in_words(named: Named, by_kubelet: Mapping[str, str] = NOBODY) -> list[str]:
+def unhealthy_in_words(named: DeviceRows, by_kubelet: Mapping[str, str] = NOBODY) -> list[str]:
     """`GPU 3: AMD's metrics exporter calls it unhealthy.` `by_kubelet`: the pod that has it, by UUID (KEP-4680)."""
     said = [f"{one['gpu']}: {one['because']}." for one in named]
     return said + [f"{uuid}: its kubelet calls it unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())]

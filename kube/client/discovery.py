@@ -25,16 +25,16 @@ class ApiGroup(Struct, frozen=True):
     versions: list[ServedVersion] | None = None
 
 
-class Named(Struct, frozen=True):
+class ServedName(Struct, frozen=True):
     name: str = ""
 
 
 class ApiGroups(Struct, frozen=True):
-    groups: list[Named] | None = None
+    groups: list[ServedName] | None = None
 
 
 class ApiResources(Struct, frozen=True):
-    resources: list[Named] | None = None
+    resources: list[ServedName] | None = None
 
 
 ONE_GROUP, GROUPS, RESOURCES = decoder(ApiGroup), decoder(ApiGroups), decoder(ApiResources)

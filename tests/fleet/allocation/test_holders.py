@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.allocation.holders import held_on
-from fleet.allocation.holding import Told
+from fleet.allocation.holding import ToldBy
 from fleet.models import Gpu, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_node, a_pod
 
@@ -70,7 +70,7 @@ def test_access_for_administration_is_told_from_holding():
 
     (holder,) = held_on([node], now=NOON)[node.pk].boards[0].holders
 
-    assert (holder.only_looks, holder.told) == (True, Told.CLAIM)
+    assert (holder.only_looks, holder.told) == (True, ToldBy.CLAIM)
 
 
 def test_a_claim_that_is_not_seen_is_said_to_be_unknown():

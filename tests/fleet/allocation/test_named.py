@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.allocation.holders import gpus_held, held_on
-from fleet.allocation.holding import Told
+from fleet.allocation.holding import ToldBy
 from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.models import Pod, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_device_told, a_node, a_pod, a_reading, a_user, an_exporter_round
@@ -52,7 +52,7 @@ def test_a_gpu_that_nothing_else_names_is_held_by_the_pod_in_its_labels():
     assert [(board.index, board.uuid) for board in found.boards] == [(0, "GPU-0"), (1, "GPU-1"), (2, "GPU-2")]
     assert found.unplaced == ()
     holder = found.boards[1].holders[0]
-    assert (holder.told, holder.resource, holder.seen_at, holder.is_current) == (Told.METRICS, GPU, NOON, True)
+    assert (holder.told, holder.resource, holder.seen_at, holder.is_current) == (ToldBy.METRICS, GPU, NOON, True)
 
 
 def test_a_gpu_beside_is_free_once_all_are_placed():
@@ -160,7 +160,7 @@ def test_the_kubelet_wins_and_what_it_confirms_is_told_once():
 
     found = held(node)
 
-    assert [[one.told for one in board.holders] for board in found.boards] == [[Told.KUBELET], [Told.METRICS]]
+    assert [[one.told for one in board.holders] for board in found.boards] == [[ToldBy.KUBELET], [ToldBy.METRICS]]
     assert found.disagreements == ()
 
 
