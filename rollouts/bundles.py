@@ -5,7 +5,7 @@ from typing import Any
 
 from edges.digests import digest
 from rollouts.lifecycle import TargetState
-from rollouts.models import Answer, Stage, Target
+from rollouts.models import GateAnswer, Stage, Target
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Bundle:
 def bundle_for(stage: Stage) -> Bundle:
     """Three queries."""
     targets = Target.objects.filter(stage=stage).exclude(state=TargetState.EXCLUDED).values_list("node_name", flat=True)
-    earlier = Answer.objects.filter(stage__plan=stage.plan_id, stage__index__lt=stage.index, is_current=True)
+    earlier = GateAnswer.objects.filter(stage__plan=stage.plan_id, stage__index__lt=stage.index, is_current=True)
     rows = list(earlier.select_related("stage"))
     content = {
         "plan": stage.plan_id,

@@ -16,7 +16,7 @@ from gpu.resources.words import layout_in_words
 from kube.selectors import exactly
 from people.rights import why_not
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Answer, Approval, Command, Plan, Stage, Target
+from rollouts.models import Approval, Command, GateAnswer, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
 from rollouts.verbs import VERBS, why_not_now
 
@@ -104,7 +104,7 @@ def seen_at(cluster_id: int, *, now: datetime) -> datetime:
 class StageOnPage:
     stage: Stage
     targets: list[Target]
-    answers: dict[str, Answer]  # gate → what it answered last
+    answers: dict[str, GateAnswer]  # gate → what it answered last
     approvals: list[Approval]
     counts: Counter[str]  # targets by the state they are shown in
 
@@ -123,7 +123,7 @@ class PlanOnPage:
 
 def plan_on_page(plan: Plan) -> PlanOnPage:
     """All that a plan's page shows, in a fixed number of queries (7)."""
-    newest_first = Prefetch("answers", Answer.objects.filter(is_current=True))
+    newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals")
     stages = [_on_page(stage) for stage in rows]

@@ -19,7 +19,7 @@ from gpu.compatibility.judges.known_bad import WORDS  # noqa: E402
 from gpu.compatibility.matrix import Matrix, a_range, the_matrix  # noqa: E402
 from gpu.compatibility.ranges import Range, is_of, is_older, minor, numbers  # noqa: E402
 from gpu.compatibility.systems import NAMED, NAMES  # noqa: E402
-from gpu.compatibility.verdicts import Answer  # noqa: E402
+from gpu.compatibility.verdicts import Support  # noqa: E402
 
 SOURCE = re.compile(r"https://[^\s]+|[\w.-]+/[\w.-]+:[\w./-]+@[\w.-]+")
 STATES = {"supported", "deprecated", "ended"}
@@ -133,7 +133,7 @@ def _of_systems(matrix: Matrix) -> Iterator[str]:
             if system.split()[0] not in SYSTEMS:
                 yield f"{title_of(entry)}: no system we can tell: {system}"
     for elsewhere in matrix.elsewhere:
-        if elsewhere.answer not in {Answer.UNSUPPORTED.value, Answer.UNKNOWN.value}:
+        if elsewhere.answer not in {Support.UNSUPPORTED.value, Support.UNKNOWN.value}:
             yield f"{title_of(elsewhere)}: what NVIDIA does not list cannot be {elsewhere.answer!r}"
     for platform in matrix.platforms:
         for name in platform.distributions:
@@ -181,7 +181,7 @@ def _of_bounds(key: str, wanted: Any) -> Iterator[str]:
 
 
 def _of_sentences(entry: KnownBad) -> Iterator[str]:
-    if entry.answer not in {Answer.KNOWN_BAD.value, Answer.UNKNOWN.value}:
+    if entry.answer not in {Support.KNOWN_BAD.value, Support.UNKNOWN.value}:
         yield f"what is known to fail cannot be {entry.answer!r}"
     for text in (entry.sentence, entry.unseen):
         words = {name for _, name, _, _ in string.Formatter().parse(text) if name}

@@ -14,10 +14,10 @@ from fleet.queries import ClusterSeen, see_clusters
 from fleet.sight import Sight
 from fleet.stack.combinations import Comparison, Surroundings, look
 from fleet.stack.driver_mode import Mode
-from gpu.compatibility import Answer
+from gpu.compatibility import Support
 from people.rights import Permission, require
 
-ANSWERS = [(answer.value, answer.value) for answer in Answer]
+ANSWERS = [(answer.value, answer.value) for answer in Support]
 MODES = [(mode.value, mode.value) for mode in Mode]
 ADMINS = "How the workers reach it. Null: only admins see it."
 

@@ -13,7 +13,7 @@ from fleet.allocation.tally import SAID_DRIVER
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand, Workload
 from fleet.segments.labelled import LabelValue
 from fleet.stack.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
-from gpu.compatibility import Answer, Facts, Verdict, judge, the_matrix
+from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
 from gpu.compatibility.systems import distribution_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.versions import tag_of
@@ -70,7 +70,7 @@ class Comparison:
     is_truncated: bool  # there are more groups than were compared
 
     @property
-    def worst(self) -> Answer | None:
+    def worst(self) -> Support | None:
         """None: there was nothing to compare."""
         return self.lines[0].verdict.answer if self.lines else None
 
@@ -83,9 +83,9 @@ class Comparison:
         return the_matrix().newest.version
 
     @property
-    def counts(self) -> dict[Answer, int]:
+    def counts(self) -> dict[Support, int]:
         found = Counter(line.verdict.answer for line in self.lines)
-        return {answer: found[answer] for answer in Answer if found[answer]}
+        return {answer: found[answer] for answer in Support if found[answer]}
 
 
 def surroundings(

@@ -8,14 +8,14 @@ from typing import Any
 
 from fleet.models import Node
 from fleet.stack.combinations import Comparison, Line, compare_node, look
-from gpu.compatibility import Answer, Verdict, the_matrix
+from gpu.compatibility import Support, Verdict, the_matrix
 
-WORDS: dict[Answer, tuple[str, str]] = {
-    Answer.KNOWN_BAD: ("bad", "known to fail"),
-    Answer.UNSUPPORTED: ("warn", "not supported"),
-    Answer.UNKNOWN: ("unknown", "not known"),
-    Answer.DEPRECATED: ("part", "ending"),
-    Answer.SUPPORTED: ("ok", "supported"),
+WORDS: dict[Support, tuple[str, str]] = {
+    Support.KNOWN_BAD: ("bad", "known to fail"),
+    Support.UNSUPPORTED: ("warn", "not supported"),
+    Support.UNKNOWN: ("unknown", "not known"),
+    Support.DEPRECATED: ("part", "ending"),
+    Support.SUPPORTED: ("ok", "supported"),
 }
 THREAD = re.compile(r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+)/(?:issues|pull)/(?P<number>\d+)")
 REPOSITORY = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+):(?P<path>[\w./-]+)@(?P<ref>[\w.-]+)")
@@ -32,7 +32,7 @@ class AnswerLine:
 
     @property
     def is_fine(self) -> bool:
-        return self.verdict.answer is Answer.SUPPORTED
+        return self.verdict.answer is Support.SUPPORTED
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class NodeCard:
 def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
     """Six queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
     around, compared = look(node.cluster, user=user, today=today)
-    verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Answer.SUPPORTED]
+    verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Support.SUPPORTED]
     common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
     own = [_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]
     is_compared = node.is_gpu_node and node.gpu_vendor in {"", "nvidia"}

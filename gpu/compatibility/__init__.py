@@ -10,9 +10,9 @@ from gpu.compatibility.case import Case
 from gpu.compatibility.facts import Facts
 from gpu.compatibility.judges import JUDGES
 from gpu.compatibility.matrix import Matrix, the_matrix
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
-__all__ = ["Answer", "Facts", "Matrix", "Verdict", "judge", "the_matrix"]
+__all__ = ["Facts", "Matrix", "Support", "Verdict", "judge", "the_matrix"]
 
 
 def judge(facts: Facts, *, today: date, matrix: Matrix | None = None) -> list[Verdict]:

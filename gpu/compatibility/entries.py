@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from gpu.compatibility.ranges import Range
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 SOON = timedelta(days=90)  # an end that is nearer than this is said
 
@@ -16,7 +16,7 @@ class Entry:
     source: str  # an https address, or repository:path@ref
     date: date  # the day it was published or read
 
-    def says(self, rule: str, subject: str, answer: Answer, sentence: str, action: str = "") -> Verdict:
+    def says(self, rule: str, subject: str, answer: Support, sentence: str, action: str = "") -> Verdict:
         """A verdict that rests on this entry."""
         return Verdict(rule, subject, answer, sentence, action, self.source, self.date)
 

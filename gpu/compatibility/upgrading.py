@@ -2,7 +2,7 @@
 
 from gpu.compatibility.matrix import Matrix, the_matrix
 from gpu.compatibility.ranges import is_older, minor, numbers, order
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "operator-upgrade"
 
@@ -15,15 +15,15 @@ def judge_upgrade(now: str, to: str, *, matrix: Matrix | None = None) -> Verdict
     series = sorted({minor(each.series) for each in known.series})
     if not numbers(now) or not numbers(to) or minor(now) not in series or minor(to) not in series:
         sentence = "The matrix does not know both series, so that it cannot say whether one follows the other."
-        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, "Look it up in NVIDIA's life cycle policy.")
+        return entry.says(RULE, subject, Support.UNKNOWN, sentence, "Look it up in NVIDIA's life cycle policy.")
     if order(now) == order(to):
-        return entry.says(RULE, subject, Answer.SUPPORTED, "It is the same version.")
+        return entry.says(RULE, subject, Support.SUPPORTED, "It is the same version.")
     if is_older(to, now):
         sentence = "NVIDIA says nothing about going back to an older operator."
-        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, "Try it on a cluster that nobody needs.")
+        return entry.says(RULE, subject, Support.UNKNOWN, sentence, "Try it on a cluster that nobody needs.")
     between = series[series.index(minor(now)) + 1 : series.index(minor(to))]
     if not between:
-        return entry.says(RULE, subject, Answer.SUPPORTED, "It is a step within a series or to the next one.")
+        return entry.says(RULE, subject, Support.SUPPORTED, "It is a step within a series or to the next one.")
     skipped = ", ".join(".".join(str(part) for part in each) for each in between)
     sentence = f"It skips {skipped}; NVIDIA supports upgrades only within a series or to the next one."
-    return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, f"Go through {skipped} first.")
+    return entry.says(RULE, subject, Support.UNSUPPORTED, sentence, f"Go through {skipped} first.")

@@ -5,7 +5,7 @@ from datetime import date
 from enum import StrEnum
 
 
-class Answer(StrEnum):
+class Support(StrEnum):
     """The worst first."""
 
     KNOWN_BAD = "known-bad"  # this very combination is known to fail
@@ -15,14 +15,14 @@ class Answer(StrEnum):
     SUPPORTED = "supported"
 
 
-ORDER = {answer: place for place, answer in enumerate(Answer)}
+ORDER = {answer: place for place, answer in enumerate(Support)}
 
 
 @dataclass(frozen=True)
 class Verdict:
     rule: str  # which question it answers: operator, platform, runtime, driver, …
     subject: str  # what was compared: "Operator 26.3.0, Kubernetes 1.36"
-    answer: Answer
+    answer: Support
     sentence: str
     action: str = ""  # blank: there is nothing to do
     source: str = ""  # an address, or repository:path@ref; blank: nothing was compared

@@ -6,9 +6,9 @@ from rest_framework import serializers
 from edges.rest import Asked
 from fleet.api.shapes import Ref
 from rollouts.gates import GATES
-from rollouts.gates.base import Answer as Answered
+from rollouts.gates.base import Answer
 from rollouts.lifecycle import TargetState
-from rollouts.models import Answer, Approval, Stage, StageKind, Target, Wave
+from rollouts.models import Approval, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.steering.drafting import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 
@@ -64,15 +64,15 @@ class AnswerShape(serializers.ModelSerializer):
     """What a gate said, in a sentence, and the numbers it compared."""
 
     title = serializers.SerializerMethodField()
-    answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in Answered])
+    answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in Answer])
     measured = serializers.DictField(source="numbers", help_text="In the gate's own order.")
     nodes = serializers.ListField(child=serializers.CharField())
 
     class Meta:
-        model = Answer
+        model = GateAnswer
         fields = ("gate", "title", "answer", "because", "measured", "nodes", "since", "at")
 
-    def get_title(self, answer: Answer) -> str:
+    def get_title(self, answer: GateAnswer) -> str:
         return GATES[answer.gate].title if answer.gate in GATES else answer.gate
 
 

@@ -9,15 +9,17 @@ from rollouts.api.base import PlanEdge
 from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageRow, TargetShape, WaveShape
 from rollouts.bundles import bundle_for
 from rollouts.lifecycle import StageState
-from rollouts.models import Answer, Stage, Target
+from rollouts.models import GateAnswer, Stage, Target
 
 HISTORY_AT_MOST = 200
 STORY = (
     "waves",
     "approvals",
     Prefetch("targets", Target.objects.with_holds().select_related("wave")),
-    Prefetch("answers", Answer.objects.filter(is_current=True), to_attr="answers_now"),
-    Prefetch("answers", Answer.objects.filter(is_current=False).order_by("-pk")[:HISTORY_AT_MOST], "answers_before"),
+    Prefetch("answers", GateAnswer.objects.filter(is_current=True), to_attr="answers_now"),
+    Prefetch(
+        "answers", GateAnswer.objects.filter(is_current=False).order_by("-pk")[:HISTORY_AT_MOST], "answers_before"
+    ),
 )
 
 

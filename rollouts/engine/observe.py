@@ -23,7 +23,7 @@ from rollouts.engine.workloads import (
 )
 from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Answer, Approval, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
+from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
 from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
 
 
@@ -193,7 +193,7 @@ def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
     return most
 
 
-def _passing_since(keys: Sequence[str], answers: Iterable[Answer]) -> datetime | None:
+def _passing_since(keys: Sequence[str], answers: Iterable[GateAnswer]) -> datetime | None:
     current = {answer.gate: answer for answer in answers if answer.is_current}
     if not keys or any(key not in current or current[key].answer != "pass" for key in keys):
         return None

@@ -14,7 +14,7 @@ from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
 from rollouts.gates.base import Verdict
 from rollouts.lifecycle import IllegalMove, LostRace, StageState
-from rollouts.models import Answer, Approval, Command, Hold, Plan, Stage, Target, Verb
+from rollouts.models import Approval, Command, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.unasked import ask_where_one_must
 
@@ -23,7 +23,7 @@ BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin an
 
 def record_answers(plan: Plan, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> None:
     stages = {stage.index: stage for stage in plan.stages.all()}
-    current = {(row.stage_id, row.gate): row for row in Answer.objects.filter(stage__plan=plan, is_current=True)}
+    current = {(row.stage_id, row.gate): row for row in GateAnswer.objects.filter(stage__plan=plan, is_current=True)}
     with transaction.atomic():
         plan.keep_turn(now=now)
         for index, answers in verdicts.items():
@@ -31,17 +31,17 @@ def record_answers(plan: Plan, verdicts: Mapping[int, Mapping[str, Verdict]], *,
                 _record(stages[index], gate, verdict, current.get((stages[index].pk, gate)), now=now)
 
 
-def _record(stage: Stage, gate: str, verdict: Verdict, before: Answer | None, *, now: datetime) -> None:
+def _record(stage: Stage, gate: str, verdict: Verdict, before: GateAnswer | None, *, now: datetime) -> None:
     is_same = before is not None and before.answer == verdict.answer and before.nodes == list(verdict.nodes)
     if before is not None and is_same:
         since = before.since if now - before.at <= BLIND else now
-        Answer.objects.filter(pk=before.pk).update(
+        GateAnswer.objects.filter(pk=before.pk).update(
             because=verdict.because, measured=list(verdict.measured.items()), at=now, since=since
         )
         return
     if before is not None:
-        Answer.objects.filter(pk=before.pk).update(is_current=False)
-    Answer.objects.create(
+        GateAnswer.objects.filter(pk=before.pk).update(is_current=False)
+    GateAnswer.objects.create(
         stage=stage,
         gate=gate,
         answer=verdict.answer,
@@ -100,7 +100,7 @@ def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
 
 
 def _answers_now(plan: Plan) -> dict[str, dict]:
-    rows = Answer.objects.filter(stage__plan=plan, is_current=True).select_related("stage")
+    rows = GateAnswer.objects.filter(stage__plan=plan, is_current=True).select_related("stage")
     return {
         f"{row.stage.index}:{row.gate}": {"answer": row.answer, "because": row.because, "measured": row.numbers}
         for row in rows

@@ -1,6 +1,6 @@
-from rollouts.models.answer import Answer
 from rollouts.models.approval import Approval
 from rollouts.models.command import Command, Verb
+from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
@@ -10,9 +10,9 @@ from rollouts.models.wave import Wave
 from rollouts.models.writer_lease import WriterLease
 
 __all__ = [
-    "Answer",
     "Approval",
     "Command",
+    "GateAnswer",
     "Hold",
     "Plan",
     "PlanEvent",

@@ -5,12 +5,12 @@ from datetime import date
 
 from fleet.models import DriverObject, Node, Operand
 from fleet.stack.combinations import Line, compare_driver, surroundings
-from gpu.compatibility import Answer, Verdict, the_matrix
+from gpu.compatibility import Support, Verdict, the_matrix
 from rollouts.models import Plan, Stage
 from rollouts.preflight import Check
 from wording.numbers import count
 
-BLOCKS = {Answer.KNOWN_BAD: "known-bad", Answer.UNSUPPORTED: "unsupported"}
+BLOCKS = {Support.KNOWN_BAD: "known-bad", Support.UNSUPPORTED: "unsupported"}
 Barred = tuple[list[Check], list[Check]]  # blockers, warnings
 HOW = "If it must be, start it with a reason of its own: it is kept, and approvers see it."
 NEVER = "It cannot be overridden where a stage goes unasked."
@@ -32,7 +32,7 @@ def version_checks(plan: Plan, stages: Sequence[Stage], nodes: Sequence[Node], *
 
 
 def _is_worth_saying(verdict: Verdict) -> bool:
-    return verdict.answer is not Answer.SUPPORTED
+    return verdict.answer is not Support.SUPPORTED
 
 
 def _check(line: Line, version: str, nodes: int, *, may: bool) -> Check:

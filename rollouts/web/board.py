@@ -10,7 +10,7 @@ from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import Answer, StageKind, Target, Wave
+from rollouts.models import GateAnswer, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
 from wording.lists import names
@@ -23,7 +23,7 @@ DONE = {TargetState.CHANGED, Shown.BACK}
 @dataclass(frozen=True)
 class GateLine:
     gate: Gate
-    answer: Answer | None
+    answer: GateAnswer | None
     soak_until: datetime | None = None
     is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
     remark: str = ""  # what its sentence leaves out
@@ -153,7 +153,7 @@ def _gate_line(
     return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed), as_of)
 
 
-def _remark(gate: Gate, answer: Answer | None, blamed: Mapping[str, str]) -> str:
+def _remark(gate: Gate, answer: GateAnswer | None, blamed: Mapping[str, str]) -> str:
     """The failure budget counts lost nodes: one that another gate fails for may be up, and is not one of them."""
     if not isinstance(gate, FailureBudget) or answer is None:
         return ""

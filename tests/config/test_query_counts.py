@@ -4,7 +4,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from people.models import User
-from rollouts.models import Answer, Stage
+from rollouts.models import GateAnswer, Stage
 from tests.callers import calling
 from tests.config.test_who_may import READS
 from tests.make import (
@@ -36,7 +36,7 @@ def widen(stage: Stage, root: User) -> None:
                            gate_options={"approval": {}})  # fmt: skip
         stage.targets.create(position=10 + number, node_uid=str(number), node_name="x", state="held", state_since=NOON)
         stage.waves.create(number=number + 1, decided_at=NOON, because="")
-        Answer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", because="", since=NOON, at=NOON)
+        GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", because="", since=NOON, at=NOON)
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         a_plan(a_fleet())
@@ -60,7 +60,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     node = stage.plan.cluster.nodes.get(name="gpu-0")
     a_pod(node)
     a_node_event(node)
-    Answer.objects.create(stage=stage, gate="soak", answer="wait", because="", since=NOON, at=NOON)
+    GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", because="", since=NOON, at=NOON)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
     there = {
         "cluster_id": node.cluster_id,

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from fleet.models import Cluster, OperandRevision
-from rollouts.models import Answer, Hold, Plan, Stage, StageKind
+from rollouts.models import GateAnswer, Hold, Plan, Stage, StageKind
 from rollouts.queries import JUDGED_KINDS
 from rollouts.steering.drafting import draft
 from rollouts.steering.stage_drafts import StageDraft
@@ -80,10 +80,10 @@ def opened(plan: Plan, index: int = 0) -> Stage:
     return Stage.objects.select_related("plan").get(plan=plan, index=index)
 
 
-def answered(stage: Stage, gate: str = "driver_version", answer: str = "pass", **given: Any) -> Answer:
-    Answer.objects.filter(stage=stage, gate=gate).update(is_current=False)
+def answered(stage: Stage, gate: str = "driver_version", answer: str = "pass", **given: Any) -> GateAnswer:
+    GateAnswer.objects.filter(stage=stage, gate=gate).update(is_current=False)
     row = {"because": "So it is.", "since": NOON, "at": NOON, "measured": [("changed", 1)]}
-    return Answer.objects.create(stage=stage, gate=gate, answer=answer, **row | given)
+    return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, **row | given)
 
 
 def wanted(plan: Plan) -> dict[str, bool]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpu.compatibility.case import Case
 from gpu.compatibility.ranges import is_older
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "cuda"
 
@@ -17,12 +17,12 @@ def judge(case: Case) -> Iterator[Verdict]:
     floor = next((entry for entry in case.matrix.cuda if cuda in entry.cuda), None)
     if floor is None:
         sentence = f"The matrix does not say which driver CUDA {cuda} needs."
-        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look it up in NVIDIA's CUDA compatibility page.")
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look it up in NVIDIA's CUDA compatibility page.")
     elif is_older(driver, floor.driver):
         sentence = f"CUDA {cuda} needs driver {floor.driver} or newer; {driver} is older."
         action = "Move the driver first, or give the image the CUDA compatibility package."
-        yield floor.says(RULE, subject, Answer.UNSUPPORTED, sentence, action)
+        yield floor.says(RULE, subject, Support.UNSUPPORTED, sentence, action)
     else:
         yield floor.says(
-            RULE, subject, Answer.SUPPORTED, f"CUDA {cuda} needs driver {floor.driver} or newer, and has it."
+            RULE, subject, Support.SUPPORTED, f"CUDA {cuda} needs driver {floor.driver} or newer, and has it."
         )

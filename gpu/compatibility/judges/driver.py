@@ -7,7 +7,7 @@ from gpu.compatibility.case import Case
 from gpu.compatibility.entries import SOON, Branch, Listed
 from gpu.compatibility.matrix import Matrix
 from gpu.compatibility.ranges import order
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "driver"
 LOOK_UP = "Look it up in NVIDIA's table of driver branches before you rely on it."
@@ -17,7 +17,7 @@ def judge(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.driver:
         sentence = "The nodes do not say which driver they run."
-        yield Verdict(RULE, "Driver", Answer.UNKNOWN, sentence, "Look at the GPU stack of one of them.")
+        yield Verdict(RULE, "Driver", Support.UNKNOWN, sentence, "Look at the GPU stack of one of them.")
         return
     if branch := case.matrix.branch_of(facts.driver):
         yield _of_branch(branch, case.today)
@@ -34,14 +34,14 @@ def _of_branch(branch: Branch, today: date) -> Verdict:
     if has_ended(branch, today):
         on = f" in {branch.ends:%B %Y}" if branch.ends else ", on a day that was not found"
         sentence = f"{name} reached its end of life{on}: it gets no fixes, nor any for CVEs."
-        return branch.says(RULE, subject, Answer.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
+        return branch.says(RULE, subject, Support.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
     if branch.ends and branch.ends - today <= SOON:
         sentence = f"{name} reaches its end of life in {branch.ends:%B %Y}: in {(branch.ends - today).days} days."
-        return branch.says(RULE, subject, Answer.DEPRECATED, sentence, "Plan a step to a newer branch now.")
+        return branch.says(RULE, subject, Support.DEPRECATED, sentence, "Plan a step to a newer branch now.")
     if branch.ends is None:
         sentence = f"NVIDIA's table names no end of life for {name}: until when it is fixed is not known."
-        return branch.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
-    return branch.says(RULE, subject, Answer.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
+        return branch.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
+    return branch.says(RULE, subject, Support.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
 
 
 def _of_no_branch(driver: str, matrix: Matrix) -> Verdict:
@@ -51,7 +51,7 @@ def _of_no_branch(driver: str, matrix: Matrix) -> Verdict:
         sentence = f"{driver} is newer than all that the matrix knows: its newest branch is R{newest.branch}."
     else:
         sentence = f"The matrix does not know the branch of driver {driver}."
-    return newest.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+    return newest.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
 
 
 def has_ended(branch: Branch, today: date) -> bool:
@@ -63,16 +63,16 @@ def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
     if entry is None:
         sentence = f"The matrix has no list of drivers for operator {operator}."
         return Verdict(
-            RULE, f"Operator {operator}, drivers", Answer.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix."
+            RULE, f"Operator {operator}, drivers", Support.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix."
         )
     if order(driver) in [order(each) for each in entry.drivers]:
-        return entry.says(RULE, subject, Answer.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
+        return entry.says(RULE, subject, Support.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
     sentence = (
         f"NVIDIA does not list {driver} for operator {operator}{_of_branch_listed(driver, entry)}. "
         "It adds drivers between releases, and says that it supports every maintained production driver."
     )
     action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
-    return entry.says(RULE, subject, Answer.UNKNOWN, sentence, action)
+    return entry.says(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
 def _of_branch_listed(driver: str, entry: Listed) -> str:

@@ -6,7 +6,7 @@ from gpu.compatibility.case import Case
 from gpu.compatibility.conditions import holds
 from gpu.compatibility.entries import Floor
 from gpu.compatibility.ranges import is_older
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "floor"
 
@@ -24,9 +24,9 @@ def _compared(entry: Floor, what: str, floor: str, found: str) -> Iterator[Verdi
     subject = f"{entry.name}, {what} {found}".strip()
     needs = f"{entry.name} needs {what} {floor} or newer"
     if not found:
-        yield entry.says(RULE, subject, Answer.UNKNOWN, f"{needs}; which runs here is not known.")
+        yield entry.says(RULE, subject, Support.UNKNOWN, f"{needs}; which runs here is not known.")
     elif is_older(found, floor):
         sentence = f"{needs}; {found} runs here."
-        yield entry.says(RULE, subject, Answer.KNOWN_BAD, sentence, f"Go to {what} {floor} or newer.")
+        yield entry.says(RULE, subject, Support.KNOWN_BAD, sentence, f"Go to {what} {floor} or newer.")
     else:
-        yield entry.says(RULE, subject, Answer.SUPPORTED, f"{needs}, and has it.")
+        yield entry.says(RULE, subject, Support.SUPPORTED, f"{needs}, and has it.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpu.compatibility.case import Case
 from gpu.compatibility.conditions import holds
 from gpu.compatibility.facts import Facts
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "known-bad"
 WORDS = frozenset(
@@ -18,10 +18,10 @@ def judge(case: Case) -> Iterator[Verdict]:
     for entry in case.matrix.known_bad:
         held = holds(entry.when, case.facts, case.matrix)
         if held:
-            yield entry.says(RULE, entry.title, Answer(entry.answer), entry.sentence.format(**words), entry.action)
+            yield entry.says(RULE, entry.title, Support(entry.answer), entry.sentence.format(**words), entry.action)
         elif held is None and entry.unseen:
             action = f"Look whether it is on. If it is: {entry.action}"
-            yield entry.says(RULE, entry.title, Answer.UNKNOWN, entry.unseen.format(**words), action)
+            yield entry.says(RULE, entry.title, Support.UNKNOWN, entry.unseen.format(**words), action)
 
 
 def _words(facts: Facts) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from gpu.compatibility.case import Case
 from gpu.compatibility.entries import Release
 from gpu.compatibility.ranges import order
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 from gpu.versions import agree, is_digest
 
 RULE = "operands"
@@ -20,7 +20,7 @@ def judge(case: Case) -> Iterator[Verdict]:
     if release is None:
         sentence = f"The matrix does not say what operator {operator} ships, so that its image tags cannot be judged."
         action = "Compare them with the chart's values.yaml."
-        yield Verdict(RULE, f"Operands of {operator}", Answer.UNKNOWN, sentence, action)
+        yield Verdict(RULE, f"Operands of {operator}", Support.UNKNOWN, sentence, action)
         return
     yield from _compared(release, {operand: asked[operand] for operand in sorted(asked) if operand in release.operands})
 
@@ -38,13 +38,13 @@ def _compared(release: Release, asked: Mapping[str, str]) -> Iterator[Verdict]:
             f"Image tags are overridden one by one: {_pairs(others, asked, release)}. NVIDIA tests them as a set."
         )
         action = "Take the versions out of the values, so that the chart's own are used."
-        yield release.says(RULE, subject, Answer.UNSUPPORTED, sentence, action)
+        yield release.says(RULE, subject, Support.UNSUPPORTED, sentence, action)
     if hidden:
         sentence = f"Named by digest, so that no version can be read: {', '.join(hidden)}."
-        yield release.says(RULE, subject, Answer.UNKNOWN, sentence, "Compare the digests with the release's.")
+        yield release.says(RULE, subject, Support.UNKNOWN, sentence, "Compare the digests with the release's.")
     if asked and not others and not hidden:
         sentence = f"Image tags that are set ({len(asked)}) are those that {release.version} ships."
-        yield release.says(RULE, subject, Answer.SUPPORTED, sentence)
+        yield release.says(RULE, subject, Support.SUPPORTED, sentence)
 
 
 def ships(default: str, asked: str) -> bool:

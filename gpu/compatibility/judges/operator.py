@@ -7,7 +7,7 @@ from gpu.compatibility.case import Case
 from gpu.compatibility.entries import Series
 from gpu.compatibility.matrix import Matrix
 from gpu.compatibility.ranges import is_older, minor, order
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "operator"
 OLD = timedelta(days=180)  # by then a newer series has come, as by NVIDIA's cadence one does
@@ -19,7 +19,7 @@ def judge(case: Case) -> Iterator[Verdict]:
     subject = f"Operator {version}".strip()
     if not version:
         sentence = "Which GPU Operator runs here is not known, so that nothing can be compared with its matrix."
-        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at its Deployment, if there is one.")
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look at its Deployment, if there is one.")
     elif is_older(matrix.newest.version, version):
         yield _newer(subject, version, matrix)
     elif series := next((each for each in matrix.series if minor(each.series) == minor(version)), None):
@@ -33,13 +33,13 @@ def _of_series(subject: str, series: Series, version: str, matrix: Matrix) -> Ve
     name = f"{series.series}.x"
     newest = _newest_of(series, version, matrix)
     if series.state == "supported":
-        return series.says(RULE, subject, Answer.SUPPORTED, f"{name} is supported.{newest}")
+        return series.says(RULE, subject, Support.SUPPORTED, f"{name} is supported.{newest}")
     if series.state == "deprecated":
         sentence = f"{name} is deprecated: only critical bugs and CVEs are still fixed.{newest}"
-        return series.says(RULE, subject, Answer.DEPRECATED, sentence, "Plan the step to the next series.")
+        return series.says(RULE, subject, Support.DEPRECATED, sentence, "Plan the step to the next series.")
     since = f" when {series.ended_by} came" if series.ended_by else ""
     sentence = f"{name} reached its end of support{since}: nothing is fixed any more."
-    return series.says(RULE, subject, Answer.UNSUPPORTED, sentence, ONE_BY_ONE)
+    return series.says(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
 
 
 def _as_it_was(subject: str, series: Series, case: Case) -> Verdict:
@@ -48,7 +48,7 @@ def _as_it_was(subject: str, series: Series, case: Case) -> Verdict:
         f"{series.series}.x was {series.state} {days} days ago, when the matrix was read; it may have ended since."
     )
     action = "Look it up in NVIDIA's life cycle policy, and update Quarterdeck."
-    return series.says(RULE, subject, Answer.UNKNOWN, sentence, action)
+    return series.says(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
 def _newest_of(series: Series, version: str, matrix: Matrix) -> str:
@@ -64,13 +64,13 @@ def _newer(subject: str, version: str, matrix: Matrix) -> Verdict:
         f"Its newest is {matrix.newest.version}, and {version} runs here."
     )
     action = "Look it up in NVIDIA's platform support page, and update Quarterdeck."
-    return Verdict(RULE, subject, Answer.UNKNOWN, sentence, action, matrix.newest.source, matrix.read_on)
+    return Verdict(RULE, subject, Support.UNKNOWN, sentence, action, matrix.newest.source, matrix.read_on)
 
 
 def _unlisted(subject: str, version: str, matrix: Matrix) -> Verdict:
     oldest = min(matrix.series, key=lambda series: minor(series.series))
     if minor(version) < minor(oldest.series):
         sentence = f"{version} is older than {oldest.series}, which has reached its end of support."
-        return oldest.says(RULE, subject, Answer.UNSUPPORTED, sentence, ONE_BY_ONE)
+        return oldest.says(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
     sentence = f"No series that the matrix knows fits {version}: it may be a build of somebody's own."
-    return oldest.says(RULE, subject, Answer.UNKNOWN, sentence, "Look up which release it was built from.")
+    return oldest.says(RULE, subject, Support.UNKNOWN, sentence, "Look up which release it was built from.")

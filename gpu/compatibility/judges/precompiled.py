@@ -7,7 +7,7 @@ from gpu.compatibility.conditions import is_system
 from gpu.compatibility.entries import Precompiled
 from gpu.compatibility.facts import Facts
 from gpu.compatibility.ranges import is_of, order
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "precompiled"
 LOOK_UP = "Look whether the registry has an image for this very kernel, or compile on the node."
@@ -20,10 +20,10 @@ def judge(case: Case) -> Iterator[Verdict]:
     entries = [entry for entry in case.matrix.precompiled if facts.operator in entry.operator]
     if not entries:
         sentence = f"The matrix does not say which kernels have precompiled drivers with operator {facts.operator}."
-        yield Verdict(RULE, "Precompiled driver", Answer.UNKNOWN, sentence, LOOK_UP)
+        yield Verdict(RULE, "Precompiled driver", Support.UNKNOWN, sentence, LOOK_UP)
     elif not facts.kernel or not facts.driver:
         sentence = "The kernel or the driver is not known, so that nothing can be compared with the precompiled images."
-        yield Verdict(RULE, "Precompiled driver", Answer.UNKNOWN, sentence, LOOK_UP)
+        yield Verdict(RULE, "Precompiled driver", Support.UNKNOWN, sentence, LOOK_UP)
     else:
         yield _compared(facts, entries)
 
@@ -35,7 +35,7 @@ def _compared(facts: Facts, entries: Sequence[Precompiled]) -> Verdict:
     for entry in fitting:
         if branch in entry.branches:
             sentence = f"NVIDIA validated precompiled R{branch} on {facts.system.title}, kernel {entry.kernel}."
-            return entry.says(RULE, subject, Answer.SUPPORTED, sentence)
+            return entry.says(RULE, subject, Support.SUPPORTED, sentence)
     known = ", ".join(f"R{each}" for entry in fitting for each in entry.branches) or "none"
     sentence = f"NVIDIA validated no precompiled R{branch} on {facts.system.title}, kernel {facts.kernel}; but {known}."
-    return (fitting or entries)[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, LOOK_UP)
+    return (fitting or entries)[0].says(RULE, subject, Support.UNSUPPORTED, sentence, LOOK_UP)

@@ -7,7 +7,7 @@ from gpu.compatibility.conditions import is_system
 from gpu.compatibility.entries import Runtime
 from gpu.compatibility.facts import Facts
 from gpu.compatibility.ranges import minor, numbers, within
-from gpu.compatibility.verdicts import Answer, Verdict
+from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "runtime"
 TITLES = {"cri-o": "CRI-O"}
@@ -22,15 +22,15 @@ def judge(case: Case) -> Iterator[Verdict]:
     entries = [entry for entry in case.matrix.runtimes if facts.operator in entry.operator]
     if not facts.runtime:
         sentence = "The nodes do not say which container runtime they use."
-        yield Verdict(RULE, subject, Answer.UNKNOWN, sentence, "Look at their nodeInfo.containerRuntimeVersion.")
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look at their nodeInfo.containerRuntimeVersion.")
     elif not entries:
         sentence = f"The matrix gives no container runtime for operator {facts.operator}."
-        yield Verdict(RULE, f"Operator {facts.operator}, container runtime", Answer.UNKNOWN, sentence, LOOK_UP)
+        yield Verdict(RULE, f"Operator {facts.operator}, container runtime", Support.UNKNOWN, sentence, LOOK_UP)
     elif named := next((entry for entry in entries if entry.runtime == facts.runtime_name), None):
         yield _listed(subject, named, case)
     else:
         sentence = f"NVIDIA lists containerd and CRI-O for operator {facts.operator}, not {facts.runtime_name}."
-        yield entries[0].says(RULE, subject, Answer.UNSUPPORTED, sentence, "Move the nodes to containerd or CRI-O.")
+        yield entries[0].says(RULE, subject, Support.UNSUPPORTED, sentence, "Move the nodes to containerd or CRI-O.")
 
 
 def _title(facts: Facts) -> str:
@@ -42,14 +42,14 @@ def _listed(subject: str, entry: Runtime, case: Case) -> Verdict:
     name, version = _title(facts), facts.runtime_version
     if not is_system(facts.system, entry.os or _systems(case)):
         sentence = f"NVIDIA's table of runtimes does not name {facts.system.title or 'this system'} with {name}."
-        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+        return entry.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
     if not entry.versions and case.is_openshift:
         sentence = f"NVIDIA lists {name} on Red Hat CoreOS; which one that is comes with OpenShift."
-        return entry.says(RULE, subject, Answer.SUPPORTED, sentence)
+        return entry.says(RULE, subject, Support.SUPPORTED, sentence)
     if not entry.versions:
         sentence = f"{name} is listed without a range of versions: whether {version} works, nobody says."
         return entry.says(
-            RULE, subject, Answer.UNKNOWN, sentence, f"Keep {name} at Kubernetes' minor, as it is tested."
+            RULE, subject, Support.UNKNOWN, sentence, f"Keep {name} at Kubernetes' minor, as it is tested."
         )
     return _ranged(subject, entry, name, version)
 
@@ -64,12 +64,12 @@ def _ranged(subject: str, entry: Runtime, name: str, version: str) -> Verdict:
     first, last = entry.versions
     if not numbers(version):
         sentence = f"NVIDIA validated {name} {first} to {last}; the nodes do not say which they have."
-        return entry.says(RULE, subject, Answer.UNKNOWN, sentence, LOOK_UP)
+        return entry.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
     if within(version, (first, last)):
         sentence = f"{name} {version} is within what NVIDIA validated: {first} to {last}."
-        return entry.says(RULE, subject, Answer.SUPPORTED, sentence)
+        return entry.says(RULE, subject, Support.SUPPORTED, sentence)
     if minor(version) < minor(first):
         sentence = f"{name} {version} is older than what NVIDIA validated: {first} to {last}."
-        return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, f"Update {name}.")
+        return entry.says(RULE, subject, Support.UNSUPPORTED, sentence, f"Update {name}.")
     sentence = f"{name} {version} is newer than what NVIDIA validated: {first} to {last}."
-    return entry.says(RULE, subject, Answer.UNSUPPORTED, sentence, "Update the operator to a release that lists it.")
+    return entry.says(RULE, subject, Support.UNSUPPORTED, sentence, "Update the operator to a release that lists it.")

@@ -2,7 +2,7 @@ import pytest
 
 from fleet.models import Node
 from fleet.stack.combinations import AKS, OPENSHIFT, compare, compare_node, look, surroundings
-from gpu.compatibility import Answer
+from gpu.compatibility import Support
 from tests import make
 from tests.make import NOON
 
@@ -42,7 +42,7 @@ def test_equal_nodes_are_one_combination_and_equal_answers_one_line(cluster):
     assert (found.nodes, found.groups) == (4, 2)
     assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.36") == [4]
     assert nodes_of(found, "Operator 26.7.0, driver 580.95.05") == [1]
-    assert found.counts[Answer.UNKNOWN] == 1
+    assert found.counts[Support.UNKNOWN] == 1
 
 
 def test_a_driver_that_went_silent_is_not_known(cluster):
@@ -74,7 +74,7 @@ def test_a_precompiled_driver_is_judged_by_its_kernel(cluster):
     found = compared(cluster)
 
     assert nodes_of(found, "Precompiled R595, kernel 6.14.0-29-generic") == [1]
-    assert found.worst is Answer.UNSUPPORTED
+    assert found.worst is Support.UNSUPPORTED
 
 
 def test_what_a_pre_installed_driver_lacks_is_told_from_the_node_s_label(cluster):
@@ -93,7 +93,7 @@ def test_switches_of_the_policy_decide_what_is_known_to_fail(cluster):
 
     cluster.driver_objects.update(uses_nri=True)
 
-    assert compared(cluster).worst is Answer.KNOWN_BAD
+    assert compared(cluster).worst is Support.KNOWN_BAD
 
 
 def test_an_image_that_is_not_the_release_s_is_named_wherever_it_is_set(cluster):

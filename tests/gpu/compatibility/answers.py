@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import date
 
-from gpu.compatibility import Answer, Facts, Verdict, judge
+from gpu.compatibility import Facts, Support, Verdict, judge
 
 TODAY = date(2026, 11, 21)
 GOOD = Facts(
@@ -32,9 +32,9 @@ def verdict(rule: str, *, subject: str = "", today: date = TODAY, **given: objec
     return found
 
 
-def answer(rule: str, *, subject: str = "", today: date = TODAY, **given: object) -> Answer:
+def answer(rule: str, *, subject: str = "", today: date = TODAY, **given: object) -> Support:
     return verdict(rule, subject=subject, today=today, **given).answer
 
 
 def known_bad(**given: object) -> list[str]:
-    return [each.subject for each in verdicts(**given) if each.answer is Answer.KNOWN_BAD]
+    return [each.subject for each in verdicts(**given) if each.answer is Support.KNOWN_BAD]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu.compatibility import Answer
+from gpu.compatibility import Support
 from tests.gpu.compatibility.answers import known_bad, verdicts
 
 MIXED = {"mig": "mixed"}
@@ -14,7 +14,7 @@ RHEL = {"os": "Red Hat Enterprise Linux 8.10 (Ootpa)"}
 
 def test_a_combination_that_is_all_right_has_no_hole():
     assert known_bad() == []
-    assert {each.answer for each in verdicts()} == {Answer.SUPPORTED}
+    assert {each.answer for each in verdicts()} == {Support.SUPPORTED}
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_a_hole_is_named_and_its_fixed_neighbour_is_not(bad, good, named):
 def test_a_switch_that_cannot_be_read_leaves_the_answer_open():
     said = [each for each in verdicts(operator="26.3.0", **CRIO) if each.subject == "NRI on CRI-O"]
 
-    assert [each.answer for each in said] == [Answer.UNKNOWN]
+    assert [each.answer for each in said] == [Support.UNKNOWN]
     assert "cannot be read" in said[0].sentence
 
 
 def test_which_kernel_modules_are_loaded_cannot_be_seen_and_is_said_where_it_decides():
     said = [each for each in verdicts(product="NVIDIA-GH200-480GB", driver="550.90.07") if each.rule == "known-bad"]
 
-    assert [each.answer for each in said] == [Answer.UNKNOWN]
+    assert [each.answer for each in said] == [Support.UNKNOWN]
     assert "cannot be seen" in said[0].sentence
     assert known_bad(product="NVIDIA-GH200-480GB", driver="550.90.07", modules="open") == []
 
@@ -132,7 +132,7 @@ def test_where_a_driver_came_from_cannot_be_seen_and_is_said_where_it_decides():
         every = verdicts(product="NVIDIA-H100-80GB-HBM3", mig="mixed", driver=driver)
         return [each.answer for each in every if each.rule == "known-bad"]
 
-    assert said("615.71.09") == [Answer.UNKNOWN]
+    assert said("615.71.09") == [Support.UNKNOWN]
     assert said("595.91.07") == []
 
 
@@ -140,7 +140,7 @@ def test_what_one_page_says_of_every_operator_and_another_of_one_is_said_of_the_
     gke = {"distribution": "gke", "kubernetes": "v1.34.2-gke.1"}
     said = [each for each in verdicts(operator="26.7.0", **gke) if each.rule == "known-bad"]
 
-    assert [each.answer for each in said] == [Answer.UNKNOWN]
+    assert [each.answer for each in said] == [Support.UNKNOWN]
     assert "RUNTIME_CONFIG_SOURCE=file" in said[0].action
 
 
@@ -148,7 +148,7 @@ def test_each_hole_says_what_to_do_and_where_it_is_from():
     for each in verdicts(driver="570.158.01", **MIXED):
         assert each.source
         assert each.read_on
-        assert each.action or each.answer is Answer.SUPPORTED
+        assert each.action or each.answer is Support.SUPPORTED
 
 
 def test_what_has_no_image_for_arm_is_said_of_grace_alone():
@@ -157,5 +157,5 @@ def test_what_has_no_image_for_arm_is_said_of_grace_alone():
     def said(product):
         return [each.answer for each in verdicts(**rhel, product=product) if each.subject == "RHEL 9 on Grace"]
 
-    assert said("NVIDIA-GB200") == [Answer.UNKNOWN]
+    assert said("NVIDIA-GB200") == [Support.UNKNOWN]
     assert said("NVIDIA-H100-80GB-HBM3") == []

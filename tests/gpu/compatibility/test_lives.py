@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from gpu.compatibility import Answer
+from gpu.compatibility import Support
 from tests.gpu.compatibility.answers import TODAY, answer, verdict, verdicts
 
 RHCOS = {"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "runtime": "cri-o://1.32.5"}
@@ -13,14 +13,14 @@ RHCOS = {"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "runtime
 @pytest.mark.parametrize(
     ("kubernetes", "today", "said"),
     [
-        ("v1.36.4", TODAY, Answer.SUPPORTED),
-        ("v1.35.9", TODAY, Answer.SUPPORTED),
-        ("v1.35.9", date(2026, 12, 1), Answer.DEPRECATED),
-        ("v1.35.9", date(2027, 2, 28), Answer.DEPRECATED),
-        ("v1.35.9", date(2027, 3, 1), Answer.UNSUPPORTED),
-        ("v1.34.9", TODAY, Answer.UNSUPPORTED),
-        ("v1.19.1", TODAY, Answer.UNSUPPORTED),
-        ("v1.38.0", TODAY, Answer.UNKNOWN),
+        ("v1.36.4", TODAY, Support.SUPPORTED),
+        ("v1.35.9", TODAY, Support.SUPPORTED),
+        ("v1.35.9", date(2026, 12, 1), Support.DEPRECATED),
+        ("v1.35.9", date(2027, 2, 28), Support.DEPRECATED),
+        ("v1.35.9", date(2027, 3, 1), Support.UNSUPPORTED),
+        ("v1.34.9", TODAY, Support.UNSUPPORTED),
+        ("v1.19.1", TODAY, Support.UNSUPPORTED),
+        ("v1.38.0", TODAY, Support.UNKNOWN),
     ],
 )
 def test_the_life_of_a_kubernetes(kubernetes, today, said):
@@ -30,12 +30,12 @@ def test_the_life_of_a_kubernetes(kubernetes, today, said):
 @pytest.mark.parametrize(
     ("runtime", "subject", "said"),
     [
-        ("containerd://1.7.30", "containerd 1.7", Answer.UNSUPPORTED),
-        ("containerd://2.1.6", "containerd 2.1", Answer.UNSUPPORTED),
-        ("containerd://2.0.9", "containerd 2.0", Answer.SUPPORTED),
-        ("containerd://2.4.0", "containerd 2.4", Answer.UNKNOWN),
-        ("cri-o://1.36.9", "CRI-O 1.36", Answer.SUPPORTED),
-        ("cri-o://1.33.2", "CRI-O 1.33", Answer.UNSUPPORTED),
+        ("containerd://1.7.30", "containerd 1.7", Support.UNSUPPORTED),
+        ("containerd://2.1.6", "containerd 2.1", Support.UNSUPPORTED),
+        ("containerd://2.0.9", "containerd 2.0", Support.SUPPORTED),
+        ("containerd://2.4.0", "containerd 2.4", Support.UNKNOWN),
+        ("cri-o://1.36.9", "CRI-O 1.36", Support.SUPPORTED),
+        ("cri-o://1.33.2", "CRI-O 1.33", Support.UNSUPPORTED),
     ],
 )
 def test_the_life_of_a_runtime(runtime, subject, said):
@@ -45,7 +45,7 @@ def test_the_life_of_a_runtime(runtime, subject, said):
 def test_the_end_at_its_project_is_no_answer_for_what_a_vendor_runs():
     said = verdict("life", subject="Kubernetes", kubernetes="v1.33.5-eks-1a2b3c4", distribution="eks")
 
-    assert said.answer is Answer.UNKNOWN
+    assert said.answer is Support.UNKNOWN
     assert "on 2026-06-28 at its project; whether EKS still fixes it is not known here." in said.sentence
 
 
@@ -59,11 +59,11 @@ def test_an_end_names_what_is_still_fixed():
 @pytest.mark.parametrize(
     ("openshift", "said", "word"),
     [
-        ("4.20", Answer.SUPPORTED, "fixed until 2027-04-21"),
-        ("4.19", Answer.DEPRECATED, "in 26 days"),
-        ("4.18", Answer.UNKNOWN, "Extended Update Support gets fixes until 2027-02-25"),
-        ("4.17", Answer.UNSUPPORTED, "end of life on 2026-04-01"),
-        ("4.22", Answer.UNKNOWN, "was not found"),
+        ("4.20", Support.SUPPORTED, "fixed until 2027-04-21"),
+        ("4.19", Support.DEPRECATED, "in 26 days"),
+        ("4.18", Support.UNKNOWN, "Extended Update Support gets fixes until 2027-02-25"),
+        ("4.17", Support.UNSUPPORTED, "end of life on 2026-04-01"),
+        ("4.22", Support.UNKNOWN, "was not found"),
     ],
 )
 def test_openshift_lives_by_red_hat_s_calendar(openshift, said, word):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu.compatibility import Answer, Facts, judge
+from gpu.compatibility import Facts, Support, judge
 from gpu.compatibility.ranges import Range, order
 from tests.gpu.compatibility.answers import GOOD, TODAY, answer, verdict, verdicts
 
@@ -18,17 +18,17 @@ TEXT = st.one_of(st.text(max_size=30), VERSIONS)
 @pytest.mark.parametrize(
     ("operator", "said"),
     [
-        ("26.7.0", Answer.SUPPORTED),
-        ("26.3.3", Answer.DEPRECATED),
-        ("25.10.1", Answer.UNSUPPORTED),
-        ("24.6.2", Answer.UNSUPPORTED),
-        ("23.9.1", Answer.UNSUPPORTED),
-        ("1.11.1", Answer.UNSUPPORTED),
-        ("26.7.1", Answer.SUPPORTED),
-        ("26.7.2", Answer.UNKNOWN),
-        ("26.11.0", Answer.UNKNOWN),
-        ("25.6.0", Answer.UNKNOWN),
-        ("", Answer.UNKNOWN),
+        ("26.7.0", Support.SUPPORTED),
+        ("26.3.3", Support.DEPRECATED),
+        ("25.10.1", Support.UNSUPPORTED),
+        ("24.6.2", Support.UNSUPPORTED),
+        ("23.9.1", Support.UNSUPPORTED),
+        ("1.11.1", Support.UNSUPPORTED),
+        ("26.7.1", Support.SUPPORTED),
+        ("26.7.2", Support.UNKNOWN),
+        ("26.11.0", Support.UNKNOWN),
+        ("25.6.0", Support.UNKNOWN),
+        ("", Support.UNKNOWN),
     ],
 )
 def test_the_life_cycle_of_an_operator(operator, said):
@@ -38,7 +38,7 @@ def test_the_life_cycle_of_an_operator(operator, said):
 def test_an_old_matrix_does_not_say_that_a_series_is_still_supported():
     said = verdict("operator", today=date(2027, 6, 1))
 
-    assert said.answer is Answer.UNKNOWN
+    assert said.answer is Support.UNKNOWN
     assert "26.7.x was supported 250 days ago, when the matrix was read; it may have ended since." in said.sentence
 
 
@@ -52,46 +52,46 @@ def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
 
     assert "The matrix was read on 2026-09-24; newer releases are not in it." in said.sentence
     of_nvidia = [each for each in verdicts(operator="26.11.0", driver="") if each.rule not in {"life", "skew"}]
-    assert all(each.answer is not Answer.SUPPORTED for each in of_nvidia)
+    assert all(each.answer is not Support.SUPPORTED for each in of_nvidia)
 
 
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({}, Answer.SUPPORTED),
-        ({"kubernetes": "v1.32.9"}, Answer.UNSUPPORTED),
-        ({"kubernetes": "v1.37.1"}, Answer.SUPPORTED),
-        ({"kubernetes": "v1.38.0"}, Answer.UNSUPPORTED),
-        ({"kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Answer.SUPPORTED),
-        ({"kubernetes": "v1.35.9+rke2r1", "distribution": "rke2"}, Answer.SUPPORTED),
-        ({"operator": "26.3.3", "distribution": "aks"}, Answer.UNKNOWN),
-        ({"operator": "25.10.1", "kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Answer.UNSUPPORTED),
-        ({"os": "Rocky Linux 10.1 (Red Quartz)", "distribution": "rke2"}, Answer.UNKNOWN),
-        ({"operator": "25.3.2", "kubernetes": "v1.32.9+rke2r1", "distribution": "rke2"}, Answer.SUPPORTED),
+        ({}, Support.SUPPORTED),
+        ({"kubernetes": "v1.32.9"}, Support.UNSUPPORTED),
+        ({"kubernetes": "v1.37.1"}, Support.SUPPORTED),
+        ({"kubernetes": "v1.38.0"}, Support.UNSUPPORTED),
+        ({"kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Support.SUPPORTED),
+        ({"kubernetes": "v1.35.9+rke2r1", "distribution": "rke2"}, Support.SUPPORTED),
+        ({"operator": "26.3.3", "distribution": "aks"}, Support.UNKNOWN),
+        ({"operator": "25.10.1", "kubernetes": "v1.35.9-eks-1a2b3c4", "distribution": "eks"}, Support.UNSUPPORTED),
+        ({"os": "Rocky Linux 10.1 (Red Quartz)", "distribution": "rke2"}, Support.UNKNOWN),
+        ({"operator": "25.3.2", "kubernetes": "v1.32.9+rke2r1", "distribution": "rke2"}, Support.SUPPORTED),
         ({"operator": "25.3.2", "os": "Ubuntu 22.04.5 LTS", "kubernetes": "v1.33.5-eks-1a2b3c4", "distribution": "eks"},
-         Answer.UNSUPPORTED),
+         Support.UNSUPPORTED),
         ({"operator": "25.3.4", "os": "Red Hat Enterprise Linux 9.1 (Plow)", "kubernetes": "v1.32.9"},
-         Answer.UNSUPPORTED),
-        ({"operator": "26.3.3", "os": "Rocky Linux 10.1 (Red Quartz)"}, Answer.SUPPORTED),
-        ({"operator": "26.3.0", "os": "Rocky Linux 10.1 (Red Quartz)"}, Answer.UNSUPPORTED),
-        ({"os": "Amazon Linux 2023.9.20251014"}, Answer.UNSUPPORTED),
-        ({"os": "SUSE Linux Enterprise Server 15 SP7"}, Answer.UNKNOWN),
-        ({"os": "Microsoft Azure Linux 3.0", "distribution": "aks"}, Answer.UNKNOWN),
-        ({"os": "Amazon Linux 2"}, Answer.UNKNOWN),
-        ({"distribution": "aks"}, Answer.SUPPORTED),
-        ({"os": "Ubuntu 22.04.5 LTS", "kubernetes": "v1.32.9"}, Answer.UNSUPPORTED),
-        ({"operator": "26.3.1", "kubernetes": "v1.36.1"}, Answer.UNSUPPORTED),
-        ({"operator": "26.3.2", "kubernetes": "v1.36.1"}, Answer.SUPPORTED),
-        ({"operator": "26.3.2", "os": "Red Hat Enterprise Linux 9.5 (Plow)"}, Answer.UNSUPPORTED),
-        ({"operator": "26.3.2", "os": "Red Hat Enterprise Linux 9.4 (Plow)"}, Answer.SUPPORTED),
-        ({"os": "Red Hat Enterprise Linux CoreOS 418.94.202509100653-0"}, Answer.SUPPORTED),
-        ({"os": "Red Hat Enterprise Linux CoreOS 417.94.202509100653-0"}, Answer.UNSUPPORTED),
-        ({"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "kubernetes": "v1.32.9"}, Answer.SUPPORTED),
-        ({"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "kubernetes": "v1.40.0"}, Answer.UNKNOWN),
-        ({"os": "Talos (v1.11.1)"}, Answer.UNSUPPORTED),
-        ({"os": ""}, Answer.UNKNOWN),
-        ({"kubernetes": ""}, Answer.UNKNOWN),
-        ({"operator": "24.6.2"}, Answer.UNKNOWN),
+         Support.UNSUPPORTED),
+        ({"operator": "26.3.3", "os": "Rocky Linux 10.1 (Red Quartz)"}, Support.SUPPORTED),
+        ({"operator": "26.3.0", "os": "Rocky Linux 10.1 (Red Quartz)"}, Support.UNSUPPORTED),
+        ({"os": "Amazon Linux 2023.9.20251014"}, Support.UNSUPPORTED),
+        ({"os": "SUSE Linux Enterprise Server 15 SP7"}, Support.UNKNOWN),
+        ({"os": "Microsoft Azure Linux 3.0", "distribution": "aks"}, Support.UNKNOWN),
+        ({"os": "Amazon Linux 2"}, Support.UNKNOWN),
+        ({"distribution": "aks"}, Support.SUPPORTED),
+        ({"os": "Ubuntu 22.04.5 LTS", "kubernetes": "v1.32.9"}, Support.UNSUPPORTED),
+        ({"operator": "26.3.1", "kubernetes": "v1.36.1"}, Support.UNSUPPORTED),
+        ({"operator": "26.3.2", "kubernetes": "v1.36.1"}, Support.SUPPORTED),
+        ({"operator": "26.3.2", "os": "Red Hat Enterprise Linux 9.5 (Plow)"}, Support.UNSUPPORTED),
+        ({"operator": "26.3.2", "os": "Red Hat Enterprise Linux 9.4 (Plow)"}, Support.SUPPORTED),
+        ({"os": "Red Hat Enterprise Linux CoreOS 418.94.202509100653-0"}, Support.SUPPORTED),
+        ({"os": "Red Hat Enterprise Linux CoreOS 417.94.202509100653-0"}, Support.UNSUPPORTED),
+        ({"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "kubernetes": "v1.32.9"}, Support.SUPPORTED),
+        ({"os": "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)", "kubernetes": "v1.40.0"}, Support.UNKNOWN),
+        ({"os": "Talos (v1.11.1)"}, Support.UNSUPPORTED),
+        ({"os": ""}, Support.UNKNOWN),
+        ({"kubernetes": ""}, Support.UNKNOWN),
+        ({"operator": "24.6.2"}, Support.UNKNOWN),
     ],
 )  # fmt: skip
 def test_an_operator_on_a_system_and_a_kubernetes(facts, said):
@@ -101,21 +101,21 @@ def test_an_operator_on_a_system_and_a_kubernetes(facts, said):
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({}, Answer.SUPPORTED),
-        ({"runtime": "containerd://2.3.1"}, Answer.SUPPORTED),
-        ({"runtime": "containerd://1.7.28"}, Answer.UNSUPPORTED),
-        ({"runtime": "containerd://2.4.0"}, Answer.UNSUPPORTED),
-        ({"operator": "26.3.3", "runtime": "containerd://1.7.28"}, Answer.SUPPORTED),
-        ({"operator": "26.3.3", "os": "Rocky Linux 9.7 (Blue Onyx)"}, Answer.UNKNOWN),
-        ({"runtime": "cri-o://1.34.0"}, Answer.UNKNOWN),
+        ({}, Support.SUPPORTED),
+        ({"runtime": "containerd://2.3.1"}, Support.SUPPORTED),
+        ({"runtime": "containerd://1.7.28"}, Support.UNSUPPORTED),
+        ({"runtime": "containerd://2.4.0"}, Support.UNSUPPORTED),
+        ({"operator": "26.3.3", "runtime": "containerd://1.7.28"}, Support.SUPPORTED),
+        ({"operator": "26.3.3", "os": "Rocky Linux 9.7 (Blue Onyx)"}, Support.UNKNOWN),
+        ({"runtime": "cri-o://1.34.0"}, Support.UNKNOWN),
         (
             {"runtime": "cri-o://1.32.7-2.rhaos4.19.el9", "os": "Red Hat Enterprise Linux CoreOS 9.6.2025 (Plow)"},
-            Answer.SUPPORTED,
+            Support.SUPPORTED,
         ),
-        ({"os": "Amazon Linux 2023.9.20251014"}, Answer.UNKNOWN),
-        ({"runtime": "docker://28.1.1"}, Answer.UNSUPPORTED),
-        ({"runtime": "containerd://"}, Answer.UNKNOWN),
-        ({"runtime": ""}, Answer.UNKNOWN),
+        ({"os": "Amazon Linux 2023.9.20251014"}, Support.UNKNOWN),
+        ({"runtime": "docker://28.1.1"}, Support.UNSUPPORTED),
+        ({"runtime": "containerd://"}, Support.UNKNOWN),
+        ({"runtime": ""}, Support.UNKNOWN),
     ],
 )
 def test_an_operator_with_a_runtime(facts, said):
@@ -142,17 +142,17 @@ def test_a_runtime_without_a_range_says_that_nobody_says():
 @pytest.mark.parametrize(
     ("driver", "today", "said"),
     [
-        ("595.91.07", TODAY, Answer.SUPPORTED),
-        ("595.91.07", date(2027, 1, 15), Answer.DEPRECATED),
-        ("595.91.07", date(2027, 3, 31), Answer.DEPRECATED),
-        ("595.91.07", date(2027, 4, 1), Answer.UNSUPPORTED),
-        ("580.95.5", TODAY, Answer.SUPPORTED),
-        ("610.57.04", TODAY, Answer.UNSUPPORTED),
-        ("535.309.01", TODAY, Answer.UNSUPPORTED),
-        ("550.144.03", TODAY, Answer.UNSUPPORTED),
-        ("560.35.03", TODAY, Answer.UNSUPPORTED),
-        ("470.256.02", TODAY, Answer.UNSUPPORTED),
-        ("615.71.09", TODAY, Answer.UNKNOWN),
+        ("595.91.07", TODAY, Support.SUPPORTED),
+        ("595.91.07", date(2027, 1, 15), Support.DEPRECATED),
+        ("595.91.07", date(2027, 3, 31), Support.DEPRECATED),
+        ("595.91.07", date(2027, 4, 1), Support.UNSUPPORTED),
+        ("580.95.5", TODAY, Support.SUPPORTED),
+        ("610.57.04", TODAY, Support.UNSUPPORTED),
+        ("535.309.01", TODAY, Support.UNSUPPORTED),
+        ("550.144.03", TODAY, Support.UNSUPPORTED),
+        ("560.35.03", TODAY, Support.UNSUPPORTED),
+        ("470.256.02", TODAY, Support.UNSUPPORTED),
+        ("615.71.09", TODAY, Support.UNKNOWN),
     ],
 )
 def test_the_life_of_a_driver_branch(driver, today, said):
@@ -160,9 +160,9 @@ def test_the_life_of_a_driver_branch(driver, today, said):
 
 
 def test_a_driver_off_the_list_is_unknown_and_one_on_it_supported():
-    assert answer("driver", subject="Operator", driver="580.173.2") is Answer.SUPPORTED
-    assert answer("driver", subject="Operator", driver="580.95.05") is Answer.UNKNOWN
-    assert answer("driver", subject="Driver", driver="700.1.1") is Answer.UNKNOWN
+    assert answer("driver", subject="Operator", driver="580.173.2") is Support.SUPPORTED
+    assert answer("driver", subject="Operator", driver="580.95.05") is Support.UNKNOWN
+    assert answer("driver", subject="Driver", driver="700.1.1") is Support.UNKNOWN
     assert "is newer than all that the matrix knows: its newest branch is R615." in (
         verdict("driver", subject="Driver", driver="700.1.1").sentence
     )
@@ -171,14 +171,14 @@ def test_a_driver_off_the_list_is_unknown_and_one_on_it_supported():
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({}, Answer.SUPPORTED),
-        ({"driver": "535.309.01"}, Answer.UNSUPPORTED),
-        ({"kernel": "6.14.0-1011-aws"}, Answer.UNSUPPORTED),
-        ({"kernel": ""}, Answer.UNKNOWN),
-        ({"operator": "25.3.4"}, Answer.UNSUPPORTED),
-        ({"operator": "25.3.4", "driver": "570.172.08"}, Answer.SUPPORTED),
-        ({"operator": "25.10.1"}, Answer.UNSUPPORTED),
-        ({"operator": "24.9.2"}, Answer.UNKNOWN),
+        ({}, Support.SUPPORTED),
+        ({"driver": "535.309.01"}, Support.UNSUPPORTED),
+        ({"kernel": "6.14.0-1011-aws"}, Support.UNSUPPORTED),
+        ({"kernel": ""}, Support.UNKNOWN),
+        ({"operator": "25.3.4"}, Support.UNSUPPORTED),
+        ({"operator": "25.3.4", "driver": "570.172.08"}, Support.SUPPORTED),
+        ({"operator": "25.10.1"}, Support.UNSUPPORTED),
+        ({"operator": "24.9.2"}, Support.UNKNOWN),
     ],
 )
 def test_a_precompiled_driver_needs_its_kernel_and_branch(facts, said):
@@ -188,29 +188,29 @@ def test_a_precompiled_driver_needs_its_kernel_and_branch(facts, said):
 def test_image_tags_overridden_one_by_one_are_named_with_what_the_release_ships():
     said = verdict("operands", asked={"device-plugin": "v0.17.1", "dcgm": "4.6.0-1-ubuntu22.04", "driver": "580.1"})
 
-    assert said.answer is Answer.UNSUPPORTED
+    assert said.answer is Support.UNSUPPORTED
     assert "device-plugin v0.17.1 (ships 0.20.0)" in said.sentence
     assert "dcgm" not in said.sentence
 
 
 def test_tags_as_shipped_are_supported_and_digests_unknown():
-    assert answer("operands", asked={"dcgm-exporter": "4.6.0-4.8.3-distroless"}) is Answer.SUPPORTED
-    assert answer("operands", asked={"dcgm-exporter": "sha256:0123"}) is Answer.UNKNOWN
-    assert answer("operands", operator="25.3.3", asked={"dcgm-exporter": "1"}) is Answer.UNKNOWN
+    assert answer("operands", asked={"dcgm-exporter": "4.6.0-4.8.3-distroless"}) is Support.SUPPORTED
+    assert answer("operands", asked={"dcgm-exporter": "sha256:0123"}) is Support.UNKNOWN
+    assert answer("operands", operator="25.3.3", asked={"dcgm-exporter": "1"}) is Support.UNKNOWN
 
 
 @pytest.mark.parametrize(
     ("cuda", "driver", "said"),
     [
-        ("13.0", "580.65.06", Answer.SUPPORTED),
-        ("13.0", "570.172.08", Answer.UNSUPPORTED),
-        ("12.9", "570.172.08", Answer.SUPPORTED),
-        ("12.4", "525.60.12", Answer.UNSUPPORTED),
-        ("11.8", "450.51.06", Answer.UNSUPPORTED),
-        ("11.0", "450.51.06", Answer.SUPPORTED),
-        ("10.2", "440.33.01", Answer.SUPPORTED),
-        ("9.2", "580.65.06", Answer.UNKNOWN),
-        ("14.0", "615.71.09", Answer.UNKNOWN),
+        ("13.0", "580.65.06", Support.SUPPORTED),
+        ("13.0", "570.172.08", Support.UNSUPPORTED),
+        ("12.9", "570.172.08", Support.SUPPORTED),
+        ("12.4", "525.60.12", Support.UNSUPPORTED),
+        ("11.8", "450.51.06", Support.UNSUPPORTED),
+        ("11.0", "450.51.06", Support.SUPPORTED),
+        ("10.2", "440.33.01", Support.SUPPORTED),
+        ("9.2", "580.65.06", Support.UNKNOWN),
+        ("14.0", "615.71.09", Support.UNKNOWN),
     ],
 )
 def test_the_oldest_driver_for_a_cuda(cuda, driver, said):
@@ -231,14 +231,14 @@ def test_whatever_a_cluster_says_gets_an_answer(operator, kubernetes, os, runtim
 
     for each in judge(facts, today=TODAY):
         assert each.sentence
-        assert each.source or each.answer is not Answer.SUPPORTED
+        assert each.source or each.answer is not Support.SUPPORTED
 
 
 @given(st.sets(st.sampled_from(["operator", "kubernetes", "os", "runtime", "driver"]), min_size=1))
 def test_what_is_not_known_is_never_all_supported(hidden):
     said = judge(replace(GOOD, **dict.fromkeys(hidden, "")), today=TODAY)
 
-    assert Answer.UNKNOWN in {each.answer for each in said}
+    assert Support.UNKNOWN in {each.answer for each in said}
 
 
 @given(VERSIONS, VERSIONS, VERSIONS)

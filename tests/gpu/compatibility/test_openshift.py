@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu.compatibility import Answer
+from gpu.compatibility import Support
 from tests.gpu.compatibility.answers import verdict
 
 OLD = "Red Hat Enterprise Linux CoreOS 418.94.202509100653-0"
@@ -32,5 +32,5 @@ def test_what_kubernetes_tells_is_said_to_be_told_by_it():
 def test_a_kubernetes_that_no_openshift_is_known_for_leaves_it_open():
     said = verdict("platform", os=NEW, kubernetes="v1.41.0")
 
-    assert said.answer is Answer.UNKNOWN
+    assert said.answer is Support.UNKNOWN
     assert "which OpenShift this is cannot be read" in said.sentence

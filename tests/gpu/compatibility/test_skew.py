@@ -2,19 +2,19 @@
 
 import pytest
 
-from gpu.compatibility import Answer
+from gpu.compatibility import Support
 from tests.gpu.compatibility.answers import verdicts
 
 
 @pytest.mark.parametrize(
     ("kubelet", "kubernetes", "said"),
     [
-        ("v1.36.4", "v1.36.1", [Answer.SUPPORTED]),
-        ("v1.33.9", "v1.36.4", [Answer.SUPPORTED]),
-        ("v1.32.9", "v1.36.4", [Answer.UNSUPPORTED]),
-        ("v1.37.0", "v1.36.4", [Answer.UNSUPPORTED]),
-        ("v1.24.17", "v1.26.15", [Answer.SUPPORTED]),
-        ("v1.24.17", "v1.27.16", [Answer.UNSUPPORTED]),
+        ("v1.36.4", "v1.36.1", [Support.SUPPORTED]),
+        ("v1.33.9", "v1.36.4", [Support.SUPPORTED]),
+        ("v1.32.9", "v1.36.4", [Support.UNSUPPORTED]),
+        ("v1.37.0", "v1.36.4", [Support.UNSUPPORTED]),
+        ("v1.24.17", "v1.26.15", [Support.SUPPORTED]),
+        ("v1.24.17", "v1.27.16", [Support.UNSUPPORTED]),
         ("", "v1.36.4", []),
         ("v1.36.4", "", []),
         ("v2.0.0", "v1.36.4", []),

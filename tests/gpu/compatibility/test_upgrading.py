@@ -1,21 +1,21 @@
 import pytest
 
-from gpu.compatibility import Answer
+from gpu.compatibility import Support
 from gpu.compatibility.upgrading import judge_upgrade
 
 
 @pytest.mark.parametrize(
     ("now", "to", "said"),
     [
-        ("26.3.0", "26.3.3", Answer.SUPPORTED),
-        ("v26.3.3", "26.7.0", Answer.SUPPORTED),
-        ("26.7.0", "26.7", Answer.SUPPORTED),
-        ("25.10.1", "26.7.0", Answer.UNSUPPORTED),
-        ("24.9.2", "26.7.0", Answer.UNSUPPORTED),
-        ("26.7.0", "26.3.3", Answer.UNKNOWN),
-        ("26.7.0", "26.11.0", Answer.UNKNOWN),
-        ("23.9.0", "26.7.0", Answer.UNKNOWN),
-        ("", "26.7.0", Answer.UNKNOWN),
+        ("26.3.0", "26.3.3", Support.SUPPORTED),
+        ("v26.3.3", "26.7.0", Support.SUPPORTED),
+        ("26.7.0", "26.7", Support.SUPPORTED),
+        ("25.10.1", "26.7.0", Support.UNSUPPORTED),
+        ("24.9.2", "26.7.0", Support.UNSUPPORTED),
+        ("26.7.0", "26.3.3", Support.UNKNOWN),
+        ("26.7.0", "26.11.0", Support.UNKNOWN),
+        ("23.9.0", "26.7.0", Support.UNKNOWN),
+        ("", "26.7.0", Support.UNKNOWN),
     ],
 )
 def test_an_upgrade_goes_within_a_series_or_to_the_next(now, to, said):

@@ -1,11 +1,11 @@
 import pytest
 
-from rollouts.models import Answer, Hold
+from rollouts.models import GateAnswer, Hold
 from tests.make import NOON, a_draft, a_fleet, a_plan
 
 
 def an_answer(stage, answer: str, *, is_current: bool = True, gate: str = "soak"):
-    return Answer.objects.create(
+    return GateAnswer.objects.create(
         stage=stage, gate=gate, answer=answer, because="60 s left.", measured=[("left_s", 60)], since=NOON, at=NOON,
         is_current=is_current,
     )  # fmt: skip

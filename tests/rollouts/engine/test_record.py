@@ -6,15 +6,14 @@ import pytest
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
 from rollouts.engine.record import BLIND, last_told, make_moves, pause, record_answers
-from rollouts.gates.base import Answer as Says
-from rollouts.gates.base import Verdict
+from rollouts.gates.base import Answer, Verdict
 from rollouts.lifecycle import LostRace, PlanState, StageState, TargetState
-from rollouts.models import Answer, Plan, PlanEvent, Target
+from rollouts.models import GateAnswer, Plan, PlanEvent, Target
 from rollouts.steering import commands
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
 
-PASS = Verdict(Says.PASS, "All 1 nodes run it.", {"changed": 1})
+PASS = Verdict(Answer.PASS, "All 1 nodes run it.", {"changed": 1})
 SECOND = timedelta(seconds=1)
 
 
@@ -25,9 +24,9 @@ def plan(cluster, owner) -> Plan:
     return plan
 
 
-def recorded(plan: Plan, verdict: Verdict, *, at=NOON) -> Answer:
+def recorded(plan: Plan, verdict: Verdict, *, at=NOON) -> GateAnswer:
     record_answers(plan, {0: {"driver_version": verdict}}, now=at)
-    return Answer.objects.get(stage__plan=plan, gate="driver_version", is_current=True)
+    return GateAnswer.objects.get(stage__plan=plan, gate="driver_version", is_current=True)
 
 
 def test_an_answer_is_kept_with_its_numbers(plan: Plan):
@@ -52,7 +51,7 @@ def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
     given = {"tolerated": 0, "changed": 1, "of": 2}
     recorded(plan, replace(PASS, measured=given))
 
-    current = Answer.objects.get(stage__plan=plan, is_current=True)
+    current = GateAnswer.objects.get(stage__plan=plan, is_current=True)
 
     assert list(current.numbers.items()) == list(given.items())
 
@@ -60,9 +59,9 @@ def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
 def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):
     recorded(plan, PASS)
 
-    recorded(plan, Verdict(Says.WAIT, "Wait."), at=NOON + SECOND)
+    recorded(plan, Verdict(Answer.WAIT, "Wait."), at=NOON + SECOND)
 
-    assert Answer.objects.filter(stage__plan=plan).count() == 2
+    assert GateAnswer.objects.filter(stage__plan=plan).count() == 2
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 2
 
 
@@ -85,7 +84,7 @@ def test_a_worker_whose_turn_is_over_records_nothing(plan: Plan):
     with pytest.raises(LostRace):
         make_moves(plan, (MovePlan(PlanState.HALTED, "No."),), now=NOON)
 
-    assert not Answer.objects.exists()
+    assert not GateAnswer.objects.exists()
     assert Plan.objects.get(pk=plan.pk).state == PlanState.PROMOTING
 
 

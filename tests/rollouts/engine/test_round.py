@@ -10,7 +10,7 @@ from people.models.audit_entry import broken_links
 from rollouts.engine import round as rounds
 from rollouts.engine.act import holds, waves
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Answer, Hold, Plan
+from rollouts.models import GateAnswer, Hold, Plan
 from rollouts.models.plan import LEASE
 from rollouts.steering import commands
 from simulator.faults.error_500 import Error500
@@ -164,7 +164,7 @@ def test_a_command_while_a_round_looks_is_no_bug(ground: Ground, monkeypatch, co
 
     ground.plan.refresh_from_db()
     assert ground.plan.waiting_for == "The plan was moved while it was looked at."
-    assert not Answer.objects.filter(stage__plan=ground.plan, at=ground.clock()).exists()
+    assert not GateAnswer.objects.filter(stage__plan=ground.plan, at=ground.clock()).exists()
 
 
 def test_a_command_during_a_round_is_no_bug(ground: Ground, monkeypatch):

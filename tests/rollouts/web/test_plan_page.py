@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark
-from rollouts.models import Answer, Hold, Plan, Target, Wave
+from rollouts.models import GateAnswer, Hold, Plan, Target, Wave
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
@@ -19,7 +19,7 @@ def viewer():
 
 def an_answer(stage, gate="driver_version", answer="wait", because="0 of 1 nodes run 580.126.20.", **given):
     row = {"measured": [("of", 1), ("changed", 0)], "since": NOON, "at": NOON}
-    return Answer.objects.create(stage=stage, gate=gate, answer=answer, because=because, **row | given)
+    return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, because=because, **row | given)
 
 
 def test_shows_every_stage_with_its_targets(viewer):

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 
-class Answer(models.Model):
+class GateAnswer(models.Model):
     """What a gate answered. One current row a gate, whose numbers move; one more row whenever the answer changes."""
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="answers")
