@@ -12,7 +12,7 @@ from people.models import AuditEntry, User
 from people.rights import Permission, scope_of
 from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
-from rollouts.gates.base import Verdict
+from rollouts.gates.base import Judgement
 from rollouts.lifecycle import IllegalMove, LostRace, StageState
 from rollouts.models import Approval, Command, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
@@ -21,22 +21,22 @@ from rollouts.unasked import ask_where_one_must
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
-def record_answers(plan: Plan, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> None:
+def record_answers(plan: Plan, judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime) -> None:
     stages = {stage.index: stage for stage in plan.stages.all()}
     current = {(row.stage_id, row.gate): row for row in GateAnswer.objects.filter(stage__plan=plan, is_current=True)}
     with transaction.atomic():
         plan.keep_turn(now=now)
-        for index, answers in verdicts.items():
-            for gate, verdict in answers.items():
-                _record(stages[index], gate, verdict, current.get((stages[index].pk, gate)), now=now)
+        for index, answers in judgements.items():
+            for gate, judgement in answers.items():
+                _record(stages[index], gate, judgement, current.get((stages[index].pk, gate)), now=now)
 
 
-def _record(stage: Stage, gate: str, verdict: Verdict, before: GateAnswer | None, *, now: datetime) -> None:
-    is_same = before is not None and before.answer == verdict.answer and before.nodes == list(verdict.nodes)
+def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> None:
+    is_same = before is not None and before.answer == judgement.answer and before.nodes == list(judgement.nodes)
     if before is not None and is_same:
         since = before.since if now - before.at <= BLIND else now
         GateAnswer.objects.filter(pk=before.pk).update(
-            because=verdict.because, measured=list(verdict.measured.items()), at=now, since=since
+            because=judgement.because, measured=list(judgement.measured.items()), at=now, since=since
         )
         return
     if before is not None:
@@ -44,23 +44,23 @@ def _record(stage: Stage, gate: str, verdict: Verdict, before: GateAnswer | None
     GateAnswer.objects.create(
         stage=stage,
         gate=gate,
-        answer=verdict.answer,
-        because=verdict.because,
-        measured=list(verdict.measured.items()),
-        nodes=list(verdict.nodes),
+        answer=judgement.answer,
+        because=judgement.because,
+        measured=list(judgement.measured.items()),
+        nodes=list(judgement.nodes),
         since=now,
         at=now,
     )
-    if before is None or before.answer != verdict.answer:
+    if before is None or before.answer != judgement.answer:
         record_event(
             plan=stage.plan,
             stage=stage,
             what="gate",
             was=before.answer if before else "",
-            to=f"{gate} {verdict.answer}"[:32],
+            to=f"{gate} {judgement.answer}"[:32],
             now=now,
             actor="engine",
-            because=verdict.because,
+            because=judgement.because,
         )
 
 

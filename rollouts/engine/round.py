@@ -81,7 +81,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     ask_again(plan, now=now)
     void_approvals(plan, now=now)
     decision = _decide(plan, live, connection, now=now)
-    record_answers(plan, decision.verdicts, now=now)
+    record_answers(plan, decision.judgements, now=now)
     make_moves(plan, decision.moves, now=now)
     if decision.void_because:
         void_every_approval(plan, decision.void_because, now=now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, passed, share, wait
+from rollouts.gates.base import Evidence, Judgement, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import either
 
@@ -19,7 +19,7 @@ class AllocatableRestored:
     title: ClassVar[str] = "GPUs as before"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         short = [target for target in evidence.changed if fewer(target)]
         was = _sum(target.baseline.allocatable for target in evidence.changed if target.baseline)
         has = _sum(target.allocatable for target in evidence.changed)

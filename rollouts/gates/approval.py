@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, fail, passed, wait
+from rollouts.gates.base import Evidence, Judgement, When, fail, passed, wait
 from wording.numbers import count
 
 
@@ -21,7 +21,7 @@ class Approval:
         if self.needed < 1:
             raise ValueError("needed must be at least 1: an approval that nobody gives is none.")
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
             return fail(f"{rejection.by} rejected it: {rejection.because}", measured={"by": rejection.by})
         valid = [a for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for]

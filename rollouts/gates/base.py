@@ -25,7 +25,7 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     answer: Answer
     because: str  # one sentence, shown to a person as it is
     measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
@@ -128,7 +128,7 @@ class Gate(Protocol):
     title: ClassVar[str]
     when: ClassVar[When]
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict: ...
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement: ...
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -136,16 +136,16 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 def wait(
     because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING, is_final: bool = False
-) -> Verdict:
-    return Verdict(Answer.WAIT, because, measured, nodes, is_final)
+) -> Judgement:
+    return Judgement(Answer.WAIT, because, measured, nodes, is_final)
 
 
-def fail(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Verdict:
-    return Verdict(Answer.FAIL, because, measured, nodes)
+def fail(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Judgement:
+    return Judgement(Answer.FAIL, because, measured, nodes)
 
 
-def passed(because: str, *, measured: Mapping[str, Any] = NOTHING) -> Verdict:
-    return Verdict(Answer.PASS, because, measured)
+def passed(because: str, *, measured: Mapping[str, Any] = NOTHING) -> Judgement:
+    return Judgement(Answer.PASS, because, measured)
 
 
 def share(part: int, whole: int) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.versions import same
-from rollouts.gates.base import Evidence, Verdict, When, fail, passed, wait
+from rollouts.gates.base import Evidence, Judgement, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count, either, every
@@ -19,7 +19,7 @@ class DriverVersion:
     title: ClassVar[str] = "Driver version"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         changed = evidence.changed
         wrong = tuple(t.name for t in changed if t.driver_version and not same(t.driver_version, evidence.to_version))
         if wrong:

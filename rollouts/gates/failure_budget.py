@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, fail, passed, wait
+from rollouts.gates.base import Evidence, Judgement, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count
@@ -18,7 +18,7 @@ class FailureBudget:
     title: ClassVar[str] = "Failure budget"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         failed = tuple(
             t.name
             for t in evidence.targets

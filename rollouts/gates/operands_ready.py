@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, TargetEvidence, Verdict, When, fail, passed, share, wait
+from rollouts.gates.base import Evidence, Judgement, TargetEvidence, When, fail, passed, share, wait
 from wording.numbers import every
 
 
@@ -16,7 +16,7 @@ class OperandsReady:
     title: ClassVar[str] = "Operands ready"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         down = [target for target in evidence.changed if target.is_seen and lacking(target)]
         measured = {"ready": len(evidence.changed) - len(down), "of": len(evidence.counted)}
         if down:

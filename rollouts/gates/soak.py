@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Verdict, When, passed, wait
+from rollouts.gates.base import Evidence, Judgement, When, passed, wait
 from wording.durations import spell
 
 
@@ -16,7 +16,7 @@ class Soak:
     title: ClassVar[str] = "Soak"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         """One clock: `until` is the instant that gate, stage and plan count down to."""
         needed = {"needed_s": self.duration.total_seconds()}
         since = evidence.others_passing_since

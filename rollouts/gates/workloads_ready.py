@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from rollouts.gates.base import (
     Evidence,
+    Judgement,
     PodEvidence,
     TargetEvidence,
-    Verdict,
     When,
     fail,
     passed,
@@ -34,7 +34,7 @@ class WorkloadsReady:
     title: ClassVar[str] = "Tenants' GPU pods"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Verdict:
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         sick = {owner for target in evidence.changed if target.baseline for owner in target.baseline.sick_owners}
         pods = [(target, pod) for target in evidence.changed for pod in target.workloads if pod.owner not in sick]
         unready = [(target, pod) for target, pod in pods if not pod.is_ready]
@@ -69,7 +69,7 @@ class WorkloadsReady:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
 
 
-def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> Verdict:
+def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> Judgement:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     target, pod = broken[0]
     why = f": {pod.because}" if pod.because else _status(pod) or ", and nothing says why"

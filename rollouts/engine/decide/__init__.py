@@ -24,21 +24,21 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
 def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     """Nothing goes. What is under way is followed to its end, what was let go and has not begun is held again."""
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
-    verdicts = ask(snapshot, now=now)
+    judgements = ask(snapshot, now=now)
     if moves:
-        return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=SOON)
+        return Decision(AS_BEFORE, moves=moves, judgements=judgements, look_again_in=SOON)
     if snapshot.object_trouble:
-        return Decision(f"Halted. {snapshot.object_trouble} {ABORT_FREES}", verdicts=verdicts)
+        return Decision(f"Halted. {snapshot.object_trouble} {ABORT_FREES}", judgements=judgements)
     # First what was let go: a late node whose label cannot be written must not keep it from being called back.
     called_back = recall(snapshot)
     if snapshot.write_intended and (unheld := to_hold(snapshot)):
         sentence = f"Holding {count(len(unheld), 'node')} again."
-        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
+        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
     if snapshot.template_change:
         because = changed_template(snapshot)
-        return Decision(f"Halted. {because}", acts=called_back, verdicts=verdicts, void_because=because)
+        return Decision(f"Halted. {because}", acts=called_back, judgements=judgements, void_because=because)
     waits = "Halted. A person decides: roll back, resume or abort."
-    return Decision(waits, acts=called_back, verdicts=verdicts)
+    return Decision(waits, acts=called_back, judgements=judgements)
 
 
 BY_STATE = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from rollouts.gates.base import Verdict
+from rollouts.gates.base import Judgement
 from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
 
 
@@ -130,7 +130,7 @@ class Decision:
     waiting_for: str  # one sentence: why nothing more happens, or what is being done; AS_BEFORE: what was said last
     acts: tuple[Act, ...] = ()
     moves: tuple[Move, ...] = ()
-    verdicts: Mapping[int, Mapping[str, Verdict]] = field(default_factory=dict)  # stage → gate → answer
+    judgements: Mapping[int, Mapping[str, Judgement]] = field(default_factory=dict)  # stage → gate → answer
     pause_because: str = ""  # ask a person: put a pause in force
     void_because: str = ""  # what was approved is not what is there: every approval of a stage to come is void
     look_again_in: timedelta = timedelta(seconds=5)

@@ -25,7 +25,7 @@ from rollouts.engine.decide.releasing import (
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
-from rollouts.gates.base import Answer, Verdict, When
+from rollouts.gates.base import Answer, Judgement, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
@@ -33,33 +33,33 @@ from wording.numbers import are, count, stay, was
 
 ASKED = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
 
-Verdicts = dict[int, dict[str, Verdict]]
+Judgements = dict[int, dict[str, Judgement]]
 
 
 def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
-    verdicts = ask(snapshot, now=now)
-    if halt := reason_to_halt(snapshot, verdicts):
+    judgements = ask(snapshot, now=now)
+    if halt := reason_to_halt(snapshot, judgements):
         index, because = halt
         halted = (*moves, *_halt(snapshot, index, because))
         void = because if snapshot.template_change else ""
         return Decision(
-            because, acts=recall(snapshot), moves=halted, verdicts=verdicts, void_because=void, look_again_in=SOON
+            because, acts=recall(snapshot), moves=halted, judgements=judgements, void_because=void, look_again_in=SOON
         )
     if moves:
-        return Decision(AS_BEFORE, moves=moves, verdicts=verdicts, look_again_in=timedelta(0))
+        return Decision(AS_BEFORE, moves=moves, judgements=judgements, look_again_in=timedelta(0))
     blocked = snapshot.stopped_because or snapshot.paused_because or _without_controller(snapshot)
     called_back = recall(snapshot) if blocked else ()
     if unheld := to_hold(snapshot):
         sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
-        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), verdicts=verdicts, look_again_in=SOON)
+        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
     if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
-        return replace(freeing, acts=(*called_back, *freeing.acts), verdicts=verdicts)
+        return replace(freeing, acts=(*called_back, *freeing.acts), judgements=judgements)
     if blocked:
-        return Decision(blocked, acts=called_back, verdicts=verdicts)
+        return Decision(blocked, acts=called_back, judgements=judgements)
     if asks := _armed_for_too_long(snapshot, now=now):
-        return Decision(asks, acts=recall(snapshot), verdicts=verdicts, pause_because=asks)
-    return replace(_step(snapshot, verdicts, now=now), verdicts=verdicts)
+        return Decision(asks, acts=recall(snapshot), judgements=judgements, pause_because=asks)
+    return replace(_step(snapshot, judgements, now=now), judgements=judgements)
 
 
 def _without_controller(snapshot: Snapshot) -> str:
@@ -76,9 +76,9 @@ def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
     return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or roll back."
 
 
-def ask(snapshot: Snapshot, *, now: datetime) -> Verdicts:
+def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:
     """The answers that matter now: of the stage that is open, and of the last that passed while the next one waits."""
-    answers: Verdicts = {}
+    answers: Judgements = {}
     for stage in snapshot.forward:
         if stage.state is StageState.OPENING:
             answers[stage.index] = judge(stage, When.ENTRY, now=now)
@@ -93,7 +93,7 @@ def _still_counts(snapshot: Snapshot, stage: StageSnapshot) -> bool:
     return not following or following[0].state is StageState.OPENING
 
 
-def reason_to_halt(snapshot: Snapshot, verdicts: Mapping[int, Mapping[str, Verdict]]) -> tuple[int, str] | None:
+def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]]) -> tuple[int, str] | None:
     """The stage that must halt, and why. An old snapshot may halt a stage; it can never let it pass."""
     current = current_stage(snapshot) or snapshot.forward[-1]
     if snapshot.object_trouble:
@@ -105,7 +105,7 @@ def reason_to_halt(snapshot: Snapshot, verdicts: Mapping[int, Mapping[str, Verdi
         return current.index, changed_template(snapshot)
     if escaped := tuple(node.name for node in snapshot.nodes if _escaped(snapshot, node)):
         return current.index, f"{names(escaped)} took the new driver although held."
-    for index, answers in verdicts.items():
+    for index, answers in judgements.items():
         if failed := first(Answer.FAIL, answers):
             return index, failed[1].because
     return None
@@ -143,14 +143,14 @@ def _halt(snapshot: Snapshot, index: int, because: str) -> tuple[MoveStage | Mov
     return (MoveStage(index, StageState.HALTED, because), plan)
 
 
-def _step(snapshot: Snapshot, verdicts: Verdicts, *, now: datetime) -> Decision:
+def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision:
     if snapshot.stale_because:
         return Decision(snapshot.stale_because)
     if not snapshot.has_daemonsets:
         return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
     stage = current_stage(snapshot)
     if stage is None:
-        if unsure := _not_sure_any_more(snapshot, verdicts, now=now):
+        if unsure := _not_sure_any_more(snapshot, judgements, now=now):
             return unsure
         if late := held_though_changed(snapshot):
             return Decision(
@@ -164,17 +164,17 @@ def _step(snapshot: Snapshot, verdicts: Verdicts, *, now: datetime) -> Decision:
     if stage.state is StageState.WAITING:
         return _wait(stage)
     if stage.state is StageState.OPENING:
-        return _open(snapshot, stage, verdicts)
+        return _open(snapshot, stage, judgements)
     if stage.state is StageState.PROMOTING:
         return release(snapshot, stage, now=now)
-    return _soak(stage, verdicts[stage.index], now=now)
+    return _soak(stage, judgements[stage.index], now=now)
 
 
-def _not_sure_any_more(snapshot: Snapshot, verdicts: Verdicts, *, now: datetime) -> Decision | None:
+def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision | None:
     """Every stage has passed, and before the plan could end something is no longer as it was judged."""
     last = snapshot.forward[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
-    waits = first(Answer.WAIT, verdicts.get(last.index, {}))
+    waits = first(Answer.WAIT, judgements.get(last.index, {}))
     if not undone and not waits:
         return None
     because = (
@@ -198,18 +198,18 @@ def _wait(stage: StageSnapshot) -> Decision:
     return Decision(f"It is the turn of {stage.name}.", moves=moves, look_again_in=timedelta(0))
 
 
-def _open(snapshot: Snapshot, stage: StageSnapshot, verdicts: Verdicts) -> Decision:
-    if waits := first(Answer.WAIT, verdicts[stage.index]):
+def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements) -> Decision:
+    if waits := first(Answer.WAIT, judgements[stage.index]):
         return Decision(f"{stage.name}: {waits[1].because}")
     earlier = [other for other in snapshot.forward if other.index < stage.index][-1:]
     for other in earlier:
-        if waits := first(Answer.WAIT, verdicts.get(other.index, {})):
+        if waits := first(Answer.WAIT, judgements.get(other.index, {})):
             return Decision(f"{stage.name} waits: {other.name} is no longer sure. {waits[1].because}")
     moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing speaks against letting its first nodes go."),)
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
 
-def _soak(stage: StageSnapshot, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
+def _soak(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))

@@ -38,7 +38,7 @@ from rollouts.engine.snapshot import (
     Snapshot,
     StageSnapshot,
 )
-from rollouts.gates.base import Answer, Verdict, When
+from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from wording.lists import names
@@ -55,8 +55,8 @@ def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
     if waiting := _without_operator(snapshot):
         return waiting
     stage = snapshot.rollback_stage
-    verdicts = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
-    return replace(_bring_back(snapshot, verdicts, now=now), verdicts=verdicts)
+    judgements = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
+    return replace(_bring_back(snapshot, judgements, now=now), judgements=judgements)
 
 
 def _without_operator(snapshot: Snapshot) -> Decision | None:
@@ -154,7 +154,7 @@ def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
     return Decision(sentence, look_again_in=SOON)
 
 
-def _bring_back(snapshot: Snapshot, verdicts: Mapping[int, Mapping[str, Verdict]], *, now: datetime) -> Decision:
+def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
     if missing := _not_as_before(snapshot):
         sentence = f"{count(len(missing), 'node')} to bring back."
@@ -177,7 +177,7 @@ def _bring_back(snapshot: Snapshot, verdicts: Mapping[int, Mapping[str, Verdict]
     if failed := _failed(snapshot):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
-    return _let_waves_go(snapshot, verdicts.get(stage.index, {}), now=now)
+    return _let_waves_go(snapshot, judgements.get(stage.index, {}), now=now)
 
 
 def nobody_changed(snapshot: Snapshot) -> str:
@@ -205,7 +205,7 @@ def _failed(snapshot: Snapshot) -> dict[str, str]:
     return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
 
 
-def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
+def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
     if blocked := snapshot.stopped_because or snapshot.paused_because or snapshot.stale_because:
         return Decision(blocked, acts=recall(snapshot))
@@ -242,7 +242,7 @@ def _waits(node: NodeSnapshot | None) -> bool:
     return node is not None and node.has_label and node.upgrade_state == UPGRADE_REQUIRED
 
 
-def _settle(snapshot: Snapshot, answers: Mapping[str, Verdict], *, now: datetime) -> Decision:
+def _settle(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     """Every target is back. A gate that fails here, or can never tell, warns: it keeps nobody from the end (Z32)."""
     stage = snapshot.rollback_stage
     if stage.state is StageState.PROMOTING:
@@ -254,10 +254,10 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, Verdict], *, now: datetime
         return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
         return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].because}")
-    waits = [verdict for verdict in answers.values() if verdict.answer is Answer.WAIT]
+    waits = [judgement for judgement in answers.values() if judgement.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
-    others = [verdict for key, verdict in answers.items() if verdict in waits and key != Soak.key]
-    can_never_tell = bool(others) and all(verdict.is_final for verdict in others)
+    others = [judgement for key, judgement in answers.items() if judgement in waits and key != Soak.key]
+    can_never_tell = bool(others) and all(judgement.is_final for judgement in others)
     if can_never_tell or (waits and now - stage.state_since > stage.patience):
         return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be judged: {waits[0].because}")
     return Decision(f"Back, and being judged: {waits[0].because if waits else 'no gate answers'}", look_again_in=SOON)

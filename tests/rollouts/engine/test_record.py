@@ -6,14 +6,14 @@ import pytest
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
 from rollouts.engine.record import BLIND, last_told, make_moves, pause, record_answers
-from rollouts.gates.base import Answer, Verdict
+from rollouts.gates.base import Answer, Judgement
 from rollouts.lifecycle import LostRace, PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Plan, PlanEvent, Target
 from rollouts.steering import commands
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
 
-PASS = Verdict(Answer.PASS, "All 1 nodes run it.", {"changed": 1})
+PASS = Judgement(Answer.PASS, "All 1 nodes run it.", {"changed": 1})
 SECOND = timedelta(seconds=1)
 
 
@@ -24,8 +24,8 @@ def plan(cluster, owner) -> Plan:
     return plan
 
 
-def recorded(plan: Plan, verdict: Verdict, *, at=NOON) -> GateAnswer:
-    record_answers(plan, {0: {"driver_version": verdict}}, now=at)
+def recorded(plan: Plan, judgement: Judgement, *, at=NOON) -> GateAnswer:
+    record_answers(plan, {0: {"driver_version": judgement}}, now=at)
     return GateAnswer.objects.get(stage__plan=plan, gate="driver_version", is_current=True)
 
 
@@ -59,7 +59,7 @@ def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
 def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):
     recorded(plan, PASS)
 
-    recorded(plan, Verdict(Answer.WAIT, "Wait."), at=NOON + SECOND)
+    recorded(plan, Judgement(Answer.WAIT, "Wait."), at=NOON + SECOND)
 
     assert GateAnswer.objects.filter(stage__plan=plan).count() == 2
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 2

@@ -16,10 +16,10 @@ SETTLED = NOON - SETTLE - timedelta(seconds=1)
 
 
 def test_passes_with_as_many_gpus_as_before():
-    verdict = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
+    judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
-    assert verdict.answer is Answer.PASS
-    assert verdict.because == "Allocatable: 16 nvidia.com/gpu where 16 were."
+    assert judgement.answer is Answer.PASS
+    assert judgement.because == "Allocatable: 16 nvidia.com/gpu where 16 were."
 
 
 @given(st.integers(1, 16), st.integers(0, 15))
@@ -35,10 +35,10 @@ def test_fewer_than_before_fails_once_the_node_has_settled(had: int, has: int):
 def test_fewer_is_a_wait_until_the_node_has_settled():
     target = a_target(allocatable={GPU: 7}, state_since=NOON - SETTLE)
 
-    verdict = GATE.judge(evidence(target), now=NOON)
+    judgement = GATE.judge(evidence(target), now=NOON)
 
-    assert verdict.answer is Answer.WAIT
-    assert verdict.nodes == ("node-1",)
+    assert judgement.answer is Answer.WAIT
+    assert judgement.nodes == ("node-1",)
 
 
 def test_a_resource_that_the_node_no_longer_names_is_fewer():
@@ -57,10 +57,10 @@ def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
     more = a_target("node-1", allocatable={GPU: 9}, state_since=SETTLED)
     fewer = a_target("node-2", allocatable={GPU: 7}, state_since=SETTLED)
 
-    verdict = GATE.judge(evidence(more, fewer), now=NOON)
+    judgement = GATE.judge(evidence(more, fewer), now=NOON)
 
-    assert verdict.answer is Answer.FAIL
-    assert verdict.nodes == ("node-2",)
+    assert judgement.answer is Answer.FAIL
+    assert judgement.nodes == ("node-2",)
 
 
 def test_waits_while_nodes_are_still_to_come():
@@ -71,8 +71,8 @@ def test_slices_do_not_make_up_for_gpus():
     """A node whose MIG layout was lost with the change offers other things, not as many."""
     target = a_target(baseline=a_baseline(allocatable={SLICE: 14}), allocatable={GPU: 8}, state_since=SETTLED)
 
-    verdict = GATE.judge(evidence(target), now=NOON)
+    judgement = GATE.judge(evidence(target), now=NOON)
 
-    assert verdict.answer is Answer.FAIL
-    assert verdict.measured[f"{SLICE} before"] == 14
-    assert verdict.measured[f"{SLICE} now"] == 0
+    assert judgement.answer is Answer.FAIL
+    assert judgement.measured[f"{SLICE} before"] == 14
+    assert judgement.measured[f"{SLICE} now"] == 0

@@ -36,7 +36,7 @@ def test_an_approval_is_for_a_night_and_not_for_a_week(age: timedelta, expected:
 def test_one_rejection_outweighs_all_approvals():
     rejection = an_approval("eve", is_rejection=True, because="Month end.")
 
-    verdict = GATE.judge(evidence(approvals=(an_approval("amy"), an_approval("bob"), rejection)), now=NOON)
+    judgement = GATE.judge(evidence(approvals=(an_approval("amy"), an_approval("bob"), rejection)), now=NOON)
 
-    assert verdict.answer is Answer.FAIL
-    assert verdict.because == "eve rejected it: Month end."
+    assert judgement.answer is Answer.FAIL
+    assert judgement.because == "eve rejected it: Month end."

@@ -11,17 +11,17 @@ GATE = DriverVersion(PATIENCE)
 
 
 def test_passes_when_every_node_names_the_new_driver():
-    verdict = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
+    judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
-    assert verdict.answer is Answer.PASS
-    assert verdict.because == f"{NEW} runs on all 2 nodes."
+    assert judgement.answer is Answer.PASS
+    assert judgement.because == f"{NEW} runs on all 2 nodes."
 
 
 def test_fails_when_a_changed_node_runs_another_driver():
-    verdict = GATE.judge(evidence(a_target("node-1"), a_target("node-2", driver_version=OLD)), now=NOON)
+    judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2", driver_version=OLD)), now=NOON)
 
-    assert verdict.answer is Answer.FAIL
-    assert verdict.nodes == ("node-2",)
+    assert judgement.answer is Answer.FAIL
+    assert judgement.nodes == ("node-2",)
 
 
 def test_a_dropped_zero_is_the_same_driver():
@@ -30,17 +30,17 @@ def test_a_dropped_zero_is_the_same_driver():
 
 def test_a_changed_node_that_does_not_say_its_driver_is_waited_for():
     """Labels vanish while a driver changes (Z21): silence is not another driver."""
-    verdict = GATE.judge(evidence(a_target(driver_version="")), now=NOON)
+    judgement = GATE.judge(evidence(a_target(driver_version="")), now=NOON)
 
-    assert verdict.answer is Answer.WAIT
-    assert verdict.nodes == ("node-1",)
+    assert judgement.answer is Answer.WAIT
+    assert judgement.nodes == ("node-1",)
 
 
 def test_waits_while_nodes_are_held():
-    verdict = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
+    judgement = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
-    assert verdict.answer is Answer.WAIT
-    assert verdict.because.endswith(" runs on 1 of 2 nodes.")
+    assert judgement.answer is Answer.WAIT
+    assert judgement.because.endswith(" runs on 1 of 2 nodes.")
 
 
 def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():

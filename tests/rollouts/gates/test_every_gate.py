@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rollouts.engine.decide.judging import all_pass, judge
 from rollouts.gates import GATES
-from rollouts.gates.base import Answer, Evidence, Verdict, When
+from rollouts.gates.base import Answer, Evidence, Judgement, When
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import some_evidence, targets
@@ -29,12 +29,12 @@ one_unseen = st.tuples(targets("node-0", is_seen=st.just(value=False)), targets(
 @settings(max_examples=30)
 @given(shown=some_evidence())
 def test_answers_in_a_sentence_whatever_was_seen(gate, shown: Evidence):
-    verdict = gate.judge(shown, now=NOON)
+    judgement = gate.judge(shown, now=NOON)
 
-    assert isinstance(verdict, Verdict)
-    assert verdict.answer in Answer
-    assert verdict.because.strip()
-    assert set(verdict.nodes) <= {target.name for target in shown.targets}
+    assert isinstance(judgement, Judgement)
+    assert judgement.answer in Answer
+    assert judgement.because.strip()
+    assert set(judgement.nodes) <= {target.name for target in shown.targets}
 
 
 @ALL
@@ -56,9 +56,9 @@ def test_the_same_evidence_gets_the_same_answer(gate, shown: Evidence):
 @settings(max_examples=15)
 @given(shown=some_evidence(of_targets=st.just(())))
 def test_a_stage_without_targets_never_passes(gate, shown: Evidence):
-    verdicts = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+    judgements = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
 
-    assert verdicts[gate.key].answer is not Answer.PASS
+    assert judgements[gate.key].answer is not Answer.PASS
 
 
 @ALL_THROUGH
@@ -68,9 +68,9 @@ def test_a_stage_with_an_unseen_target_never_passes(gate, shown: Evidence):
     """Unknown is not a pass (Z25)."""
     counted = {target.name for target in shown.counted if not target.is_seen}
 
-    verdicts = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+    judgements = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
 
-    assert not counted or verdicts[gate.key].answer is not Answer.PASS
+    assert not counted or judgements[gate.key].answer is not Answer.PASS
 
 
 @ALL_THROUGH
@@ -95,9 +95,9 @@ def test_a_target_that_nobody_sees_is_not_called_broken(gate):
 def test_never_passes_while_a_node_is_on_its_way(gate, state: TargetState):
     shown = evidence(a_target("node-1"), a_target("node-2", state=state), others_passing_since=None)
 
-    verdicts = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+    judgements = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
 
-    assert state is TargetState.FAILED or verdicts[gate.key].answer is not Answer.PASS
+    assert state is TargetState.FAILED or judgements[gate.key].answer is not Answer.PASS
 
 
 @ALL_THROUGH
@@ -122,7 +122,7 @@ def test_a_node_that_a_person_took_out_is_not_judged(gate, shown: Evidence):
 
 def test_a_gate_that_was_not_asked_is_no_pass():
     stage = a_stage(a_target(), gates=tuple(THROUGH))
-    passing = Verdict(Answer.PASS, "Fine.")
+    passing = Judgement(Answer.PASS, "Fine.")
 
     assert all_pass(stage, {gate.key: passing for gate in THROUGH})
     assert not all_pass(stage, {gate.key: passing for gate in THROUGH[1:]})
@@ -135,4 +135,4 @@ def test_a_stage_without_a_gate_never_passes():
 def test_an_approval_alone_lets_no_stage_pass():
     stage = a_stage(a_target(), gates=(GATES["approval"](),))
 
-    assert not all_pass(stage, {"approval": Verdict(Answer.PASS, "Approved.")})
+    assert not all_pass(stage, {"approval": Judgement(Answer.PASS, "Approved.")})

@@ -24,10 +24,10 @@ def test_tolerates_n_and_fails_at_the_next(tolerated: int):
 def test_a_changed_node_that_is_not_ready_counts():
     shown = evidence(a_target("node-1", is_ready=False), a_target("node-2"))
 
-    verdict = FailureBudget().judge(shown, now=NOON)
+    judgement = FailureBudget().judge(shown, now=NOON)
 
-    assert verdict.answer is Answer.FAIL
-    assert verdict.nodes == ("node-1",)
+    assert judgement.answer is Answer.FAIL
+    assert judgement.nodes == ("node-1",)
 
 
 def test_a_node_of_which_nobody_knows_whether_it_is_ready_does_not_count():
@@ -55,7 +55,7 @@ def test_a_failed_node_that_was_excluded_is_given_up():
 def test_waits_until_every_node_has_changed():
     shown = evidence(a_target("node-1"), a_held_target("node-2"))
 
-    verdict = FailureBudget().judge(shown, now=NOON)
+    judgement = FailureBudget().judge(shown, now=NOON)
 
-    assert verdict.answer is Answer.WAIT
-    assert "1 node to come" in verdict.because
+    assert judgement.answer is Answer.WAIT
+    assert "1 node to come" in judgement.because

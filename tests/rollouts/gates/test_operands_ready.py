@@ -20,9 +20,9 @@ def test_waits_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
     late = a_target(operands=shown, state_since=NOON - PATIENCE - timedelta(seconds=1))
 
     assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.WAIT
-    verdict = GATE.judge(evidence(late), now=NOON)
-    assert verdict.answer is Answer.FAIL
-    assert verdict.because == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
+    judgement = GATE.judge(evidence(late), now=NOON)
+    assert judgement.answer is Answer.FAIL
+    assert judgement.because == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
 
 
 def test_an_operand_that_was_not_ready_before_is_not_asked_for():
@@ -41,9 +41,9 @@ def test_a_node_of_which_nothing_is_known_before_is_no_pass():
 
 
 def test_waits_while_nodes_are_still_to_come():
-    verdict = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
+    judgement = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
-    assert verdict.answer is Answer.WAIT
+    assert judgement.answer is Answer.WAIT
 
 
 def test_says_how_many_nodes_lack_something():

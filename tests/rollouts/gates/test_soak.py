@@ -20,10 +20,10 @@ def test_the_clock_stands_until_every_other_gate_passes():
 def test_passes_when_the_others_have_passed_for_as_long_as_asked(soaked_s: int):
     shown = evidence(a_target(), others_passing_since=NOON - timedelta(seconds=soaked_s))
 
-    verdict = GATE.judge(shown, now=NOON)
+    judgement = GATE.judge(shown, now=NOON)
 
-    assert verdict.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.WAIT)
-    assert verdict.measured["until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
+    assert judgement.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.WAIT)
+    assert judgement.measured["until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
 
 
 @given(st.integers(0, 1799), st.integers(0, 1799))

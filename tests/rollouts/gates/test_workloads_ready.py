@@ -21,28 +21,28 @@ def crashing(number: int = 0, **given):
 
 
 def test_passes_when_the_tenants_pods_run():
-    verdict = GATE.judge(evidence(a_target(workloads=(a_pod_on_it(),))), now=NOON)
+    judgement = GATE.judge(evidence(a_target(workloads=(a_pod_on_it(),))), now=NOON)
 
-    assert verdict.answer is Answer.PASS
-    assert verdict.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0}
+    assert judgement.answer is Answer.PASS
+    assert judgement.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0}
 
 
 def test_a_pod_that_crashes_fails_the_stage_and_is_named():
     """Z26."""
-    verdict = GATE.judge(evidence(a_target(workloads=(crashing(),))), now=NOON)
+    judgement = GATE.judge(evidence(a_target(workloads=(crashing(),))), now=NOON)
 
-    assert verdict.answer is Answer.FAIL
-    assert verdict.nodes == ("node-1",)
-    assert verdict.because == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
+    assert judgement.answer is Answer.FAIL
+    assert judgement.nodes == ("node-1",)
+    assert judgement.because == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
 
 
 def test_a_pod_that_loads_its_model_is_waited_for():
     loading = a_pod_on_it(is_ready=False, started_at=NOON - PATIENCE)
 
-    verdict = GATE.judge(evidence(a_target(workloads=(loading,))), now=NOON)
+    judgement = GATE.judge(evidence(a_target(workloads=(loading,))), now=NOON)
 
-    assert verdict.answer is Answer.WAIT
-    assert "team-a/model-0" in verdict.because
+    assert judgement.answer is Answer.WAIT
+    assert "team-a/model-0" in judgement.because
 
 
 def test_a_pod_that_loads_for_too_long_is_broken():
@@ -72,10 +72,10 @@ def test_tolerates_n_and_fails_at_the_next(tolerated: int):
 
 def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
     """An idle canary proves nothing (Z27)."""
-    verdict = GATE.judge(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
+    judgement = GATE.judge(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
-    assert verdict.answer is Answer.WAIT
-    assert verdict.nodes == ("node-1",)
+    assert judgement.answer is Answer.WAIT
+    assert judgement.nodes == ("node-1",)
 
 
 def test_a_node_that_never_had_tenants_is_not_waited_for():
@@ -85,10 +85,10 @@ def test_a_node_that_never_had_tenants_is_not_waited_for():
 def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
     shown = evidence(a_target(), workloads_ready_before={OWNER: 4}, workloads_ready_now={OWNER: 3})
 
-    verdict = GATE.judge(shown, now=NOON)
+    judgement = GATE.judge(shown, now=NOON)
 
-    assert verdict.answer is Answer.WAIT
-    assert verdict.because == f"{OWNER} has 3 Ready of the 4 it had before."
+    assert judgement.answer is Answer.WAIT
+    assert judgement.because == f"{OWNER} has 3 Ready of the 4 it had before."
 
 
 def test_a_workload_that_vanished_is_waited_for():
@@ -115,7 +115,7 @@ def test_pods_on_nodes_that_have_not_changed_are_not_judged():
 def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it():
     sick = a_baseline(sick_owners=("ReplicaSet team-a/model",))
 
-    verdict = GATE.judge(evidence(a_target(baseline=sick, workloads=(crashing(),))), now=NOON)
+    judgement = GATE.judge(evidence(a_target(baseline=sick, workloads=(crashing(),))), now=NOON)
 
-    assert verdict.answer is Answer.PASS
-    assert verdict.measured["sick_before"] == ["ReplicaSet team-a/model"]
+    assert judgement.answer is Answer.PASS
+    assert judgement.measured["sick_before"] == ["ReplicaSet team-a/model"]

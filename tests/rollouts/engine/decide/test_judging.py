@@ -1,6 +1,6 @@
 from rollouts.engine.decide.judging import first, judge
 from rollouts.gates.approval import Approval
-from rollouts.gates.base import Answer, Verdict, When
+from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
@@ -17,10 +17,10 @@ def test_asks_each_gate_when_it_is_to_be_asked():
 def test_a_pass_on_what_cannot_be_seen_is_a_hold_that_names_it():
     stage = a_stage(a_target("node-1"), a_target("node-2", is_seen=False))
 
-    verdict = judge(stage, When.THROUGH, now=NOON)["driver_version"]
+    judgement = judge(stage, When.THROUGH, now=NOON)["driver_version"]
 
-    assert verdict.answer is Answer.WAIT
-    assert verdict.nodes == ("node-2",)
+    assert judgement.answer is Answer.WAIT
+    assert judgement.nodes == ("node-2",)
 
 
 def test_a_fail_on_an_old_snapshot_is_still_a_fail():
@@ -36,7 +36,7 @@ def test_a_stage_whose_targets_were_all_taken_out_cannot_be_judged():
 
 
 def test_finds_the_first_of_an_answer():
-    verdicts = {"a": Verdict(Answer.PASS, ""), "b": Verdict(Answer.WAIT, "1"), "c": Verdict(Answer.WAIT, "2")}
+    judgements = {"a": Judgement(Answer.PASS, ""), "b": Judgement(Answer.WAIT, "1"), "c": Judgement(Answer.WAIT, "2")}
 
-    assert first(Answer.WAIT, verdicts) == ("b", Verdict(Answer.WAIT, "1"))
-    assert first(Answer.FAIL, verdicts) is None
+    assert first(Answer.WAIT, judgements) == ("b", Judgement(Answer.WAIT, "1"))
+    assert first(Answer.FAIL, judgements) is None

@@ -302,7 +302,7 @@ def test_a_failing_gate_halts_in_the_canary():
     assert plan_moves(decision) == [PlanState.HALTED]
     assert stage_moves(decision) == [(0, HALTED)]
     assert not decision.acts
-    assert decision.verdicts[0]["driver_version"].answer is Answer.FAIL
+    assert decision.judgements[0]["driver_version"].answer is Answer.FAIL
 
 
 def test_a_failing_gate_halts_in_the_middle_of_a_wave_too():

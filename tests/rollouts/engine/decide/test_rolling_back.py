@@ -226,7 +226,7 @@ def test_a_gate_that_fails_in_the_rollback_warns_and_stops_nobody():
 
     decision = decided(snapshot)
 
-    assert decision.verdicts[9]["failure_budget"].answer == "fail"
+    assert decision.judgements[9]["failure_budget"].answer == "fail"
     assert not plan_moves(decision)
     assert isinstance(decision.acts[0], ReleaseWave)
 
