@@ -14,14 +14,14 @@ from fleet.models import Cluster, Node, Pool
 from fleet.pools.asking import why_asked
 from kube import selectors
 from people.models import AuditEntry
-from rollouts.gates.approval import Approval
+from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
 from rollouts.models.moving import record_event
 from wording.lists import names
 from wording.numbers import count
 
-GATE = Approval.key
+GATE = ApprovalGate.key
 OVER = (StageState.PASSED, StageState.ABANDONED)
 BEGUN = (StageState.PROMOTING, StageState.SOAKING)
 

@@ -10,7 +10,7 @@ from edges.rest import Asked, Edge
 from fleet.api.pools import OverlapShape, administer
 from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
-from fleet.pools.files.comparing import What
+from fleet.pools.files.comparing import PoolChangeKind
 from fleet.pools.files.composing import LARGEST_BYTES
 
 
@@ -32,7 +32,7 @@ class PoolMove(serializers.Serializer):
 
 class PoolFileChange(serializers.Serializer):
     name = serializers.CharField()
-    what = serializers.ChoiceField(choices=[(what.value, what.value) for what in What])
+    what = serializers.ChoiceField(choices=[(what.value, what.value) for what in PoolChangeKind])
     moves = PoolMove(many=True)
     nodes = serializers.IntegerField(allow_null=True, help_text="Null: no node enters or leaves.")
     entering = serializers.IntegerField(allow_null=True)

@@ -57,7 +57,7 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Preview:
+class MembershipPreview:
     """What a pool would have, and what that changes."""
 
     nodes: int
@@ -76,7 +76,7 @@ class Preview:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PoolsAndNodes:
     """A cluster's nodes and pools as they are: read once for any number of previews. Three queries."""
 
     pools: Mapping[int, Pool]
@@ -85,7 +85,7 @@ class Standing:
     places: Mapping[int, set[int]]  # node → pools
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Standing:
+    def of(cls, cluster: Cluster) -> PoolsAndNodes:
         members, places = defaultdict(set), defaultdict(set)
         for node, place in Node.pools.through.objects.filter(pool__cluster=cluster).values_list("node_id", "pool_id"):
             members[place].add(node)
@@ -128,16 +128,16 @@ def preview(
     selector: str | None,
     *,
     pool: Pool | None = None,
-    standing: Standing | None = None,
+    standing: PoolsAndNodes | None = None,
     labels: Labels | None = None,
-) -> Preview:
+) -> MembershipPreview:
     """Of a pool with this selector; None: of no pool at all. Five queries, of keys and names only.
 
     Who makes many at once reads `standing` and `labels` before: then none.
 
     :raises BadSelector: naming the part that cannot be read
     """
-    standing = standing or Standing.of(cluster)
+    standing = standing or PoolsAndNodes.of(cluster)
     own = pool.pk if pool and pool.pk else NOBODY
     before = standing.members.get(own, set())
     if selector is None:
@@ -148,7 +148,7 @@ def preview(
         after = claimed(cluster, selector, pool=pool)
     enters, leaves = after - before, before - after
     elsewhere = Counter(place for node in after for place in standing.places.get(node, ()) if place != own)
-    return Preview(
+    return MembershipPreview(
         nodes=len(after),
         gpus=sum(standing.known[pk][1] for pk in after if pk in standing.known),
         entering=len(enters),

@@ -129,7 +129,7 @@ def _of_all(row: Cluster, objects: list[DriverObject], nodes: Any) -> dict[str, 
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchedBy:
     """Who holds the lease of watching a cluster, and how well that goes."""
 
     observer: Observer | None
@@ -140,28 +140,28 @@ class Watch:
     skew: str  # how far the API server's clock is from ours; blank: not far, or not measured
 
 
-def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> Watch:
+def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> WatchedBy:
     observer = observer_of(row)
     if observer is None or not observer.epoch:
         problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
-        return Watch(observer, has_lease=False, glyph="waiting", word="nobody yet", problem=problem, skew="")
+        return WatchedBy(observer, has_lease=False, glyph="waiting", word="nobody yet", problem=problem, skew="")
     has_lease = observer.lease_until > now
     if not has_lease and observer.next_look_at is not None and observer.next_look_at > now:
         word = f"asked {times(observer.failures)} in vain"
-        return Watch(observer, has_lease=False, glyph="warn", word=word, problem="", skew=_skew(observer))
+        return WatchedBy(observer, has_lease=False, glyph="warn", word=word, problem="", skew=_skew(observer))
     unwatched_since = unwatched_since_of(observer, added_at=row.added_at, now=now)
     if not has_lease and unwatched_since is None:
         word = f"asked {times(observer.failures)} in vain" if observer.failures else "in between two leases"
-        return Watch(observer, has_lease=False, glyph="waiting", word=word, problem="", skew=_skew(observer))
+        return WatchedBy(observer, has_lease=False, glyph="waiting", word=word, problem="", skew=_skew(observer))
     if unwatched_since is not None:
         ended = f"{unwatched_since:%Y-%m-%d %H:%M:%S} UTC"
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
-        return Watch(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
+        return WatchedBy(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)
     glyph, word = (
         ("warn", "behind") if problem else ("ok", "watched") if is_live else ("unseen", "watched, and not seen")
     )
-    return Watch(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
+    return WatchedBy(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
 
 
 def times(number: int) -> str:

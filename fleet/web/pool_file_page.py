@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from edges.requests import PersonRequest
 from fleet.models import Cluster
-from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, Problem, compare, read, take_over, write
+from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, PoolFile, compare, read, take_over, write
 from fleet.pools.files.composing import LARGEST_BYTES
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
@@ -65,7 +65,7 @@ def _text(request: PersonRequest) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadPoolFile([Problem(1, "The file is not UTF-8 text.")]) from error
+        raise BadPoolFile([FileProblem(1, "The file is not UTF-8 text.")]) from error
 
 
 def _cluster(file: PoolFile, chosen: Cluster | None, clusters: list[Cluster]) -> Cluster | None:

@@ -15,7 +15,7 @@ from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.making import PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
-from fleet.pools.membership import Preview, preview
+from fleet.pools.membership import MembershipPreview, preview
 from fleet.segments.spelling import Offer, offer
 from fleet.web.filters import read_choice
 from fleet.web.pools_page import may_change
@@ -146,7 +146,12 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
 
 
 def _form(
-    request: PersonRequest, form: PoolForm, *, status: int = 200, preview: Preview | None = None, **context: Any
+    request: PersonRequest,
+    form: PoolForm,
+    *,
+    status: int = 200,
+    preview: MembershipPreview | None = None,
+    **context: Any,
 ) -> HttpResponse:
     context = {"place": "pools", "form": form, "preview": preview, **context}
     return render(request, "fleet/pool_form.html", context, status=status)

@@ -50,7 +50,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class CrossTable:
     cross: Cross
     heads: Sequence[str]
     lines: Sequence[tuple[str, Sequence[Cell]]]
@@ -142,7 +142,7 @@ def _card(counts: FacetCounts, where: _Where) -> Card:
     )
 
 
-def _table(found: Segments, axes: tuple[Facet, Facet], where: _Where) -> Table:
+def _table(found: Segments, axes: tuple[Facet, Facet], where: _Where) -> CrossTable:
     rows, columns = axes
     table = cross(found.matching, rows, columns)
 
@@ -153,7 +153,7 @@ def _table(found: Segments, axes: tuple[Facet, Facet], where: _Where) -> Table:
         ]
 
     lines = [(words_of(rows.key, line.value), cells(line.value, line.cells)) for line in table.lines]
-    return Table(table, [words_of(columns.key, head) for head in table.heads], lines)
+    return CrossTable(table, [words_of(columns.key, head) for head in table.heads], lines)
 
 
 def _axes(request: PersonRequest) -> tuple[Facet, Facet]:

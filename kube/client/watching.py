@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 S = TypeVar("S", bound=Seen)
 
 
-class What(StrEnum):
+class EventType(StrEnum):
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
@@ -34,7 +34,7 @@ class What(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[S]):
+class ObjectChange(Generic[S]):
     object: S | None  # None: a bookmark, or an object that cannot be read
     is_gone: bool
     resource_version: str
@@ -42,19 +42,19 @@ class Change(Generic[S]):
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    type: What
+    type: EventType
     object: msgspec.Raw
 
 
-class MarkMeta(msgspec.Struct, frozen=True, rename="camel"):
+class BookmarkMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
 
 
-class Mark(msgspec.Struct, frozen=True):
-    metadata: MarkMeta = MarkMeta()
+class BookmarkObject(msgspec.Struct, frozen=True):
+    metadata: BookmarkMeta = BookmarkMeta()
 
 
-EVENT, MARK = decoder(WatchEvent), decoder(Mark)
+EVENT, BOOKMARK = decoder(WatchEvent), decoder(BookmarkObject)
 
 
 class Watch(Generic[S]):
@@ -81,12 +81,12 @@ class Watch(Generic[S]):
         )
         _be_patient(self._response, SILENT_S)
 
-    def __iter__(self) -> Iterator[Change[S]]:
+    def __iter__(self) -> Iterator[ObjectChange[S]]:
         """Ends when the server or `close()` ends it.
 
         :raises Gone: an ERROR event that says so: list again
         :raises Silent: when the server says nothing whole for `SILENT_S`
-        :raises Unreadable: what was sent is no event. What it would have told is lost: list again
+        :raises Unreadable: what was sent is no event. EventType it would have told is lost: list again
         """
         rest, whole_at = b"", time.monotonic()
         for piece in self._pieces():
@@ -130,20 +130,20 @@ class Watch(Generic[S]):
     def _silence(self, what: str) -> Silent:
         return Silent(f"{self._server} {what} about {self._name} for {SILENT_S:.0f} s, not even a bookmark.")
 
-    def _read(self, line: bytes) -> Change[S]:
+    def _read(self, line: bytes) -> ObjectChange[S]:
         try:
             event = EVENT.decode(line)
         except BAD_JSON as error:
             raise Unreadable(f"A watch of {self._name} sent something that is no event: {error}") from error
-        if event.type is What.ERROR:
+        if event.type is EventType.ERROR:
             raise error_from(read_status(bytes(event.object)) or Status())
-        if event.type is What.BOOKMARK:
-            return Change(None, is_gone=False, resource_version=_version_of(event.object))
+        if event.type is EventType.BOOKMARK:
+            return ObjectChange(None, is_gone=False, resource_version=_version_of(event.object))
         seen = decode_one(event.object, self._struct)
-        is_gone = event.type is What.DELETED
+        is_gone = event.type is EventType.DELETED
         if isinstance(seen, Unread):
-            return Change(None, is_gone, _version_of(event.object), unread=seen)
-        return Change(seen, is_gone, seen.resource_version)
+            return ObjectChange(None, is_gone, _version_of(event.object), unread=seen)
+        return ObjectChange(seen, is_gone, seen.resource_version)
 
 
 def _be_patient(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
@@ -157,6 +157,6 @@ def _be_patient(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
 def _version_of(raw: msgspec.Raw) -> str:
     """Blank: not even that can be read; the next event has one."""
     try:
-        return MARK.decode(raw).metadata.resource_version
+        return BOOKMARK.decode(raw).metadata.resource_version
     except BAD_JSON:
         return ""

@@ -56,7 +56,7 @@ class PersonTokenShape(TokenShape):
         fields = tuple(name for name in TokenShape.Meta.fields if name != "hint")
 
 
-class PersonRequest(Asked):
+class NewPerson(Asked):
     username = serializers.CharField(max_length=150, help_text="Letters, digits and @ . + - _ only.")
 
 
@@ -108,11 +108,11 @@ class PersonList(PeopleEdge, Listing):
     def see(self, rows) -> list[PersonSeen]:
         return see_people(rows)
 
-    @extend_schema(request=PersonRequest, responses={201: PersonShape}, parameters=[KEY])
+    @extend_schema(request=NewPerson, responses={201: PersonShape}, parameters=[KEY])
     def post(self, request) -> Response:
         """Add somebody, without a role and without a password yet."""
         require(self.user, Permission.ADMINISTER)
-        asked = self.read(PersonRequest)
+        asked = self.read(NewPerson)
         try:
             person = accounts.add(asked["username"], key=self.key(), **self.acting())
         except ValidationError as error:

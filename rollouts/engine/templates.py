@@ -23,7 +23,7 @@ Digests = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Change:
+class TemplateChange:
     """What is not as the plan takes it: by field of the spec and by DaemonSet, with what it is now."""
 
     says: str
@@ -61,7 +61,7 @@ def _changed_by_version(old: Digests, newest: Digests) -> dict[str, str]:
     return {uid: now for uid, now in newest.items() if uid in old and now != old[uid]}
 
 
-def change(plan: Plan, live: Live) -> Change | None:
+def change(plan: Plan, live: Live) -> TemplateChange | None:
     """What differs from what the plan takes for its own. None: nothing, or nobody can tell yet."""
     if live.object_trouble or not plan.templates:
         return None
@@ -76,7 +76,7 @@ def change(plan: Plan, live: Live) -> Change | None:
     # In the rollback the spec alone stops nobody: the template that it makes is what is waited for.
     if not newest and (not fields or (plan.put_back_at and not is_forward)):
         return None
-    return Change(_say(plan, fields, newest, live), spec, **{"new" if is_forward else "old": newest})
+    return TemplateChange(_say(plan, fields, newest, live), spec, **{"new" if is_forward else "old": newest})
 
 
 def _foreign(known: Mapping[str, Digests], newest: Digests, *, is_forward: bool) -> dict[str, str]:
@@ -95,7 +95,7 @@ def _say(plan: Plan, fields: list[str], newest: Digests, live: Live) -> str:
     return f"The template of DaemonSet {' and '.join(daemonsets)} was changed by somebody else, or by the operator"
 
 
-def remember(plan: Plan, found: Change | None, *, now: datetime) -> None:
+def remember(plan: Plan, found: TemplateChange | None, *, now: datetime) -> None:
     """What a person who resumes takes upon himself: what was found last, and told."""
     written = found.written if found else {}
     if written != plan.template_change:

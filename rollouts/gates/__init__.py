@@ -1,7 +1,7 @@
 """The gates a plan may name. To add one: one new file here, one new line below."""
 
 from rollouts.gates.allocatable_restored import AllocatableRestored
-from rollouts.gates.approval import Approval
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.operands_ready import OperandsReady
@@ -10,5 +10,5 @@ from rollouts.gates.workloads_ready import WorkloadsReady
 
 GATES = {
     gate.key: gate
-    for gate in (Approval, DriverVersion, OperandsReady, AllocatableRestored, WorkloadsReady, FailureBudget, Soak)
+    for gate in (ApprovalGate, DriverVersion, OperandsReady, AllocatableRestored, WorkloadsReady, FailureBudget, Soak)
 }

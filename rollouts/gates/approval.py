@@ -9,7 +9,7 @@ from wording.numbers import count
 
 
 @dataclass(frozen=True)
-class Approval:
+class ApprovalGate:
     needed: int = 1  # different people
     valid_for: timedelta = timedelta(hours=8)  # a night, not a week: the fleet moves on
 

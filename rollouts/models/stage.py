@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from fleet.models import Pool
 from people.rights import Permission, scope_of
-from rollouts.gates.approval import Approval
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate
 from rollouts.gates.options import read_gates
 from rollouts.lifecycle import STAGE_MOVES, StageState
@@ -64,7 +64,7 @@ class Stage(Moving):
     @property
     def must_be_approved_again(self) -> bool:
         """It asks for a person's approval, and none stands (any more)."""
-        asks = any(gate.key == Approval.key for gate in self.gates)
+        asks = any(gate.key == ApprovalGate.key for gate in self.gates)
         return asks and not self.approvals.standing().filter(is_rejection=False).exists()
 
     @property

@@ -27,7 +27,7 @@ def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: d
     :raises Refusal: on a plan that does not move now, or without a reason where not every answer is green
     :raises AlreadyDecided: when this person has decided
     """
-    asked = Asked(actor, bundle_hash, because, is_rejection=False)
+    asked = AskedDecision(actor, bundle_hash, because, is_rejection=False)
     return _decide(stage, asked, now=now)
 
 
@@ -38,18 +38,18 @@ def reject(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: da
     """
     if not because.strip():
         raise Refusal("Say why you reject it: the author has to mend it.")
-    return _decide(stage, Asked(actor, bundle_hash, because, is_rejection=True), now=now)
+    return _decide(stage, AskedDecision(actor, bundle_hash, because, is_rejection=True), now=now)
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedDecision:
     actor: User
     bundle_hash: str
     because: str
     is_rejection: bool
 
 
-def _decide(stage: Stage, asked: Asked, *, now: datetime) -> Approval:
+def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
     plan, who = stage.plan, asked.actor.get_username()
     if not plan.author or not plan.last_editor:
         raise NotYours("Nobody knows who wrote this plan, so nobody may approve it. Draft it anew.")

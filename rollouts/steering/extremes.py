@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from people.rights import Permission, who_may
-from rollouts.gates.approval import Approval
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.options import write_options
@@ -38,7 +38,7 @@ def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Check]:
     """Stages that need more approvals than there are people to give them. One query."""
     people = sorted(who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor})
     for stage in stages:
-        gate = next((gate for gate in stage.gates if isinstance(gate, Approval)), None)
+        gate = next((gate for gate in stage.gates if isinstance(gate, ApprovalGate)), None)
         if gate is None or gate.needed <= len(people):
             continue
         needs = f"{stage.name} needs {count(gate.needed, 'approval')}"

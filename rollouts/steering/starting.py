@@ -41,7 +41,7 @@ def start(
     :raises IllegalMove: when it is no draft
     """
     try:
-        asked = Asked(actor, because, override_because, expected_revision, key)
+        asked = AskedStart(actor, because, override_because, expected_revision, key)
         _start(plan, asked, now=now)
     except (IllegalMove, LostRace, Refusal):
         # Sent twice at once: what the first has started is no reason to refuse the second.
@@ -50,7 +50,7 @@ def start(
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedStart:
     actor: User
     because: str
     override_because: str
@@ -58,7 +58,7 @@ class Asked:
     key: str
 
 
-def _start(plan: Plan, asked: Asked, *, now: datetime) -> None:
+def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
     if is_carried_out(plan, Verb.START, asked.key):
         return
     actor, because = asked.actor, asked.because

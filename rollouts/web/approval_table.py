@@ -12,7 +12,7 @@ ORDER = {"fail": 0, "wait": 1, "pass": 3}
 
 
 @dataclass(frozen=True)
-class Row:
+class GateRow:
     index: int
     gate: str
     opened: str  # answer; blank: not asked then
@@ -32,8 +32,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
-    rows: list[Row]
+class ApprovalTable:
+    rows: list[GateRow]
     locked_because: str  # why nobody may decide before they have looked again; blank: it is what was seen
 
     @property
@@ -41,19 +41,19 @@ class Table:
         return sum(row.now != "pass" for row in self.rows)
 
 
-def table_of(bundle: Bundle, look: Look | None) -> Table:
+def table_of(bundle: Bundle, look: Look | None) -> ApprovalTable:
     opened = look.answers if look else {}
     words = look.because if look else {}
     now: Mapping[str, str] = bundle.content["answers"]
     rows = [_row(place, opened, words, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
-    return Table(sorted(rows, key=lambda row: row.place), _locked(bundle, look, rows))
+    return ApprovalTable(sorted(rows, key=lambda row: row.place), _locked(bundle, look, rows))
 
 
 def _row(
     place: str, opened: Mapping[str, str], words: Mapping[str, str], now: Mapping[str, str], shown: Mapping[str, Any]
-) -> Row:
+) -> GateRow:
     index, _, gate = place.partition(":")
-    return Row(
+    return GateRow(
         index=int(index),
         gate=gate,
         opened=opened.get(place, ""),
@@ -64,7 +64,7 @@ def _row(
     )
 
 
-def _locked(bundle: Bundle, look: Look | None, rows: list[Row]) -> str:
+def _locked(bundle: Bundle, look: Look | None, rows: list[GateRow]) -> str:
     if look is None:
         return "What you saw is not known any more."
     if look.bundle_hash == bundle.hash:

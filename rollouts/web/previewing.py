@@ -11,15 +11,15 @@ from rollouts.steering.refusals import ObjectGone
 
 
 @dataclass(frozen=True)
-class Gone:
+class GonePreview:
     """The driver object is no longer in the cluster: there is nothing to preview."""
 
     blockers: list[Check]
 
 
-def preview_of(plan: Plan) -> Preview | Gone:
+def preview_of(plan: Plan) -> Preview | GonePreview:
     try:
         return preview(plan, now=timezone.now())
     except ObjectGone:
         sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
-        return Gone([Check("gone", sentence, "Discard this draft and write one for an object that is there.")])
+        return GonePreview([Check("gone", sentence, "Discard this draft and write one for an object that is there.")])

@@ -33,7 +33,7 @@ from gpu import versions
 from kube import quantity, selectors
 from kube.selectors import BadSelector
 from people.addresses import client_address
-from people.api.people import PersonRequest, RoleRequest
+from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
 from people.models import User
@@ -172,7 +172,7 @@ PARSERS = (
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
            ("fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written")),
-    Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(PersonRequest, "username")),
+    Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(NewPerson, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
            _fields(RoleRequest, "role", "scope", "scope_id")),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),

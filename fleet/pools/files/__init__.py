@@ -1,19 +1,19 @@
 """The pools of a cluster as a file that people keep with their other files: read, compared, taken over, written."""
 
-from fleet.pools.files.comparing import Change, Comparison, compare
-from fleet.pools.files.problems import BadPoolFile, Problem
+from fleet.pools.files.comparing import Comparison, PoolChange, compare
+from fleet.pools.files.problems import BadPoolFile, FileProblem
 from fleet.pools.files.reading import Entry, PoolFile, read
 from fleet.pools.files.taking import OutOfStep, take_over
 from fleet.pools.files.writing import write
 
 __all__ = [
     "BadPoolFile",
-    "Change",
     "Comparison",
     "Entry",
+    "FileProblem",
     "OutOfStep",
+    "PoolChange",
     "PoolFile",
-    "Problem",
     "compare",
     "read",
     "take_over",

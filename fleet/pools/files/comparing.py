@@ -11,10 +11,10 @@ from fleet.models import Cluster, Pool
 from fleet.pools.asking import contradiction
 from fleet.pools.files.reading import KEYS, Entry
 from fleet.pools.making import in_use
-from fleet.pools.membership import Labels, Preview, Standing, preview
+from fleet.pools.membership import Labels, MembershipPreview, PoolsAndNodes, preview
 
 
-class What(StrEnum):
+class PoolChangeKind(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -23,13 +23,13 @@ class What(StrEnum):
 
 
 @dataclass(frozen=True)
-class Change:
-    what: What
+class PoolChange:
+    what: PoolChangeKind
     name: str
     pool: Pool | None  # None: it is to be created
     fields: Mapping[str, Any]  # what is written; of a pool that is changed, only what differs
     before: Mapping[str, Any]
-    preview: Preview | None  # None: no node enters or leaves
+    preview: MembershipPreview | None  # None: no node enters or leaves
     obstacle: str = ""  # why it cannot be done; then nothing of the file is
 
     @property
@@ -40,7 +40,7 @@ class Change:
 @dataclass(frozen=True)
 class Comparison:
     cluster: Cluster
-    changes: Sequence[Change]
+    changes: Sequence[PoolChange]
 
     @property
     def obstacles(self) -> list[str]:
@@ -48,11 +48,11 @@ class Comparison:
 
     @property
     def is_quiet(self) -> bool:
-        return all(each.what in {What.UNCHANGED, What.KEPT} for each in self.changes)
+        return all(each.what in {PoolChangeKind.UNCHANGED, PoolChangeKind.KEPT} for each in self.changes)
 
     @property
     def numbers(self) -> dict[str, int]:
-        return {what.value: sum(each.what is what for each in self.changes) for what in What}
+        return {what.value: sum(each.what is what for each in self.changes) for what in PoolChangeKind}
 
     @property
     def fingerprint(self) -> str:
@@ -66,7 +66,7 @@ class Comparison:
 
 def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) -> Comparison:
     """Four queries, however many pools are named; more for each that is to go."""
-    standing, labels = Standing.of(cluster), Labels(cluster)
+    standing, labels = PoolsAndNodes.of(cluster), Labels(cluster)
     there = {pool.name: pool for pool in standing.pools.values()}
     show = partial(preview, cluster, standing=standing, labels=labels)
     named = {entry.name for entry in entries}
@@ -75,23 +75,25 @@ def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) 
     return Comparison(cluster, changes)
 
 
-def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry, show: Callable[..., Preview]) -> Change:
+def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry, show: Callable[..., MembershipPreview]) -> PoolChange:
     if pool is None:
         shown = show(entry.fields["selector"])
-        return Change(What.CREATED, entry.name, None, entry.fields, {}, shown, _contradiction(cluster, entry))
+        return PoolChange(
+            PoolChangeKind.CREATED, entry.name, None, entry.fields, {}, shown, _contradiction(cluster, entry)
+        )
     before = {key: getattr(pool, key) for key in KEYS}
     fields = {key: value for key, value in entry.fields.items() if value != before[key]}
     changed = show(fields["selector"], pool=pool) if "selector" in fields else None
-    what = What.CHANGED if fields else What.UNCHANGED
-    return Change(what, entry.name, pool, fields, before, changed, _contradiction(cluster, entry))
+    what = PoolChangeKind.CHANGED if fields else PoolChangeKind.UNCHANGED
+    return PoolChange(what, entry.name, pool, fields, before, changed, _contradiction(cluster, entry))
 
 
 def _contradiction(cluster: Cluster, entry: Entry) -> str:
     return contradiction(cluster, Pool(**entry.fields))
 
 
-def _unwanted(pool: Pool, show: Callable[..., Preview], *, prune: bool) -> Change:
+def _unwanted(pool: Pool, show: Callable[..., MembershipPreview], *, prune: bool) -> PoolChange:
     if not prune:
-        return Change(What.KEPT, pool.name, pool, {}, {}, None)
+        return PoolChange(PoolChangeKind.KEPT, pool.name, pool, {}, {}, None)
     shown = show(None, pool=pool)
-    return Change(What.REMOVED, pool.name, pool, {}, {}, shown, obstacle=in_use(pool))
+    return PoolChange(PoolChangeKind.REMOVED, pool.name, pool, {}, {}, shown, obstacle=in_use(pool))

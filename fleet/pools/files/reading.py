@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 
 from fleet.models import Pool
 from fleet.pools.files.composing import compose
-from fleet.pools.files.problems import BadPoolFile, Problem
+from fleet.pools.files.problems import BadPoolFile, FileProblem
 
 MOST_POOLS = 200
 STRING, INTEGER, FLOAT, NULL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "null"))
@@ -43,88 +43,90 @@ def read(text: str) -> PoolFile:
     """:raises BadPoolFile: with every problem there is"""
     root = compose(text)
     found = PoolFile()
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     for key, node in _pairs(root, ("cluster", "pools"), problems):
         if key == "cluster":
             found.cluster = _word(node, key, problems)
         elif isinstance(node, yaml.SequenceNode):
             found.entries = _entries(node, problems)
         else:
-            problems.append(Problem(_line(node), "“pools” has to be a list: each pool begins with “- name:”."))
+            problems.append(FileProblem(_line(node), "“pools” has to be a list: each pool begins with “- name:”."))
     if not problems and not any(key.value == "pools" for key, _ in getattr(root, "value", ())):
-        problems.append(Problem(1, "There is no “pools:”."))
+        problems.append(FileProblem(1, "There is no “pools:”."))
     problems += _twice(found.entries)
     if problems:
         raise BadPoolFile(problems)
     return found
 
 
-def _entries(node: yaml.SequenceNode, problems: list[Problem]) -> list[Entry]:
+def _entries(node: yaml.SequenceNode, problems: list[FileProblem]) -> list[Entry]:
     if len(node.value) > MOST_POOLS:
-        problems.append(Problem(_line(node), f"A file has at most {MOST_POOLS} pools; this one has {len(node.value)}."))
+        problems.append(
+            FileProblem(_line(node), f"A file has at most {MOST_POOLS} pools; this one has {len(node.value)}.")
+        )
         return []
     return [entry for each in node.value if (entry := _entry(each, problems))]
 
 
-def _entry(node: yaml.Node, problems: list[Problem]) -> Entry | None:
+def _entry(node: yaml.Node, problems: list[FileProblem]) -> Entry | None:
     before = len(problems)
     fields: dict[str, Any] = dict(DEFAULTS)
     for key, value in _pairs(node, KEYS, problems):
         fields[key] = READERS[key](value, key, problems)
     if len(problems) == before:
         missing = [key for key in NEEDED if not fields.get(key)]
-        problems += [Problem(_line(node), f"The pool has no {key}.") for key in missing]
+        problems += [FileProblem(_line(node), f"The pool has no {key}.") for key in missing]
     if len(problems) == before:
         problems += _broken_rules(node, fields)
     return Entry(_line(node), fields) if len(problems) == before else None
 
 
-def _broken_rules(node: yaml.Node, fields: Mapping[str, Any]) -> Iterator[Problem]:
+def _broken_rules(node: yaml.Node, fields: Mapping[str, Any]) -> Iterator[FileProblem]:
     """What the columns themselves refuse: a selector that cannot be read, a class that does not exist."""
     lines = {key.value: _line(value) for key, value in node.value}
     try:
         Pool(**fields).clean_fields(exclude=["cluster"])
     except ValidationError as refusal:
         for name, sentences in refusal.message_dict.items():
-            yield Problem(lines.get(name, _line(node)), f"{name}: {' '.join(sentences)}")
+            yield FileProblem(lines.get(name, _line(node)), f"{name}: {' '.join(sentences)}")
 
 
-def _pairs(node: yaml.Node, known: tuple[str, ...], problems: list[Problem]) -> Iterator[tuple[str, yaml.Node]]:
+def _pairs(node: yaml.Node, known: tuple[str, ...], problems: list[FileProblem]) -> Iterator[tuple[str, yaml.Node]]:
     if not isinstance(node, yaml.MappingNode):
-        problems.append(Problem(_line(node), f"Here has to be “key: value”, with the keys {', '.join(known)}."))
+        problems.append(FileProblem(_line(node), f"Here has to be “key: value”, with the keys {', '.join(known)}."))
         return
     seen: set[str] = set()
     for key, value in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else ""
         if name not in known:
-            problems.append(Problem(_line(key), f"There is no “{name[:40]}” here. There are: {', '.join(known)}."))
+            problems.append(FileProblem(_line(key), f"There is no “{name[:40]}” here. There are: {', '.join(known)}."))
         elif name in seen:
-            problems.append(Problem(_line(key), f"“{name}” is said twice."))
+            problems.append(FileProblem(_line(key), f"“{name}” is said twice."))
         else:
             seen.add(name)
             yield name, value
 
 
-def _word(node: yaml.Node, key: str, problems: list[Problem]) -> str:
+def _word(node: yaml.Node, key: str, problems: list[FileProblem]) -> str:
     if isinstance(node, yaml.ScalarNode) and node.tag == STRING:
         return str(node.value).strip()
     if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
         return ""
     hint = f": write “{node.value}” in quotes" if isinstance(node, yaml.ScalarNode) else ""
-    problems.append(Problem(_line(node), f"{key} has to be text{hint}."))
+    problems.append(FileProblem(_line(node), f"{key} has to be text{hint}."))
     return ""
 
 
-def _whole(node: yaml.Node, key: str, problems: list[Problem]) -> int:
+def _whole(node: yaml.Node, key: str, problems: list[FileProblem]) -> int:
     is_whole = isinstance(node, yaml.ScalarNode) and node.tag == INTEGER
     # The tag already means ASCII digits: YAML's own grammar of whole numbers.
     if is_whole and node.value.isdecimal() and len(node.value) < 7 and (number := int(node.value)):
         return number
-    problems.append(Problem(_line(node), f"{key} has to be a whole number from 1 to 999999."))
+    problems.append(FileProblem(_line(node), f"{key} has to be a whole number from 1 to 999999."))
     return 1
 
 
-def _price(node: yaml.Node, key: str, problems: list[Problem]) -> Decimal | None:
+def _price(node: yaml.Node, key: str, problems: list[FileProblem]) -> Decimal | None:
     if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
         return None
     try:
@@ -134,16 +136,16 @@ def _price(node: yaml.Node, key: str, problems: list[Problem]) -> Decimal | None
                 return price
     except InvalidOperation:
         pass  # said below, as for everything that is no price
-    problems.append(Problem(_line(node), f"{key} has to be a number that is not negative, or null."))
+    problems.append(FileProblem(_line(node), f"{key} has to be a number that is not negative, or null."))
     return None
 
 
-def _twice(entries: list[Entry]) -> list[Problem]:
+def _twice(entries: list[Entry]) -> list[FileProblem]:
     first: dict[str, int] = {}
     found = []
     for entry in entries:
         if entry.name in first:
-            found.append(Problem(entry.line, f"Pool {entry.name} is already on line {first[entry.name]}."))
+            found.append(FileProblem(entry.line, f"Pool {entry.name} is already on line {first[entry.name]}."))
         first.setdefault(entry.name, entry.line)
     return found
 
@@ -152,7 +154,7 @@ def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-READERS: Mapping[str, Callable[[yaml.Node, str, list[Problem]], Any]] = {
+READERS: Mapping[str, Callable[[yaml.Node, str, list[FileProblem]], Any]] = {
     "name": _word,
     "selector": _word,
     "environment": _word,

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.pools.files.comparing import Comparison, What
+from fleet.pools.files.comparing import Comparison, PoolChangeKind
 from fleet.pools.making import PoolInUse, change_pool, create_pool, delete_pool
 
 
@@ -25,9 +25,9 @@ def take_over(comparison: Comparison, *, actor: str, now: datetime, expected: st
         raise PoolInUse(" ".join(comparison.obstacles))
     with transaction.atomic():
         for change in comparison.changes:
-            if change.what is What.CREATED:
+            if change.what is PoolChangeKind.CREATED:
                 create_pool(cluster=comparison.cluster, actor=actor, now=now, **change.fields)
-            elif change.what is What.CHANGED and change.pool:
+            elif change.what is PoolChangeKind.CHANGED and change.pool:
                 change_pool(change.pool, actor=actor, now=now, **change.fields)
-            elif change.what is What.REMOVED and change.pool:
+            elif change.what is PoolChangeKind.REMOVED and change.pool:
                 delete_pool(change.pool, actor=actor, now=now)

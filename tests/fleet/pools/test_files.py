@@ -8,7 +8,7 @@ from hypothesis.extra.django import TestCase
 
 from fleet.models import Pool
 from fleet.models.pool import WorkloadClass
-from fleet.pools.files import BadPoolFile, OutOfStep, Problem, compare, read, take_over, write
+from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, compare, read, take_over, write
 from people.models import AuditEntry
 from tests import make
 from tests.make import NOON
@@ -96,7 +96,7 @@ def test_no_text_does_more_than_be_refused(text):
     assert all(each.line >= 1 and each.sentence for each in refused)
 
 
-def refusals(text: str) -> list[Problem]:
+def refusals(text: str) -> list[FileProblem]:
     try:
         read(text)
     except BadPoolFile as refusal:

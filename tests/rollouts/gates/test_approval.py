@@ -2,12 +2,12 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.gates.approval import Approval
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer
 from tests.make import NOON
 from tests.rollouts.make import an_approval, evidence
 
-GATE = Approval(needed=2, valid_for=timedelta(hours=8))
+GATE = ApprovalGate(needed=2, valid_for=timedelta(hours=8))
 
 
 def answer_to(*approvals) -> Answer:

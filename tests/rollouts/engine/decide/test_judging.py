@@ -1,5 +1,5 @@
 from rollouts.engine.decide.judging import first, judge
-from rollouts.gates.approval import Approval
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import TargetState
@@ -8,7 +8,7 @@ from tests.rollouts.make import a_stage, a_target
 
 
 def test_asks_each_gate_when_it_is_to_be_asked():
-    stage = a_stage(a_target(), gates=(Approval(), DriverVersion()))
+    stage = a_stage(a_target(), gates=(ApprovalGate(), DriverVersion()))
 
     assert list(judge(stage, When.ENTRY, now=NOON)) == ["approval"]
     assert list(judge(stage, When.THROUGH, now=NOON)) == ["driver_version"]

@@ -15,7 +15,7 @@ from rollouts.engine.decide.acts import (
     ReleaseWave,
 )
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
-from rollouts.gates.approval import Approval
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
@@ -332,7 +332,7 @@ def test_a_version_that_somebody_else_wrote_halts(version: str):
 def test_a_gate_that_turns_while_the_next_stage_waits_halts_the_stage_that_had_passed():
     earlier = a_stage(a_target("a", driver_version=OLD), state=PASSED)
     targets, nodes = held("b")
-    later = a_stage(*targets, index=1, state=OPENING, gates=(Approval(), DriverVersion()))
+    later = a_stage(*targets, index=1, state=OPENING, gates=(ApprovalGate(), DriverVersion()))
 
     decision = decided(a_snapshot(earlier, later, nodes=(a_changed_node("a"), *nodes)))
 
@@ -354,7 +354,7 @@ def opening(*approvals, earlier: TargetEvidence | None = None) -> Snapshot:
     first = a_stage(earlier or a_target("a"), state=PASSED)
     target = a_held_target("b")
     shown = evidence(target, approvals=approvals)
-    second = a_stage(target, index=1, state=OPENING, gates=(Approval(), DriverVersion()), evidence=shown)
+    second = a_stage(target, index=1, state=OPENING, gates=(ApprovalGate(), DriverVersion()), evidence=shown)
     return a_snapshot(first, second, nodes=(a_changed_node("a"), a_node_snapshot("b")))
 
 
@@ -402,7 +402,7 @@ def test_a_stage_soaks_on_while_one_gate_holds():
     assert not decided(snapshot).moves
 
 
-@pytest.mark.parametrize("gates", [(), (Approval(),)], ids=["none", "approval-only"])
+@pytest.mark.parametrize("gates", [(), (ApprovalGate(),)], ids=["none", "approval-only"])
 def test_a_stage_without_a_gate_never_passes(gates: tuple):
     snapshot = a_snapshot(a_stage(a_target("a"), state=SOAKING, gates=gates), nodes=(a_changed_node("a"),))
 

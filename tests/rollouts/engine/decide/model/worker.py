@@ -13,8 +13,8 @@ from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
 from rollouts.engine.live import Live
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
-from rollouts.engine.templates import Change, change, learned
-from rollouts.gates.approval import Approval
+from rollouts.engine.templates import TemplateChange, change, learned
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
@@ -79,7 +79,7 @@ class Worker:
     is_late: Callable[[], bool] = lambda: False  # whether the rows are still those of the round before
     seen: dict[str, Node] = field(default_factory=dict)
     templates: dict[str, Any] = field(default_factory=dict)
-    template_change: Change | None = None
+    template_change: TemplateChange | None = None
     put_back_at: datetime | None = None
 
     # What `rollouts.engine.templates` asks of a plan
@@ -166,7 +166,7 @@ class Worker:
             evidence=shown,
             max_unavailable=self.max_unavailable,
             failures=stage.failures,
-            gates=gates if stage.is_rollback else (Approval(), *gates),
+            gates=gates if stage.is_rollback else (ApprovalGate(), *gates),
         )
 
     def _target(self, name: str, row: TargetRow) -> TargetEvidence:
