@@ -120,6 +120,19 @@ class PlanOnPage:
     foreign_holds: int
     seq: int  # key of the newest event: what the page was made from
 
+    @property
+    def why(self) -> str:
+        """Why it is not moving, in one sentence. Never blank: silence at this place would look like health."""
+        if self.pause:
+            return f"{self.pause.actor} paused it: {self.pause.because}"
+        if self.plan.state == PlanState.DRAFT:
+            return "A draft: nothing in the cluster has been touched."
+        if self.plan.state == PlanState.HALTED:
+            return self.plan.because or "It was halted."
+        if self.plan.is_final:
+            return self.plan.because or f"It is {self.plan.state}."
+        return self.plan.waiting_for or "A worker has not looked at it yet."
+
 
 def plan_on_page(plan: Plan) -> PlanOnPage:
     """All that a plan's page shows, in a fixed number of queries (7)."""

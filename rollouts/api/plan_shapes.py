@@ -91,6 +91,7 @@ class PlanShape(SeenSerializer, PlanRow):
         source="seen.current_stage", allow_null=True, help_text="Null: none has its turn."
     )
     pause = PauseShape(source="seen.on_page.pause", allow_null=True, help_text="The one in force.")
+    why = serializers.CharField(source="seen.on_page.why", help_text="Why it is not moving, as its page says it.")
     holds = HoldsShape(source="seen.on_page")
     buttons = ButtonShape(source="seen.buttons", many=True)
     takes_s = serializers.FloatField(
@@ -110,6 +111,7 @@ class PlanShape(SeenSerializer, PlanRow):
             "stages",
             "current_stage",
             "pause",
+            "why",
             "holds",
             "buttons",
             "takes_s",

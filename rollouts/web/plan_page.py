@@ -76,7 +76,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user),
         "may_exclude": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
-        "why": _why(row, on_page, has_blockers=bool(preview and preview.blockers)),
+        "why": _why(on_page, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
         "resume_says": resume_says(row, on_page, driver_object),
         "since_then": _since_then(row) if sight.is_live else "",
@@ -104,15 +104,9 @@ def _since_then(row: Plan) -> str:
     return "" if row.state != PlanState.HALTED or said.startswith("A person decides") else said
 
 
-def _why(row: Plan, on_page: PlanOnPage, *, has_blockers: bool) -> str:
-    """Why it is not moving, in one sentence. Never blank: silence at this place would look like health."""
-    if on_page.pause:
-        return f"{on_page.pause.actor} paused it: {on_page.pause.because}"
-    if row.state == PlanState.HALTED:
-        return row.because or "It was halted."
-    if row.state == PlanState.DRAFT:
-        then = "See what stands against starting it" if has_blockers else "Read what it would do, then start it"
-        return f"A draft: nothing in the cluster has been touched. {then}."
-    if row.is_final:
-        return row.because or f"It is {row.state}."
-    return row.waiting_for or "A worker has not looked at it yet."
+def _why(on_page: PlanOnPage, *, has_blockers: bool) -> str:
+    """With what to do next, of a draft."""
+    if on_page.plan.state != PlanState.DRAFT:
+        return on_page.why
+    then = "See what stands against starting it" if has_blockers else "Read what it would do, then start it"
+    return f"{on_page.why} {then}."

@@ -342,3 +342,17 @@ def test_the_name_of_a_stage_fits_its_column(ada):
     }
 
     assert ada.post("/api/v1/plans", body, format="json").status_code == 400
+
+
+@pytest.mark.parametrize("state", ["draft", "promoting", "halted", "promoted"])
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_rest_says_why_a_plan_stands_still_as_its_page_does(bob, state, is_paused):
+    plan = a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=state, because="Fans.", waiting_for="Canary: 0 of 1 nodes changed.")
+    if is_paused:
+        plan.commands.create(verb="pause", actor="ada", at=NOON, because="Lunch.")
+
+    said = bob.get(f"/api/v1/plans/{plan.pk}").json()["why"]
+
+    assert said in page(visiting(bob.user), f"/plans/{plan.pk}").text
+    assert (said == "ada paused it: Lunch.") is is_paused
