@@ -10,10 +10,9 @@ class RolloutsConfig(AppConfig):
         from fleet.pools.asking import LISTENERS
         from rollouts.findings import HALTED
         from rollouts.objections import plans_that_rest_on
-
-        register(HALTED)
         from rollouts.unasked import ask_from_now_on
 
+        register(HALTED)
         if plans_that_rest_on not in OBJECTIONS:
             OBJECTIONS.append(plans_that_rest_on)
         if ask_from_now_on not in LISTENERS:
