@@ -13,7 +13,7 @@ from rest_framework.views import exception_handler
 from config import error_pages
 from config.error_pages import Failure
 from fleet.acceptance import CannotAccept
-from fleet.api.gone_nodes import GoneNodeShape
+from fleet.api.gone_nodes import GoneNodeSerializer
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
@@ -142,7 +142,7 @@ def _more(error: Exception) -> dict[str, Any]:
     if blockers := getattr(error, "blockers", None):
         more["blockers"] = blockers
     if gone := getattr(error, "gone", None):
-        more["gone"] = GoneNodeShape(gone).data
+        more["gone"] = GoneNodeSerializer(gone).data
     return more
 
 

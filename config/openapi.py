@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.permissions import AllowAny
 
 from config.errors import CONTENT_TYPE
-from fleet.api.gone_nodes import GoneNodeShape
+from fleet.api.gone_nodes import GoneNodeSerializer
 
 Direction = Literal["request", "response"]
 
@@ -36,7 +36,7 @@ class Problem(serializers.Serializer):
     request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
     errors = Wrong(many=True, required=False)  # type: ignore[assignment]
     blockers = Blocker(many=True, required=False)
-    gone = GoneNodeShape(required=False, help_text="Of a node that left its cluster (410).")
+    gone = GoneNodeSerializer(required=False, help_text="Of a node that left its cluster (410).")
 
 
 class Schema(AutoSchema):
@@ -77,8 +77,8 @@ class ClosedBody(OpenApiSerializerExtension):
     match_subclasses = True
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
-        shape = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)  # noqa: SLF001 - as its documentation does
-        return {**shape, "additionalProperties": False}
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)  # noqa: SLF001 - as its documentation does
+        return {**schema, "additionalProperties": False}
 
 
 class TokenScheme(OpenApiAuthenticationExtension):

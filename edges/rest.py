@@ -27,7 +27,7 @@ NUMBERS = (serializers.IntegerField, serializers.DecimalField, serializers.Float
 
 
 class Asked(serializers.Serializer):
-    """The shape of a body. A field it does not have is refused: a misspelt one must not quietly become the usual."""
+    """A body. A field it does not have is refused: a misspelt one must not quietly become the usual."""
 
     def to_internal_value(self, data: Any) -> Any:
         wrong = {**self._unknown(data), **self._foreign_digits(data)} if isinstance(data, Mapping) else {}
@@ -56,9 +56,9 @@ class Edge(APIView):
     def user(self) -> User:
         return cast("User", self.request.user)
 
-    def read(self, shape: type[Asked], **given: Any) -> dict[str, Any]:
+    def read(self, body: type[Asked], **given: Any) -> dict[str, Any]:
         """The body, checked."""
-        asked = shape(data=self.request.data, **given)
+        asked = body(data=self.request.data, **given)
         asked.is_valid(raise_exception=True)
         return cast("dict[str, Any]", asked.validated_data)
 
@@ -87,7 +87,7 @@ class Listing(Edge, generics.ListAPIView):
 
 
 class SeenSerializer(serializers.ModelSerializer):
-    """Shapes a row together with what was found out about it: fields of the latter have `source="seen.…"`."""
+    """Writes a row together with what was found out about it: fields of the latter have `source="seen.…"`."""
 
     row: str  # the attribute of what is given that is the model's row
 

@@ -179,7 +179,7 @@ SPECTACULAR_SETTINGS = {
         "DraftStageKind": ["canary", "pool"],
         "CompatibilityAnswer": "fleet.api.clusters.ANSWERS",
         "ClusterMode": "fleet.models.Mode",
-        "DriverMode": "fleet.api.clusters.MODES",
+        "DriverSetBy": "fleet.api.clusters.MODES",
     },
 }
 

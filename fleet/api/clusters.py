@@ -6,8 +6,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing, SeenSerializer
-from fleet.api.cpu_memory import ClusterCpuMemoryShape
-from fleet.api.shapes import FreshnessShape, TallyShape
+from fleet.api.cpu_memory import ClusterCpuMemorySerializer
+from fleet.api.serializers import FreshnessSerializer, TallySerializer
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterSeen, see_clusters
@@ -22,7 +22,7 @@ MODES = [(mode.value, mode.value) for mode in Mode]
 ADMINS = "How the workers reach it. Null: only admins see it."
 
 
-class SightShape(serializers.Serializer):
+class SightSerializer(serializers.Serializer):
     """How well the cluster is seen: the word, the sentence and the advice of its page."""
 
     state = serializers.ChoiceField(choices=[(state.value, state.value) for state in Sight])
@@ -33,12 +33,12 @@ class SightShape(serializers.Serializer):
     unwatched_since = serializers.DateTimeField(allow_null=True, help_text="No worker takes it up. Null: one does.")
 
 
-class ClusterShape(SeenSerializer):
+class ClusterSerializer(SeenSerializer):
     row = "cluster"
-    counts = TallyShape(source="seen.tally")
-    cpu_memory = ClusterCpuMemoryShape(source="seen.cpu_memory", help_text="Of the nodes that the caller may see.")
-    sight = SightShape(source="seen.sight")
-    freshness = FreshnessShape(source="seen.kinds", many=True)
+    counts = TallySerializer(source="seen.tally")
+    cpu_memory = ClusterCpuMemorySerializer(source="seen.cpu_memory", help_text="Of the nodes that the caller may see.")
+    sight = SightSerializer(source="seen.sight")
+    freshness = FreshnessSerializer(source="seen.kinds", many=True)
     kubeconfig = serializers.CharField(source="seen.kubeconfig", allow_null=True, help_text=ADMINS)
     context = serializers.CharField(source="seen.context", allow_null=True, help_text=ADMINS)  # type: ignore[assignment]
 
@@ -50,7 +50,7 @@ class ClusterShape(SeenSerializer):
         )  # fmt: skip
 
 
-class OperatorShape(serializers.Serializer):
+class OperatorSerializer(serializers.Serializer):
     """Which GPU Operator runs, and where that was read."""
 
     version = serializers.CharField(help_text="Blank: nothing says it.")
@@ -58,7 +58,7 @@ class OperatorShape(serializers.Serializer):
     disagreement = serializers.CharField(help_text="Another place that says another version; blank: none does.")
 
 
-class DriverModeShape(serializers.Serializer):
+class DriverModeSerializer(serializers.Serializer):
     """What says which driver runs in this cluster."""
 
     mode = serializers.ChoiceField(choices=MODES)
@@ -67,7 +67,7 @@ class DriverModeShape(serializers.Serializer):
     problem = serializers.CharField(help_text="What is wrong with it; blank: nothing.")
 
 
-class VerdictShape(serializers.Serializer):
+class VerdictSerializer(serializers.Serializer):
     """One answer of the matrix. `unknown` is never to be read as supported."""
 
     rule = serializers.CharField(source="verdict.rule")
@@ -82,7 +82,7 @@ class VerdictShape(serializers.Serializer):
     read_on = serializers.DateField(source="verdict.read_on", allow_null=True, help_text="When the source said so.")
 
 
-class CompatibilityShape(serializers.Serializer):
+class CompatibilitySerializer(serializers.Serializer):
     """What runs together here, compared with what NVIDIA validated. The worst first."""
 
     worst = serializers.ChoiceField(choices=ANSWERS, allow_null=True)
@@ -91,7 +91,7 @@ class CompatibilityShape(serializers.Serializer):
     nodes = serializers.IntegerField(help_text="GPU nodes that were compared.")
     combinations = serializers.IntegerField(source="groups")
     is_truncated = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
-    verdicts = VerdictShape(source="lines", many=True)
+    verdicts = VerdictSerializer(source="lines", many=True)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class ClusterInDetail(ClusterSeen):
     compared: Comparison
 
 
-class ObserverShape(serializers.ModelSerializer):
+class ObserverSerializer(serializers.ModelSerializer):
     """Who holds the lease of watching the cluster, and how well that goes."""
 
     class Meta:
@@ -110,7 +110,7 @@ class ObserverShape(serializers.ModelSerializer):
         fields = ("epoch", "owner", "lease_until", "batch", "batch_at", "lag_ms", "behind_since", "clock_skew_s")
 
 
-class ExportersShape(serializers.ModelSerializer):
+class ExportersSerializer(serializers.ModelSerializer):
     """How it goes with asking DCGM exporters who holds which GPU."""
 
     class Meta:
@@ -118,16 +118,16 @@ class ExportersShape(serializers.ModelSerializer):
         fields = ("state", "state_since", "message", "exporters", "answered", "read_at")
 
 
-class ClusterDetailShape(ClusterShape):
-    observer = ObserverShape(allow_null=True, help_text="Null: no worker has ever watched it.")
-    exporters = ExportersShape(source="exporter_round", allow_null=True, help_text="Null: nobody has looked yet.")
-    operator = OperatorShape(source="seen.around.operator")
-    driver_mode = DriverModeShape(source="seen.around.mode")
-    compatibility = CompatibilityShape(source="seen.compared")
+class ClusterDetailSerializer(ClusterSerializer):
+    observer = ObserverSerializer(allow_null=True, help_text="Null: no worker has ever watched it.")
+    exporters = ExportersSerializer(source="exporter_round", allow_null=True, help_text="Null: nobody has looked yet.")
+    operator = OperatorSerializer(source="seen.around.operator")
+    driver_mode = DriverModeSerializer(source="seen.around.mode")
+    compatibility = CompatibilitySerializer(source="seen.compared")
 
     class Meta:
         model = Cluster
-        fields = (*ClusterShape.Meta.fields, "observer", "exporters", "operator", "driver_mode", "compatibility")
+        fields = (*ClusterSerializer.Meta.fields, "observer", "exporters", "operator", "driver_mode", "compatibility")
 
 
 class ClusterChange(Asked):
@@ -138,7 +138,7 @@ class ClusterChange(Asked):
 
 
 class ClusterList(Listing):
-    serializer_class = ClusterShape
+    serializer_class = ClusterSerializer
 
     def get_queryset(self):
         return Cluster.objects.visible_to(self.user).select_related("observer")
@@ -148,11 +148,11 @@ class ClusterList(Listing):
 
 
 class ClusterDetail(Edge):
-    @extend_schema(responses=ClusterDetailShape)
+    @extend_schema(responses=ClusterDetailSerializer)
     def get(self, request, cluster_id: int) -> Response:
         return Response(self.shown(cluster_id))
 
-    @extend_schema(request=ClusterChange, responses=ClusterDetailShape)
+    @extend_schema(request=ClusterChange, responses=ClusterDetailSerializer)
     def patch(self, request, cluster_id: int) -> Response:
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         require(self.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
@@ -165,4 +165,4 @@ class ClusterDetail(Edge):
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
         around, compared = look(cluster, user=self.user, today=now.date())
-        return ClusterDetailShape(ClusterInDetail(**vars(seen), around=around, compared=compared)).data
+        return ClusterDetailSerializer(ClusterInDetail(**vars(seen), around=around, compared=compared)).data

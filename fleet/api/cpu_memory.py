@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 
-class AmountShape(serializers.Serializer):
+class AmountSerializer(serializers.Serializer):
     """Null where nobody knows, which is not zero."""
 
     allocatable = serializers.IntegerField(allow_null=True, help_text="Null: the node reports none.")
@@ -14,18 +14,18 @@ class AmountShape(serializers.Serializer):
     free = serializers.IntegerField(allow_null=True, help_text="Below 0: more is requested than there is.")
 
 
-class CpuMemoryShape(serializers.Serializer):
+class CpuMemorySerializer(serializers.Serializer):
     """Requested as the scheduler counts it, by pods that are bound and not done."""
 
-    cpu = AmountShape(help_text="In millicores.")
-    memory = AmountShape(help_text="In bytes.")
+    cpu = AmountSerializer(help_text="In millicores.")
+    memory = AmountSerializer(help_text="In bytes.")
 
 
-class NodesCpuMemoryShape(CpuMemoryShape):
+class NodesCpuMemorySerializer(CpuMemorySerializer):
     nodes = serializers.IntegerField(allow_null=True)
     silent = serializers.IntegerField(allow_null=True, help_text="Nodes that report no allocatable CPU or memory.")
 
 
-class ClusterCpuMemoryShape(serializers.Serializer):
-    gpu_nodes = NodesCpuMemoryShape()
-    other_nodes = NodesCpuMemoryShape()
+class ClusterCpuMemorySerializer(serializers.Serializer):
+    gpu_nodes = NodesCpuMemorySerializer()
+    other_nodes = NodesCpuMemorySerializer()

@@ -2,12 +2,12 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from edges.rest import Listing, SeenSerializer
-from fleet.api.shapes import Ref
+from fleet.api.serializers import Ref
 from fleet.models import DriverObject
 from fleet.queries import DriverObjectSeen, see_driver_objects
 
 
-class DriverObjectShape(SeenSerializer):
+class DriverObjectSerializer(SeenSerializer):
     row = "driver_object"
     cluster = Ref()
     version = serializers.SerializerMethodField(help_text="Null: the operator's own default.")
@@ -27,7 +27,7 @@ class DriverObjectShape(SeenSerializer):
 class DriverObjectList(Listing):
     """What a plan can be drafted for."""
 
-    serializer_class = DriverObjectShape
+    serializer_class = DriverObjectSerializer
     queryset = DriverObject.objects.none()
 
     def get_queryset(self):

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from edges.rest import Listing
 from fleet.api.filters import Text, YesNo, ordering
-from fleet.api.shapes import Ref
+from fleet.api.serializers import Ref
 from fleet.models import Finding, Severity
 
 
@@ -27,7 +27,7 @@ class FindingFilters(filters.FilterSet):
         return rows.confirming() if value else rows.filter(opened_at__isnull=False)
 
 
-class FindingShape(serializers.ModelSerializer):
+class FindingSerializer(serializers.ModelSerializer):
     cluster = Ref()
     node = Ref(allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone.")
     state = serializers.SerializerMethodField(
@@ -53,7 +53,7 @@ class FindingShape(serializers.ModelSerializer):
 class FindingList(Listing):
     """What is or was wrong with a node, a cluster or our sight of it, the newest first."""
 
-    serializer_class = FindingShape
+    serializer_class = FindingSerializer
     filterset_class = FindingFilters
     queryset = Finding.objects.none()
 

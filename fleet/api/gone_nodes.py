@@ -1,9 +1,9 @@
 from rest_framework import serializers
 
-from fleet.api.shapes import Ref
+from fleet.api.serializers import Ref
 
 
-class GoneNodeShape(serializers.Serializer):
+class GoneNodeSerializer(serializers.Serializer):
     """A node that left its cluster. Its timeline is still at `nodes/{node_id}/events`."""
 
     id = serializers.IntegerField(source="row.node_id", help_text="As it had in its cluster.")

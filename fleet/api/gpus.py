@@ -8,12 +8,12 @@ from edges.rest import Listing, SeenSerializer
 from fleet.allocation.holders import gpus_held
 from fleet.allocation.holding import GpuHeld
 from fleet.api.filters import GpuFilters
-from fleet.api.resources import HolderShape
-from fleet.api.shapes import Ref
+from fleet.api.resources import HolderSerializer
+from fleet.api.serializers import Ref
 from fleet.models import Gpu
 
 
-class GpuShape(SeenSerializer):
+class GpuSerializer(SeenSerializer):
     """A board. How it is partitioned and shared is its node's to say."""
 
     row = "gpu"
@@ -23,7 +23,7 @@ class GpuShape(SeenSerializer):
     may_have_more = serializers.BooleanField(
         source="seen.may_have_more", help_text="GPUs here are shared, and not all who share them are placed."
     )
-    holders = HolderShape(
+    holders = HolderSerializer(
         source="seen.holders",
         many=True,
         allow_null=True,
@@ -53,7 +53,7 @@ class GpuShape(SeenSerializer):
 
 
 class GpuList(Listing):
-    serializer_class = GpuShape
+    serializer_class = GpuSerializer
     filterset_class = GpuFilters
     queryset = Gpu.objects.none()
 

@@ -7,12 +7,12 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Edge, Listing, SeenSerializer
-from fleet.api.cpu_memory import CpuMemoryShape
+from fleet.api.cpu_memory import CpuMemorySerializer
 from fleet.api.filters import NodeFilters
-from fleet.api.gpus import GpuShape
-from fleet.api.pods import PodShape
-from fleet.api.resources import Amounts, ExporterShape, ResourceShape, UnplacedShape
-from fleet.api.shapes import FreshnessShape, Ref, UsesShape
+from fleet.api.gpus import GpuSerializer
+from fleet.api.pods import PodSerializer
+from fleet.api.resources import Amounts, ExporterSerializer, ResourceSerializer, UnplacedSerializer
+from fleet.api.serializers import FreshnessSerializer, Ref, UsesSerializer
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState
 from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_node, see_nodes, timeline
@@ -50,11 +50,11 @@ class NodeRow(SeenSerializer):
     physical_gpus = serializers.SerializerMethodField(
         help_text="Boards, as many as were ever seen. Null: a GPU node of which nobody says how many."
     )
-    physical_gpus_by_use = UsesShape(source="uses", help_text="Each of them once.")
+    physical_gpus_by_use = UsesSerializer(source="uses", help_text="Each of them once.")
     gpu_allocated = serializers.IntegerField(source="seen.gpu_allocated", allow_null=True)
     slices_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
     shares_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
-    cpu_memory = CpuMemoryShape(source="seen.cpu_memory")
+    cpu_memory = CpuMemorySerializer(source="seen.cpu_memory")
     unhealthy_gpus = serializers.ListField(
         source="unhealthy", child=serializers.CharField(), help_text="In a sentence each: who calls which so."
     )
@@ -98,7 +98,7 @@ class NodeRow(SeenSerializer):
         return STATES[node.state]
 
 
-class CauseShape(serializers.Serializer):
+class CauseSerializer(serializers.Serializer):
     """Why an operand is not as it should be."""
 
     key = serializers.CharField(help_text="Stable: kernel_headers, image_no_such_tag, tainted, waits, …")
@@ -108,12 +108,12 @@ class CauseShape(serializers.Serializer):
     said = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
 
 
-class DesiredShape(serializers.Serializer):
+class DesiredSerializer(serializers.Serializer):
     version = serializers.CharField(help_text="Blank: the operator's own default, or nothing asks.")
     by = serializers.CharField(help_text="The object that asks; blank: nothing does.")
 
 
-class OperandShape(serializers.Serializer):
+class OperandSerializer(serializers.Serializer):
     operand = serializers.CharField()
     title = serializers.CharField()
     daemon_set = serializers.CharField(help_text="namespace/name; blank: none selects this node.")
@@ -128,15 +128,15 @@ class OperandShape(serializers.Serializer):
     is_silent = serializers.BooleanField(help_text="The node does not report: all this is the last that it said.")
     image = serializers.CharField(help_text="Of the pod; without one, of the template it would be made from.")
     version = serializers.CharField(help_text="Of the pod's image; blank: no pod.")
-    desired = DesiredShape()
+    desired = DesiredSerializer()
     disagreement = serializers.CharField(help_text="In a sentence; blank: the pod is of what is asked for.")
     because = serializers.CharField(help_text="The sentence of its cause; blank: it is as it should be.")
-    cause = CauseShape(allow_null=True)
+    cause = CauseSerializer(allow_null=True)
     log = serializers.ListField(child=serializers.CharField(), help_text="The last lines of what crashed.")
     log_refused = serializers.CharField(help_text="Why those could not be read; blank: they could, or nobody tried.")
 
 
-class SaidShape(serializers.Serializer):
+class SaidSerializer(serializers.Serializer):
     role = serializers.ChoiceField(choices=[(role.value, role.value) for role in Role])
     by = serializers.CharField(help_text="The place that says it.")
     version = serializers.CharField(help_text="Blank: it says none.")
@@ -144,10 +144,10 @@ class SaidShape(serializers.Serializer):
     is_known = serializers.BooleanField(help_text="False: it no longer says; the version is the last it did.")
 
 
-class DriverShape(serializers.Serializer):
+class DriverSerializer(serializers.Serializer):
     """What each source says of the driver's version."""
 
-    sources = SaidShape(many=True)
+    sources = SaidSerializer(many=True)
     is_pre_installed = serializers.BooleanField(help_text="Installed on the host: observed, never managed.")
     running = serializers.CharField(help_text="As the node last said; blank: it never did.")
     running_unknown_since = serializers.DateTimeField(allow_null=True)
@@ -163,28 +163,28 @@ class Taint(serializers.Serializer):
     effect = serializers.CharField()
 
 
-class NodeShape(NodeRow):
+class NodeSerializer(NodeRow):
     labels = serializers.DictField(child=serializers.CharField())
     annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
     taints = Taint(many=True)
-    operands = OperandShape(source="seen.operands", many=True)
-    driver = DriverShape(source="seen.driver")
-    resources = ResourceShape(source="seen.resources", many=True)
-    gpus = GpuShape(source="seen.gpus", many=True)
-    unplaced = UnplacedShape(source="seen.unplaced", many=True)
+    operands = OperandSerializer(source="seen.operands", many=True)
+    driver = DriverSerializer(source="seen.driver")
+    resources = ResourceSerializer(source="seen.resources", many=True)
+    gpus = GpuSerializer(source="seen.gpus", many=True)
+    unplaced = UnplacedSerializer(source="seen.unplaced", many=True)
     disagreements = serializers.ListField(
         source="seen.disagreements",
         child=serializers.CharField(),
         help_text="Of its DCGM exporter with claims and kubelets, which are believed.",
     )
-    exporter = ExporterShape(
+    exporter = ExporterSerializer(
         source="seen.exporter", allow_null=True, help_text="Null: no DCGM exporter of it was ever asked."
     )
     exporter_note = serializers.CharField(
         source="seen.exporter_note", help_text="Why not every pod is placed, or how old that is; blank: nothing to say."
     )
-    pods = PodShape(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
-    pods_freshness = FreshnessShape(source="seen.pods_freshness")
+    pods = PodSerializer(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
+    pods_freshness = FreshnessSerializer(source="seen.pods_freshness")
     events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
 
     class Meta(NodeRow.Meta):
@@ -194,7 +194,7 @@ class NodeShape(NodeRow):
         )  # fmt: skip
 
 
-class EventShape(serializers.ModelSerializer):
+class EventSerializer(serializers.ModelSerializer):
     class Meta:
         model = NodeEvent
         fields = ("id", "at", "kind", "sentence", "detail")
@@ -215,7 +215,7 @@ class NodeList(Listing):
 class NodeDetail(Edge):
     may_be_gone = True
 
-    @extend_schema(responses=NodeShape)
+    @extend_schema(responses=NodeSerializer)
     def get(self, request, node_id: int) -> Response:
         """Of a node that left its cluster 410, for as long as timelines are kept: `gone` says when and what it was."""
         visible = Node.objects.visible_to(self.user).select_related("cluster").prefetch_related("pools")
@@ -226,7 +226,7 @@ class NodeDetail(Edge):
                 raise NodeLeft(gone) from None
             raise
         seen = see_node(node, now=timezone.now())
-        return Response(NodeShape(seen, context={"request": request}).data)
+        return Response(NodeSerializer(seen, context={"request": request}).data)
 
 
 class NodeEventList(Listing):
@@ -235,7 +235,7 @@ class NodeEventList(Listing):
     A node that left its cluster has them still.
     """
 
-    serializer_class = EventShape
+    serializer_class = EventSerializer
     queryset = NodeEvent.objects.none()
 
     def get_queryset(self):

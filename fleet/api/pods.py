@@ -5,7 +5,7 @@ from rest_framework import serializers
 from edges.rest import Listing
 from fleet.api.filters import PodFilters
 from fleet.api.resources import Amounts
-from fleet.api.shapes import Ref
+from fleet.api.serializers import Ref
 from fleet.models import Pod
 from fleet.pod_state import PodState
 from gpu.operands import title_of
@@ -13,7 +13,7 @@ from gpu.operands import title_of
 STATES = [(state.value, state.value) for state in PodState]
 
 
-class PodShape(serializers.ModelSerializer):
+class PodSerializer(serializers.ModelSerializer):
     cluster = Ref()
     node = Ref(allow_null=True)
     gpus = serializers.IntegerField(help_text="Asked for by the name of a whole GPU; on a shared node it is a share.")
@@ -51,7 +51,7 @@ SHOWN = tuple(field.name for field in Pod._meta.concrete_fields)  # noqa: SLF001
 class PodList(Listing):
     """Pods that hold or want GPUs, and those of the GPU stack."""
 
-    serializer_class = PodShape
+    serializer_class = PodSerializer
     filterset_class = PodFilters
     queryset = Pod.objects.none()
 

@@ -7,7 +7,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
-from fleet.api.pools import OverlapShape, administer
+from fleet.api.pools import OverlapSerializer, administer
 from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
 from fleet.pools.files.comparing import PoolChangeKind
@@ -38,11 +38,11 @@ class PoolFileChange(serializers.Serializer):
     entering = serializers.IntegerField(allow_null=True)
     leaving = serializers.IntegerField(allow_null=True)
     unpooled = serializers.IntegerField(allow_null=True, help_text="Of those that leave, the ones in no other pool.")
-    overlaps = OverlapShape(many=True)
+    overlaps = OverlapSerializer(many=True)
     obstacle = serializers.CharField(help_text="Why it cannot be done; blank: it can.")
 
 
-class PoolFileShape(serializers.Serializer):
+class PoolFileSerializer(serializers.Serializer):
     is_done = serializers.BooleanField(help_text="False: it was a dry run.")
     fingerprint = serializers.CharField(help_text="The same while the same would be done to the same pools and nodes.")
     changes = PoolFileChange(many=True)
@@ -55,7 +55,7 @@ class PoolFileText(serializers.Serializer):
 class PoolFiles(Edge):
     """Take the pools of a cluster over from a file: all of it, or nothing."""
 
-    @extend_schema(request=PoolFileRequest, responses=PoolFileShape)
+    @extend_schema(request=PoolFileRequest, responses=PoolFileSerializer)
     def post(self, request) -> Response:
         asked = self.read(PoolFileRequest)
         cluster = self.load(Cluster.objects.visible_to(self.user), asked["cluster"])
@@ -69,7 +69,7 @@ class PoolFiles(Edge):
             take_over(comparison, actor=self.user.username, now=timezone.now(), expected=expected)
         changes = [_shown(change) for change in comparison.changes]
         said = {"is_done": not asked["dry_run"], "fingerprint": comparison.fingerprint, "changes": changes}
-        return Response(PoolFileShape(said).data)
+        return Response(PoolFileSerializer(said).data)
 
 
 class ClusterPoolFile(Edge):

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing, SeenSerializer
 from fleet.api.filters import PoolFilters
-from fleet.api.shapes import FreshnessShape, Ref, TallyShape
+from fleet.api.serializers import FreshnessSerializer, Ref, TallySerializer
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, validate_selector
 from fleet.pools.making import change_pool, create_pool, delete_pool
@@ -16,11 +16,11 @@ from fleet.queries import PoolSeen, see_pools
 from people.rights import Permission, require
 
 
-class PoolShape(SeenSerializer):
+class PoolSerializer(SeenSerializer):
     row = "pool"
     cluster = Ref()
-    counts = TallyShape(source="seen.tally")
-    nodes_freshness = FreshnessShape(source="seen.nodes_freshness")
+    counts = TallySerializer(source="seen.tally")
+    nodes_freshness = FreshnessSerializer(source="seen.nodes_freshness")
 
     class Meta:
         model = Pool
@@ -75,7 +75,7 @@ class PreviewRequest(Asked):
     )
 
 
-class OverlapShape(serializers.Serializer):
+class OverlapSerializer(serializers.Serializer):
     pool = Ref()
     nodes = serializers.IntegerField(help_text="Of the same nodes.")
 
@@ -90,11 +90,11 @@ class PoolPreview(serializers.Serializer):
     enters = NodeName(many=True, help_text="The first of them by name.")
     leaves = NodeName(many=True, help_text="The first of them by name.")
     unpooled = serializers.IntegerField(help_text="Of those that leave, the ones that no other pool has.")
-    overlaps = OverlapShape(many=True, help_text="Other pools that have some of these nodes.")
+    overlaps = OverlapSerializer(many=True, help_text="Other pools that have some of these nodes.")
 
 
 class PoolList(Listing):
-    serializer_class = PoolShape
+    serializer_class = PoolSerializer
     filterset_class = PoolFilters
     queryset = Pool.objects.none()
 
@@ -104,7 +104,7 @@ class PoolList(Listing):
     def see(self, rows) -> list[PoolSeen]:
         return see_pools(rows, user=self.user, now=timezone.now())
 
-    @extend_schema(request=PoolRequest, responses={201: PoolShape})
+    @extend_schema(request=PoolRequest, responses={201: PoolSerializer})
     def post(self, request) -> Response:
         asked = self.read(PoolRequest)
         cluster = self.load(Cluster.objects.visible_to(self.user), asked.pop("cluster"))
@@ -114,11 +114,11 @@ class PoolList(Listing):
 
 
 class PoolDetail(Edge):
-    @extend_schema(responses=PoolShape)
+    @extend_schema(responses=PoolSerializer)
     def get(self, request, pool_id: int) -> Response:
         return Response(shown(self.pool(pool_id), self.user))
 
-    @extend_schema(request=PoolChange(partial=True), responses=PoolShape)
+    @extend_schema(request=PoolChange(partial=True), responses=PoolSerializer)
     def patch(self, request, pool_id: int) -> Response:
         pool = self.pool(pool_id)
         administer(self.user, pool.cluster)
@@ -148,7 +148,7 @@ class PoolPreviews(Edge):
         return Response(PoolPreview(preview(cluster, asked["selector"], pool=pool)).data)
 
 
-class SuggestionShape(serializers.Serializer):
+class SuggestionSerializer(serializers.Serializer):
     name = serializers.CharField()
     selector = serializers.CharField()
     nodes = serializers.IntegerField()
@@ -166,12 +166,12 @@ class SuggestionShape(serializers.Serializer):
 class PoolSuggestions(Edge):
     """Pools that what is really in a cluster suggests, the biggest first."""
 
-    @extend_schema(responses=SuggestionShape(many=True))
+    @extend_schema(responses=SuggestionSerializer(many=True))
     def get(self, request, cluster_id: int) -> Response:
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         pools = set(Pool.objects.visible_to(self.user).filter(cluster=cluster).values_list("pk", flat=True))
         found = suggest(cluster, Node.objects.visible_to(self.user))
-        return Response(SuggestionShape(found, many=True, context={"pools": pools}).data)
+        return Response(SuggestionSerializer(found, many=True, context={"pools": pools}).data)
 
 
 def administer(user, cluster: Cluster) -> None:
@@ -180,4 +180,4 @@ def administer(user, cluster: Cluster) -> None:
 
 def shown(pool: Pool, user) -> dict:
     (seen,) = see_pools([pool], user=user, now=timezone.now())
-    return PoolShape(seen).data
+    return PoolSerializer(seen).data

@@ -1,4 +1,4 @@
-"""Shapes of what a node offers of GPUs, and of who holds it."""
+"""What a node offers of GPUs, and who holds it, as REST writes it."""
 
 from rest_framework import serializers
 
@@ -13,7 +13,7 @@ class Amounts(serializers.DictField):
     child = serializers.IntegerField()
 
 
-class ResourceShape(serializers.Serializer):
+class ResourceSerializer(serializers.Serializer):
     """One resource of a node. Amounts of different kinds are never to be added up."""
 
     name = serializers.CharField()
@@ -52,7 +52,7 @@ class PodName(serializers.Serializer):
     name = serializers.CharField()
 
 
-class HolderShape(serializers.Serializer):
+class HolderSerializer(serializers.Serializer):
     pod = PodName()
     resource = serializers.CharField()
     profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
@@ -73,7 +73,7 @@ class HolderShape(serializers.Serializer):
     only_looks = serializers.BooleanField(help_text="Access for administration: it takes the GPU from nobody.")
 
 
-class UnplacedShape(serializers.Serializer):
+class UnplacedSerializer(serializers.Serializer):
     """What a pod holds, and nothing says on which GPU."""
 
     pod = PodName()
@@ -82,7 +82,7 @@ class UnplacedShape(serializers.Serializer):
     claim = serializers.CharField()
 
 
-class ExporterShape(serializers.ModelSerializer):
+class ExporterSerializer(serializers.ModelSerializer):
     """What the node's DCGM exporter was last asked and said. Its devices are among `gpus`."""
 
     class Meta:

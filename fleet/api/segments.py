@@ -15,52 +15,52 @@ AXES = ("rows", "columns")
 KEYS = [facet.key for facet in FACETS]
 
 
-class ValueShape(serializers.Serializer):
+class ValueSerializer(serializers.Serializer):
     value = serializers.CharField(help_text="As the list of nodes takes it. `unknown`: nothing says it.")
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField(help_text="Physical GPUs: boards, whatever is made of them.")
     is_chosen = serializers.BooleanField()
 
 
-class FacetShape(serializers.Serializer):
+class FacetSerializer(serializers.Serializer):
     facet = serializers.CharField(source="facet.key")
     title = serializers.CharField(source="facet.title")
-    values = ValueShape(many=True)
+    values = ValueSerializer(many=True)
 
 
-class CellShape(serializers.Serializer):
+class CellSerializer(serializers.Serializer):
     value = serializers.CharField()
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField()
 
 
-class LineShape(serializers.Serializer):
+class LineSerializer(serializers.Serializer):
     value = serializers.CharField()
-    cells = CellShape(many=True)
+    cells = CellSerializer(many=True)
 
 
-class CrossShape(serializers.Serializer):
+class CrossSerializer(serializers.Serializer):
     rows = serializers.CharField(source="rows.key")
     columns = serializers.CharField(source="columns.key")
-    lines = LineShape(many=True)
+    lines = LineSerializer(many=True)
     unshown = serializers.IntegerField(help_text="Nodes whose values are too rare for the table.")
 
 
-class SegmentsShape(serializers.Serializer):
+class SegmentsSerializer(serializers.Serializer):
     """GPU nodes by facet. The counts of a facet heed what is chosen of all others."""
 
     nodes = serializers.IntegerField(help_text="That have everything that is chosen.")
     gpus = serializers.IntegerField()
     all_nodes = serializers.IntegerField()
-    facets = FacetShape(many=True, help_text="`numa` is among them where it is chosen or crossed: it is dear.")
-    cross = CrossShape(allow_null=True, help_text="Null: no `rows` and `columns` were asked for.")
+    facets = FacetSerializer(many=True, help_text="`numa` is among them where it is chosen or crossed: it is dear.")
+    cross = CrossSerializer(allow_null=True, help_text="Null: no `rows` and `columns` were asked for.")
 
 
 class SegmentList(Edge):
     """What the fleet is made of, and how many nodes and GPUs have each value."""
 
     @extend_schema(
-        responses=SegmentsShape,
+        responses=SegmentsSerializer,
         parameters=[
             *(OpenApiParameter(facet.key, str, many=True, description=f"Choose by {facet.title}.") for facet in FACETS),
             *(OpenApiParameter(axis, str, enum=KEYS, description="A facet to cross.") for axis in AXES),
@@ -71,7 +71,7 @@ class SegmentList(Edge):
         found = segments_of(Node.objects.visible_to(self.user).with_gpus(), choice, axes=axes)
         table = cross(found.matching, axes[0], axes[1]) if axes else None
         said = {"nodes": found.nodes, "gpus": found.gpus, "all_nodes": found.all_nodes, "facets": found.facets}
-        return Response(SegmentsShape({**said, "cross": table}).data)
+        return Response(SegmentsSerializer({**said, "cross": table}).data)
 
 
 def read(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:

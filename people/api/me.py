@@ -11,7 +11,7 @@ from people.models import RoleBinding, User
 from people.rights import Permission, scope_of
 
 
-class BindingShape(serializers.ModelSerializer):
+class BindingSerializer(serializers.ModelSerializer):
     scope_id = serializers.IntegerField(help_text="Of the cluster or pool; 0 for the fleet.")
 
     class Meta:
@@ -19,7 +19,7 @@ class BindingShape(serializers.ModelSerializer):
         fields = ("role", "scope", "scope_id")
 
 
-class ScopeShape(serializers.Serializer):
+class ScopeSerializer(serializers.Serializer):
     """Where somebody may do one thing."""
 
     everywhere = serializers.BooleanField()
@@ -27,16 +27,16 @@ class ScopeShape(serializers.Serializer):
     pool_ids = serializers.ListField(child=serializers.IntegerField())
 
 
-class MeShape(serializers.Serializer):
+class MeSerializer(serializers.Serializer):
     """Who the caller is, and what they may do where; by a token never more than it was issued for."""
 
     username = serializers.CharField()
-    roles = BindingShape(many=True)
-    permissions = serializers.DictField(child=ScopeShape(), help_text=f"By permission: {', '.join(Permission)}.")
+    roles = BindingSerializer(many=True)
+    permissions = serializers.DictField(child=ScopeSerializer(), help_text=f"By permission: {', '.join(Permission)}.")
 
 
 class Me(Edge):
-    @extend_schema(responses=MeShape)
+    @extend_schema(responses=MeSerializer)
     def get(self, request) -> Response:
         return Response(introduced(self.user))
 
@@ -44,4 +44,4 @@ class Me(Edge):
 def introduced(user: User) -> dict[str, Any]:
     prefetch_related_objects([user], "bindings")
     permissions = {permission.value: asdict(scope_of(user, permission)) for permission in Permission}
-    return MeShape({"username": user.username, "roles": user.bindings.all(), "permissions": permissions}).data
+    return MeSerializer({"username": user.username, "roles": user.bindings.all(), "permissions": permissions}).data

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from edges.rest import KEY, Asked, Edge, Listing, SeenSerializer
 from people import accounts
 from people.accounts import HasItAlready
-from people.api.tokens import TokenShape, by_hand
+from people.api.tokens import TokenSerializer, by_hand
 from people.everybody import PersonSeen, RoleSeen, everybody, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.models.role_binding import ScopeKind
@@ -25,7 +25,7 @@ from people.tokens import revoke
 LARGEST_ID = 2**63 - 1
 
 
-class RoleShape(serializers.Serializer):
+class GivenRoleSerializer(serializers.Serializer):
     id = serializers.IntegerField(source="binding.pk")
     role = serializers.ChoiceField(choices=Role.choices, source="binding.role")
     scope = serializers.ChoiceField(choices=ScopeKind.choices, source="binding.scope")
@@ -35,11 +35,11 @@ class RoleShape(serializers.Serializer):
     )
 
 
-class PersonShape(SeenSerializer):
+class PersonSerializer(SeenSerializer):
     row = "person"
     has_password = serializers.SerializerMethodField(help_text="Whether one was ever set by a link.")
     last_sign_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
-    roles = RoleShape(source="seen.roles", many=True)
+    roles = GivenRoleSerializer(source="seen.roles", many=True)
 
     class Meta:
         model = User
@@ -49,11 +49,11 @@ class PersonShape(SeenSerializer):
         return person.has_usable_password()
 
 
-class PersonTokenShape(TokenShape):
+class PersonTokenSerializer(TokenSerializer):
     """Without what it begins with: that is for its owner."""
 
-    class Meta(TokenShape.Meta):
-        fields = tuple(name for name in TokenShape.Meta.fields if name != "hint")
+    class Meta(TokenSerializer.Meta):
+        fields = tuple(name for name in TokenSerializer.Meta.fields if name != "hint")
 
 
 class NewPerson(Asked):
@@ -72,7 +72,7 @@ class RoleRequest(Asked):
     )
 
 
-class LinkShape(serializers.Serializer):
+class LinkSerializer(serializers.Serializer):
     link = serializers.CharField(help_text="Shown now and never again. Whoever opens it first has the account.")
 
 
@@ -93,13 +93,13 @@ class PeopleEdge(Edge):
 
     def shown(self, person_id: int) -> dict[str, Any]:
         (seen,) = see_people([self.person(person_id)])
-        return PersonShape(seen).data
+        return PersonSerializer(seen).data
 
 
 class PersonList(PeopleEdge, Listing):
     """Everybody there is, those who are switched off last. For whoever is admin of the fleet, a cluster or a pool."""
 
-    serializer_class = PersonShape
+    serializer_class = PersonSerializer
     queryset = User.objects.none()
 
     def get_queryset(self) -> QuerySet[User]:
@@ -108,7 +108,7 @@ class PersonList(PeopleEdge, Listing):
     def see(self, rows) -> list[PersonSeen]:
         return see_people(rows)
 
-    @extend_schema(request=NewPerson, responses={201: PersonShape}, parameters=[KEY])
+    @extend_schema(request=NewPerson, responses={201: PersonSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
         """Add somebody, without a role and without a password yet."""
         require(self.user, Permission.ADMINISTER)
@@ -121,11 +121,11 @@ class PersonList(PeopleEdge, Listing):
 
 
 class PersonDetail(PeopleEdge):
-    @extend_schema(responses=PersonShape)
+    @extend_schema(responses=PersonSerializer)
     def get(self, request, person_id: int) -> Response:
         return Response(self.shown(person_id))
 
-    @extend_schema(request=PersonChange, responses=PersonShape)
+    @extend_schema(request=PersonChange, responses=PersonSerializer)
     def patch(self, request, person_id: int) -> Response:
         """Switch somebody off or on. What they did stays readable, and their roles and tokens are as they were."""
         person = self.person(person_id)
@@ -138,7 +138,7 @@ class PersonDetail(PeopleEdge):
 class PersonRoles(PeopleEdge):
     @extend_schema(
         request=RoleRequest,
-        responses={201: RoleShape, 200: OpenApiResponse(RoleShape, "It was given before.")},
+        responses={201: GivenRoleSerializer, 200: OpenApiResponse(GivenRoleSerializer, "It was given before.")},
     )
     def post(self, request, person_id: int) -> Response:
         """Give a role, where the caller is admin."""
@@ -155,7 +155,7 @@ class PersonRoles(PeopleEdge):
             if before is None:  # somebody took it since
                 raise
             given, status = before, 200
-        return Response(RoleShape(RoleSeen(given, place)).data, status=status)
+        return Response(GivenRoleSerializer(RoleSeen(given, place)).data, status=status)
 
 
 class PersonRole(PeopleEdge):
@@ -170,7 +170,7 @@ class PersonRole(PeopleEdge):
 
 
 class PersonPasswordLinks(PeopleEdge):
-    @extend_schema(request=None, responses={201: LinkShape})
+    @extend_schema(request=None, responses={201: LinkSerializer})
     def post(self, request, person_id: int) -> Response:
         """A link by which they set a password: once, within a day. Only a signed-in person may: a token must not make
         its owner's way in."""
@@ -185,7 +185,7 @@ class PersonPasswordLinks(PeopleEdge):
 class PersonTokenList(PeopleEdge, Listing):
     """Somebody's tokens that are not revoked, the newest first."""
 
-    serializer_class = PersonTokenShape
+    serializer_class = PersonTokenSerializer
     queryset = ApiToken.objects.none()
 
     def get_queryset(self) -> QuerySet[ApiToken]:

@@ -12,7 +12,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
-from people.api.me import MeShape, introduced
+from people.api.me import MeSerializer, introduced
 from people.throttle import count_password, forgive, looked_up
 
 
@@ -34,7 +34,7 @@ class Session(Edge):
     def get_permissions(self) -> Sequence[Any]:
         return [AllowAny()] if self._is_signing_in else super().get_permissions()
 
-    @extend_schema(request=SessionRequest, responses={200: MeShape})
+    @extend_schema(request=SessionRequest, responses={200: MeSerializer})
     def post(self, request) -> Response:
         """Sign in. Sets the session cookie, and the csrftoken cookie whose value writes must send as X-CSRFToken."""
         asked = self.read(SessionRequest)

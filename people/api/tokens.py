@@ -14,7 +14,7 @@ from people.rights import NotAllowed, Permission
 USUAL_LIFE = timedelta(days=90)
 
 
-class TokenShape(serializers.ModelSerializer):
+class TokenSerializer(serializers.ModelSerializer):
     permissions = serializers.ListField(child=serializers.CharField())
 
     class Meta:
@@ -24,11 +24,11 @@ class TokenShape(serializers.ModelSerializer):
         )  # fmt: skip
 
 
-class NewTokenShape(TokenShape):
+class NewTokenSerializer(TokenSerializer):
     secret = serializers.CharField(help_text="Shown now and never again.")
 
-    class Meta(TokenShape.Meta):
-        fields = (*TokenShape.Meta.fields, "secret")
+    class Meta(TokenSerializer.Meta):
+        fields = (*TokenSerializer.Meta.fields, "secret")
 
 
 class TokenRequest(Asked):
@@ -51,13 +51,13 @@ class TokenRequest(Asked):
 class TokenList(Listing):
     """The caller's own tokens, revoked ones included."""
 
-    serializer_class = TokenShape
+    serializer_class = TokenSerializer
     queryset = ApiToken.objects.none()
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         return own(self.user)
 
-    @extend_schema(request=TokenRequest, responses={201: NewTokenShape})
+    @extend_schema(request=TokenRequest, responses={201: NewTokenSerializer})
     def post(self, request) -> Response:
         """Issue one. Only a signed-in person may: a token must not make its successor."""
         by_hand(self.user)
@@ -72,13 +72,13 @@ class TokenList(Listing):
             now=now,
         )
         token.secret = secret  # type: ignore[attr-defined]
-        return Response(NewTokenShape(token).data, status=201)
+        return Response(NewTokenSerializer(token).data, status=201)
 
 
 class TokenDetail(Edge):
-    @extend_schema(responses=TokenShape)
+    @extend_schema(responses=TokenSerializer)
     def get(self, request, token_id: int) -> Response:
-        return Response(TokenShape(self.load(own(self.user), token_id)).data)
+        return Response(TokenSerializer(self.load(own(self.user), token_id)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request, token_id: int) -> Response:

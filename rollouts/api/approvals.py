@@ -7,8 +7,8 @@ from rest_framework.response import Response
 from edges.rest import Asked, Listing, SeenSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.api.plan_shapes import PlanRow
-from rollouts.api.shapes import ApprovalShape, StageRow
+from rollouts.api.plan_serializers import PlanRow
+from rollouts.api.serializers import ApprovalSerializer, StageRow
 from rollouts.decisions import Awaited, awaited, waiting_for_approval
 from rollouts.models import Approval, Stage
 from rollouts.steering.approving import approve, reject
@@ -28,13 +28,13 @@ class DecisionRequest(Asked):
     )
 
 
-class AwaitedShape(SeenSerializer, StageRow):
+class AwaitedSerializer(SeenSerializer, StageRow):
     """A stage that waits for an approval, as the caller sees it."""
 
     row = "stage"
     plan = PlanRow()  # type: ignore[assignment]
     needed = serializers.IntegerField(source="seen.needed", help_text="Different people.")
-    given = ApprovalShape(source="seen.given", many=True)
+    given = ApprovalSerializer(source="seen.given", many=True)
     may_decide = serializers.BooleanField(source="seen.may_decide")
     why_not = serializers.CharField(source="seen.why_not", help_text="Why the caller may not; blank: they may.")
 
@@ -45,7 +45,7 @@ class AwaitedShape(SeenSerializer, StageRow):
 class AwaitedList(Listing):
     """Stages that wait for an approval, the longest waiting first."""
 
-    serializer_class = AwaitedShape
+    serializer_class = AwaitedSerializer
     queryset = Stage.objects.none()
 
     def get_queryset(self) -> QuerySet[Stage]:
@@ -58,13 +58,13 @@ class AwaitedList(Listing):
 class StageApprovals(PlanEdge, Listing):
     """The decisions on a stage, void ones included."""
 
-    serializer_class = ApprovalShape
+    serializer_class = ApprovalSerializer
     queryset = Approval.objects.none()
 
     def get_queryset(self) -> QuerySet[Approval]:
         return Approval.objects.filter(stage=self.stage(self.kwargs["stage_id"]))
 
-    @extend_schema(request=DecisionRequest, responses={201: ApprovalShape})
+    @extend_schema(request=DecisionRequest, responses={201: ApprovalSerializer})
     def post(self, request, stage_id: int) -> Response:
         """Decide on exactly what was seen. Never one's own plan."""
         stage = self.stage(stage_id)
@@ -72,4 +72,4 @@ class StageApprovals(PlanEdge, Listing):
         asked = self.read(DecisionRequest)
         decide = DECISIONS[asked.pop("decision")]
         approval = decide(stage, actor=self.user, now=timezone.now(), **asked)
-        return Response(ApprovalShape(approval).data, status=201)
+        return Response(ApprovalSerializer(approval).data, status=201)

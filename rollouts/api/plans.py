@@ -9,18 +9,18 @@ from rest_framework.response import Response
 from edges.rest import Listing
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.api.plan_shapes import (
+from rollouts.api.plan_serializers import (
     DraftSeen,
-    DraftShape,
+    DraftSerializer,
     PlanChange,
-    PlanEventShape,
+    PlanEventSerializer,
     PlanRequest,
     PlanRow,
     PlanSeen,
-    PlanShape,
+    PlanSerializer,
 )
-from rollouts.api.previews import PreviewShape
-from rollouts.api.shapes import StageDraftShape
+from rollouts.api.previews import PreviewSerializer
+from rollouts.api.serializers import StageDraftSerializer
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
 from rollouts.queries import buttons, plan_on_page
@@ -49,7 +49,7 @@ class PlanList(PlanEdge, Listing):
     def get_queryset(self) -> QuerySet[Plan]:
         return Plan.objects.visible_to(self.user).select_related("cluster").defer("sealed").order_by("-pk")
 
-    @extend_schema(request=PlanRequest, responses={201: DraftShape})
+    @extend_schema(request=PlanRequest, responses={201: DraftSerializer})
     def post(self, request) -> Response:
         """Draft a plan. Nothing is touched before it is started; `preview` says what bars that, and warns."""
         asked = self.read(PlanRequest)
@@ -68,11 +68,11 @@ class PlanList(PlanEdge, Listing):
 
 
 class PlanDetail(PlanEdge):
-    @extend_schema(responses=PlanShape)
+    @extend_schema(responses=PlanSerializer)
     def get(self, request, plan_id: int) -> Response:
         return Response(shown(self.plan(plan_id), self.user))
 
-    @extend_schema(request=PlanChange, responses=DraftShape)
+    @extend_schema(request=PlanChange, responses=DraftSerializer)
     def patch(self, request, plan_id: int) -> Response:
         plan = self.plan(plan_id)
         self.may(Permission.DRAFT, plan)
@@ -93,7 +93,7 @@ class PlanDetail(PlanEdge):
 class PlanEventList(PlanEdge, Listing):
     """What happened, the newest first."""
 
-    serializer_class = PlanEventShape
+    serializer_class = PlanEventSerializer
     queryset = PlanEvent.objects.none()
 
     def get_queryset(self) -> QuerySet[PlanEvent]:
@@ -101,24 +101,24 @@ class PlanEventList(PlanEdge, Listing):
 
 
 class PlanPreview(PlanEdge):
-    @extend_schema(responses=PreviewShape)
+    @extend_schema(responses=PreviewSerializer)
     def get(self, request, plan_id: int) -> Response:
         """What it would do, from what is seen now. Touches nothing."""
-        return Response(PreviewShape(preview(self.plan(plan_id), now=timezone.now())).data)
+        return Response(PreviewSerializer(preview(self.plan(plan_id), now=timezone.now())).data)
 
 
 class SuggestedStages(PlanEdge):
-    @extend_schema(responses=StageDraftShape(many=True))
+    @extend_schema(responses=StageDraftSerializer(many=True))
     def get(self, request, driver_object_id: int) -> Response:
         """Stages to begin a draft with."""
         stages = suggest_stages(self.driver_object(driver_object_id))
-        return Response(StageDraftShape(stages, many=True).data)
+        return Response(StageDraftSerializer(stages, many=True).data)
 
 
 def shown(plan: Plan, user) -> dict[str, Any]:
     on_page = plan_on_page(plan)
     duration = expected(plan, on_page, now=timezone.now())
-    return PlanShape(PlanSeen(on_page, buttons(plan, user), duration)).data
+    return PlanSerializer(PlanSeen(on_page, buttons(plan, user), duration)).data
 
 
 def drafted(plan: Plan, user) -> dict[str, Any]:
@@ -126,4 +126,4 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
         told = preview(plan, now=timezone.now())
     except ObjectGone:
         told = None
-    return DraftShape(DraftSeen(plan_on_page(plan), buttons(plan, user), duration=None, preview=told)).data
+    return DraftSerializer(DraftSeen(plan_on_page(plan), buttons(plan, user), duration=None, preview=told)).data

@@ -1,11 +1,11 @@
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from rollouts.api.shapes import Number
+from rollouts.api.serializers import Number
 from rollouts.steering.preview import Forecast, Preview, StagePreview
 
 
-class PreflightCheckShape(serializers.Serializer):
+class PreflightCheckSerializer(serializers.Serializer):
     code = serializers.CharField()
     sentence = serializers.CharField()
     fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
@@ -18,12 +18,12 @@ class GateChosen(serializers.Serializer):
     options = serializers.DictField(child=Number(), help_text="Those that are not the usual ones.")
 
 
-class ExcludedShape(serializers.Serializer):
+class ExcludedSerializer(serializers.Serializer):
     node = serializers.CharField()
     because = serializers.CharField()
 
 
-class StagePreviewShape(serializers.Serializer):
+class StagePreviewSerializer(serializers.Serializer):
     name = serializers.CharField()
     kind = serializers.CharField()
     targets = serializers.ListField(child=serializers.CharField())
@@ -36,7 +36,7 @@ class StagePreviewShape(serializers.Serializer):
         return [{"title": title, "options": options} for title, options in stage.gates]
 
 
-class ForecastShape(serializers.Serializer):
+class ForecastSerializer(serializers.Serializer):
     """What it disrupts, as things are now."""
 
     nodes = serializers.IntegerField()
@@ -58,30 +58,30 @@ class ForecastShape(serializers.Serializer):
         return int(forecast.waits_for_operator.total_seconds())
 
 
-class StepShape(serializers.Serializer):
+class StepSerializer(serializers.Serializer):
     sentence = serializers.CharField()
     command = serializers.CharField(help_text="For a shell, with kubectl speaking to the plan's cluster.")
 
 
-class IsolatedCanaryShape(serializers.Serializer):
+class IsolatedCanarySerializer(serializers.Serializer):
     """How people can try the version on nodes with a driver object of their own, which arms no other node."""
 
     because = serializers.CharField(help_text="Why it cannot be done here; blank: it can.")
-    steps = StepShape(many=True)
-    rollback = StepShape(many=True)
+    steps = StepSerializer(many=True)
+    rollback = StepSerializer(many=True)
 
 
-class PreviewShape(serializers.Serializer):
-    blockers = PreflightCheckShape(many=True, help_text="It cannot start before these are mended.")
-    warnings = PreflightCheckShape(many=True)
-    stages = StagePreviewShape(many=True)
+class PreviewSerializer(serializers.Serializer):
+    blockers = PreflightCheckSerializer(many=True, help_text="It cannot start before these are mended.")
+    warnings = PreflightCheckSerializer(many=True)
+    stages = StagePreviewSerializer(many=True)
     uncovered = serializers.ListField(child=serializers.CharField(), help_text="Nodes that no stage takes.")
     excluded = serializers.SerializerMethodField(help_text="Nodes that are left out.")
-    forecast = ForecastShape()
+    forecast = ForecastSerializer()
     canary_proves = serializers.CharField()
     cohorts_uncovered = serializers.ListField(child=serializers.CharField())
-    isolated_canary = IsolatedCanaryShape()
+    isolated_canary = IsolatedCanarySerializer()
 
-    @extend_schema_field(ExcludedShape(many=True))
+    @extend_schema_field(ExcludedSerializer(many=True))
     def get_excluded(self, preview: Preview) -> list[dict]:
         return [{"node": node, "because": because} for node, because in preview.excluded]

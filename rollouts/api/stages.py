@@ -6,7 +6,14 @@ from rest_framework.response import Response
 
 from edges.rest import Listing
 from rollouts.api.base import PlanEdge
-from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageRow, TargetShape, WaveShape
+from rollouts.api.serializers import (
+    KEY_MOST,
+    AnswerSerializer,
+    ApprovalSerializer,
+    StageRow,
+    TargetSerializer,
+    WaveSerializer,
+)
 from rollouts.bundles import bundle_for
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
@@ -32,22 +39,22 @@ class StageFilters(filters.FilterSet):
         fields: list[str] = []
 
 
-class StageShape(StageRow):
-    targets = TargetShape(many=True)
-    waves = WaveShape(many=True)
-    answers = AnswerShape(source="answers_now", many=True, help_text="What each gate says now.")
-    history = AnswerShape(
+class StageSerializer(StageRow):
+    targets = TargetSerializer(many=True)
+    waves = WaveSerializer(many=True)
+    answers = AnswerSerializer(source="answers_now", many=True, help_text="What each gate says now.")
+    history = AnswerSerializer(
         source="answers_before",
         many=True,
         help_text=f"What gates said before, the newest first, at most {HISTORY_AT_MOST}.",
     )
-    approvals = ApprovalShape(many=True)
+    approvals = ApprovalSerializer(many=True)
 
     class Meta(StageRow.Meta):
         fields = (*StageRow.Meta.fields, "targets", "waves", "answers", "history", "approvals")
 
 
-class BundleShape(serializers.Serializer):
+class BundleSerializer(serializers.Serializer):
     """What an approval binds. Send `hash` back with the decision: it proves what was seen."""
 
     hash = serializers.CharField()
@@ -65,13 +72,13 @@ class StageList(Listing):
 
 
 class StageDetail(PlanEdge):
-    @extend_schema(responses=StageShape)
+    @extend_schema(responses=StageSerializer)
     def get(self, request, stage_id: int) -> Response:
         visible = Stage.objects.visible_to(self.user).select_related("pool", "plan")
-        return Response(StageShape(self.load(visible.prefetch_related(*STORY), stage_id)).data)
+        return Response(StageSerializer(self.load(visible.prefetch_related(*STORY), stage_id)).data)
 
 
 class StageBundle(PlanEdge):
-    @extend_schema(responses=BundleShape)
+    @extend_schema(responses=BundleSerializer)
     def get(self, request, stage_id: int) -> Response:
-        return Response(BundleShape(bundle_for(self.stage(stage_id))).data)
+        return Response(BundleSerializer(bundle_for(self.stage(stage_id))).data)

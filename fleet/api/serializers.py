@@ -1,4 +1,4 @@
-"""Shapes that several endpoints share."""
+"""Serializers that several endpoints share."""
 
 from rest_framework import serializers
 
@@ -12,7 +12,7 @@ class Ref(serializers.Serializer):
     name = serializers.CharField()
 
 
-class FreshnessShape(serializers.Serializer):
+class FreshnessSerializer(serializers.Serializer):
     """How old the rows of one kind are, and whether they are the cluster's at all."""
 
     kind = serializers.CharField()
@@ -22,12 +22,12 @@ class FreshnessShape(serializers.Serializer):
     sentence = serializers.CharField()
 
 
-class VersionCountShape(serializers.Serializer):
+class VersionCountSerializer(serializers.Serializer):
     version = serializers.CharField(help_text="Blank: no node has said.")
     nodes = serializers.IntegerField()
 
 
-class UsesShape(serializers.Serializer):
+class UsesSerializer(serializers.Serializer):
     """Physical GPUs by what is made of them. Each is in exactly one, so that they add up."""
 
     whole = serializers.IntegerField(help_text="One user has all of it.")
@@ -43,7 +43,7 @@ class UsesShape(serializers.Serializer):
         return by_use(uses)
 
 
-class TallyShape(serializers.Serializer):
+class TallySerializer(serializers.Serializer):
     """Counts of GPU nodes (`nodes` counts all). Null where nobody knows, which is not zero.
 
     `physical_gpus` counts boards, `gpus_…` those of them that are whole. What GPUs are partitioned into (slices) and
@@ -58,7 +58,7 @@ class TallyShape(serializers.Serializer):
     unschedulable = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)
     physical_gpus = serializers.IntegerField(allow_null=True, help_text="Boards, as many as were ever seen.")
-    physical_gpus_by_use = UsesShape(allow_null=True, help_text="Each of them once.")
+    physical_gpus_by_use = UsesSerializer(allow_null=True, help_text="Each of them once.")
     uncounted_nodes = serializers.IntegerField(
         allow_null=True, help_text="GPU nodes of which nobody says how many GPUs they have: theirs are not counted."
     )
@@ -78,4 +78,4 @@ class TallyShape(serializers.Serializer):
     shares_allocatable = serializers.IntegerField(allow_null=True)
     shares_allocated = serializers.IntegerField(allow_null=True)
     shares_missing = serializers.IntegerField(allow_null=True)
-    driver_versions = VersionCountShape(many=True)
+    driver_versions = VersionCountSerializer(many=True)

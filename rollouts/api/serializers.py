@@ -1,10 +1,10 @@
-"""Shapes that several endpoints of plans share."""
+"""Serializers that several endpoints of plans share."""
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from edges.rest import Asked
-from fleet.api.shapes import Ref
+from fleet.api.serializers import Ref
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer
 from rollouts.lifecycle import TargetState
@@ -38,7 +38,7 @@ class GateOptions(serializers.DictField):
         super().__init__(child=serializers.DictField(child=Number()), help_text=f"Gates: {gates}.", **kwargs)
 
 
-class StageDraftShape(Asked):
+class StageDraftSerializer(Asked):
     """A stage as it is written. Leave `gate_options` out for the usual ones."""
 
     name = serializers.CharField(max_length=100)
@@ -60,7 +60,7 @@ class StageDraftShape(Asked):
     gate_options = GateOptions(required=False)
 
 
-class AnswerShape(serializers.ModelSerializer):
+class AnswerSerializer(serializers.ModelSerializer):
     """What a gate said, in a sentence, and the numbers it compared."""
 
     title = serializers.SerializerMethodField()
@@ -76,7 +76,7 @@ class AnswerShape(serializers.ModelSerializer):
         return GATES[answer.gate].title if answer.gate in GATES else answer.gate
 
 
-class ApprovalShape(serializers.ModelSerializer):
+class ApprovalSerializer(serializers.ModelSerializer):
     decision = serializers.SerializerMethodField()
     is_standing = serializers.SerializerMethodField()
 
@@ -92,13 +92,13 @@ class ApprovalShape(serializers.ModelSerializer):
         return approval.void_at is None
 
 
-class WaveShape(serializers.ModelSerializer):
+class WaveSerializer(serializers.ModelSerializer):
     class Meta:
         model = Wave
         fields = ("number", "decided_at", "because")
 
 
-class TargetShape(serializers.ModelSerializer):
+class TargetSerializer(serializers.ModelSerializer):
     node = serializers.CharField(source="node_name")
     wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
     state = serializers.ChoiceField(

@@ -5,9 +5,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from edges.rest import Asked, SeenSerializer
-from fleet.api.shapes import Ref
-from rollouts.api.previews import PreviewShape
-from rollouts.api.shapes import KEY_MOST, AnswerShape, ApprovalShape, StageDraftShape, StageRow
+from fleet.api.serializers import Ref
+from rollouts.api.previews import PreviewSerializer
+from rollouts.api.serializers import KEY_MOST, AnswerSerializer, ApprovalSerializer, StageDraftSerializer, StageRow
 from rollouts.models import Command, Plan, PlanEvent, Stage
 from rollouts.queries import Button, PlanOnPage
 from rollouts.steering.duration import Duration
@@ -28,7 +28,7 @@ class PlanRow(serializers.ModelSerializer):
         )  # fmt: skip
 
 
-class PauseShape(serializers.ModelSerializer):
+class PauseSerializer(serializers.ModelSerializer):
     by = serializers.CharField(source="actor")
 
     class Meta:
@@ -36,7 +36,7 @@ class PauseShape(serializers.ModelSerializer):
         fields = ("by", "at", "because")
 
 
-class HoldsShape(serializers.Serializer):
+class HoldsSerializer(serializers.Serializer):
     """The nodes of the driver object that are kept from changing."""
 
     held = serializers.IntegerField(help_text="Carry the label, as last read back.")
@@ -44,7 +44,7 @@ class HoldsShape(serializers.Serializer):
     foreign = serializers.IntegerField(source="foreign_holds", help_text="Held before us, and never ours to let go.")
 
 
-class ButtonShape(serializers.Serializer):
+class ButtonSerializer(serializers.Serializer):
     """A verb: whether the caller may use it now, and why not."""
 
     verb = serializers.CharField()
@@ -58,15 +58,15 @@ class StageOnPlan(SeenSerializer, StageRow):
     row = "stage"
     targets_by_state = serializers.DictField(source="seen.counts", child=serializers.IntegerField())
     answers = serializers.SerializerMethodField(help_text="What each gate says now.")
-    approvals = ApprovalShape(source="seen.approvals", many=True)
+    approvals = ApprovalSerializer(source="seen.approvals", many=True)
 
     class Meta(StageRow.Meta):
         fields = (*StageRow.Meta.fields, "targets_by_state", "answers", "approvals")
 
-    @extend_schema_field(AnswerShape(many=True))
+    @extend_schema_field(AnswerSerializer(many=True))
     def get_answers(self, stage: Stage) -> list[dict[str, Any]]:
         answers = stage.seen.answers.values()  # type: ignore[attr-defined]
-        return list(AnswerShape(answers, many=True).data)
+        return list(AnswerSerializer(answers, many=True).data)
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,16 @@ class PlanSeen:
         return self.on_page.current.stage.pk if self.on_page.current else None
 
 
-class PlanShape(SeenSerializer, PlanRow):
+class PlanSerializer(SeenSerializer, PlanRow):
     row = "plan"
     stages = StageOnPlan(source="seen.on_page.stages", many=True)
     current_stage = serializers.IntegerField(
         source="seen.current_stage", allow_null=True, help_text="Null: none has its turn."
     )
-    pause = PauseShape(source="seen.on_page.pause", allow_null=True, help_text="The one in force.")
+    pause = PauseSerializer(source="seen.on_page.pause", allow_null=True, help_text="The one in force.")
     why = serializers.CharField(source="seen.on_page.why", help_text="Why it is not moving, as its page says it.")
-    holds = HoldsShape(source="seen.on_page")
-    buttons = ButtonShape(source="seen.buttons", many=True)
+    holds = HoldsSerializer(source="seen.on_page")
+    buttons = ButtonSerializer(source="seen.buttons", many=True)
     takes_s = serializers.FloatField(
         source="seen.duration.takes_s",
         default=None,
@@ -125,20 +125,20 @@ class DraftSeen(PlanSeen):
     preview: Preview | None
 
 
-class DraftShape(PlanShape):
-    preview = PreviewShape(
+class DraftSerializer(PlanSerializer):
+    preview = PreviewSerializer(
         source="seen.preview", allow_null=True, help_text="Null: the cluster no longer shows the driver object."
     )
 
-    class Meta(PlanShape.Meta):
-        fields = (*PlanShape.Meta.fields, "preview")
+    class Meta(PlanSerializer.Meta):
+        fields = (*PlanSerializer.Meta.fields, "preview")
 
 
 class PlanRequest(Asked):
     driver_object = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Of /driver-objects.")
     title = serializers.CharField(max_length=200, allow_blank=True, required=False, default="")
     to_version = serializers.CharField(max_length=64, help_text="As 580.126.20.")
-    stages = StageDraftShape(many=True, help_text="The first must be a canary.", **AT_MOST)
+    stages = StageDraftSerializer(many=True, help_text="The first must be a canary.", **AT_MOST)
 
 
 class PlanChange(Asked):
@@ -149,10 +149,10 @@ class PlanChange(Asked):
     )
     title = serializers.CharField(max_length=200, required=False)
     to_version = serializers.CharField(max_length=64, required=False)
-    stages = StageDraftShape(many=True, required=False, **AT_MOST)
+    stages = StageDraftSerializer(many=True, required=False, **AT_MOST)
 
 
-class PlanEventShape(serializers.ModelSerializer):
+class PlanEventSerializer(serializers.ModelSerializer):
     stage = Ref(allow_null=True)
     node = serializers.CharField(source="target.node_name", allow_null=True, default=None)
 
