@@ -1,4 +1,4 @@
-"""Write down what a round found: the answers of the gates, the moves it makes, the approvals that no longer hold."""
+"""Write down what a round found: the answers of the gates, the moves it makes, the approvals that stand no more."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -127,7 +127,7 @@ def void_approvals(plan: Plan, *, now: datetime) -> None:
 
 
 def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
-    """An approval holds as long as the right to give it. A rejection stays: somebody has seen something."""
+    """An approval stands as long as the right to give it. A rejection stays: somebody has seen something."""
     given = list(Approval.objects.filter(stage=stage, is_rejection=False).standing())
     givers = User.objects.filter(username__in=[approval.by for approval in given]).prefetch_related("bindings")
     may = {each.username for each in givers if scope_of(each, Permission.APPROVE).covers_cluster(plan.cluster_id)}

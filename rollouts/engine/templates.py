@@ -1,7 +1,7 @@
 """The template of the driver pods: what a plan takes for its own, and what somebody else made of it since.
 
 The spec of the driver object tells it in words, the newest revisions of its DaemonSets for certain: an upgrade of the
-operator changes them as well (hazard Z11). Of the spec only digests are kept: its `env` may hold a secret.
+operator changes them as well (hazard Z11). Of the spec only digests are kept: its `env` may have a secret in it.
 """
 
 from collections.abc import Mapping

@@ -105,7 +105,7 @@ class Plan(Moving):
 
     @property
     def is_armed(self) -> bool:
-        """Whether the cluster may hold the new version: from the intent on, until the old one is read back."""
+        """Whether the cluster may ask for the new version: from the intent on, until the old one is read back."""
         return self.write_intended_at is not None and self.put_back_at is None and self.state != PlanState.PROMOTED
 
     def event_subject(self) -> dict[str, models.Model]:

@@ -63,7 +63,7 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
             stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
             if closed := why_closed(stage):
                 raise Refusal(closed)
-            # The guarded update comes first: it holds the plan's row, so that no round moves what is being approved.
+            # The guarded update comes first: it locks the plan's row, so that no round moves what is being approved.
             if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
                 raise StaleBundle(f"{stage.name} has moved on. Look at it again.")
             bundle = bundle_for(stage)

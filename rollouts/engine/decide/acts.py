@@ -54,7 +54,7 @@ class ClearUpgradeState:
 
 @dataclass(frozen=True)
 class RequeueFailed:
-    """Set failed nodes to upgrade-required: they leave upgrade-failed in no other way and hold the operator's slot."""
+    """Set failed nodes to upgrade-required: they leave upgrade-failed in no other way and keep the operator's slot."""
 
     nodes: Mapping[str, str]
 
