@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from fleet import announce
+from fleet.allocation.kept import kept
 from fleet.asked import SOURCES
 from fleet.failing import failing_pods
 from fleet.freshness import NODES
@@ -83,8 +84,9 @@ def _count(cluster: Cluster) -> list[int]:
     found = dict(unresolved.order_by().values_list("node").annotate(number=Count("pk")))
     was = dict(Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by().values_list("pk", "unresolved"))
     changed = [pk for pk in {*found, *was} if found.get(pk, 0) != was.get(pk, 0)]
-    for pk in changed:
-        Node.objects.filter(pk=pk).update(unresolved=found.get(pk, 0))
+    with kept(cluster.pk, changed):
+        for pk in changed:
+            Node.objects.filter(pk=pk).update(unresolved=found.get(pk, 0))
     return changed
 
 

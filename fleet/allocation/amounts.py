@@ -59,6 +59,22 @@ def _usable(column: str) -> Least:
     return Least(_of(f"{column}_allocatable"), _of(f"{column}_expected"))
 
 
+def _of_nodes(kind: str, column: str) -> dict[str, Coalesce]:
+    """As if the pods of all of them had been read: whether they were is asked where these are read."""
+    usable, allocated = _usable(column), F(f"{column}_allocated")
+    sums = {
+        "expected": Sum(f"{column}_expected"),
+        "allocatable": Sum(usable),
+        "allocated": Sum(Least(allocated, usable)),
+        "free": Sum(Greatest(usable - allocated, 0), filter=TAKES_PODS),
+        "away": Sum(_of(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
+    }
+    return {f"{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}
+
+
+AMOUNTS_OF_NODES = {name: each for kind, column in KINDS.items() for name, each in _of_nodes(kind, column).items()}
+
+
 def _sums(kind: str, column: str) -> dict[str, Coalesce]:
     expected, usable, allocated = F(f"{column}_expected"), _usable(column), F(f"{column}_allocated")
     sums = {

@@ -11,6 +11,7 @@ from fleet.models.gone_node import GoneNode
 from fleet.models.gpu import Gpu
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
+from fleet.models.node_sums import NodeSums
 from fleet.models.observer import Bookmark, BookmarkState, LostLease, Observer
 from fleet.models.observing_worker import ObservingWorker
 from fleet.models.operand import Operand, OperandRevision
@@ -41,6 +42,7 @@ __all__ = [
     "Mode",
     "Node",
     "NodeEvent",
+    "NodeSums",
     "Observer",
     "ObservingWorker",
     "Operand",

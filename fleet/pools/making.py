@@ -7,6 +7,7 @@ from django.db import IntegrityError, router, transaction
 from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
+from fleet.allocation.kept import kept
 from fleet.models import Cluster, Pool
 from fleet.pools import asking
 from fleet.pools.membership import claimed
@@ -55,7 +56,8 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
         _record(pool, "pool.delete", actor=actor, now=now, evidence={"name": pool.name, "selector": pool.selector})
         RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).delete()
         try:
-            pool.delete()
+            with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
+                pool.delete()
         except ProtectedError as error:
             raise PoolInUse(_used(pool)) from error
 
@@ -93,10 +95,11 @@ def _settle(pool: Pool) -> None:
     members = through.objects.filter(pool=pool)
     before = set(members.values_list("node_id", flat=True))
     after = claimed(pool.cluster, pool.selector, pool=pool)
-    through.objects.bulk_create((through(node_id=pk, pool=pool) for pk in after - before), ignore_conflicts=True)
     left = sorted(before - after)
-    for start in range(0, len(left), AT_ONCE):
-        members.filter(node_id__in=left[start : start + AT_ONCE]).delete()
+    with kept(pool.cluster_id, before ^ after):
+        through.objects.bulk_create((through(node_id=pk, pool=pool) for pk in after - before), ignore_conflicts=True)
+        for start in range(0, len(left), AT_ONCE):
+            members.filter(node_id__in=left[start : start + AT_ONCE]).delete()
 
 
 def _record(pool: Pool, verb: str, *, actor: str, now: datetime, evidence: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from fleet import announce, wake
+from fleet.allocation.kept import recount
 from fleet.freshness import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, LostLease, Observer
 from fleet.observe.lease import shutdown
@@ -113,6 +114,7 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
         # Who wrote the rows of a whole list may have died before they were counted.
         allocation.count_all(cluster_id)
         cpu_memory.count_all(cluster_id)
+        recount(cluster_id)
     known.learn(cluster_id, remembered)
     if (agreed := pools.agreed(cluster_id)) != remembered.pools:
         pools.sort_cluster(cluster_id)

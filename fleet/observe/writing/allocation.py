@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
-from django.db import transaction
 from django.db.models import Count, QuerySet
 
+from fleet.allocation.kept import kept
 from fleet.models import Node, Pod
 from fleet.observe.writing import dra
 from fleet.observe.writing.upsert import Written
@@ -48,15 +49,14 @@ def recut(written: Written) -> set[str]:
 def count(cluster_id: int, names: Collection[str]) -> None:
     """Count again for these nodes. Inside the transaction that wrote the pods."""
     if names:
-        _write(_differing(cluster_id, names))
+        _write(cluster_id, _differing(cluster_id, names))
 
 
 def count_all(cluster_id: int) -> None:
     """Count again for the whole cluster, as after a list: in short transactions of its own."""
     for taken, ids in _differing(cluster_id, None).items():
         for start in range(0, len(ids), AT_ONCE):
-            with transaction.atomic():
-                _write({taken: ids[start : start + AT_ONCE]})
+            _write(cluster_id, {taken: ids[start : start + AT_ONCE]})
 
 
 def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
@@ -113,9 +113,10 @@ def _sick(pods: QuerySet[Pod]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _write(wrong: Differing) -> None:
-    for taken, ids in wrong.items():
-        counts = dict(zip(COLUMNS, taken.counts, strict=True))
-        Node.objects.filter(pk__in=ids).update(
-            requested=dict(taken.requested), devices_unhealthy=dict(taken.sick), **counts
-        )
+def _write(cluster_id: int, wrong: Differing) -> None:
+    with kept(cluster_id, chain.from_iterable(wrong.values())):
+        for taken, ids in wrong.items():
+            counts = dict(zip(COLUMNS, taken.counts, strict=True))
+            Node.objects.filter(pk__in=ids).update(
+                requested=dict(taken.requested), devices_unhealthy=dict(taken.sick), **counts
+            )

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from django.db import transaction
 from django.db.models import Case, Q, QuerySet, Sum, Value, When
 
 from fleet.allocation.cpu_memory import REQUESTED
+from fleet.allocation.kept import kept
 from fleet.models import Node, OtherPod, Pod
 from fleet.observe.mirror.diff import Row
 from fleet.observe.writing.statement import update
@@ -40,15 +40,19 @@ def bound_to(cluster_id: int, names: Collection[str]) -> set[str]:
 def count(cluster_id: int, names: Collection[str]) -> None:
     """Count again for these nodes. Inside the transaction that wrote the pods."""
     if names:
-        update(Node, REQUESTED, _differing(cluster_id, names))
+        _write(cluster_id, list(_differing(cluster_id, names)))
 
 
 def count_all(cluster_id: int) -> None:
     """Count again for the whole cluster, as after a list: in short transactions of its own."""
     differing = list(_differing(cluster_id, None))
     for start in range(0, len(differing), AT_ONCE):
-        with transaction.atomic():
-            update(Node, REQUESTED, differing[start : start + AT_ONCE])
+        _write(cluster_id, differing[start : start + AT_ONCE])
+
+
+def _write(cluster_id: int, differing: list[tuple[int, ...]]) -> None:
+    with kept(cluster_id, (node_id for *_, node_id in differing)):
+        update(Node, REQUESTED, differing)
 
 
 def _differing(cluster_id: int, names: Collection[str] | None) -> Iterable[tuple[int, ...]]:

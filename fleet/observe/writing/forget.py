@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
+from fleet.allocation.kept import kept
 from fleet.models import ClusterEvent, CrashLog, ExporterReading, Node, Observer
 from fleet.observe.mirror.kinds import KINDS
 
@@ -38,5 +39,6 @@ def _delete_some(model: Any, cluster_id: int, *, epoch: int, now: datetime) -> b
     if some:
         with transaction.atomic():
             Observer.keep(cluster_id, epoch=epoch, now=now, flushed=False)
-            model.objects.filter(pk__in=some).delete()
+            with kept(cluster_id, some if model is Node else ()):
+                model.objects.filter(pk__in=some).delete()
     return bool(some)

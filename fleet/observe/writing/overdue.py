@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from fleet import announce
+from fleet.allocation.kept import kept
 from fleet.models import Node, Observer
 from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
 
@@ -24,6 +25,7 @@ def note_overdue(cluster_id: int, *, epoch: int, now: datetime) -> int:
         return 0
     with transaction.atomic():
         Observer.keep(cluster_id, epoch=epoch, now=now, flushed=True)
-        became = late.update(mig_is_overdue=True)
+        with kept(cluster_id, late.values_list("pk", flat=True)):
+            became = late.update(mig_is_overdue=True)
     announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("nodes",), at=now)
     return became

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fleet.allocation.kept import kept
 from fleet.models import Node, Pool
 from fleet.observe.mirror.diff import Row
 from fleet.pools.membership import belongs
@@ -24,12 +25,13 @@ def sort_nodes(cluster_id: int, nodes: Iterable[Row]) -> None:
         for pool_id, selector in pools.items()
         if belongs(selector, row, is_member=(node_id, pool_id) in members)
     }
-    through.objects.bulk_create(
-        (through(node_id=node_id, pool_id=pool_id) for node_id, pool_id in wanted - members),
-        ignore_conflicts=True,
-    )
-    for node_id, pool_id in members - wanted:
-        through.objects.filter(node_id=node_id, pool_id=pool_id).delete()
+    with kept(cluster_id, (node_id for node_id, _ in wanted ^ members)):
+        through.objects.bulk_create(
+            (through(node_id=node_id, pool_id=pool_id) for node_id, pool_id in wanted - members),
+            ignore_conflicts=True,
+        )
+        for node_id, pool_id in members - wanted:
+            through.objects.filter(node_id=node_id, pool_id=pool_id).delete()
 
 
 def sort_cluster(cluster_id: int) -> None:

@@ -10,6 +10,7 @@ from django.db import models
 
 from fleet.allocation.cpu_memory import REQUESTED
 from fleet.allocation.devices import offered_on
+from fleet.allocation.kept import kept
 from fleet.models import Node, Pod
 from fleet.observe.mirror.diff import Row, remember
 from fleet.observe.mirror.kinds import Kind
@@ -98,6 +99,19 @@ def _as_seen(kind: Kind, old: Row | None, row: Row, *, now: datetime) -> Row:
 
 def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now: datetime) -> None:
     """Write what `compare` found; new nodes get their ids."""
+    if written.kind.model is not Node:
+        _save(cluster_id, written, versions, now=now)
+        return
+    there = [*written.gone, *(old for old, _ in written.changed)]
+    with kept(cluster_id, (row["id"] for row in there)) as keeping:
+        _save(cluster_id, written, versions, now=now)
+        ids = keys_of(Node, cluster_id, "uid", [row["uid"] for row in written.new])
+        for row in written.new:
+            row["id"] = ids[row["uid"]]
+        keeping.born(ids.values())
+
+
+def _save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now: datetime) -> None:
     model = written.kind.model
     if written.gone:
         model.objects.filter(pk__in=[row["id"] for row in written.gone]).delete()
@@ -108,10 +122,6 @@ def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now:
         for row in written.alive
     )
     upsert_lists(model, (*COMMON, *own, *columns), values, only_new=BORN_WITH.get(model, {}))
-    if model is Node and written.new:
-        ids = keys_of(Node, cluster_id, "uid", [row["uid"] for row in written.new])
-        for row in written.new:
-            row["id"] = ids[row["uid"]]
 
 
 def _own_columns(

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from fleet.allocation.kept import kept
 from fleet.lag import Lag
 from fleet.models import Bookmark, Observer
 from fleet.observe.mirror.kinds import Kind
@@ -70,7 +71,8 @@ def write(cluster_id: int, batch: Batch, *, epoch: int, now: datetime, lag: Lag)
             lag_ms=lag.ms,
             behind_since=lag.behind_since,
         )
-        written = [one for kind, rows in batch.rows for one in _write_kind(cluster_id, kind, rows, batch, now=now)]
+        with kept(cluster_id):
+            written = [one for kind, rows in batch.rows for one in _write_kind(cluster_id, kind, rows, batch, now=now)]
         for cursor in batch.cursors:
             Bookmark.objects.filter(cluster_id=cluster_id, kind=cursor.kind).update(**cursor.columns())
     for cursor in batch.cursors:

@@ -1,0 +1,68 @@
+from django.db import models
+
+# What nodes must have in common to be one row.
+ALIKE = ("cluster", "pools", "is_gpu_node", "state_code", "driver_version", "is_driver_said", "gpu_product")
+
+
+class NodeSums(models.Model):
+    """Nodes of a cluster that are alike, added up: what pages and REST count by. `fleet.allocation.kept` keeps them."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="node_sums")
+    pools = models.TextField(blank=True)  # the keys of all pools they are in: 3,17; blank: in none
+    is_gpu_node = models.BooleanField()
+    state_code = models.IntegerField()
+    driver_version = models.CharField(max_length=64, blank=True)
+    is_driver_said = models.BooleanField()  # False: the version is remembered, its label is away
+    gpu_product = models.CharField(max_length=128, blank=True)
+
+    nodes = models.IntegerField()
+    ready = models.IntegerField()
+    not_ready = models.IntegerField()
+    readiness_unknown = models.IntegerField()
+    unschedulable = models.IntegerField()
+    held = models.IntegerField()
+    gpus_named = models.IntegerField()  # nodes that ever said how many whole GPUs they have
+    gpus_named_now = models.IntegerField()
+    uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
+    physical_whole = models.IntegerField()
+    physical_mig = models.IntegerField()
+    physical_partitioned = models.IntegerField()
+    physical_time_slicing = models.IntegerField()
+    physical_mps = models.IntegerField()
+    physical_shared = models.IntegerField()
+    physical_virtual = models.IntegerField()
+    physical_not_offered = models.IntegerField()
+    # `fleet.allocation.amounts` says what each means; `allocated` and `free` as if pods had been read.
+    gpus_expected = models.IntegerField()
+    gpus_allocatable = models.IntegerField()
+    gpus_allocated = models.IntegerField()
+    gpus_free = models.IntegerField()
+    gpus_away = models.IntegerField()
+    slices_expected = models.IntegerField()
+    slices_allocatable = models.IntegerField()
+    slices_allocated = models.IntegerField()
+    slices_free = models.IntegerField()
+    slices_away = models.IntegerField()
+    shares_expected = models.IntegerField()
+    shares_allocatable = models.IntegerField()
+    shares_allocated = models.IntegerField()
+    shares_free = models.IntegerField()
+    shares_away = models.IntegerField()
+    cpu_named = models.IntegerField()  # nodes that say how much they have
+    memory_named = models.IntegerField()
+    silent = models.IntegerField()  # nodes that do not say the one, the other or both
+    cpu_allocatable_m = models.BigIntegerField()
+    cpu_tenants_m = models.BigIntegerField()
+    cpu_operands_m = models.BigIntegerField()
+    cpu_others_m = models.BigIntegerField()
+    memory_allocatable_bytes = models.BigIntegerField()
+    memory_tenants_bytes = models.BigIntegerField()
+    memory_operands_bytes = models.BigIntegerField()
+    memory_others_bytes = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=ALIKE, name="one_row_of_sums_per_likeness")]
+
+    @property
+    def pool_keys(self) -> tuple[int, ...]:
+        return tuple(int(key) for key in self.pools.split(",") if key)

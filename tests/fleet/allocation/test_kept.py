@@ -1,0 +1,201 @@
+"""Whatever is written by whomever, in whatever order: the kept sums are those of a recount."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fleet import findings
+from fleet.allocation.kept import counted, kept, recount, written
+from fleet.models import Finding, Node, NodeSums, Pool
+from fleet.node_state import RECONFIGURED_WITHIN
+from fleet.observe.mirror import known
+from fleet.observe.writing.forget import forget
+from fleet.observe.writing.overdue import note_overdue
+from fleet.observe.writing.pools import sort_cluster
+from fleet.pools.making import change_pool, create_pool, delete_pool
+from tests import make
+from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
+from tests.fleet.observe.conftest import Mirror, walked
+from tests.make import NOON
+
+NODES = st.sampled_from(["gpu-001", "gpu-002", "gpu-003"])
+ZONES = ("a", "b")
+SELECTORS = st.sampled_from(["zone=a", "zone=b", "zone in (a,b)", "zone=c"])
+SEEN = st.fixed_dictionaries(
+    {
+        "zone": st.sampled_from(ZONES),
+        "has_gpus": st.booleans(),
+        "driver": st.sampled_from(["570.172.08", "580.95.05", ""]),
+        "mig": st.sampled_from(["", "pending"]),
+        "unschedulable": st.booleans(),
+    }
+)
+STEP = st.one_of(
+    st.tuples(st.just("node"), NODES, SEEN),
+    st.tuples(st.just("node"), NODES, SEEN),
+    st.tuples(st.just("gone"), NODES),
+    st.tuples(st.just("pod"), st.sampled_from(["p", "q"]), NODES, st.integers(0, 4)),
+    st.tuples(st.just("pool"), st.sampled_from(["one", "two"]), SELECTORS),
+    st.tuples(st.just("no_pool"), st.sampled_from(["one", "two"])),
+    st.tuples(st.just("finding"), NODES, st.integers(0, 2)),
+    *(st.tuples(st.just(step)) for step in ("flush", "list_no_pods", "later", "sort", "die")),
+)
+
+
+def a_node(name: str, seen: dict):
+    labels = {"zone": seen["zone"]}
+    if seen["has_gpus"]:
+        labels |= GPU_LABELS | {"nvidia.com/mig.config.state": seen["mig"]}
+        labels.pop("nvidia.com/cuda.driver-version.full", None)
+        if seen["driver"]:
+            labels["nvidia.com/cuda.driver-version.full"] = seen["driver"]
+    resources = {"nvidia.com/gpu": 8, "cpu": "64", "memory": "1Ti"} if seen["has_gpus"] else {"cpu": "8"}
+    return a_node_seen(name, labels=labels, resources=resources, spec={"unschedulable": seen["unschedulable"]})
+
+
+@dataclass
+class Writers:
+    """Everybody who writes nodes of a cluster, or the pools they are in; a step is named as what it plays."""
+
+    mirror: Mirror
+
+    def play(self, what: str, *given: Any) -> None:
+        getattr(self, what)(*given)
+
+    def node(self, name: str, seen: dict[str, Any]) -> None:
+        self.mirror.see("nodes", a_node(name, seen))
+
+    def gone(self, name: str) -> None:
+        self.mirror.see("nodes", a_node_seen(name), is_gone=True)
+
+    def pod(self, name: str, node: str, gpus: int) -> None:
+        self.mirror.see("pods", a_pod_seen(name, node=node, gpus=gpus))
+
+    def pool(self, name: str, selector: str) -> None:
+        pool = Pool.objects.filter(cluster=self.mirror.cluster, name=name).first()
+        if pool is None:
+            create_pool(cluster=self.mirror.cluster, actor="ada", now=NOON, name=name, selector=selector)
+        else:
+            change_pool(pool, actor="ada", now=NOON, selector=selector)
+
+    def no_pool(self, name: str) -> None:
+        for pool in Pool.objects.filter(cluster=self.mirror.cluster, name=name):
+            delete_pool(pool, actor="ada", now=NOON)
+
+    def finding(self, name: str, number: int) -> None:
+        for node in Node.objects.filter(cluster=self.mirror.cluster, name=name):
+            Finding.objects.filter(node=node).delete()
+            for subject in range(number):
+                Finding.objects.create(
+                    cluster=self.mirror.cluster, node=node, subject=f"{name} {subject}", rule="one", severity="warning",
+                    since=NOON, updated_at=NOON,
+                )  # fmt: skip
+        findings._count(self.mirror.cluster)
+
+    def flush(self) -> None:
+        self.mirror.flush()
+
+    def list_no_pods(self) -> None:
+        self.mirror.list("pods", [])
+
+    def later(self) -> None:
+        self.mirror.later(seconds=RECONFIGURED_WITHIN.total_seconds() + 1)
+        note_overdue(self.mirror.cluster.pk, turn=1, now=self.mirror.now)
+
+    def sort(self) -> None:
+        sort_cluster(self.mirror.cluster.pk)
+
+    def die(self) -> None:
+        self.mirror.begin()
+        known.learn(self.mirror.cluster.pk, self.mirror.gathering.memory)
+
+
+@pytest.mark.django_db(transaction=False)
+@settings(max_examples=60)
+@given(steps=st.lists(STEP, max_size=16))
+@example(
+    steps=[
+        ("pool", "one", "zone=a"),
+        ("pool", "two", "zone in (a,b)"),
+        ("node", "gpu-001", {"zone": "a", "has_gpus": True, "driver": "", "mig": "pending", "unschedulable": False}),
+        ("flush",),
+        ("pod", "p", "gpu-001", 2),
+        ("finding", "gpu-001", 1),
+        ("later",),
+        ("no_pool", "two"),
+        ("gone", "gpu-001"),
+    ]
+)
+def test_the_kept_sums_are_those_of_a_recount(steps):
+    with walked() as mirror:
+        writers = Writers(mirror)
+        for step in steps:
+            writers.play(*step)
+            assert written(mirror.cluster.pk) == counted(mirror.cluster.pk), step
+        mirror.flush()
+        assert written(mirror.cluster.pk) == counted(mirror.cluster.pk)
+        assert recount(mirror.cluster.pk) == 0
+
+        forget(mirror.cluster.pk, turn=1, stop=_Never(), clock=lambda: mirror.now)
+        assert not NodeSums.objects.filter(cluster=mirror.cluster).exists()
+
+
+class _Never:
+    def wait(self, _: float) -> bool:
+        return False
+
+
+@pytest.fixture
+def cluster(db):
+    return make.a_cluster("east")
+
+
+def test_a_node_of_two_pools_is_in_one_row_that_names_both(cluster):
+    one, two = make.a_pool(cluster, "one"), make.a_pool(cluster, "two")
+    node = make.a_node(cluster, pool=two)
+    node.pools.add(one)
+    recount(cluster.pk)
+
+    (row,) = NodeSums.objects.all()
+
+    assert (row.pool_keys, row.nodes, row.physical_whole) == ((one.pk, two.pk), 1, 8)
+
+
+def test_what_was_written_past_the_keeper_is_found_by_a_recount(cluster):
+    make.a_node(cluster)
+    assert recount(cluster.pk) == 1
+    Node.objects.update(is_ready=False)
+
+    assert recount(cluster.pk) == 2  # one row too many, one too few
+    assert recount(cluster.pk) == 0
+
+
+def test_a_write_that_fails_leaves_the_sums_as_they_were(cluster):
+    node = make.a_node(cluster)
+    recount(cluster.pk)
+    before = written(cluster.pk)
+
+    def fail() -> None:
+        with kept(cluster.pk, [node.pk]):
+            Node.objects.update(is_ready=False)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert written(cluster.pk) == before == counted(cluster.pk)
+    with kept(cluster.pk, [node.pk]):
+        Node.objects.update(is_held=True)
+    assert written(cluster.pk) == counted(cluster.pk) != before
+
+
+def test_the_sums_of_a_cluster_go_with_it(cluster):
+    make.a_node(cluster)
+    recount(cluster.pk)
+
+    cluster.delete()
+
+    assert not NodeSums.objects.exists()
