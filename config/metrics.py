@@ -14,7 +14,9 @@ from rest_framework.negotiation import DefaultContentNegotiation
 
 from config.models import ProcessEnd
 from edges.rest import Edge
-from fleet.allocation.physical import by_use, physical_by_cluster
+from fleet.allocation.physical import by_use
+from fleet.allocation.tally import read_alike, tally
+from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.slots import slots
 from people.rights import Permission, require
@@ -49,9 +51,12 @@ class Rows(Collector):
         gpus = GaugeMetricFamily("quarterdeck_gpus", text, labels=["cluster", "use"])
         text = "GPU nodes of which nobody says how many GPUs they have."
         uncounted = GaugeMetricFamily("quarterdeck_nodes_uncounted", text, labels=["cluster"])
-        for name, physical in physical_by_cluster().items():
-            uncounted.add_metric([name], physical.uncounted)
-            for use, number in by_use(physical.uses).items():
+        listed = Bookmark.objects.filter(kind=NODES, heard_at__isnull=False).values_list("cluster", "cluster__name")
+        alike = read_alike()
+        for pk, name in listed:
+            counted = tally([each for each in alike if each.cluster == pk])
+            uncounted.add_metric([name], counted.uncounted_nodes or 0)
+            for use, number in by_use(counted.physical_gpus_by_use or {}).items():
                 gpus.add_metric([name, use], number)
         yield from (gpus, uncounted)
 

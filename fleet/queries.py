@@ -4,15 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from django.db.models import QuerySet
 
-from fleet.allocation.cpu_memory import NOTHING as NO_NODES
-from fleet.allocation.cpu_memory import CpuMemory, OfCluster, by_cluster
+from fleet.allocation.cpu_memory import CpuMemory
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
-from fleet.allocation.tally import NOTHING, Tally, tallies
+from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
 from fleet.models import (
@@ -35,7 +33,6 @@ from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
 from people.rights import Permission, scope_of
 
-Counted = TypeVar("Counted", Tally, OfCluster)
 Freshnesses = Mapping[str, KindFreshness]
 
 
@@ -44,7 +41,6 @@ class ClusterSeen:
     cluster: Cluster
     freshness: Freshnesses  # by kind; nodes and pods are always in it
     tally: Tally
-    cpu_memory: OfCluster
     sight: ClusterSight
     kubeconfig: str | None  # a path on the workers, and
     context: str | None  # only for those who administer the cluster
@@ -105,20 +101,17 @@ class NodeGone:
 
 
 def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterSeen]:
-    """Six queries, of clusters with their observers. Counts only the nodes that the user may see."""
+    """Five queries, of clusters with their observers. Counts only the nodes that the user may see."""
     administers = scope_of(user, Permission.ADMINISTER)
     marks = _bookmarks([cluster.pk for cluster in clusters])
     freshness = {cluster.pk: by_kind(marks[cluster.pk], now=now) for cluster in clusters}
-    nodes = Node.objects.visible_to(user).filter(cluster__in=clusters)
-    counted = tallies(nodes, by="cluster")
-    amounts = by_cluster(nodes)
+    alike = read_alike(user, clusters=[cluster.pk for cluster in clusters])
     return [
         ClusterSeen(
             cluster=cluster,
-            cpu_memory=known(amounts.get(cluster.pk, NO_NODES), freshness[cluster.pk]),
             freshness=freshness[cluster.pk],
             sight=sight_of_cluster(cluster, marks[cluster.pk], now=now),
-            tally=known(counted.get(cluster.pk, NOTHING), freshness[cluster.pk]),
+            tally=known(tally([each for each in alike if each.cluster == cluster.pk]), freshness[cluster.pk]),
             kubeconfig=cluster.kubeconfig if administers.covers_cluster(cluster.pk) else None,
             context=cluster.context if administers.covers_cluster(cluster.pk) else None,
         )
@@ -127,10 +120,10 @@ def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[Cl
 
 
 def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolSeen]:
-    freshness = freshness_by_cluster({pool.cluster_id for pool in pools}, now=now)
-    counted = tallies(Node.objects.visible_to(user).filter(pools__in=pools), by="pools")
+    clusters = {pool.cluster_id for pool in pools}
+    freshness, alike = freshness_by_cluster(clusters, now=now), read_alike(user, clusters=clusters)
     return [
-        PoolSeen(pool, kinds[NODES], known(counted.get(pool.pk, NOTHING), kinds))
+        PoolSeen(pool, kinds[NODES], known(tally([each for each in alike if pool.pk in each.pools]), kinds))
         for pool in pools
         for kinds in (freshness[pool.cluster_id],)
     ]
@@ -230,5 +223,5 @@ def _bookmarks(cluster_ids: Collection[int]) -> dict[int, list[Bookmark]]:
     return found
 
 
-def known(counted: Counted, kinds: Freshnesses) -> Counted:
+def known(counted: Tally, kinds: Freshnesses) -> Tally:
     return counted.as_known(nodes=kinds[NODES].is_known, pods=kinds[PODS].is_known)

@@ -5,9 +5,7 @@ missing, not allocated; what is away while the MIG manager is at work is neither
 allocated or free, as the pods of its cluster were never read.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
 
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Greatest, Least
@@ -16,39 +14,32 @@ from fleet.models import Bookmark, Node
 from fleet.models.state_column import IS_RECONFIGURING
 
 KINDS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
-MARK = "amount_of_"  # an aggregate may not be named as a column
 TAKES_PODS = Q(is_ready=True, is_unschedulable=False)
 PODS_READ = Bookmark.objects.known("pods")
-KNOWS_PODS = Q(cluster__in=PODS_READ.values("cluster"))
 
 
 @dataclass(frozen=True)
 class GpuAmount:
     """`free` can be had now: on a ready node that takes pods. None of it and of `allocated`: nobody knows of any."""
 
-    expected: int = 0
-    allocatable: int = 0
+    expected: int | None = 0  # None, and of `allocatable`: no node ever named any
+    allocatable: int | None = 0
     allocated: int | None = 0
     free: int | None = 0
     unread: int = 0  # allocatable, and no pods were ever read where they are
     away: int = 0  # the MIG manager cuts them anew
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any], kind: str) -> "GpuAmount":
-        """A row of `AMOUNT_SUMS`, or sums of such rows."""
-        numbers = {each.name: row[f"{MARK}{kind}_{each.name}"] for each in fields(cls)}
-        if numbers["unread"] and numbers["unread"] == numbers["allocatable"]:
-            numbers |= {"allocated": None, "free": None}
-        return cls(**numbers)
-
     @property
-    def missing(self) -> int:
-        return self.expected - self.allocatable - self.away
+    def missing(self) -> int | None:
+        return None if self.expected is None else self.expected - (self.allocatable or 0) - self.away
 
     @property
     def unusable(self) -> int:
         """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
-        return self.allocatable - self.unread - (self.allocated or 0) - (self.free or 0)
+        return (self.allocatable or 0) - self.unread - (self.allocated or 0) - (self.free or 0)
+
+    def without_pods(self) -> "GpuAmount":
+        return replace(self, allocated=None, free=None)
 
 
 def _of(column: str) -> Coalesce:
@@ -59,7 +50,7 @@ def _usable(column: str) -> Least:
     return Least(_of(f"{column}_allocatable"), _of(f"{column}_expected"))
 
 
-def _of_nodes(kind: str, column: str) -> dict[str, Coalesce]:
+def _sums(kind: str, column: str) -> dict[str, Coalesce]:
     """As if the pods of all of them had been read: whether they were is asked where these are read."""
     usable, allocated = _usable(column), F(f"{column}_allocated")
     sums = {
@@ -70,22 +61,6 @@ def _of_nodes(kind: str, column: str) -> dict[str, Coalesce]:
         "away": Sum(_of(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
     }
     return {f"{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}
-
-
-AMOUNTS_OF_NODES = {name: each for kind, column in KINDS.items() for name, each in _of_nodes(kind, column).items()}
-
-
-def _sums(kind: str, column: str) -> dict[str, Coalesce]:
-    expected, usable, allocated = F(f"{column}_expected"), _usable(column), F(f"{column}_allocated")
-    sums = {
-        "expected": Sum(expected),
-        "allocatable": Sum(usable),
-        "allocated": Sum(Least(allocated, usable), filter=KNOWS_PODS),
-        "free": Sum(Greatest(usable - allocated, 0), filter=TAKES_PODS & KNOWS_PODS),
-        "unread": Sum(usable, filter=~KNOWS_PODS),
-        "away": Sum(_of(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
-    }
-    return {f"{MARK}{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}
 
 
 AMOUNT_SUMS = {name: each for kind, column in KINDS.items() for name, each in _sums(kind, column).items()}

@@ -4,10 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
-
-from fleet.allocation.physical import SUM_OF
-
 WHOSE = ("tenants", "operands", "others")
 UNITS = (("cpu", "m"), ("memory", "bytes"))
 REQUESTED = tuple(f"{what}_{whose}_{unit}" for what, unit in UNITS for whose in WHOSE)  # columns of nodes
@@ -72,25 +68,5 @@ NONE = CpuMemory(Amount(0, 0, 0, 0), Amount(0, 0, 0, 0), nodes=0)
 NOTHING = OfCluster(NONE, NONE)
 
 
-def by_cluster(nodes: QuerySet) -> dict[int, OfCluster]:
-    """By the key of each cluster that has any of them. One query, whatever the size."""
-    sums = {SUM_OF + name: Sum(name) for name in (*ALLOCATABLE, *REQUESTED)}
-    silent = Count("pk", filter=Q(cpu_allocatable_m=None) | Q(memory_allocatable_bytes=None))
-    counted = nodes.order_by().values("cluster", "is_gpu_node").annotate(nodes=Count("pk"), silent=silent, **sums)
-    found: dict[int, OfCluster] = {}
-    for row in counted:
-        group = "gpu_nodes" if row["is_gpu_node"] else "other_nodes"
-        found[row["cluster"]] = replace(found.get(row["cluster"], NOTHING), **{group: _sum(row)})
-    return found
-
-
-def _sum(row: Mapping[str, Any]) -> CpuMemory:
-    sums = {name: row[SUM_OF + name] for name in (*ALLOCATABLE, *REQUESTED)}
-    return CpuMemory.of(sums, nodes=row["nodes"], silent=row["silent"])
-
-
 def _amount(row: Mapping[str, Any], what: str, unit: str) -> Amount:
-    """PostgreSQL adds big integers up to a decimal."""
-    allocatable = row[f"{what}_allocatable_{unit}"]
-    requested = (int(row[f"{what}_{whose}_{unit}"]) for whose in WHOSE)
-    return Amount(None if allocatable is None else int(allocatable), *requested)
+    return Amount(row[f"{what}_allocatable_{unit}"], *(row[f"{what}_{whose}_{unit}"] for whose in WHOSE))

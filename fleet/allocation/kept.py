@@ -17,7 +17,7 @@ from django.db.models import Count, F, Func, Q, Sum, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
-from fleet.allocation.amounts import AMOUNTS_OF_NODES
+from fleet.allocation.amounts import AMOUNT_SUMS
 from fleet.allocation.cpu_memory import ALLOCATABLE, REQUESTED
 from fleet.models import Node, NodeSums, Observer
 from fleet.models.node_sums import ALIKE
@@ -35,7 +35,7 @@ OF_NODES: dict[str, Any] = {
     "gpus_named_now": Count("gpu_allocatable"),
     "uncounted": Count("pk", filter=Q(physical_gpus=None)),
     **{column: Sum(column) for column in USE_COLUMNS.values()},
-    **AMOUNTS_OF_NODES,
+    **AMOUNT_SUMS,
     "cpu_named": Count("cpu_allocatable_m"),
     "memory_named": Count("memory_allocatable_bytes"),
     "silent": Count("pk", filter=Q(cpu_allocatable_m=None) | Q(memory_allocatable_bytes=None)),
@@ -104,7 +104,7 @@ def kept(cluster_id: int, nodes: Iterable[int] = ()) -> Iterator[Kept]:
         outer.touch(nodes)
         yield outer
         return
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         inner = Kept(cluster_id)
         token = _open.set(inner)
         try:
@@ -127,7 +127,7 @@ def recount(cluster_id: int) -> int:
 def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> Counted:
     """As the nodes are; None: all of the cluster. One query."""
     statement, params = _counting(is_whole=nodes is None)
-    given = {CLUSTER: cluster_id, NODES: json.dumps(sorted(nodes or ()))}
+    given: dict[Any, Any] = {CLUSTER: cluster_id, NODES: json.dumps(sorted(nodes or ()))}
     with connection.cursor() as cursor:
         cursor.execute(statement, [given.get(each, each) for each in params])
         rows = cursor.fetchall()
@@ -177,11 +177,16 @@ def _add(cluster_id: int, before: Counted, after: Counted) -> None:
         NodeSums.objects.filter(cluster=cluster_id, nodes__lte=0).delete()
 
 
+def _column(name: str) -> str:
+    field: Any = NodeSums._meta.get_field(name)  # noqa: SLF001 - documented, in spite of its name
+    return str(field.column)
+
+
 @cache
 def _adding() -> str:
     quote = connection.ops.quote_name
     table = quote(NodeSums._meta.db_table)  # noqa: SLF001 - documented, in spite of its name
-    alike = [quote(NodeSums._meta.get_field(name).column) for name in ALIKE]  # noqa: SLF001
+    alike = [quote(_column(name)) for name in ALIKE]
     sums = [quote(name) for name in NAMES]
     values = ", ".join(["%s"] * (len(alike) + len(sums)))
     adding = ", ".join(f"{name} = {table}.{name} + EXCLUDED.{name}" for name in sums)

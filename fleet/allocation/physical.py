@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -26,10 +25,9 @@ class Physical:
     uncounted: int = 0  # such nodes
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> "Physical":
-        """A row of `PHYSICAL_SUMS`."""
-        found = {use: row[SUM_OF + column] for use, column in COLUMNS.items()}
-        return cls({use: number for use, number in found.items() if number}, row["uncounted"])
+    def of(cls, row: Mapping[str, int]) -> "Physical":
+        """Sums that are named as their columns."""
+        return cls({use: row[column] for use, column in COLUMNS.items() if row[column]}, row["uncounted"])
 
     def add(self, other: "Physical") -> None:
         for use, number in other.uses.items():
@@ -53,14 +51,8 @@ class Physical:
 
 def read_physical(nodes: QuerySet[Node]) -> Physical:
     """One query."""
-    return Physical.of(nodes.aggregate(**PHYSICAL_SUMS))
-
-
-def physical_by_cluster() -> dict[str, Physical]:
-    """By the cluster's name, where its nodes were ever seen. One query."""
-    seen = Node.objects.filter(cluster__bookmarks__kind="nodes", cluster__bookmarks__heard_at__isnull=False)
-    rows = seen.order_by().values("cluster__name").annotate(**PHYSICAL_SUMS)
-    return {row["cluster__name"]: Physical.of(row) for row in rows}
+    sums = nodes.aggregate(**PHYSICAL_SUMS)
+    return Physical.of({name.removeprefix(SUM_OF): number for name, number in sums.items()})
 
 
 def physical_of(nodes: Iterable[Node]) -> Physical:

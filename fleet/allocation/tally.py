@@ -1,18 +1,73 @@
-"""Counts over nodes. None where nobody knows: a cluster that was never listed does not have zero nodes."""
+"""Counts over nodes, for pages and REST alike. None where nobody knows: what was never listed does not have 0 nodes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Value, When
 
-from fleet.allocation.amounts import AMOUNT_SUMS, KINDS, GpuAmount
-from fleet.allocation.physical import PHYSICAL_SUMS, Physical
+from fleet.allocation.amounts import KINDS, PODS_READ, GpuAmount
+from fleet.allocation.cpu_memory import NOTHING as NO_CPU_MEMORY
+from fleet.allocation.cpu_memory import UNKNOWN as UNKNOWN_CPU_MEMORY
+from fleet.allocation.cpu_memory import CpuMemory, OfCluster
+from fleet.allocation.kept import NAMES
+from fleet.allocation.physical import Physical
+from fleet.models import NodeSums, Pool
+from fleet.models.node_sums import ALIKE
+from fleet.node_state import FAULTS, NodeState
 from gpu.resources import Uses
+from people.rights import Permission, scope_of
 
-COUNTS = ("nodes", "gpu_nodes", "ready", "not_ready", "readiness_unknown", "unschedulable", "held")
 # What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
+COUNTS = ("ready", "not_ready", "readiness_unknown", "unschedulable", "held")
+NO_GPUS = GpuAmount()
+NO_DATA = GpuAmount(expected=None, allocatable=None, allocated=None, free=None)
+AMOUNTS = ("expected", "allocatable", "allocated", "free", "away")
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Nodes that are alike, of one cluster."""
+
+    cluster: int
+    pools: frozenset[int]  # all that they are in
+    is_gpu_node: bool
+    state: NodeState
+    driver_version: str
+    is_driver_said: bool
+    gpu_product: str
+    numbers: tuple[int, ...]  # in the order of `NAMES`
+    knows_pods: bool  # whether the pods of their cluster were ever read
+
+    @property
+    def nodes(self) -> int:
+        return self.numbers[NAMES.index("nodes")]
+
+
+def read_alike(user: Any = None, *, clusters: Iterable[int] | None = None) -> list[Alike]:
+    """All nodes that the user may see, of these clusters or of all. None: a user who sees everything. One query."""
+    rows = NodeSums.objects.order_by("pk")
+    seen = scope_of(user, Permission.SEE) if user is not None else None
+    if seen is not None and not seen.everywhere:
+        of_pools = Pool.objects.filter(pk__in=seen.pool_ids).values("cluster")
+        rows = rows.filter(cluster__in=seen.cluster_ids) | rows.filter(cluster__in=of_pools)
+    if clusters is not None:
+        rows = rows.filter(cluster__in=clusters)
+    rows = rows.annotate(knows_pods=Exists(PODS_READ.filter(cluster=OuterRef("cluster"))))
+    found = [_alike(row) for row in rows.values_list(*ALIKE, "knows_pods", *NAMES)]
+    if seen is None or seen.everywhere:
+        return found
+    return [each for each in found if each.cluster in seen.cluster_ids or not each.pools.isdisjoint(seen.pool_ids)]
+
+
+def _alike(row: tuple[Any, ...]) -> Alike:
+    cluster, pools, is_gpu_node, state, driver_version, is_driver_said, product, knows_pods, *numbers = row
+    keys = frozenset(int(key) for key in pools.split(",") if key)
+    said = driver_version, is_driver_said, product
+    return Alike(cluster, keys, is_gpu_node, NodeState(state), *said, tuple(numbers), knows_pods)
 
 
 @dataclass(frozen=True)
@@ -23,102 +78,152 @@ class VersionCount:
 
 @dataclass(frozen=True)
 class Tally:
-    """Of GPU nodes, but for `nodes`, which counts all.
+    """Of GPU nodes, but for `nodes` and `cpu_memory`, which count all. Nodes that nobody counted are in none of it.
 
-    `physical_gpus` are boards. `gpus_…` are those with one user: no slice or share is among them.
+    `physical` are boards. `gpus` are those with one user: no slice or share is among them.
     """
 
     nodes: int | None = 0
     gpu_nodes: int | None = 0
-    ready: int | None = 0
+    ready: int | None = 0  # their kubelet says so, whatever else is wrong with them
     not_ready: int | None = 0
     readiness_unknown: int | None = 0  # the kubelet stopped reporting
     unschedulable: int | None = 0
     held: int | None = 0
-    physical_gpus: int | None = 0
-    physical_gpus_by_use: Uses | None = field(default_factory=dict)
-    uncounted_nodes: int | None = 0  # GPU nodes of which nobody says how many GPUs they have
-    gpus_expected: int | None = 0
-    gpus_allocatable: int | None = 0
-    gpus_allocated: int | None = 0  # None also where pods cannot be read
-    gpus_missing: int | None = 0
-    slices_expected: int | None = 0  # MIG slices and partitions
-    slices_allocatable: int | None = 0
-    slices_allocated: int | None = 0
-    slices_missing: int | None = 0
-    shares_expected: int | None = 0  # by any way of sharing
-    shares_allocatable: int | None = 0
-    shares_allocated: int | None = 0
-    shares_missing: int | None = 0
-    driver_versions: tuple[VersionCount, ...] = ()
+    by_state: Mapping[NodeState, int] = field(default_factory=Counter)
+    physical: Physical | None = field(default_factory=Physical)
+    gpus: GpuAmount = NO_GPUS
+    slices: GpuAmount = NO_GPUS  # MIG slices and partitions
+    shares: GpuAmount = NO_GPUS  # by any way of sharing
+    driver_versions: tuple[VersionCount, ...] = ()  # as nodes say now; the most common first
+    driver_mix: tuple[VersionCount, ...] = ()  # with those that are remembered while their label is away
+    products: frozenset[str] = frozenset()
+    clusters: frozenset[int] = frozenset()
+    cpu_memory: OfCluster = NO_CPU_MEMORY
 
     def as_known(self, *, nodes: bool, pods: bool) -> "Tally":
         """Without the numbers that rest on what was never seen."""
         if not nodes:
             return UNKNOWN
-        return self if pods else replace(self, gpus_allocated=None, slices_allocated=None, shares_allocated=None)
+        if pods:
+            return self
+        amounts = {kind: getattr(self, kind).without_pods() for kind in KINDS}
+        return replace(self, cpu_memory=self.cpu_memory.as_known(nodes=True, pods=False), **amounts)
+
+    @property
+    def physical_gpus(self) -> int | None:
+        """None: of no node it is known how many it has."""
+        if self.physical is None or (self.physical.uncounted and not self.physical.total):
+            return None
+        return self.physical.total
+
+    @property
+    def physical_gpus_by_use(self) -> Uses | None:
+        return None if self.physical is None else self.physical.uses
+
+    @property
+    def uncounted_nodes(self) -> int | None:
+        """GPU nodes of which nobody says how many GPUs they have."""
+        return None if self.physical is None else self.physical.uncounted
+
+    @property
+    def amounts(self) -> list[tuple[str, GpuAmount]]:
+        """Of what there is: the word for one, and how many."""
+        found = (("GPU", self.gpus), ("slice", self.slices), ("share", self.shares))
+        return [(word, amount) for word, amount in found if amount.expected]
+
+    @property
+    def well(self) -> int:
+        """Ready, and nothing is wrong or changing."""
+        return self._in(NodeState.READY, NodeState.HELD)
+
+    @property
+    def faulty(self) -> int:
+        return self._in(*FAULTS)
+
+    @property
+    def changing(self) -> int:
+        return self._in(NodeState.UPGRADING)
+
+    @property
+    def reconfiguring(self) -> int:
+        return self._in(NodeState.RECONFIGURING)
+
+    @property
+    def cordoned(self) -> int:
+        return self._in(NodeState.CORDONED)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether its nodes run different drivers."""
+        return len([each for each in self.driver_mix if each.version]) > 1
+
+    def _in(self, *states: NodeState) -> int:
+        return sum(self.by_state.get(state, 0) for state in states)
 
 
-UNKNOWN = Tally(**{each.name: None for each in fields(Tally) if each.name != "driver_versions"})  # type: ignore[arg-type]
-NOTHING = Tally()
+UNKNOWN = Tally(
+    **dict.fromkeys(("nodes", "gpu_nodes", *COUNTS)),  # type: ignore[arg-type]
+    physical=None,
+    **dict.fromkeys(KINDS, NO_DATA),  # type: ignore[arg-type]
+    cpu_memory=UNKNOWN_CPU_MEMORY,
+)
 
 
-def tallies(nodes: QuerySet, *, by: str) -> dict[int, Tally]:
-    """By cluster or pool key (`by` = "cluster" or "pools"). Two queries, whatever the size."""
-    gpu = Q(is_gpu_node=True)
-    counted = (
-        nodes.order_by()
-        .values(by)
-        .annotate(
-            nodes=Count("pk"),
-            gpu_nodes=Count("pk", filter=gpu),
-            ready=Count("pk", filter=gpu & Q(is_ready=True)),
-            not_ready=Count("pk", filter=gpu & Q(is_ready=False)),
-            readiness_unknown=Count("pk", filter=gpu & Q(is_ready=None)),
-            unschedulable=Count("pk", filter=gpu & Q(is_unschedulable=True)),
-            held=Count("pk", filter=gpu & Q(is_held=True)),
-            named=Count("gpu_expected"),
-            named_now=Count("gpu_allocatable"),
-            **PHYSICAL_SUMS,
-            **AMOUNT_SUMS,
-        )
-    )
-    versions = _versions(nodes.filter(gpu), by=by)
-    return {row[by]: _tally(row, by, versions) for row in counted if row[by] is not None}
-
-
-def _tally(row: Mapping[str, Any], by: str, versions: Mapping[int, list[VersionCount]]) -> Tally:
-    """Of whole GPUs none are unknown, not zero, where there are GPU nodes and none of them ever named any."""
-    physical = Physical.of(row)
-    numbers = {
-        f"{kind}_{name}": getattr(GpuAmount.of(row, kind), name)
-        for kind in KINDS
-        for name in ("expected", "allocatable", "allocated", "missing")
-    }
-    if row["gpu_nodes"] and not row["named"]:
-        numbers |= {"gpus_expected": None, "gpus_missing": None}
-    if row["gpu_nodes"] and not row["named_now"]:
-        numbers |= {"gpus_allocatable": None}
+def tally(alike: Sequence[Alike]) -> Tally:
+    """Nodes that are alike, added up. Asks no database."""
+    gpu_nodes = [each for each in alike if each.is_gpu_node]
+    others = [each for each in alike if not each.is_gpu_node]
+    sums = _sums(gpu_nodes)
+    read = _sums([each for each in gpu_nodes if each.knows_pods])
+    by_state: Counter[NodeState] = Counter()
+    for each in gpu_nodes:
+        by_state[each.state] += each.nodes
+    counts: dict[str, Any] = {name: sums[name] for name in COUNTS}
+    amounts: dict[str, Any] = {kind: _amount(kind, sums, read) for kind in KINDS}
     return Tally(
-        **{name: row[name] for name in COUNTS},
-        physical_gpus=physical.total if physical.total or not physical.uncounted else None,
-        physical_gpus_by_use=physical.uses,
-        uncounted_nodes=physical.uncounted,
-        driver_versions=tuple(versions.get(row[by], ())),
-        **numbers,
+        nodes=sum(each.nodes for each in alike),
+        gpu_nodes=sums["nodes"],
+        **counts,
+        by_state=by_state,
+        physical=Physical.of(sums),
+        **amounts,
+        driver_versions=_versions((each.driver_version if each.is_driver_said else "", each) for each in gpu_nodes),
+        driver_mix=_versions((each.driver_version, each) for each in gpu_nodes),
+        products=frozenset(each.gpu_product for each in gpu_nodes) - {""},
+        clusters=frozenset(each.cluster for each in gpu_nodes),
+        cpu_memory=OfCluster(_cpu_memory(sums), _cpu_memory(_sums(others))),
     )
 
 
-def _versions(nodes: QuerySet, *, by: str) -> dict[int, list[VersionCount]]:
-    """The most common first."""
-    rows = (
-        nodes.order_by()
-        .annotate(said=SAID_DRIVER)
-        .values(by, "said")
-        .annotate(number=Count("pk"))
-        .order_by("-number", "said")
-    )
-    found: dict[int, list[VersionCount]] = {}
-    for row in rows:
-        found.setdefault(row[by], []).append(VersionCount(row["said"], row["number"]))
-    return found
+def _sums(alike: Iterable[Alike]) -> dict[str, int]:
+    columns = zip(*map(attrgetter("numbers"), alike), strict=True)
+    return dict.fromkeys(NAMES, 0) | dict(zip(NAMES, map(sum, columns), strict=False))
+
+
+def _amount(kind: str, sums: Mapping[str, int], read: Mapping[str, int]) -> GpuAmount:
+    """`read`: of the nodes alone whose pods were ever read."""
+    numbers: dict[str, int | None] = {name: sums[f"{kind}_{name}"] for name in AMOUNTS}
+    unread = sums[f"{kind}_allocatable"] - read[f"{kind}_allocatable"]
+    numbers |= {name: read[f"{kind}_{name}"] for name in ("allocated", "free")}
+    if (unread and unread == sums[f"{kind}_allocatable"]) or (sums["nodes"] and not read["nodes"]):
+        numbers |= {"allocated": None, "free": None}
+    if kind == "gpus" and sums["nodes"]:  # unknown, not zero, where no node ever named any
+        numbers |= {} if sums["gpus_named"] else {"expected": None}
+        numbers |= {} if sums["gpus_named_now"] else {"allocatable": None}
+    return GpuAmount(**numbers, unread=unread)  # type: ignore[arg-type]
+
+
+def _versions(said: Iterable[tuple[str, Alike]]) -> tuple[VersionCount, ...]:
+    found: Counter[str] = Counter()
+    for version, each in said:
+        found[version] += each.nodes
+    return tuple(VersionCount(*pair) for pair in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _cpu_memory(sums: Mapping[str, int]) -> CpuMemory:
+    numbers: dict[str, int | None] = dict(sums)
+    for named, column in (("cpu_named", "cpu_allocatable_m"), ("memory_named", "memory_allocatable_bytes")):
+        if sums["nodes"] and not sums[named]:
+            numbers[column] = None
+    return CpuMemory.of(numbers, nodes=sums["nodes"], silent=sums["silent"])

@@ -36,7 +36,9 @@ class SightSerializer(serializers.Serializer):
 class ClusterSerializer(SeenSerializer):
     row = "cluster"
     counts = TallySerializer(source="seen.tally")
-    cpu_memory = ClusterCpuMemorySerializer(source="seen.cpu_memory", help_text="Of the nodes that the caller may see.")
+    cpu_memory = ClusterCpuMemorySerializer(
+        source="seen.tally.cpu_memory", help_text="Of the nodes that the caller may see."
+    )
     sight = SightSerializer(source="seen.sight")
     freshness = FreshnessSerializer(source="seen.kinds", many=True)
     kubeconfig = serializers.CharField(source="seen.kubeconfig", allow_null=True, help_text=ADMINS)

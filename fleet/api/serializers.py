@@ -62,20 +62,28 @@ class TallySerializer(serializers.Serializer):
     uncounted_nodes = serializers.IntegerField(
         allow_null=True, help_text="GPU nodes of which nobody says how many GPUs they have: theirs are not counted."
     )
-    gpus_expected = serializers.IntegerField(allow_null=True, help_text="Whole ones, as the next three.")
-    gpus_allocatable = serializers.IntegerField(allow_null=True)
+    gpus_expected = serializers.IntegerField(
+        source="gpus.expected", allow_null=True, help_text="Whole ones, as the next three."
+    )
+    gpus_allocatable = serializers.IntegerField(source="gpus.allocatable", allow_null=True)
     gpus_allocated = serializers.IntegerField(
-        allow_null=True, help_text="Of the allocatable. What a pod holds and its node lost is missing."
+        source="gpus.allocated",
+        allow_null=True,
+        help_text="Of the allocatable. What a pod holds and its node lost is missing.",
     )
-    gpus_missing = serializers.IntegerField(allow_null=True)
-    slices_expected = serializers.IntegerField(allow_null=True, help_text="MIG slices and partitions, of any size.")
-    slices_allocatable = serializers.IntegerField(allow_null=True)
-    slices_allocated = serializers.IntegerField(allow_null=True)
-    slices_missing = serializers.IntegerField(allow_null=True)
+    gpus_missing = serializers.IntegerField(source="gpus.missing", allow_null=True)
+    slices_expected = serializers.IntegerField(
+        source="slices.expected", allow_null=True, help_text="MIG slices and partitions, of any size."
+    )
+    slices_allocatable = serializers.IntegerField(source="slices.allocatable", allow_null=True)
+    slices_allocated = serializers.IntegerField(source="slices.allocated", allow_null=True)
+    slices_missing = serializers.IntegerField(source="slices.missing", allow_null=True)
     shares_expected = serializers.IntegerField(
-        allow_null=True, help_text="Of GPUs or slices with several users (time-slicing, MPS, HAMi, …)."
+        source="shares.expected",
+        allow_null=True,
+        help_text="Of GPUs or slices with several users (time-slicing, MPS, HAMi, …).",
     )
-    shares_allocatable = serializers.IntegerField(allow_null=True)
-    shares_allocated = serializers.IntegerField(allow_null=True)
-    shares_missing = serializers.IntegerField(allow_null=True)
+    shares_allocatable = serializers.IntegerField(source="shares.allocatable", allow_null=True)
+    shares_allocated = serializers.IntegerField(source="shares.allocated", allow_null=True)
+    shares_missing = serializers.IntegerField(source="shares.missing", allow_null=True)
     driver_versions = VersionCountSerializer(many=True)

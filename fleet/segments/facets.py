@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from django.db.models import Case, CharField, Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
@@ -83,12 +83,6 @@ def in_several_pools() -> QuerySet:
     """The keys of the nodes that more than one pool claims, for a subquery."""
     members = Node.pools.through.objects.order_by().values("node_id")
     return members.annotate(number=Count("pk")).filter(number__gt=1).values("node_id")  # type: ignore[misc]
-
-
-def number_of_pools() -> Subquery:
-    """Of a node; null: it is in none."""
-    members = Node.pools.through.objects.order_by().filter(node=OuterRef("pk")).values("node")
-    return Subquery(members.annotate(number=Count("pk")).values("number"), output_field=IntegerField())  # type: ignore[misc]
 
 
 def _any(conditions: Iterable[Q]) -> Q:

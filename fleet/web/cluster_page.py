@@ -14,7 +14,6 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet import lag
-from fleet.allocation.cpu_memory import NOTHING, by_cluster
 from fleet.freshness import by_kind
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.queries import known
@@ -66,7 +65,6 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
     heard = freshness.of_cluster(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
-    amounts = by_cluster(nodes).get(row.pk, NOTHING)
     read = read_fleet(request.user, cluster=row)
     date_pools(read, {row.pk: heard})
     trouble = trouble_of(request.user, cluster=row, now=now)
@@ -81,7 +79,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "rules": rules_of(kinds),
         "sums": read.whole,
         "read": read,
-        "cpu_memory": cpu_memory.of_cluster(known(amounts, by_kind(bookmarks, now=now))),
+        "cpu_memory": cpu_memory.of_cluster(known(read.whole, by_kind(bookmarks, now=now)).cpu_memory),
         "around": around,
         "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
         "findings": dated(open_findings(request).filter(cluster=row)[:PER_PAGE], trouble),

@@ -130,7 +130,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
         "product_chosen": wanted.chosen("product"),
         "driver_chosen": wanted.chosen("driver_version"),
         "page": page,
-        "total": every.count(),
+        "total": sum(line.sums.gpu_nodes or 0 for line in clusters),
         "looked_at": sum(line.freshness.has_begun for line in clusters),
         "lines": [_line(rows[key], freshness) for key in keys if key in rows],
         "hints": _hints(every, wanted, page),

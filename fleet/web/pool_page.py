@@ -1,5 +1,6 @@
 """One pool: its nodes by state, its GPUs, the versions side by side, what is agreed, and who changed it."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Q
@@ -9,6 +10,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.models import Finding, Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import TITLES, NodeState
@@ -17,7 +19,6 @@ from fleet.segments.counting import Sums as Counts
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.web import freshness, states
 from fleet.web.filters import state_key
-from fleet.web.summary import Sums, sums_of
 from people.models import AuditEntry
 from people.rights import Permission, why_not
 
@@ -45,14 +46,14 @@ def _pool(request: PersonRequest, pool_id: int) -> Pool:
 def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
     now = timezone.now()
     members = Node.objects.filter(pk__in=members_of([pool.pk]))
-    sums = sums_of(members.with_gpus())
+    sums = tally([each for each in read_alike(clusters=[pool.cluster_id]) if pool.pk in each.pools])
     where = f"cluster {pool.cluster.name}"
     return {
         "pool": pool,
         "sums": sums,
         "by_state": _by_state(sums),
-        "others": members.filter(is_gpu_node=False).count(),
-        "price_per_hour": None if pool.price_per_gpu_hour is None else pool.price_per_gpu_hour * sums.physical.total,
+        "others": (sums.nodes or 0) - (sums.gpu_nodes or 0),
+        "price_per_hour": _price_per_hour(pool, sums),
         "versions": _versions(members),
         "overlaps": _overlaps(request, pool),
         "findings": _findings(request, pool),
@@ -63,7 +64,11 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
     }
 
 
-def _by_state(sums: Sums) -> list[tuple[str, str, str, int]]:
+def _price_per_hour(pool: Pool, sums: Tally) -> Decimal | None:
+    return None if pool.price_per_gpu_hour is None else pool.price_per_gpu_hour * (sums.physical_gpus or 0)
+
+
+def _by_state(sums: Tally) -> list[tuple[str, str, str, int]]:
     """The worst first: shape, word, key of the filter, nodes."""
     return [
         (states.GLYPHS[state], TITLES[state].lower(), state_key(state), sums.by_state[state])

@@ -17,7 +17,7 @@ from fleet.models import Node
 from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, narrow, words_of
 from fleet.web.filters import NodeFilter, read_choice
-from fleet.web.summary import cluster_lines, pool_strays
+from fleet.web.summary import cluster_lines, read_fleet
 from people.rights import Permission, scope_of
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
@@ -80,10 +80,11 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
     nodes = Node.objects.visible_to(request.user).with_gpus()
     found = segments_of(nodes, choice, axes=axes)
     clusters = cluster_lines(request.user, now=timezone.now())
+    read = read_fleet(request.user)
     where = _Where(choice, axes)
     return {
         "found": found,
-        "physical": read_physical(narrow(nodes, choice)),
+        "physical": read_physical(narrow(nodes, choice)) if choice else read.whole.physical,
         "chosen": [
             (BY_KEY[key].title, words_of(key, value), where.toggled(key, value))
             for key, values in choice.items()
@@ -100,7 +101,7 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
         "table": _table(found, axes, where),
         "nodes_href": where.nodes(choice),
         "pool_href": f"{reverse('new-pool')}?{urlencode(choice, doseq=True)}" if choice else "",
-        "strays": pool_strays(request.user),
+        "strays": read.strays,
         "unseen": [line for line in clusters if not line.freshness.is_fresh],
         "clusters": clusters,
     }

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.models import Cluster, Finding, Node
-from fleet.node_state import FAULTS
+from fleet.allocation.tally import read_alike, tally
+from fleet.models import Cluster, Finding
 from fleet.sight import sights_of_all
 
 
@@ -28,19 +28,14 @@ def trouble_of(user, *, cluster: Cluster | None = None, now: datetime) -> Troubl
     """Of all that the person sees, or of one cluster. Seven queries."""
     clusters = Cluster.objects.visible_to(user)
     findings = Finding.objects.visible_to(user)
-    nodes = Node.objects.visible_to(user).with_gpus()
     if cluster is not None:
-        clusters, findings, nodes = (
-            clusters.filter(pk=cluster.pk),
-            findings.filter(cluster=cluster),
-            nodes.filter(cluster=cluster),
-        )
+        clusters, findings = clusters.filter(pk=cluster.pk), findings.filter(cluster=cluster)
     sights = sights_of_all(now=now)
     named = list(clusters.order_by("name").values_list("pk", "name"))
     return Trouble(
         open=findings.open().count(),
         confirming=findings.confirming().count(),
-        faulty=nodes.filter(state_code__in=FAULTS).count(),
+        faulty=tally(read_alike(user, clusters=None if cluster is None else [cluster.pk])).faulty,
         unseen=[name for pk, name in named if not sights[pk].is_live],
         heard_at={pk: sights[pk].heard_at for pk, _ in named if not sights[pk].is_live},
         has_clusters=bool(named),

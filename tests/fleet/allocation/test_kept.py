@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.db import transaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -103,14 +104,14 @@ class Writers:
 
     def later(self) -> None:
         self.mirror.later(seconds=RECONFIGURED_WITHIN.total_seconds() + 1)
-        note_overdue(self.mirror.cluster.pk, turn=1, now=self.mirror.now)
+        note_overdue(self.mirror.cluster.pk, epoch=1, now=self.mirror.now)
 
     def sort(self) -> None:
         sort_cluster(self.mirror.cluster.pk)
 
     def die(self) -> None:
         self.mirror.begin()
-        known.learn(self.mirror.cluster.pk, self.mirror.gathering.memory)
+        known.learn(self.mirror.cluster.pk, self.mirror.deltas.memory)
 
 
 @pytest.mark.django_db(transaction=False)
@@ -139,7 +140,7 @@ def test_the_kept_sums_are_those_of_a_recount(steps):
         assert written(mirror.cluster.pk) == counted(mirror.cluster.pk)
         assert recount(mirror.cluster.pk) == 0
 
-        forget(mirror.cluster.pk, turn=1, stop=_Never(), clock=lambda: mirror.now)
+        forget(mirror.cluster.pk, epoch=1, stop=_Never(), clock=lambda: mirror.now)
         assert not NodeSums.objects.filter(cluster=mirror.cluster).exists()
 
 
@@ -179,7 +180,7 @@ def test_a_write_that_fails_leaves_the_sums_as_they_were(cluster):
     before = written(cluster.pk)
 
     def fail() -> None:
-        with kept(cluster.pk, [node.pk]):
+        with transaction.atomic(), kept(cluster.pk, [node.pk]):
             Node.objects.update(is_ready=False)
             raise ZeroDivisionError
 

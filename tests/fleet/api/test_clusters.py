@@ -130,7 +130,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(bob, number, django_a
     for _ in range(number):
         a_node(a_cluster())
 
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(9):
         rows = bob.get("/api/v1/clusters").json()["results"]
 
     assert len(rows) == number

@@ -134,7 +134,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(bob, number, django_a
         cluster = a_cluster()
         a_node(cluster, pool=a_pool(cluster))
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(8):
         rows = bob.get("/api/v1/pools").json()["results"]
 
     assert [row["counts"]["nodes"] for row in rows] == [1] * number

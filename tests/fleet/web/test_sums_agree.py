@@ -71,16 +71,16 @@ def test_the_fleet_is_what_its_pools_and_the_rest_add_up_to(viewer, fleet):
     from fleet.web.summary import read_fleet
     from people.models import User
 
-    read = read_fleet(User.objects.get())
-    pools = [line.sums for line in read.pools]
+    read = read_fleet(make.counted(User.objects.get()))
+    pools, unpooled, overlap = [line.sums for line in read.pools], read.unpooled.sums, read.overlap.sums
 
-    for number in ("nodes", "faulty", "ready", "held"):
+    for number in ("gpu_nodes", "faulty", "well", "held"):
         parts = sum(getattr(sums, number) for sums in pools)
-        assert getattr(read.whole, number) == parts + getattr(read.unpooled, number) - getattr(read.overlap, number)
-    parts = sum(sums.physical.total for sums in pools) + read.unpooled.physical.total - read.overlap.physical.total
+        assert getattr(read.whole, number) == parts + getattr(unpooled, number) - getattr(overlap, number)
+    parts = sum(sums.physical.total for sums in pools) + unpooled.physical.total - overlap.physical.total
     assert read.whole.physical.total == parts == 2 * TOTAL
     assert read.whole.physical.uncounted == 2 * len(UNCOUNTED)
-    assert read.overlap.nodes == 1
+    assert overlap.gpu_nodes == 1
     assert read.strays == {"none": 2 * (len(KINDS) - 1) - len(BOTH), "several": 1}
 
 
