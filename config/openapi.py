@@ -14,7 +14,7 @@ from fleet.api.gone_nodes import GoneNodeSerializer
 Direction = Literal["request", "response"]
 
 
-class Wrong(serializers.Serializer):
+class WrongField(serializers.Serializer):
     field = serializers.CharField(help_text="Path of the field, as `stages.0.name`; blank: the whole request.")
     sentence = serializers.CharField()
 
@@ -34,7 +34,7 @@ class Problem(serializers.Serializer):
     detail = serializers.CharField()
     instance = serializers.CharField(help_text="The path that was asked.")
     request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
-    errors = Wrong(many=True, required=False)  # type: ignore[assignment]
+    errors = WrongField(many=True, required=False)  # type: ignore[assignment]
     blockers = Blocker(many=True, required=False)
     gone = GoneNodeSerializer(required=False, help_text="Of a node that left its cluster (410).")
 

@@ -13,7 +13,7 @@ class WholeNumber(forms.IntegerField):
         return super().to_python(in_ascii(value))
 
 
-class Amount(forms.DecimalField):
+class DecimalAmount(forms.DecimalField):
     def to_python(self, value: Any) -> Any:
         return super().to_python(in_ascii(value))
 

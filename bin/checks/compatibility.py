@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from gpu.compatibility.conditions import KEYS, SWITCHES, VERSIONS  # noqa: E402
-from gpu.compatibility.entries import Entry, Floor, KnownBad, Life, Platform, Runtime  # noqa: E402
+from gpu.compatibility.entries import Floor, KnownBad, Life, MatrixEntry, Platform, Runtime  # noqa: E402
 from gpu.compatibility.judges.known_bad import WORDS  # noqa: E402
 from gpu.compatibility.matrix import Matrix, a_range, the_matrix  # noqa: E402
 from gpu.compatibility.ranges import Range, is_of, is_older, minor, numbers  # noqa: E402
@@ -44,7 +44,7 @@ def problems(matrix: Matrix, *, today: date) -> Iterator[str]:
     yield from _contradictions(matrix)
 
 
-def title_of(entry: Entry) -> str:
+def title_of(entry: MatrixEntry) -> str:
     named = [str(getattr(entry, name)) for name in NAMING if getattr(entry, name, "")]
     return f"{type(entry).__name__} {' '.join(named)}"
 
@@ -65,7 +65,7 @@ NAMING = (
 )
 
 
-def _of_entry(entry: Entry, today: date) -> Iterator[str]:
+def _of_entry(entry: MatrixEntry, today: date) -> Iterator[str]:
     if not isinstance(entry.source, str) or not SOURCE.fullmatch(entry.source):
         yield f"its source is neither an https address nor repository:path@ref: {entry.source!r}"
     if type(entry.date) is not date:
@@ -83,7 +83,7 @@ def _of_entry(entry: Entry, today: date) -> Iterator[str]:
             yield f"its range is inverted: {first} to {last}"
 
 
-def _versions(entry: Entry) -> list[Any]:
+def _versions(entry: MatrixEntry) -> list[Any]:
     single = [getattr(entry, name) for name in ("version", "driver", "series", "kernel") if getattr(entry, name, "")]
     optional = [getattr(entry, name) for name in ("ended_by", "recommended", "kubernetes") if _text(entry, name)]
     several = [each for name in ("versions", "kubernetes", "openshift", "drivers") for each in _several(entry, name)]
@@ -91,20 +91,20 @@ def _versions(entry: Entry) -> list[Any]:
     return [*single, *optional, *several, *bounds, *getattr(entry, "operands", {}).values()]
 
 
-def _text(entry: Entry, name: str) -> bool:
+def _text(entry: MatrixEntry, name: str) -> bool:
     return isinstance(getattr(entry, name, None), str) and bool(getattr(entry, name))
 
 
-def _several(entry: Entry, name: str) -> Sequence[Any]:
+def _several(entry: MatrixEntry, name: str) -> Sequence[Any]:
     value = getattr(entry, name, ())
     return value if isinstance(value, list) else ()
 
 
-def _ranges(entry: Entry) -> list[Range]:
+def _ranges(entry: MatrixEntry) -> list[Range]:
     return [value for name in ("operator", "cuda", "kubelet") if isinstance(value := getattr(entry, name, None), Range)]
 
 
-def _spans(entry: Entry) -> Iterator[Sequence[str]]:
+def _spans(entry: MatrixEntry) -> Iterator[Sequence[str]]:
     if isinstance(entry, Platform):
         yield from (span for span in (entry.kubernetes, entry.openshift) if span)
         if bool(entry.kubernetes) == bool(entry.openshift):

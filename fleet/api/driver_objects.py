@@ -2,14 +2,14 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from edges.rest import Listing, SeenSerializer
-from fleet.api.serializers import Ref
+from fleet.api.serializers import RefSerializer
 from fleet.models import DriverObject
 from fleet.queries import DriverObjectSeen, see_driver_objects
 
 
 class DriverObjectSerializer(SeenSerializer):
     row = "driver_object"
-    cluster = Ref()
+    cluster = RefSerializer()
     version = serializers.SerializerMethodField(help_text="Null: the operator's own default.")
     nodes = serializers.IntegerField(source="seen.nodes", allow_null=True, help_text="GPU nodes it moves.")
 

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from edges.rest import Listing
 from fleet.api.filters import Text, YesNo, ordering
-from fleet.api.serializers import Ref
+from fleet.api.serializers import RefSerializer
 from fleet.models import Finding, Severity
 
 
@@ -28,8 +28,10 @@ class FindingFilters(filters.FilterSet):
 
 
 class FindingSerializer(serializers.ModelSerializer):
-    cluster = Ref()
-    node = Ref(allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone.")
+    cluster = RefSerializer()
+    node = RefSerializer(
+        allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone."
+    )
     state = serializers.SerializerMethodField(
         help_text="A suspicion is confirming until its rule was right for long enough."
     )

@@ -1,13 +1,13 @@
 from rest_framework import serializers
 
-from fleet.api.serializers import Ref
+from fleet.api.serializers import RefSerializer
 
 
 class GoneNodeSerializer(serializers.Serializer):
     """A node that left its cluster. Its timeline is still at `nodes/{node_id}/events`."""
 
     id = serializers.IntegerField(source="row.node_id", help_text="As it had in its cluster.")
-    cluster = Ref(source="row.cluster")
+    cluster = RefSerializer(source="row.cluster")
     name = serializers.CharField(source="row.name")
     uid = serializers.CharField(source="row.uid")
     left_at = serializers.DateTimeField(source="row.gone_at", help_text="When it was seen to be gone.")

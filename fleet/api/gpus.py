@@ -9,7 +9,7 @@ from fleet.allocation.holders import gpus_held
 from fleet.allocation.holding import GpuHeld
 from fleet.api.filters import GpuFilters
 from fleet.api.resources import HolderSerializer
-from fleet.api.serializers import Ref
+from fleet.api.serializers import RefSerializer
 from fleet.models import Gpu
 
 
@@ -17,8 +17,8 @@ class GpuSerializer(SeenSerializer):
     """A board. How it is partitioned and shared is its node's to say."""
 
     row = "gpu"
-    cluster = Ref(source="node.cluster")
-    node = Ref()
+    cluster = RefSerializer(source="node.cluster")
+    node = RefSerializer()
     uuid = serializers.SerializerMethodField(help_text="Null: nothing has named it yet.")
     may_have_more = serializers.BooleanField(
         source="seen.may_have_more", help_text="GPUs here are shared, and not all who share them are placed."

@@ -11,8 +11,8 @@ from fleet.api.cpu_memory import CpuMemorySerializer
 from fleet.api.filters import NodeFilters
 from fleet.api.gpus import GpuSerializer
 from fleet.api.pods import PodSerializer
-from fleet.api.resources import Amounts, ExporterSerializer, ResourceSerializer, UnplacedSerializer
-from fleet.api.serializers import FreshnessSerializer, Ref, UsesSerializer
+from fleet.api.resources import AmountsField, ExporterSerializer, ResourceSerializer, UnplacedSerializer
+from fleet.api.serializers import FreshnessSerializer, RefSerializer, UsesSerializer
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState
 from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_node, see_nodes, timeline
@@ -35,17 +35,17 @@ ROW = (
 )  # fmt: skip
 
 
-class NodeRow(SeenSerializer):
+class NodeRowSerializer(SeenSerializer):
     row = "node"
-    cluster = Ref()
-    pools = Ref(many=True)
+    cluster = RefSerializer()
+    pools = RefSerializer(many=True)
     state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
     layout = serializers.CharField(
         help_text="How its GPUs are partitioned and shared. Equal for equal layouts; blank: no label."
     )
-    capacity = Amounts(help_text="GPU resources only. `gpu_…` count the whole GPUs among them, of any vendor.")
-    allocatable = Amounts()
-    expected = Amounts(help_text="The most of each that was seen under this layout.")
+    capacity = AmountsField(help_text="GPU resources only. `gpu_…` count the whole GPUs among them, of any vendor.")
+    allocatable = AmountsField()
+    expected = AmountsField(help_text="The most of each that was seen under this layout.")
     requested = serializers.SerializerMethodField(help_text="By the pods bound to it. Null: pods were never seen.")
     physical_gpus = serializers.SerializerMethodField(
         help_text="Boards, as many as were ever seen. Null: a GPU node of which nobody says how many."
@@ -81,7 +81,7 @@ class NodeRow(SeenSerializer):
         never_named = node.is_gpu_node and node.gpu_expected is None and not node.expected
         return None if never_named else node.gpus_missing
 
-    @extend_schema_field(Amounts(allow_null=True))
+    @extend_schema_field(AmountsField(allow_null=True))
     def get_requested(self, node: Node) -> dict[str, int] | None:
         return node.requested if self._knows_pods(node) else None
 
@@ -157,16 +157,16 @@ class DriverSerializer(serializers.Serializer):
     disagreement = serializers.CharField(help_text="In a sentence; blank: those that speak agree.")
 
 
-class Taint(serializers.Serializer):
+class TaintSerializer(serializers.Serializer):
     key = serializers.CharField()
     value = serializers.CharField(allow_blank=True, required=False)
     effect = serializers.CharField()
 
 
-class NodeSerializer(NodeRow):
+class NodeSerializer(NodeRowSerializer):
     labels = serializers.DictField(child=serializers.CharField())
     annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
-    taints = Taint(many=True)
+    taints = TaintSerializer(many=True)
     operands = OperandSerializer(source="seen.operands", many=True)
     driver = DriverSerializer(source="seen.driver")
     resources = ResourceSerializer(source="seen.resources", many=True)
@@ -187,7 +187,7 @@ class NodeSerializer(NodeRow):
     pods_freshness = FreshnessSerializer(source="seen.pods_freshness")
     events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
 
-    class Meta(NodeRow.Meta):
+    class Meta(NodeRowSerializer.Meta):
         fields = (
             *ROW, "labels", "annotations", "taints", "operands", "driver", "resources", "gpus", "unplaced",
             "disagreements", "exporter", "exporter_note", "pods", "pods_freshness", "events",
@@ -201,7 +201,7 @@ class EventSerializer(serializers.ModelSerializer):
 
 
 class NodeList(Listing):
-    serializer_class = NodeRow
+    serializer_class = NodeRowSerializer
     filterset_class = NodeFilters
     queryset = Node.objects.none()
 

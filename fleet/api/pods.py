@@ -4,8 +4,8 @@ from rest_framework import serializers
 
 from edges.rest import Listing
 from fleet.api.filters import PodFilters
-from fleet.api.resources import Amounts
-from fleet.api.serializers import Ref
+from fleet.api.resources import AmountsField
+from fleet.api.serializers import RefSerializer
 from fleet.models import Pod
 from fleet.pod_state import PodState
 from gpu.operands import title_of
@@ -14,10 +14,10 @@ STATES = [(state.value, state.value) for state in PodState]
 
 
 class PodSerializer(serializers.ModelSerializer):
-    cluster = Ref()
-    node = Ref(allow_null=True)
+    cluster = RefSerializer()
+    node = RefSerializer(allow_null=True)
     gpus = serializers.IntegerField(help_text="Asked for by the name of a whole GPU; on a shared node it is a share.")
-    resources = Amounts(help_text="GPU resources that it asks for, of any kind.")
+    resources = AmountsField(help_text="GPU resources that it asks for, of any kind.")
     claims = serializers.ListField(child=serializers.CharField(), help_text="Names of its ResourceClaims.")
     devices = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField()),

@@ -10,7 +10,7 @@ from edges.rest import Asked, Edge
 from fleet.api.pools import OverlapSerializer, administer
 from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
-from fleet.pools.files.comparing import PoolChangeKind
+from fleet.pools.files.comparing import FileChangeKind
 from fleet.pools.files.composing import LARGEST_BYTES
 
 
@@ -24,16 +24,16 @@ class PoolFileRequest(Asked):
     )
 
 
-class PoolMove(serializers.Serializer):
+class PoolMoveSerializer(serializers.Serializer):
     field = serializers.CharField()
     before = serializers.CharField(allow_null=True)
     after = serializers.CharField(allow_null=True)
 
 
-class PoolFileChange(serializers.Serializer):
+class PoolFileChangeSerializer(serializers.Serializer):
     name = serializers.CharField()
-    what = serializers.ChoiceField(choices=[(what.value, what.value) for what in PoolChangeKind])
-    moves = PoolMove(many=True)
+    what = serializers.ChoiceField(choices=[(what.value, what.value) for what in FileChangeKind])
+    moves = PoolMoveSerializer(many=True)
     nodes = serializers.IntegerField(allow_null=True, help_text="Null: no node enters or leaves.")
     entering = serializers.IntegerField(allow_null=True)
     leaving = serializers.IntegerField(allow_null=True)
@@ -45,7 +45,7 @@ class PoolFileChange(serializers.Serializer):
 class PoolFileSerializer(serializers.Serializer):
     is_done = serializers.BooleanField(help_text="False: it was a dry run.")
     fingerprint = serializers.CharField(help_text="The same while the same would be done to the same pools and nodes.")
-    changes = PoolFileChange(many=True)
+    changes = PoolFileChangeSerializer(many=True)
 
 
 class PoolFileText(serializers.Serializer):

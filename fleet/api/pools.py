@@ -6,7 +6,7 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing, SeenSerializer
 from fleet.api.filters import PoolFilters
-from fleet.api.serializers import FreshnessSerializer, Ref, TallySerializer
+from fleet.api.serializers import FreshnessSerializer, RefSerializer, TallySerializer
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, validate_selector
 from fleet.pools.making import change_pool, create_pool, delete_pool
@@ -18,7 +18,7 @@ from people.rights import Permission, require
 
 class PoolSerializer(SeenSerializer):
     row = "pool"
-    cluster = Ref()
+    cluster = RefSerializer()
     counts = TallySerializer(source="seen.tally")
     nodes_freshness = FreshnessSerializer(source="seen.nodes_freshness")
 
@@ -62,7 +62,7 @@ class PoolRequest(PoolChange):
         fields = ("cluster", *PoolChange.Meta.fields)
 
 
-class NodeName(serializers.Serializer):
+class NodeNameSerializer(serializers.Serializer):
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField()
 
@@ -76,19 +76,19 @@ class PreviewRequest(Asked):
 
 
 class OverlapSerializer(serializers.Serializer):
-    pool = Ref()
+    pool = RefSerializer()
     nodes = serializers.IntegerField(help_text="Of the same nodes.")
 
 
-class PoolPreview(serializers.Serializer):
+class PoolPreviewSerializer(serializers.Serializer):
     """The nodes that a pool with this selector would have now, and what that changes."""
 
     count = serializers.IntegerField(source="nodes")
     gpus = serializers.IntegerField()
     entering = serializers.IntegerField()
     leaving = serializers.IntegerField()
-    enters = NodeName(many=True, help_text="The first of them by name.")
-    leaves = NodeName(many=True, help_text="The first of them by name.")
+    enters = NodeNameSerializer(many=True, help_text="The first of them by name.")
+    leaves = NodeNameSerializer(many=True, help_text="The first of them by name.")
     unpooled = serializers.IntegerField(help_text="Of those that leave, the ones that no other pool has.")
     overlaps = OverlapSerializer(many=True, help_text="Other pools that have some of these nodes.")
 
@@ -139,13 +139,13 @@ class PoolDetail(Edge):
 class PoolPreviews(Edge):
     """Look before making or changing a pool. Changes nothing."""
 
-    @extend_schema(request=PreviewRequest, responses=PoolPreview)
+    @extend_schema(request=PreviewRequest, responses=PoolPreviewSerializer)
     def post(self, request) -> Response:
         asked = self.read(PreviewRequest)
         cluster = self.load(Cluster.objects.visible_to(self.user), asked["cluster"])
         administer(self.user, cluster)
         pool = self.load(Pool.objects.filter(cluster=cluster), asked["pool"]) if "pool" in asked else None
-        return Response(PoolPreview(preview(cluster, asked["selector"], pool=pool)).data)
+        return Response(PoolPreviewSerializer(preview(cluster, asked["selector"], pool=pool)).data)
 
 
 class SuggestionSerializer(serializers.Serializer):
@@ -157,7 +157,7 @@ class SuggestionSerializer(serializers.Serializer):
     pools = serializers.SerializerMethodField(help_text="That have some of its nodes.")
     because = serializers.CharField()
 
-    @extend_schema_field(Ref(many=True))
+    @extend_schema_field(RefSerializer(many=True))
     def get_pools(self, each) -> list[dict]:
         seen = self.context["pools"]
         return [{"id": pool.pk, "name": pool.name} for pool in each.pools if pool.pk in seen]

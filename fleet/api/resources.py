@@ -7,14 +7,14 @@ from fleet.models import ExporterReading
 from gpu.resources import ResourceKind, Vendor
 
 
-class Amounts(serializers.DictField):
+class AmountsField(serializers.DictField):
     """By resource: {"nvidia.com/gpu": 8}."""
 
     child = serializers.IntegerField()
 
 
 class ResourceSerializer(serializers.Serializer):
-    """One resource of a node. Amounts of different kinds are never to be added up."""
+    """One resource of a node. AmountsField of different kinds are never to be added up."""
 
     name = serializers.CharField()
     vendor = serializers.ChoiceField(choices=[(vendor.value, vendor.value) for vendor in Vendor], allow_null=True)
@@ -46,14 +46,14 @@ class ResourceSerializer(serializers.Serializer):
     )
 
 
-class PodName(serializers.Serializer):
+class PodNameSerializer(serializers.Serializer):
     id = serializers.IntegerField()
     namespace = serializers.CharField()
     name = serializers.CharField()
 
 
 class HolderSerializer(serializers.Serializer):
-    pod = PodName()
+    pod = PodNameSerializer()
     resource = serializers.CharField()
     profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
     device = serializers.CharField(
@@ -76,7 +76,7 @@ class HolderSerializer(serializers.Serializer):
 class UnplacedSerializer(serializers.Serializer):
     """What a pod holds, and nothing says on which GPU."""
 
-    pod = PodName()
+    pod = PodNameSerializer()
     resource = serializers.CharField(help_text="Blank: of a claim that is not seen.")
     number = serializers.IntegerField(allow_null=True)
     claim = serializers.CharField()

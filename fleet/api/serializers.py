@@ -7,7 +7,7 @@ from fleet.freshness import Freshness
 from gpu.resources import Uses
 
 
-class Ref(serializers.Serializer):
+class RefSerializer(serializers.Serializer):
     id = serializers.IntegerField()
     name = serializers.CharField()
 

@@ -14,7 +14,7 @@ from django.http import QueryDict
 
 from fleet.live import guard, heart
 from fleet.live.outbox import Outbox
-from fleet.live.topics import Opened, Topic, pulse_of
+from fleet.live.topics import OpenedTopic, Topic, pulse_of
 from people.models import User
 from people.standing import Claim
 
@@ -37,7 +37,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
     def __init__(self, *, topics: Sequence[Topic] = ()) -> None:
         super().__init__()
         self.topics = topics
-        self.opened: list[Opened] = []
+        self.opened: list[OpenedTopic] = []
         self.outbox = Outbox()
         self.has_news = asyncio.Event()
         self.sender: asyncio.Task | None = None
@@ -131,7 +131,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
     async def encode_json(cls, content: dict[str, Any]) -> str:
         return ENCODER.encode(content).decode()
 
-    def _open(self, user: User) -> list[Opened]:
+    def _open(self, user: User) -> list[OpenedTopic]:
         """All of what was asked for, or nothing: a page knows what it may ask."""
         names = QueryDict(self.scope["query_string"]).get("topics", "").split(",")
         if not 0 < len(names) <= MOST_TOPICS:

@@ -14,7 +14,7 @@ from people.rights import Permission, scope_of
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTopic:
     """What one topic comes to for one person."""
 
     groups: tuple[str, ...]
@@ -25,7 +25,7 @@ class Opened:
 class Topic(Protocol):
     """Everything here may ask the database: it is called when a browser connects, and once a heartbeat."""
 
-    def open(self, user: User, name: str) -> Opened | None:
+    def open(self, user: User, name: str) -> OpenedTopic | None:
         """What `name` means to this user. None: it is no such topic, or not theirs to see."""
 
     def sequences(self) -> dict[str, int]:
@@ -48,17 +48,17 @@ def pulse_of(topics: Sequence[Topic]) -> dict[str, Any]:
 class ClusterTopics:
     """`fleet`: every cluster one may see. `cluster-7`: one of them."""
 
-    def open(self, user: User, name: str) -> Opened | None:
+    def open(self, user: User, name: str) -> OpenedTopic | None:
         visible = Cluster.objects.visible_to(user).values_list("pk", flat=True)
         seen = scope_of(user, Permission.SEE)
         nodes_of = None if seen.everywhere else seen.cluster_ids
         if name == announce.fleet_group():
             keys = frozenset(announce.cluster_group(pk) for pk in visible)
-            return Opened((announce.fleet_group(),), keys, nodes_of)
+            return OpenedTopic((announce.fleet_group(),), keys, nodes_of)
         kind, _, key = name.partition("-")
         if kind != "cluster" or (pk := whole(key)) is None or pk not in set(visible):
             return None
-        return Opened((announce.cluster_group(pk),), frozenset({announce.cluster_group(pk)}), nodes_of)
+        return OpenedTopic((announce.cluster_group(pk),), frozenset({announce.cluster_group(pk)}), nodes_of)
 
     def sequences(self) -> dict[str, int]:
         rows = Observer.objects.values_list("cluster_id", "batch")

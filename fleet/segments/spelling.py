@@ -23,7 +23,7 @@ class Unspeakable(Exception):
 
 
 @dataclass(frozen=True)
-class Offer:
+class PoolOffer:
     """What a new pool could begin with. Its preview says what it would really have."""
 
     cluster: Cluster | None = None
@@ -84,14 +84,14 @@ def _spell(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:
     return f"{key}={words[0]}" if len(words) == 1 else f"{key} in ({','.join(words)})"
 
 
-def offer(nodes: QuerySet[Node], choice: Choice) -> Offer:
+def offer(nodes: QuerySet[Node], choice: Choice) -> PoolOffer:
     """What a pool of the nodes chosen could begin with. `nodes`: those that may be seen."""
     chosen = narrow(nodes, choice)
     clusters = list(Cluster.objects.filter(pk__in=chosen.order_by().values("cluster"))[:2])
     if not clusters:
-        return Offer(why_not=("No GPU node has all of what was chosen.",))
+        return PoolOffer(why_not=("No GPU node has all of what was chosen.",))
     if len(clusters) > 1:
-        return Offer(why_not=("A pool is of one cluster, and these nodes are of several: choose a cluster.",))
+        return PoolOffer(why_not=("A pool is of one cluster, and these nodes are of several: choose a cluster.",))
     spelling = Spelling(clusters[0])
     spelled: list[str] = []
     words: list[str] = []
@@ -111,7 +111,7 @@ def offer(nodes: QuerySet[Node], choice: Choice) -> Offer:
         spelled = []
     # Where nothing can be said, an empty field is better than one that picks every GPU node.
     selector = "" if why_not and not spelled else with_gpus_only(clusters[0], spelled)
-    return Offer(clusters[0], selector, pool_name(words), tuple(why_not))
+    return PoolOffer(clusters[0], selector, pool_name(words), tuple(why_not))
 
 
 def with_gpus_only(cluster: Cluster, requirements: list[str]) -> str:

@@ -10,14 +10,14 @@ GLYPHS = {Weight.WRONG: "bad", Weight.WAITING: "waiting", Weight.CHOSEN: "held",
 
 
 @dataclass(frozen=True)
-class OperandLine:
+class NodeOperandLine:
     row: OperandOnNode
     glyph: str
     word: str
     is_repeated: bool  # the same cause stands above, with what to do about it
 
 
-def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[OperandLine]:
+def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[NodeOperandLine]:
     """`as_of`: when the node's cluster was last heard, where that is not now."""
     lines, told = [], set()
     for row in stack.operands:
@@ -25,7 +25,7 @@ def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[Operand
         glyph, word = _state(row)
         if as_of is not None:
             glyph, word = "unseen", f"was {word}, as of {as_of:%H:%M:%S}"
-        lines.append(OperandLine(row, glyph, word, is_repeated=cause is not None and cause.sentence in told))
+        lines.append(NodeOperandLine(row, glyph, word, is_repeated=cause is not None and cause.sentence in told))
         told.add(row.because)
     return lines
 

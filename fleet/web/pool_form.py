@@ -9,14 +9,14 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from edges.fields import Amount, WholeNumber
+from edges.fields import DecimalAmount, WholeNumber
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.making import PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
 from fleet.pools.membership import MembershipPreview, preview
-from fleet.segments.spelling import Offer, offer
+from fleet.segments.spelling import PoolOffer, offer
 from fleet.web.filters import read_choice
 from fleet.web.pools_page import may_change
 from people.models import RoleBinding
@@ -31,7 +31,7 @@ class PoolForm(forms.ModelForm):
     max_unavailable = WholeNumber(min_value=1, max_value=100_000, initial=1)
     workload_class = forms.ChoiceField(choices=WorkloadClass.choices, initial=WorkloadClass.MIXED)
     approval = forms.ChoiceField(choices=APPROVALS, initial=PoolApproval.AS_CLUSTER, required=False)
-    price_per_gpu_hour = Amount(max_digits=10, decimal_places=4, min_value=0, required=False)
+    price_per_gpu_hour = DecimalAmount(max_digits=10, decimal_places=4, min_value=0, required=False)
 
     class Meta:
         model = Pool
@@ -157,10 +157,10 @@ def _form(
     return render(request, "fleet/pool_form.html", context, status=status)
 
 
-def _begin(request: PersonRequest) -> Offer:
+def _begin(request: PersonRequest) -> PoolOffer:
     """From what was chosen among the segments."""
     choice = read_choice(request.GET)
-    return offer(Node.objects.visible_to(request.user).with_gpus(), choice) if choice else Offer()
+    return offer(Node.objects.visible_to(request.user).with_gpus(), choice) if choice else PoolOffer()
 
 
 def _pool(request: PersonRequest, pool_id: int) -> Pool:

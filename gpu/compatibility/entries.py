@@ -12,7 +12,7 @@ SOON = timedelta(days=90)  # an end that is nearer than this is said
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class MatrixEntry:
     source: str  # an https address, or repository:path@ref
     date: date  # the day it was published or read
 
@@ -22,7 +22,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release(Entry):
+class Release(MatrixEntry):
     """A release of the operator, and what its chart ships."""
 
     version: str
@@ -31,7 +31,7 @@ class Release(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Series(Entry):
+class Series(MatrixEntry):
     """The life cycle of a YY.MM series of the operator."""
 
     series: str
@@ -40,7 +40,7 @@ class Series(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Platform(Entry):
+class Platform(MatrixEntry):
     operator: Range
     os: str
     versions: Sequence[str] = ()  # of the operating system; empty: it is told by OpenShift's
@@ -50,7 +50,7 @@ class Platform(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elsewhere(Entry):
+class Elsewhere(MatrixEntry):
     """A system that NVIDIA does not list, and what is said of it."""
 
     os: str
@@ -61,7 +61,7 @@ class Elsewhere(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenShift(Entry):
+class OpenShift(MatrixEntry):
     """Which Kubernetes an OpenShift is built on."""
 
     version: str
@@ -69,7 +69,7 @@ class OpenShift(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skew(Entry):
+class Skew(MatrixEntry):
     """By how many minors a kubelet may be older than the API server."""
 
     kubelet: Range
@@ -77,7 +77,7 @@ class Skew(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Life(Entry):
+class Life(MatrixEntry):
     """Until when those who make it fix a minor release."""
 
     of: str  # kubernetes, openshift, containerd
@@ -87,7 +87,7 @@ class Life(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runtime(Entry):
+class Runtime(MatrixEntry):
     operator: Range
     runtime: str
     versions: Sequence[str] = ()  # first and last; empty: no range is given
@@ -95,7 +95,7 @@ class Runtime(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Branch(Entry):
+class Branch(MatrixEntry):
     branch: int
     kind: str = ""  # blank: not read
     ends: date | None = None
@@ -104,7 +104,7 @@ class Branch(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed(Entry):
+class ListedEntry(MatrixEntry):
     """The drivers that are listed for an operator."""
 
     operator: Range
@@ -113,13 +113,13 @@ class Listed(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CudaFloor(Entry):
+class CudaFloor(MatrixEntry):
     cuda: Range
     driver: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Precompiled(Entry):
+class Precompiled(MatrixEntry):
     operator: Range
     os: str  # "ubuntu 24.04"
     kernel: str  # 6.8
@@ -127,7 +127,7 @@ class Precompiled(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Floor(Entry):
+class Floor(MatrixEntry):
     """The oldest driver and Kubernetes on which something works at all."""
 
     name: str
@@ -137,14 +137,14 @@ class Floor(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Products(Entry):
+class Products(MatrixEntry):
     names: Sequence[str]
     architecture: str
     is_grace: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownBad(Entry):
+class KnownBad(MatrixEntry):
     name: str
     title: str
     when: Mapping[str, Any] = field(default_factory=dict)

@@ -12,11 +12,11 @@ from gpu.compatibility.entries import (
     Branch,
     CudaFloor,
     Elsewhere,
-    Entry,
     Floor,
     KnownBad,
     Life,
-    Listed,
+    ListedEntry,
+    MatrixEntry,
     OpenShift,
     Platform,
     Precompiled,
@@ -29,7 +29,7 @@ from gpu.compatibility.entries import (
 from gpu.compatibility.ranges import Range, order
 
 DATA = Path(__file__).parent / "data"
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=MatrixEntry)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Matrix:
     skew: Sequence[Skew] = ()
     runtimes: Sequence[Runtime] = ()
     branches: Sequence[Branch] = ()
-    listed: Sequence[Listed] = ()
+    listed: Sequence[ListedEntry] = ()
     cuda: Sequence[CudaFloor] = ()
     precompiled: Sequence[Precompiled] = ()
     floors: Sequence[Floor] = ()
@@ -51,7 +51,7 @@ class Matrix:
     known_bad: Sequence[KnownBad] = ()
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[MatrixEntry]:
         return [entry for field in fields(self) for entry in getattr(self, field.name)]
 
     @property
@@ -95,7 +95,7 @@ def the_matrix() -> Matrix:
         skew=_read("skew", "skew", Skew),
         runtimes=_read("runtimes", "runtime", Runtime),
         branches=_read("branches", "branch", Branch),
-        listed=_read("drivers", "listed", Listed),
+        listed=_read("drivers", "listed", ListedEntry),
         cuda=_read("cuda", "cuda", CudaFloor),
         precompiled=_read("precompiled", "precompiled", Precompiled),
         floors=_read("floors", "floor", Floor),

@@ -7,8 +7,8 @@ from rest_framework.response import Response
 from edges.rest import Asked, Listing, SeenSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.api.plan_serializers import PlanRow
-from rollouts.api.serializers import ApprovalSerializer, StageRow
+from rollouts.api.plan_serializers import PlanRowSerializer
+from rollouts.api.serializers import ApprovalSerializer, StageRowSerializer
 from rollouts.decisions import Awaited, awaited, waiting_for_approval
 from rollouts.models import Approval, Stage
 from rollouts.steering.approving import approve, reject
@@ -28,18 +28,18 @@ class DecisionRequest(Asked):
     )
 
 
-class AwaitedSerializer(SeenSerializer, StageRow):
+class AwaitedSerializer(SeenSerializer, StageRowSerializer):
     """A stage that waits for an approval, as the caller sees it."""
 
     row = "stage"
-    plan = PlanRow()  # type: ignore[assignment]
+    plan = PlanRowSerializer()  # type: ignore[assignment]
     needed = serializers.IntegerField(source="seen.needed", help_text="Different people.")
     given = ApprovalSerializer(source="seen.given", many=True)
     may_decide = serializers.BooleanField(source="seen.may_decide")
     why_not = serializers.CharField(source="seen.why_not", help_text="Why the caller may not; blank: they may.")
 
-    class Meta(StageRow.Meta):
-        fields = (*StageRow.Meta.fields, "needed", "given", "may_decide", "why_not")
+    class Meta(StageRowSerializer.Meta):
+        fields = (*StageRowSerializer.Meta.fields, "needed", "given", "may_decide", "why_not")
 
 
 class AwaitedList(Listing):

@@ -5,9 +5,15 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from edges.rest import Asked, SeenSerializer
-from fleet.api.serializers import Ref
+from fleet.api.serializers import RefSerializer
 from rollouts.api.previews import PreviewSerializer
-from rollouts.api.serializers import KEY_MOST, AnswerSerializer, ApprovalSerializer, StageDraftSerializer, StageRow
+from rollouts.api.serializers import (
+    KEY_MOST,
+    AnswerSerializer,
+    ApprovalSerializer,
+    StageDraftSerializer,
+    StageRowSerializer,
+)
 from rollouts.models import Command, Plan, PlanEvent, Stage
 from rollouts.queries import Button, PlanOnPage
 from rollouts.steering.duration import Duration
@@ -16,8 +22,8 @@ from rollouts.steering.preview import Preview
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
 
 
-class PlanRow(serializers.ModelSerializer):
-    cluster = Ref()
+class PlanRowSerializer(serializers.ModelSerializer):
+    cluster = RefSerializer()
 
     class Meta:
         model = Plan
@@ -54,14 +60,14 @@ class ButtonSerializer(serializers.Serializer):
     resource = serializers.CharField(help_text="POST to /plans/{id}/{resource}.")
 
 
-class StageOnPlan(SeenSerializer, StageRow):
+class StageOnPlanSerializer(SeenSerializer, StageRowSerializer):
     row = "stage"
     targets_by_state = serializers.DictField(source="seen.counts", child=serializers.IntegerField())
     answers = serializers.SerializerMethodField(help_text="What each gate says now.")
     approvals = ApprovalSerializer(source="seen.approvals", many=True)
 
-    class Meta(StageRow.Meta):
-        fields = (*StageRow.Meta.fields, "targets_by_state", "answers", "approvals")
+    class Meta(StageRowSerializer.Meta):
+        fields = (*StageRowSerializer.Meta.fields, "targets_by_state", "answers", "approvals")
 
     @extend_schema_field(AnswerSerializer(many=True))
     def get_answers(self, stage: Stage) -> list[dict[str, Any]]:
@@ -84,9 +90,9 @@ class PlanSeen:
         return self.on_page.current.stage.pk if self.on_page.current else None
 
 
-class PlanSerializer(SeenSerializer, PlanRow):
+class PlanSerializer(SeenSerializer, PlanRowSerializer):
     row = "plan"
-    stages = StageOnPlan(source="seen.on_page.stages", many=True)
+    stages = StageOnPlanSerializer(source="seen.on_page.stages", many=True)
     current_stage = serializers.IntegerField(
         source="seen.current_stage", allow_null=True, help_text="Null: none has its turn."
     )
@@ -105,9 +111,9 @@ class PlanSerializer(SeenSerializer, PlanRow):
     )
     seq = serializers.IntegerField(source="seen.on_page.seq", help_text="Of the newest event this was made from.")
 
-    class Meta(PlanRow.Meta):
+    class Meta(PlanRowSerializer.Meta):
         fields = (
-            *PlanRow.Meta.fields,
+            *PlanRowSerializer.Meta.fields,
             "stages",
             "current_stage",
             "pause",
@@ -153,7 +159,7 @@ class PlanChange(Asked):
 
 
 class PlanEventSerializer(serializers.ModelSerializer):
-    stage = Ref(allow_null=True)
+    stage = RefSerializer(allow_null=True)
     node = serializers.CharField(source="target.node_name", allow_null=True, default=None)
 
     class Meta:

@@ -15,7 +15,7 @@ from rollouts.api.plan_serializers import (
     PlanChange,
     PlanEventSerializer,
     PlanRequest,
-    PlanRow,
+    PlanRowSerializer,
     PlanSeen,
     PlanSerializer,
 )
@@ -42,7 +42,7 @@ class PlanFilters(filters.FilterSet):
 
 
 class PlanList(PlanEdge, Listing):
-    serializer_class = PlanRow
+    serializer_class = PlanRowSerializer
     filterset_class = PlanFilters
     queryset = Plan.objects.none()
 

@@ -13,7 +13,7 @@ class PreflightCheckSerializer(serializers.Serializer):
     may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_because` of a start.")
 
 
-class GateChosen(serializers.Serializer):
+class GateChosenSerializer(serializers.Serializer):
     title = serializers.CharField()
     options = serializers.DictField(child=Number(), help_text="Those that are not the usual ones.")
 
@@ -31,7 +31,7 @@ class StagePreviewSerializer(serializers.Serializer):
     max_unavailable = serializers.IntegerField()
     gates = serializers.SerializerMethodField()
 
-    @extend_schema_field(GateChosen(many=True))
+    @extend_schema_field(GateChosenSerializer(many=True))
     def get_gates(self, stage: StagePreview) -> list[dict]:
         return [{"title": title, "options": options} for title, options in stage.gates]
 

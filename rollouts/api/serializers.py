@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from edges.rest import Asked
-from fleet.api.serializers import Ref
+from fleet.api.serializers import RefSerializer
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer
 from rollouts.lifecycle import TargetState
@@ -120,9 +120,9 @@ class TargetSerializer(serializers.ModelSerializer):
         return (target.baseline or {}).get("driver_version")
 
 
-class StageRow(serializers.ModelSerializer):
+class StageRowSerializer(serializers.ModelSerializer):
     plan = serializers.IntegerField(source="plan_id")
-    pool = Ref(allow_null=True)
+    pool = RefSerializer(allow_null=True)
     gate_options = GateOptions()
 
     class Meta:

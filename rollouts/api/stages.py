@@ -10,7 +10,7 @@ from rollouts.api.serializers import (
     KEY_MOST,
     AnswerSerializer,
     ApprovalSerializer,
-    StageRow,
+    StageRowSerializer,
     TargetSerializer,
     WaveSerializer,
 )
@@ -39,7 +39,7 @@ class StageFilters(filters.FilterSet):
         fields: list[str] = []
 
 
-class StageSerializer(StageRow):
+class StageSerializer(StageRowSerializer):
     targets = TargetSerializer(many=True)
     waves = WaveSerializer(many=True)
     answers = AnswerSerializer(source="answers_now", many=True, help_text="What each gate says now.")
@@ -50,8 +50,8 @@ class StageSerializer(StageRow):
     )
     approvals = ApprovalSerializer(many=True)
 
-    class Meta(StageRow.Meta):
-        fields = (*StageRow.Meta.fields, "targets", "waves", "answers", "history", "approvals")
+    class Meta(StageRowSerializer.Meta):
+        fields = (*StageRowSerializer.Meta.fields, "targets", "waves", "answers", "history", "approvals")
 
 
 class BundleSerializer(serializers.Serializer):
@@ -63,7 +63,7 @@ class BundleSerializer(serializers.Serializer):
 
 
 class StageList(Listing):
-    serializer_class = StageRow
+    serializer_class = StageRowSerializer
     filterset_class = StageFilters
     queryset = Stage.objects.none()
 

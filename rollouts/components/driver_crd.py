@@ -19,7 +19,7 @@ WRITE_IT = "Write it as 580.126.20, with the digits 0 to 9."
 
 
 @dataclass(frozen=True)
-class Patch:
+class VersionPatch:
     kind: str
     name: str
     path: str
@@ -56,8 +56,8 @@ class DriverCrd:
 
     name: str
 
-    def patch(self, old: str, new: str) -> Patch:
-        return Patch(self.kind, self.name, self.path, old, new)
+    def patch(self, old: str, new: str) -> VersionPatch:
+        return VersionPatch(self.kind, self.name, self.path, old, new)
 
 
 def is_version(text: str) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Max
 
 from edges.digits import whole
-from fleet.live.topics import Opened
+from fleet.live.topics import OpenedTopic
 from fleet.models import Cluster
 from people.models import User
 from people.rights import Permission, scope_of
@@ -15,15 +15,15 @@ from rollouts.models import Plan, PlanEvent
 
 @dataclass(frozen=True)
 class PlanTopics:
-    def open(self, user: User, name: str) -> Opened | None:
+    def open(self, user: User, name: str) -> OpenedTopic | None:
         visible = Plan.objects.visible_to(user)
         if name == announce.PLANS_GROUP:
             plans = visible.under_way().values_list("pk", flat=True)
-            return Opened((announce.PLANS_GROUP,), _keys(plans) | _clusters(user))
+            return OpenedTopic((announce.PLANS_GROUP,), _keys(plans) | _clusters(user))
         kind, _, key = name.partition("-")
         if kind != "plan" or (pk := whole(key)) is None or not visible.filter(pk=pk).exists():
             return None
-        return Opened((announce.plan_group(pk),), _keys([pk]))
+        return OpenedTopic((announce.plan_group(pk),), _keys([pk]))
 
     def sequences(self) -> dict[str, int]:
         """The newest event of every plan that can still have one."""

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.pools.files import BadPoolFile, PoolChange, compare, read, take_over
+from fleet.pools.files import BadPoolFile, FileChange, compare, read, take_over
 from fleet.pools.making import CONSOLE, PoolInUse, PoolTaken
 
 
@@ -56,7 +56,7 @@ def cluster_of(name: str) -> Cluster:
     return cluster
 
 
-def _line(change: PoolChange) -> str:
+def _line(change: FileChange) -> str:
     words = [f"{change.what.value:<9} {change.name}"]
     if change.pool and change.fields:
         words += [f"{name}: {was} → {value}" for name, was, value in change.moves]

@@ -1,18 +1,18 @@
 """The pools of a cluster as a file that people keep with their other files: read, compared, taken over, written."""
 
-from fleet.pools.files.comparing import Comparison, PoolChange, compare
+from fleet.pools.files.comparing import FileChange, FileComparison, compare
 from fleet.pools.files.problems import BadPoolFile, FileProblem
-from fleet.pools.files.reading import Entry, PoolFile, read
+from fleet.pools.files.reading import FileEntry, PoolFile, read
 from fleet.pools.files.taking import OutOfStep, take_over
 from fleet.pools.files.writing import write
 
 __all__ = [
     "BadPoolFile",
-    "Comparison",
-    "Entry",
+    "FileChange",
+    "FileComparison",
+    "FileEntry",
     "FileProblem",
     "OutOfStep",
-    "PoolChange",
     "PoolFile",
     "compare",
     "read",

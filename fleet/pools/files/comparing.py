@@ -9,12 +9,12 @@ from typing import Any
 from edges.digests import digest
 from fleet.models import Cluster, Pool
 from fleet.pools.asking import contradiction
-from fleet.pools.files.reading import KEYS, Entry
+from fleet.pools.files.reading import KEYS, FileEntry
 from fleet.pools.making import in_use
 from fleet.pools.membership import Labels, MembershipPreview, PoolsAndNodes, preview
 
 
-class PoolChangeKind(StrEnum):
+class FileChangeKind(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -23,8 +23,8 @@ class PoolChangeKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class PoolChange:
-    what: PoolChangeKind
+class FileChange:
+    what: FileChangeKind
     name: str
     pool: Pool | None  # None: it is to be created
     fields: Mapping[str, Any]  # what is written; of a pool that is changed, only what differs
@@ -38,9 +38,9 @@ class PoolChange:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FileComparison:
     cluster: Cluster
-    changes: Sequence[PoolChange]
+    changes: Sequence[FileChange]
 
     @property
     def obstacles(self) -> list[str]:
@@ -48,11 +48,11 @@ class Comparison:
 
     @property
     def is_quiet(self) -> bool:
-        return all(each.what in {PoolChangeKind.UNCHANGED, PoolChangeKind.KEPT} for each in self.changes)
+        return all(each.what in {FileChangeKind.UNCHANGED, FileChangeKind.KEPT} for each in self.changes)
 
     @property
     def numbers(self) -> dict[str, int]:
-        return {what.value: sum(each.what is what for each in self.changes) for what in PoolChangeKind}
+        return {what.value: sum(each.what is what for each in self.changes) for what in FileChangeKind}
 
     @property
     def fingerprint(self) -> str:
@@ -64,7 +64,7 @@ class Comparison:
         return digest(lines)[:16]
 
 
-def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) -> Comparison:
+def compare(cluster: Cluster, entries: Sequence[FileEntry], *, prune: bool = False) -> FileComparison:
     """Four queries, however many pools are named; more for each that is to go."""
     standing, labels = PoolsAndNodes.of(cluster), Labels(cluster)
     there = {pool.name: pool for pool in standing.pools.values()}
@@ -72,28 +72,30 @@ def compare(cluster: Cluster, entries: Sequence[Entry], *, prune: bool = False) 
     named = {entry.name for entry in entries}
     changes = [_wanted(cluster, there.get(entry.name), entry, show) for entry in entries]
     changes += [_unwanted(pool, show, prune=prune) for name, pool in there.items() if name not in named]
-    return Comparison(cluster, changes)
+    return FileComparison(cluster, changes)
 
 
-def _wanted(cluster: Cluster, pool: Pool | None, entry: Entry, show: Callable[..., MembershipPreview]) -> PoolChange:
+def _wanted(
+    cluster: Cluster, pool: Pool | None, entry: FileEntry, show: Callable[..., MembershipPreview]
+) -> FileChange:
     if pool is None:
         shown = show(entry.fields["selector"])
-        return PoolChange(
-            PoolChangeKind.CREATED, entry.name, None, entry.fields, {}, shown, _contradiction(cluster, entry)
+        return FileChange(
+            FileChangeKind.CREATED, entry.name, None, entry.fields, {}, shown, _contradiction(cluster, entry)
         )
     before = {key: getattr(pool, key) for key in KEYS}
     fields = {key: value for key, value in entry.fields.items() if value != before[key]}
     changed = show(fields["selector"], pool=pool) if "selector" in fields else None
-    what = PoolChangeKind.CHANGED if fields else PoolChangeKind.UNCHANGED
-    return PoolChange(what, entry.name, pool, fields, before, changed, _contradiction(cluster, entry))
+    what = FileChangeKind.CHANGED if fields else FileChangeKind.UNCHANGED
+    return FileChange(what, entry.name, pool, fields, before, changed, _contradiction(cluster, entry))
 
 
-def _contradiction(cluster: Cluster, entry: Entry) -> str:
+def _contradiction(cluster: Cluster, entry: FileEntry) -> str:
     return contradiction(cluster, Pool(**entry.fields))
 
 
-def _unwanted(pool: Pool, show: Callable[..., MembershipPreview], *, prune: bool) -> PoolChange:
+def _unwanted(pool: Pool, show: Callable[..., MembershipPreview], *, prune: bool) -> FileChange:
     if not prune:
-        return PoolChange(PoolChangeKind.KEPT, pool.name, pool, {}, {}, None)
+        return FileChange(FileChangeKind.KEPT, pool.name, pool, {}, {}, None)
     shown = show(None, pool=pool)
-    return PoolChange(PoolChangeKind.REMOVED, pool.name, pool, {}, {}, shown, obstacle=in_use(pool))
+    return FileChange(FileChangeKind.REMOVED, pool.name, pool, {}, {}, shown, obstacle=in_use(pool))

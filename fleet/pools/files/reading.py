@@ -24,7 +24,7 @@ KEYS = (*NEEDED, *DEFAULTS)
 
 
 @dataclass(frozen=True)
-class Entry:
+class FileEntry:
     line: int
     fields: Mapping[str, Any]  # all of KEYS
 
@@ -36,7 +36,7 @@ class Entry:
 @dataclass
 class PoolFile:
     cluster: str = ""  # its name; blank: the file does not say
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[FileEntry] = field(default_factory=list)
 
 
 def read(text: str) -> PoolFile:
@@ -59,7 +59,7 @@ def read(text: str) -> PoolFile:
     return found
 
 
-def _entries(node: yaml.SequenceNode, problems: list[FileProblem]) -> list[Entry]:
+def _entries(node: yaml.SequenceNode, problems: list[FileProblem]) -> list[FileEntry]:
     if len(node.value) > MOST_POOLS:
         problems.append(
             FileProblem(_line(node), f"A file has at most {MOST_POOLS} pools; this one has {len(node.value)}.")
@@ -68,7 +68,7 @@ def _entries(node: yaml.SequenceNode, problems: list[FileProblem]) -> list[Entry
     return [entry for each in node.value if (entry := _entry(each, problems))]
 
 
-def _entry(node: yaml.Node, problems: list[FileProblem]) -> Entry | None:
+def _entry(node: yaml.Node, problems: list[FileProblem]) -> FileEntry | None:
     before = len(problems)
     fields: dict[str, Any] = dict(DEFAULTS)
     for key, value in _pairs(node, KEYS, problems):
@@ -78,7 +78,7 @@ def _entry(node: yaml.Node, problems: list[FileProblem]) -> Entry | None:
         problems += [FileProblem(_line(node), f"The pool has no {key}.") for key in missing]
     if len(problems) == before:
         problems += _broken_rules(node, fields)
-    return Entry(_line(node), fields) if len(problems) == before else None
+    return FileEntry(_line(node), fields) if len(problems) == before else None
 
 
 def _broken_rules(node: yaml.Node, fields: Mapping[str, Any]) -> Iterator[FileProblem]:
@@ -140,7 +140,7 @@ def _price(node: yaml.Node, key: str, problems: list[FileProblem]) -> Decimal | 
     return None
 
 
-def _twice(entries: list[Entry]) -> list[FileProblem]:
+def _twice(entries: list[FileEntry]) -> list[FileProblem]:
     first: dict[str, int] = {}
     found = []
     for entry in entries:

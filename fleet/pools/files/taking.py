@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.pools.files.comparing import Comparison, PoolChangeKind
+from fleet.pools.files.comparing import FileChangeKind, FileComparison
 from fleet.pools.making import PoolInUse, change_pool, create_pool, delete_pool
 
 
@@ -12,7 +12,7 @@ class OutOfStep(Exception):
     """Since it was shown, the file would do something else."""
 
 
-def take_over(comparison: Comparison, *, actor: str, now: datetime, expected: str = "") -> None:
+def take_over(comparison: FileComparison, *, actor: str, now: datetime, expected: str = "") -> None:
     """`expected` is the fingerprint of what the actor saw; blank: they asked for no look before.
 
     :raises OutOfStep: when it would do something else by now
@@ -25,9 +25,9 @@ def take_over(comparison: Comparison, *, actor: str, now: datetime, expected: st
         raise PoolInUse(" ".join(comparison.obstacles))
     with transaction.atomic():
         for change in comparison.changes:
-            if change.what is PoolChangeKind.CREATED:
+            if change.what is FileChangeKind.CREATED:
                 create_pool(cluster=comparison.cluster, actor=actor, now=now, **change.fields)
-            elif change.what is PoolChangeKind.CHANGED and change.pool:
+            elif change.what is FileChangeKind.CHANGED and change.pool:
                 change_pool(change.pool, actor=actor, now=now, **change.fields)
-            elif change.what is PoolChangeKind.REMOVED and change.pool:
+            elif change.what is FileChangeKind.REMOVED and change.pool:
                 delete_pool(change.pool, actor=actor, now=now)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from gpu.compatibility.case import Case
-from gpu.compatibility.entries import SOON, Branch, Listed
+from gpu.compatibility.entries import SOON, Branch, ListedEntry
 from gpu.compatibility.matrix import Matrix
 from gpu.compatibility.ranges import order
 from gpu.compatibility.verdicts import Support, Verdict
@@ -58,7 +58,7 @@ def has_ended(branch: Branch, today: date) -> bool:
     return branch.ended or (branch.ends is not None and branch.ends < today)
 
 
-def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
+def _on_list(operator: str, driver: str, entry: ListedEntry | None) -> Verdict:
     subject = f"Operator {operator}, driver {driver}"
     if entry is None:
         sentence = f"The matrix has no list of drivers for operator {operator}."
@@ -75,6 +75,6 @@ def _on_list(operator: str, driver: str, entry: Listed | None) -> Verdict:
     return entry.says(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
-def _of_branch_listed(driver: str, entry: Listed) -> str:
+def _of_branch_listed(driver: str, entry: ListedEntry) -> str:
     listed = [each for each in entry.drivers if order(each)[0] == order(driver)[0]]
     return f"; of that branch it lists {', '.join(listed)}" if listed else ", nor any other of that branch"
