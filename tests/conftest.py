@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from config.garbage import collect_rarely
 from tests import (
     make,
     profiles,  # noqa: F401 - a test file's settings are made from the profile that is loaded
@@ -54,6 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("rounds")
+
+
+def pytest_collection_finish() -> None:
+    """As in a worker and in the web process; what pytest holds of 5,000 tests, it would look through all the time."""
+    collect_rarely()
 
 
 @pytest.hookimpl(optionalhook=True)
