@@ -18,10 +18,13 @@ SEGFAULT = "import faulthandler, os, signal; faulthandler.enable(); os.kill(os.g
 def surroundings(tmp_path: Path) -> dict[str, str]:
     """Of a Quarterdeck with a database of its own."""
     mine = {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "DJANGO_SETTINGS_MODULE": "config.settings.dev"}
-    surroundings = {**os.environ, **mine}
+    return {**os.environ, **mine}
+
+
+@pytest.fixture
+def _has_tables(surroundings: dict[str, str]) -> None:
     migrate = [sys.executable, "manage.py", "migrate", "quarterdeck", "--verbosity", "0"]
     subprocess.run(migrate, cwd=ROOT, env=surroundings, check=True)
-    return surroundings
 
 
 def supervised(code: str, surroundings: dict[str, str]) -> "subprocess.Popen[str]":
@@ -36,6 +39,7 @@ def counted(tmp_path: Path) -> list[tuple[str, str, int]]:
         return database.execute("SELECT process, cause, times FROM quarterdeck_processend ORDER BY cause").fetchall()
 
 
+@pytest.mark.usefixtures("_has_tables")
 def test_who_dies_is_named_with_the_signal_and_counted(surroundings, tmp_path):
     for code, status in ((SEGFAULT, 139), (SEGFAULT, 139), ("raise SystemExit(7)", 7)):
         ended = supervised(code, surroundings)
@@ -50,6 +54,7 @@ def test_who_dies_is_named_with_the_signal_and_counted(surroundings, tmp_path):
     assert counted(tmp_path) == [("observe", "SIGSEGV", 2), ("observe", "exit 7", 1)]
 
 
+@pytest.mark.usefixtures("_has_tables")
 def test_who_is_told_to_end_ends_and_is_not_counted(surroundings, tmp_path):
     asleep = supervised("import time; print('up'); time.sleep(3600)", surroundings)
     assert asleep.stdout.readline() == "up\n"
