@@ -34,11 +34,12 @@ class Terminal:
             self._lines.put(line)
 
     def wait_for(self, words: str, timeout_s: float = PATIENCE_S) -> str:
-        """Return the line that has the words."""
+        """Return the line that has the words. Each line that comes before it shows that it goes on."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             try:
                 self.printed.append(self._lines.get(timeout=0.5))
+                until = time.monotonic() + timeout_s
             except queue.Empty:
                 if self.process.poll() is not None:
                     break

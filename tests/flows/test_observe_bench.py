@@ -32,7 +32,7 @@ HOLD_ANYWHERE = {"decode_ratio", "first_sync_s", "observer_rss_mib"}
 def test_says_every_figure_of_watching_a_cluster():
     command = [sys.executable, "-m", "benchmarks.observe", "--nodes", "16", "--short"]
 
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     figures = {line["name"].removesuffix("_16"): line for line in map(json.loads, ended.stdout.splitlines())}
     assert figures.keys() == FIGURES, ended.stderr
