@@ -16,6 +16,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from edges.background import Background
 
 SEND_S = 5.0
+# Behind a channel layer that hangs, each message takes SEND_S for a group: without an end to it, up to TOO_MANY_WAITING
+# old ones would go out before the first new one. A page without its link asks again every ten seconds (`live.js`).
 OLD_S = 10.0
 TOO_MANY_WAITING = 500
 TOO_MANY_NODES = 2000  # past that, a page is better off fetching
@@ -60,7 +62,7 @@ def send(groups: Iterable[str], message: Message) -> None:
 
 async def _send(groups: tuple[str, ...], message: Message, since: float) -> None:
     if time.monotonic() - since > OLD_S:
-        return  # who waited for it has fetched since
+        return
     for group in groups:
         await _send_one(group, message)
 
@@ -72,7 +74,7 @@ async def _send_one(group: str, message: Message) -> None:
     try:
         await asyncio.wait_for(layer.group_send(group, message), SEND_S)
     except TimeoutError:
-        raise
+        raise  # an OSError, too; but a layer that hangs hangs the second time as well
     except (OSError, RedisConnectionError):
         # The first send after Redis came back meets the old connection; the second does not.
         await asyncio.wait_for(layer.group_send(group, message), SEND_S)
