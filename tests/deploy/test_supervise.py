@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
+# A command takes two seconds to start, and ten times as long where much else runs: here it is waited for.
+PATIENT = f"""
+import sys
+sys.path.insert(0, "deploy")
+import supervise
+supervise.NOTE_S = {PATIENCE_S}
+sys.exit(supervise.main())
+"""
 SEGFAULT = "import faulthandler, os, signal; faulthandler.enable(); os.kill(os.getpid(), signal.SIGSEGV)"
 
 
@@ -27,8 +37,9 @@ def _has_tables(surroundings: dict[str, str]) -> None:
     subprocess.run(migrate, cwd=ROOT, env=surroundings, check=True)
 
 
-def supervised(code: str, surroundings: dict[str, str]) -> "subprocess.Popen[str]":
-    words = [sys.executable, "deploy/supervise.py", "observe", sys.executable, "-u", "-c", code]
+def supervised(code: str, surroundings: dict[str, str], *, is_patient: bool = False) -> "subprocess.Popen[str]":
+    script = ("-c", PATIENT) if is_patient else ("deploy/supervise.py",)
+    words = [sys.executable, *script, "observe", sys.executable, "-u", "-c", code]
     return subprocess.Popen(
         words, cwd=ROOT, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -42,7 +53,7 @@ def counted(tmp_path: Path) -> list[tuple[str, str, int]]:
 @pytest.mark.usefixtures("_has_tables")
 def test_who_dies_is_named_with_the_signal_and_counted(surroundings, tmp_path):
     for code, status in ((SEGFAULT, 139), (SEGFAULT, 139), ("raise SystemExit(7)", 7)):
-        ended = supervised(code, surroundings)
+        ended = supervised(code, surroundings, is_patient=True)
         _, said = ended.communicate()
         assert ended.returncode == status
 
