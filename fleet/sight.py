@@ -11,7 +11,8 @@ from enum import StrEnum
 
 from fleet.freshness import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
-from fleet.models.observer import GRACE, STALE_AFTER
+from fleet.models.bookmark import STALE_AFTER
+from fleet.models.observer import GRACE
 
 VOID = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
 

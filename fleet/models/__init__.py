@@ -1,4 +1,5 @@
 from fleet.models.admission import LimitRange, PriorityClass, ResourceQuota
+from fleet.models.bookmark import Bookmark, BookmarkState
 from fleet.models.cluster import ApprovalRule, Cluster, Mode
 from fleet.models.cluster_event import ClusterEvent
 from fleet.models.crash_log import CrashLog
@@ -12,7 +13,7 @@ from fleet.models.gpu import Gpu
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
 from fleet.models.node_sums import NodeSums
-from fleet.models.observer import Bookmark, BookmarkState, LostLease, Observer
+from fleet.models.observer import LostLease, Observer
 from fleet.models.observing_worker import ObservingWorker
 from fleet.models.operand import Operand, OperandRevision
 from fleet.models.operator_config import OperatorConfig

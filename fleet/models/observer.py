@@ -8,7 +8,6 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 
 LEASE = timedelta(seconds=30)
-STALE_AFTER = timedelta(seconds=90)  # API servers send a bookmark about once a minute
 FIRST_WAIT = timedelta(seconds=1)
 LONGEST_WAIT = timedelta(minutes=5)  # a dead address costs a slot 10 s: a hundred of them then cost four slots
 ONE_IN = timedelta(minutes=1)  # how often one that did not answer is tried while others wait for a slot
@@ -122,41 +121,3 @@ class Observer(models.Model):
         waiting = cls.objects.filter(cluster_id=cluster_id)
         waiting.update(failures=0, next_look_at=None)
         return waiting.values_list("epoch", flat=True).first()
-
-
-class BookmarkState(models.TextChoices):
-    LISTING = "listing"  # the first list, or the one after a 410, is not complete
-    WATCHING = "watching"  # the rows are the cluster's, as of `heard_at`
-    FORBIDDEN = "forbidden"  # 403: the rule that would allow it is in `message`
-    ABSENT = "absent"  # 404: the API group or kind is not installed
-    FAILING = "failing"  # no answer, or one that cannot be read; `message` says which
-
-
-class BookmarkQuerySet(models.QuerySet["Bookmark"]):
-    def known(self, kind: str) -> BookmarkQuerySet:
-        """Those of clusters whose rows of this kind ever were theirs: as `KindFreshness.is_known` says it of one."""
-        void = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
-        return self.filter(kind=kind, listed_at__isnull=False).exclude(state__in=void)
-
-
-class Bookmark(models.Model):
-    """Where the watch of one kind of one cluster stands, and when it last heard anything."""
-
-    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="bookmarks")
-    kind = models.CharField(max_length=63)  # plural, with its group: nodes, daemonsets.apps
-    state = models.CharField(max_length=16, choices=BookmarkState.choices, default=BookmarkState.LISTING)
-    message = models.CharField(max_length=1000, blank=True)
-    state_since = models.DateTimeField()
-    resource_version = models.CharField(max_length=64, blank=True)  # blank: list first
-    heard_at = models.DateTimeField(null=True)  # null: never
-    listed_at = models.DateTimeField(null=True)  # when a whole list was last written
-    unread = models.JSONField(default=dict)  # objects that cost nothing but themselves: {uid: {"name", "because"}}
-
-    objects = BookmarkQuerySet.as_manager()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "kind"], name="one_bookmark_per_kind")]
-
-    def is_fresh(self, *, now: datetime) -> bool:
-        """Whether the rows may be judged: a whole list was written, and something was heard lately."""
-        return self.listed_at is not None and self.heard_at is not None and now - self.heard_at <= STALE_AFTER
