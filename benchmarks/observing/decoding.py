@@ -68,5 +68,5 @@ def _cpu_s(pages: Sequence[Any], decode: Callable[[Any], object]) -> float:
 def _once(pages: Sequence[Any], decode: Callable[[Any], object]) -> float:
     began = time.process_time()
     for page in pages:
-        decode(page)  # and let go of it, as a reader does that goes on to the next
+        decode(page)  # and let go of it, as a reflector does that goes on to the next
     return time.process_time() - began
