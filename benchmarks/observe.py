@@ -15,6 +15,7 @@ from benchmarks.figures import Figures
 from demo.parts import Fleet
 
 LARGE = 5000  # its figures have no suffix
+SMALL = 500
 
 
 def main() -> None:
@@ -22,23 +23,26 @@ def main() -> None:
     # Only for the product's decoding, which is measured here: nothing of this process is in a database.
     os.environ |= {"DJANGO_SETTINGS_MODULE": "config.settings.dev"}
     django.setup()
-    from benchmarks.observing.run import FULL, SHORT, observe
+    from benchmarks.observing.run import FULL, SHORT, Costs, growth, observe
 
     length = SHORT if asked.short else FULL
     length = replace(length, quiet_s=asked.quiet_s or length.quiet_s, churn_s=asked.churn_s or length.churn_s)
     figures = Figures("observe", {"seed": asked.seed})
+    costs: dict[int, Costs] = {}
     for nodes in asked.nodes:
         fleet = Fleet(name=asked.fleet, nodes=nodes, seed=asked.seed, speed=1.0)
         sized = figures.under("" if nodes == LARGE else f"_{nodes}", nodes=nodes)
         sized.measure_reference()
         with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
-            observe(sized, Path(folder), fleet, length)
+            costs[nodes] = observe(sized, Path(folder), fleet, length)
+    if LARGE in costs and SMALL in costs:
+        growth(figures, costs[LARGE], costs[SMALL])
     figures.end()
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bin/bench observe")
-    parser.add_argument("--nodes", type=sizes, default=[LARGE, 1000, 500], metavar="N[,N…]")
+    parser.add_argument("--nodes", type=sizes, default=[LARGE, 1000, SMALL], metavar="N[,N…]")
     parser.add_argument("--fleet", default="large", help="as the simulator names it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short", action="store_true", help="fewer of each, for ratios and counts")

@@ -1,5 +1,6 @@
 """One size of fleet through all that is measured, in one stack."""
 
+import re
 import shutil
 import sqlite3
 import statistics
@@ -27,6 +28,8 @@ FIRST_AND_LAST = "SELECT (SELECT added_at FROM fleet_cluster), (SELECT max(liste
 KINDS_AND_MISSING = """
     SELECT count(*), sum(listed_at IS NULL AND state NOT IN ('absent', 'forbidden')) FROM fleet_bookmark
 """
+Costs = dict[str, dict[str, float]]  # of pages and of lists, by path: milliseconds of CPU
+GROWTH_AT_MOST = 1.5
 CLIENTS = 100
 STORM_PER_S = 50.0
 CHURN_PER_S = 5.0
@@ -63,7 +66,9 @@ class Introduced(Stack):
         self.manage(self.suggesting())
 
 
-def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> None:
+def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> Costs:
+    """What each page and list took of the web process."""
+    costs: Costs = {}
     with Introduced(folder, fleet) as stack, Api(stack.simulator_url) as api:
         figures.at_least("decode_ratio", decode_ratio(api), 30, "x")
         person = Visitor(stack.url, "admin").sign_in(PASSWORD)
@@ -73,7 +78,8 @@ def observe(figures: Figures, folder: Path, fleet: Fleet, length: Length) -> Non
         with person.listening(TOPIC) as socket:
             latency(figures, stack, api, person, Ear(socket), ids, length)
         observer, web = (Running(stack.children[name].pid) for name in ("observe", "web"))
-        standing(figures, observer, api, length, churning=lambda: reading(figures, person, web, length))
+        standing(figures, observer, api, length, churning=lambda: costs.update(reading(figures, person, web, length)))
+    return costs
 
 
 def first_sync(figures: Figures, stack: Introduced, api: Api) -> None:
@@ -136,7 +142,8 @@ def standing(figures: Figures, worker: Running, api: Api, length: Length, *, chu
     figures.at_most("observer_growth_mib", worker.rss_mib - rss_mib, 5, "MiB")
 
 
-def reading(figures: Figures, person: Visitor, web: Running, length: Length) -> None:
+def reading(figures: Figures, person: Visitor, web: Running, length: Length) -> Costs:
+    costs: Costs = {}
     there = {
         "cluster_id": person.all("/api/v1/clusters")[0]["id"],
         "node_id": person.get("/api/v1/gpus", limit=1)["results"][0]["node"]["id"],
@@ -150,3 +157,18 @@ def reading(figures: Figures, person: Visitor, web: Running, length: Length) -> 
         }
         slowest = max(took.p95_ms for took in each.values())
         figures.at_most(f"{name}_p95_ms", slowest, target_ms, "ms", each=told)
+        costs[name] = {anywhere(path): took.cpu_ms for path, took in each.items()}
+    return costs
+
+
+def growth(figures: Figures, large: Costs, small: Costs) -> None:
+    """The slowest at the one size, by its own CPU time, against the same at the other."""
+    for name, costs in large.items():
+        slowest = max(costs, key=lambda path: costs[path])
+        each = {path: round(took / small[name][path], 2) for path, took in costs.items() if small[name].get(path)}
+        figures.at_most(f"{name}_growth_ratio", each[slowest], GROWTH_AT_MOST, "x", slowest=slowest, each=each)
+
+
+def anywhere(path: str) -> str:
+    """The same path in another database."""
+    return re.sub(r"/\d+", "/N", path)
