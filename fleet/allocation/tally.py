@@ -46,6 +46,10 @@ class Alike:
     def nodes(self) -> int:
         return self.numbers[NAMES.index("nodes")]
 
+    @property
+    def held(self) -> int:
+        return self.numbers[NAMES.index("held")]
+
 
 def read_alike(user: Any = None, *, clusters: Iterable[int] | None = None) -> list[Alike]:
     """All nodes that the user may see, of these clusters or of all. None: a user who sees everything. One query."""

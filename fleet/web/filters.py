@@ -1,15 +1,17 @@
 """The filter of the nodes table: read from the URL, kept in the URL, never changed by itself."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
+from fleet.allocation.tally import Alike
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import FAULTS, TITLES, NodeState
-from fleet.segments.facets import BY_KEY, Choice, in_several_pools, narrow
+from fleet.segments.facets import BY_KEY, UNKNOWN, Choice, in_several_pools, narrow
 from fleet.segments.labelled import labelled
 from kube import selectors
 
@@ -81,6 +83,32 @@ class NodeFilter:
     def narrow(self, nodes: QuerySet) -> QuerySet:
         found = narrow(nodes.filter(*self._conditions()), self.choice)
         return found.order_by(*ORDERS[self.sort][1])
+
+    def count_in(self, alike: Iterable[Alike], clusters: Mapping[str, int]) -> int | None:
+        """How many GPU nodes it picks, by their sums; None: only the nodes themselves say it. `clusters`: by name."""
+        if self.q or set(self.choice) - set(SELECTS):
+            return None
+        picked = [each for each in alike if each.is_gpu_node and self._picks(each, clusters) and self._has_state(each)]
+        if self.pool and self.pool not in ("none", "several"):
+            cluster, _, name = self.pool.partition("/")
+            pools = set(Pool.objects.filter(name=name, cluster__name=cluster).values_list("pk", flat=True))
+            picked = [each for each in picked if not each.pools.isdisjoint(pools)]
+        return sum(each.held if self.held else each.nodes for each in picked)
+
+    def _picks(self, each: Alike, clusters: Mapping[str, int]) -> bool:
+        said = {"product": each.gpu_product or UNKNOWN, "driver_version": each.driver_version or UNKNOWN}
+        is_there = all(said[key] in values for key, values in self.choice.items() if key != "cluster")
+        of_these = self.choice.get("cluster")
+        number = {"none": 0, "several": 2}.get(self.pool)
+        return (
+            is_there
+            and (not of_these or each.cluster in {clusters.get(name) for name in of_these})
+            and (number is None or min(len(each.pools), 2) == number)
+        )
+
+    def _has_state(self, each: Alike) -> bool:
+        wanted = STATE_KEYS.get(self.state, -1) if self.state else each.state
+        return wanted == each.state and (not self.faults or each.state in FAULTS)
 
     @property
     def is_selector(self) -> bool:

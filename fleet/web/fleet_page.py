@@ -17,6 +17,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
+from fleet.allocation.tally import read_alike
 from fleet.models import Cluster, Node, Pool
 from fleet.node_state import TITLES
 from fleet.queries import for_rows
@@ -106,6 +107,15 @@ def _clusters(clusters: list[ClusterLine]) -> dict[str, Any]:
     }
 
 
+class Counted(Paginator):
+    """Pages of what was counted before. `number` None: it was not."""
+
+    def __init__(self, *given: Any, number: int | None) -> None:
+        super().__init__(*given)
+        if number is not None:
+            self.count = number
+
+
 @dataclass(frozen=True)
 class NodeLine:
     node: Node
@@ -120,7 +130,10 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
     wanted = NodeFilter.read(request.GET)
     every = Node.objects.visible_to(request.user).with_gpus()
     # Sorted by their keys alone, and only those of this page are read whole.
-    page = Paginator(wanted.narrow(every).values_list("pk", flat=True), PER_PAGE).get_page(request.GET.get("page"))
+    alike = read_alike(request.user)
+    number = wanted.count_in(alike, {line.cluster.name: line.cluster.pk for line in clusters})
+    pages = Counted(wanted.narrow(every).values_list("pk", flat=True), PER_PAGE, number=number)
+    page = pages.get_page(request.GET.get("page"))
     keys = list(page.object_list)
     rows = for_rows(Node.objects.filter(pk__in=keys)).in_bulk()
     freshness = {line.cluster.pk: line.freshness for line in clusters}
@@ -130,7 +143,9 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
         "product_chosen": wanted.chosen("product"),
         "driver_chosen": wanted.chosen("driver_version"),
         "page": page,
-        "total": sum(line.sums.gpu_nodes or 0 for line in clusters),
+        "total": sum(each.nodes for each in alike if each.is_gpu_node),
+        "product_choices": sorted({each.gpu_product for each in alike if each.is_gpu_node} - {""}),
+        "driver_choices": sorted({each.driver_version for each in alike if each.is_gpu_node} - {""}),
         "looked_at": sum(line.freshness.has_begun for line in clusters),
         "lines": [_line(rows[key], freshness) for key in keys if key in rows],
         "hints": _hints(every, wanted, page),
@@ -162,15 +177,12 @@ def _hints(every, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
 
 def _choices(request: PersonRequest) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
-    nodes = Node.objects.visible_to(request.user).with_gpus().order_by()
     return {
         "cluster_choices": Cluster.objects.visible_to(request.user).values_list("name", flat=True),
         "pool_choices": [
             f"{cluster}/{pool}"
             for cluster, pool in Pool.objects.visible_to(request.user).values_list("cluster__name", "name")
         ],
-        "product_choices": sorted(set(nodes.values_list("gpu_product", flat=True).distinct()) - {""}),
-        "driver_choices": sorted(set(nodes.values_list("driver_version", flat=True).distinct()) - {""}),
         "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
         "order_choices": [(key, title) for key, (title, _) in ORDERS.items()],
     }

@@ -4,6 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from fleet.allocation.kept import recount
+from fleet.allocation.tally import read_alike
 from fleet.models import Node
 from fleet.models.state_column import LACKS_UNITS
 from fleet.node_state import NodeState
@@ -46,6 +48,9 @@ def test_finds(query, names):
     make.a_node(cluster, "gamma", driver_version="", is_ready=False, labels={})
 
     assert sorted(found(query)) == sorted(names)
+    recount(cluster.pk)
+    counted = NodeFilter.read(QueryDict(query)).count_in(read_alike(), {"east": cluster.pk})
+    assert counted == (None if query.startswith("q=") else len(names))
 
 
 def test_the_worst_comes_first():
