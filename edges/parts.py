@@ -1,4 +1,7 @@
-"""A part of a page: rendered alone, fetched again when it changed, and not sent again when it did not."""
+"""A part of a page: rendered alone, fetched again when it changed, and not sent again when it did not.
+
+A page takes the parts of an app that stands above its own by their address (`taken`).
+"""
 
 import hashlib
 import re
@@ -6,8 +9,10 @@ from collections.abc import Callable
 from functools import wraps
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import resolve, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import parse_etags, quote_etag
+from django.utils.safestring import SafeString, mark_safe
 
 View = Callable[..., HttpResponse]
 WORDS_OF_A_TIME = re.compile(rb"(<time [^>]*>)[^<]*")  # “3 s ago” is the page's to keep current: no change
@@ -30,4 +35,12 @@ def part(view: View) -> View:
         patch_vary_headers(response, ["Cookie"])
         return response
 
+    answer.unconditional = view  # type: ignore[attr-defined]
     return answer
+
+
+def taken(request: HttpRequest, name: str, *args: object) -> SafeString:
+    """The text of a part that stands at another address, for who asks for this page. `name`: of its URL."""
+    found = resolve(reverse(name, args=args))
+    response = found.func.unconditional(request, *found.args, **found.kwargs)  # type: ignore[attr-defined]
+    return mark_safe(response.content.decode())  # noqa: S308 - a template of ours rendered it

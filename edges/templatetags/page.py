@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from edges.parts import taken
 from wording.durations import spell
 from wording.numbers import count
 
@@ -97,6 +98,12 @@ def with_query(context: template.Context, **changed: object) -> str:
     for name in [name for name in query if not query[name]]:
         del query[name]
     return f"?{query.urlencode()}"
+
+
+@register.simple_tag(takes_context=True)
+def part_at(context: template.Context, name: str, *args: object) -> SafeString:
+    """A part of another app's, by the name of its address."""
+    return taken(context["request"], name, *args)
 
 
 @register.simple_tag

@@ -18,15 +18,13 @@ from fleet.freshness import by_kind
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.queries import known
 from fleet.sight import VOID, unwatched_since_of
-from fleet.stack.combinations import are_policies_known, compare, surroundings
+from fleet.stack.combinations import are_policies_known, surroundings
 from fleet.stack.operator_pods import operator_trouble
-from fleet.web import compatibility, cpu_memory, freshness
+from fleet.web import cpu_memory, freshness
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
-from fleet.web.findings_page import PER_PAGE, confirming_findings, dated, open_findings
 from fleet.web.summary import date_pools, read_fleet
-from fleet.web.trouble import trouble_of
 from people.rights import Permission, scope_of
 
 DAEMON_SETS = "daemonsets.apps"
@@ -67,7 +65,6 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     read = read_fleet(request.user, cluster=row)
     date_pools(read, {row.pk: heard})
-    trouble = trouble_of(request.user, cluster=row, now=now)
     around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
@@ -81,10 +78,6 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "read": read,
         "cpu_memory": cpu_memory.of_cluster(known(read.whole, by_kind(bookmarks, now=now)).cpu_memory),
         "around": around,
-        "compatibility": compatibility.of_cluster(compare(nodes, around, today=now.date())),
-        "findings": dated(open_findings(request).filter(cluster=row)[:PER_PAGE], trouble),
-        "confirming": confirming_findings(request).filter(cluster=row)[:PER_PAGE],
-        "trouble": trouble,
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
         **(_of_all(row, objects, nodes) if sees_all else {}),

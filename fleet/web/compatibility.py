@@ -1,4 +1,4 @@
-"""How a page tells what fits together: the worst first, each with its source."""
+"""What fits together in a cluster or on a node, as their pages take it: the worst first, each with its source."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from fleet.models import Node
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Cluster, Node
 from fleet.stack.combinations import Comparison, Line, compare_node, look
+from fleet.web.freshness import heard_of
 from gpu.compatibility import Support, Verdict, the_matrix
 
 WORDS: dict[Support, tuple[str, str]] = {
@@ -48,6 +55,23 @@ class AnswerCard:
     @property
     def glyph(self) -> str:
         return self.wrong[0].glyph if self.wrong else "ok"
+
+
+@part
+def cluster_compatibility_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    now = timezone.now()
+    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
+    _, compared = look(row, user=request.user, today=now.date())
+    shown = {"freshness": heard_of(row, now=now), "compatibility": of_cluster(compared)}
+    return render(request, "fleet/_cluster_compatibility.html", shown)
+
+
+@part
+def node_compatibility_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    now = timezone.now()
+    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
+    shown = {"node": row, "freshness": heard_of(row.cluster, now=now)}
+    return render(request, "fleet/_node_compatibility.html", shown | of_node(row, user=request.user, today=now.date()))
 
 
 def of_cluster(found: Comparison) -> AnswerCard:

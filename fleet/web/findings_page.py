@@ -1,22 +1,25 @@
-"""What is wrong now, the worst first, and what was lately."""
+"""What is wrong now, the worst first, and what was lately; and the parts of it that other pages take by address."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, Finding, Observer, Severity
-from fleet.web.trouble import Trouble, trouble_of
+from fleet.models import Cluster, Finding, Node, Observer, Pool, Severity
+from fleet.models.node import members_of
+from fleet.web.freshness import heard_of
+from fleet.web.trouble import trouble_of
 
 PER_PAGE = 50
-SHOWN = 5  # on the page of the fleet
+SHOWN = 5  # on the page of the fleet, or of a pool
 WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity.values)),
     output_field=IntegerField(),
@@ -38,14 +41,54 @@ def findings_part(request: PersonRequest) -> HttpResponse:
 @part
 def findings_strip_part(request: PersonRequest) -> HttpResponse:
     """The first few, for the page of the fleet."""
-    return render(request, "fleet/_findings_strip.html", strip(request))
+    return render(request, "fleet/_findings_strip.html", _strip(request))
 
 
-def strip(request: PersonRequest) -> dict[str, Any]:
+@part
+def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
+    heard = heard_of(row, now=timezone.now())
+    found = {
+        "findings": dated(
+            open_findings(request).filter(cluster=row)[:PER_PAGE], {} if heard.is_fresh else {row.pk: heard.heard_at}
+        ),
+        "confirming": confirming_findings(request).filter(cluster=row)[:PER_PAGE],
+    }
+    return render(request, "fleet/_findings_of_one.html", found)
+
+
+@part
+def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """How many findings and faulty nodes there are, for the head of a cluster's page."""
+    row = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
+    trouble = trouble_of(request.user, cluster=row, now=timezone.now())
+    return render(request, "fleet/_cluster_trouble.html", {"cluster": row, "trouble": trouble})
+
+
+@part
+def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
+    every = Finding.objects.filter(node=row).select_related("cluster")
+    return render(request, "fleet/_findings_of_one.html", {"findings": every.open(), "confirming": every.confirming()})
+
+
+@part
+def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
+    row = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
+    found = Finding.objects.visible_to(request.user).open().filter(node__in=members_of([row.pk]))
+    first = found.select_related("node").order_by("-opened_at", "-pk")[:SHOWN]
+    return render(request, "fleet/_pool_findings.html", {"number": found.count(), "findings": first})
+
+
+def _strip(request: PersonRequest) -> dict[str, Any]:
     """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
     found, trouble = open_findings(request), trouble_of(request.user, now=timezone.now())
     waiting = list(confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)])
-    return {"findings": dated(found[: SHOWN - len(waiting)], trouble), "confirming": waiting, "trouble": trouble}
+    return {
+        "findings": dated(found[: SHOWN - len(waiting)], trouble.heard_at),
+        "confirming": waiting,
+        "trouble": trouble,
+    }
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
@@ -58,11 +101,14 @@ def open_findings(request: PersonRequest) -> QuerySet[Finding]:
     return visible.open().select_related("cluster").order_by(WORST_FIRST, "-opened_at", "-pk")
 
 
-def dated(findings: Iterable[Finding], trouble: Trouble) -> list[Finding]:
-    """Each of a node whose cluster is not seen says when that was heard: nobody knows whether it is still so."""
+def dated(findings: Iterable[Finding], heard_at: Mapping[int, datetime | None]) -> list[Finding]:
+    """Each of a node whose cluster is not seen says when that was heard: nobody knows whether it is still so.
+
+    `heard_at`: by the keys of the clusters that are not live.
+    """
     found = list(findings)
     for finding in found:
-        finding.as_of = trouble.heard_at.get(finding.cluster_id) if finding.node_id else None  # type: ignore[attr-defined]
+        finding.as_of = heard_at.get(finding.cluster_id) if finding.node_id else None  # type: ignore[attr-defined]
     return found
 
 
@@ -70,7 +116,7 @@ def _findings(request: PersonRequest) -> dict[str, Any]:
     over = Finding.objects.visible_to(request.user).filter(resolved_at__isnull=False).select_related("cluster")
     trouble = trouble_of(request.user, now=timezone.now())
     found = Paginator(open_findings(request), PER_PAGE).get_page(request.GET.get("page"))
-    found.object_list = dated(found.object_list, trouble)
+    found.object_list = dated(found.object_list, trouble.heard_at)
     return {
         "trouble": trouble,
         "confirming": confirming_findings(request)[:PER_PAGE],

@@ -23,7 +23,6 @@ from fleet.node_state import TITLES
 from fleet.queries import for_rows
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
-from fleet.web.findings_page import strip
 from fleet.web.node_map import map_groups
 from fleet.web.summary import ClusterLine, cluster_lines, date_pools, read_fleet
 from people.rights import Permission, scope_of
@@ -43,7 +42,6 @@ def fleet(request: PersonRequest) -> HttpResponse:
         **_overview(request, clusters),
         **_nodes(request, clusters),
         **_choices(request),
-        **strip(request),
     }
     return render(request, "fleet/fleet.html", context)
 

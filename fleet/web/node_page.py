@@ -12,11 +12,9 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.freshness import PODS, by_kind
-from fleet.models import Bookmark, Finding, GoneNode, Node, Observer, Pod
-from fleet.stack import read_stack
-from fleet.web import compatibility, cpu_memory, freshness, node_gpus, states
+from fleet.models import Bookmark, GoneNode, Node, Observer, Pod
+from fleet.web import cpu_memory, freshness, node_gpus, states
 from fleet.web.node_gone import gone
-from fleet.web.node_stack import lines_of
 from people.models import User
 
 
@@ -45,7 +43,6 @@ def _visible(request: PersonRequest, node_id: int) -> Node:
 
 
 def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
-    stack = read_stack(row, now=now)
     tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="").select_related("node")
     bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
     heard = freshness.of_cluster(bookmarks, now=now, observer=getattr(row.cluster, "observer", None))
@@ -58,13 +55,8 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
         "knows_pods": knows_pods,
-        "stack": lines_of(stack, as_of=None if heard.is_fresh else heard.heard_at),
-        "versions": stack.driver,
-        "findings": Finding.objects.filter(node=row).open().select_related("cluster"),
-        "confirming": Finding.objects.filter(node=row).confirming().select_related("cluster"),
         **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), now=now),
         "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=knows_pods)),
-        **compatibility.of_node(row, user=user, today=now.date()),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",

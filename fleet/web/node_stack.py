@@ -1,10 +1,18 @@
-"""The GPU stack of one node as its page draws it: a shape and a word for the state of every operand."""
+"""The GPU stack of one node as its page takes it: a shape and a word for the state of every operand, and the driver."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.stack import NodeStack, OperandOnNode
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Node
+from fleet.stack import NodeStack, OperandOnNode, read_stack
 from fleet.stack.causes import Weight
+from fleet.web.freshness import heard_of
 
 GLYPHS = {Weight.WRONG: "bad", Weight.WAITING: "waiting", Weight.CHOSEN: "held", Weight.UNKNOWN: "unknown"}
 
@@ -15,6 +23,16 @@ class NodeOperandLine:
     glyph: str
     word: str
     is_repeated: bool  # the same cause stands above, with what to do about it
+
+
+@part
+def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    now = timezone.now()
+    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
+    heard, stack = heard_of(row.cluster, now=now), read_stack(row, now=now)
+    lines = lines_of(stack, as_of=None if heard.is_fresh else heard.heard_at)
+    shown = {"node": row, "freshness": heard, "stack": lines, "versions": stack.driver}
+    return render(request, "fleet/_node_stack.html", shown)
 
 
 def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[NodeOperandLine]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.tally import Tally, read_alike, tally
-from fleet.models import Finding, Node, Pool
+from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.node_state import TITLES, NodeState
 from fleet.segments.counting import NodeGroup, groups_of
@@ -56,7 +56,6 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "price_per_hour": _price_per_hour(pool, sums),
         "versions": _versions(members),
         "overlaps": _overlaps(request, pool),
-        "findings": _findings(request, pool),
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
         "seen": freshness.heard_of(pool.cluster, now=now),
         "query": f"pool={pool.cluster.name}/{pool.name}",
@@ -104,8 +103,3 @@ def _overlaps(request: PersonRequest, pool: Pool) -> list[Pool]:
     shared = Count("nodes", filter=Q(nodes__in=own))
     others = Pool.objects.visible_to(request.user).filter(cluster=pool.cluster_id).exclude(pk=pool.pk)
     return list(others.annotate(shared=shared).filter(shared__gt=0))
-
-
-def _findings(request: PersonRequest, pool: Pool) -> dict[str, Any]:
-    found = Finding.objects.visible_to(request.user).open().filter(node__in=members_of([pool.pk]))
-    return {"number": found.count(), "first": list(found.select_related("node").order_by("-opened_at", "-pk")[:5])}
