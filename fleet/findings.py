@@ -13,6 +13,7 @@ from django.db.models import Count
 from fleet import announce
 from fleet.allocation.kept import kept
 from fleet.asked import SOURCES
+from fleet.drivers.operator_pods import operator_trouble
 from fleet.failing import failing_pods
 from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, Finding, Node, NodeEvent, Observer, Pool
@@ -21,7 +22,6 @@ from fleet.rules import CLUSTER_RULES, NODE_RULES
 from fleet.rules.base import ClusterFacts, ClusterRule, FailingPod, NodeFacts, NodeRule, Wrong
 from fleet.sight import ClusterSight, Sight, sight_of
 from fleet.slots import slots
-from fleet.stack.operator_pods import operator_trouble
 from gpu.resources import unhealthy_in_words
 
 NOTE = "note"  # worth knowing, and nothing is wrong

@@ -12,6 +12,7 @@ from fleet.allocation.holders import held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
+from fleet.drivers.owning import key_of, nodes_by_owner
 from fleet.freshness import NODES, PODS, KindFreshness, by_kind
 from fleet.models import (
     Bookmark,
@@ -28,7 +29,6 @@ from fleet.models import (
 from fleet.segments.labelled import labelled
 from fleet.sight import ClusterSight, sight_of_cluster
 from fleet.stack import DriverVersions, OperandOnNode, read_stack
-from fleet.stack.owning import key_of, nodes_by_owner
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
 from people.rights import Permission, scope_of

@@ -8,12 +8,12 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Listing, SeenSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
+from fleet.drivers.mode import Mode
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterSeen, see_clusters
 from fleet.sight import Sight
 from fleet.stack.combinations import Comparison, Surroundings, look
-from fleet.stack.driver_mode import Mode
 from gpu.compatibility import Support
 from people.rights import Permission, require
 

@@ -10,9 +10,9 @@ from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, S
 from django.db.models.lookups import Exact
 
 from fleet.allocation.tally import SAID_DRIVER
+from fleet.drivers.mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand, Workload
 from fleet.segments.labelled import LabelValue
-from fleet.stack.driver_mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
 from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
 from gpu.compatibility.systems import distribution_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fleet.drivers.owning import OFF, active_policy, labelled_owner
 from fleet.models import DriverObject, Node, Operand
 from fleet.stack.causes.placement import selects
-from fleet.stack.owning import OFF, active_policy, labelled_owner
 from gpu import labels as keys
 from gpu.operands import DRIVER
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from fleet.allocation.physical import physical_of
+from fleet.drivers.mode import OWN_POLICIES_FROM, has_own_policies, operator_of
 from fleet.models import DriverObject, Mode, Node, Operand, Pod
-from fleet.stack.driver_mode import OWN_POLICIES_FROM, has_own_policies, operator_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import VALIDATOR
 from gpu.upgrade_controller import LOOKS_EVERY

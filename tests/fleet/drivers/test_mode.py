@@ -2,8 +2,8 @@
 
 import pytest
 
+from fleet.drivers.mode import Mode, mode_of, operator_of
 from fleet.models import DriverObject, Operand, Workload
-from fleet.stack.driver_mode import Mode, mode_of, operator_of
 
 VALIDATOR = Operand(
     operand="operator-validator", name="nvidia-operator-validator", image="nvcr.io/nvidia/gpu-operator:v26.3.0"

@@ -1,7 +1,7 @@
 import pytest
 
+from fleet.drivers.operator_pods import operator_trouble
 from fleet.models import Pod
-from fleet.stack.operator_pods import operator_trouble
 from tests import make
 from tests.make import NOON, an_operator
 

@@ -3,9 +3,9 @@
 import pytest
 from django.utils import timezone
 
+from fleet.drivers.owning import nodes_by_owner
 from fleet.stack import read_stack
 from fleet.stack.desired import driver_object_of
-from fleet.stack.owning import nodes_by_owner
 from tests import make
 
 pytestmark = pytest.mark.django_db
