@@ -35,17 +35,17 @@ app.conf.beat_schedule = {
         "options": {"queue": "default", "expires": 600.0},
     },
     "judge every cluster anew": {
-        "task": "fleet.tasks.sweep_findings",
+        "task": "health.tasks.sweep_findings",
         "schedule": 10.0,
         "options": {"queue": "default", "expires": 10.0},
     },
     "read what crashed operands said last": {
-        "task": "fleet.tasks.sweep_crash_logs",
+        "task": "health.tasks.sweep_crash_logs",
         "schedule": 30.0,
         "options": {"queue": "default", "expires": 30.0},
     },
     "ask DCGM exporters who holds which GPU": {
-        "task": "fleet.tasks.sweep_exporters",
+        "task": "health.tasks.sweep_exporters",
         "schedule": 10.0,
         "options": {"queue": "default", "expires": 10.0},
     },

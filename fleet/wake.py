@@ -17,7 +17,6 @@ from edges.background import Background
 NEXT_LEASE_EXPIRES_S = 30.0
 TIMED_AT_MOST = timedelta(seconds=10)
 EXPIRES_S = 10.0  # what is not done before the next sweep is not worth doing
-CRASH_LOGS_AT_MOST_EVERY_S = 5.0
 WAITING_AT_MOST = 1000
 
 
@@ -40,36 +39,6 @@ def wake_observer_after(wait: timedelta, cluster_id: int, epoch: int) -> None:
     later = threading.Timer(wait.total_seconds(), nudge.hand_over)
     later.daemon = True
     later.start()
-
-
-def wake_findings_of(cluster_id: int) -> None:
-    """Judge a cluster anew."""
-    queue("fleet.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
-
-
-def wake_findings_soon(cluster_id: int) -> None:
-    """Something changed that rules judge."""
-    _findings.ask(cluster_id)
-
-
-def wake_crash_logs_of(cluster_id: int) -> None:
-    """An operand crashed: its last lines may tell why. Those that crash meanwhile are found by the next sweep."""
-    with _lock:
-        now = time.monotonic()
-        if now - _crash_logs_woken.get(cluster_id, -CRASH_LOGS_AT_MOST_EVERY_S) < CRASH_LOGS_AT_MOST_EVERY_S:
-            return
-        _crash_logs_woken[cluster_id] = now
-    queue("fleet.tasks.read_crash_logs", queue="default", kwargs={"cluster_id": cluster_id}, expires=30.0)
-
-
-def wake_exporters_of(cluster_id: int) -> None:
-    """Ask a cluster's exporters, if it is time. A row says that; a nudge too many finds it is not."""
-    queue("fleet.tasks.ask_exporters", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
-
-
-def wake_plans_of(cluster_id: int) -> None:
-    """Something changed in this cluster that its plans may wait for."""
-    _plans.ask(cluster_id)
 
 
 def queue(task_name: str, *, queue: str, kwargs: dict[str, Any], expires: float) -> None:
@@ -101,8 +70,11 @@ class _Nudge:
         )
 
 
-class _Coalesced:
-    """A nudge that is asked for after every flush: a few are sent, one of them after the last change of a burst."""
+class Coalesced:
+    """A nudge that is asked for after every flush: a few are sent, one of them after the last change of a burst.
+
+    Its task takes the key of a cluster.
+    """
 
     def __init__(self, task_name: str, queue_name: str, *, at_most_every_s: float) -> None:
         self.task_name = task_name
@@ -135,6 +107,3 @@ class _Coalesced:
 
 _lock = threading.Lock()
 _nudges = Background("nudges", most_waiting=WAITING_AT_MOST)
-_plans = _Coalesced("rollouts.tasks.wake_plans_of", "rollouts", at_most_every_s=0.5)
-_findings = _Coalesced("fleet.tasks.look_for_findings", "default", at_most_every_s=2.0)
-_crash_logs_woken: dict[int, float] = {}

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "edges",
     "people",
     "fleet",
+    "health",
     "rollouts",
     "config.apps.QuarterdeckConfig",
 ]
@@ -177,7 +178,7 @@ SPECTACULAR_SETTINGS = {
         "TargetState": "rollouts.lifecycle.TargetState",
         "StageKind": "rollouts.models.StageKind",
         "DraftStageKind": ["canary", "pool"],
-        "CompatibilityAnswer": "fleet.api.clusters.ANSWERS",
+        "CompatibilityAnswer": "fleet.api.stacks.ANSWERS",
         "ClusterMode": "fleet.models.Mode",
         "DriverSetBy": "fleet.api.clusters.MODES",
     },

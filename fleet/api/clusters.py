@@ -9,15 +9,13 @@ from edges.rest import Asked, Edge, Listing, SeenSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
 from fleet.drivers.mode import Mode
+from fleet.drivers.reading import Drivers, read_drivers
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterSeen, see_clusters
 from fleet.sight import Sight
-from fleet.stack.combinations import Comparison, Surroundings, look
-from gpu.compatibility import Support
 from people.rights import Permission, require
 
-ANSWERS = [(answer.value, answer.value) for answer in Support]
 MODES = [(mode.value, mode.value) for mode in Mode]
 ADMINS = "How the workers reach it. Null: only admins see it."
 
@@ -69,39 +67,11 @@ class DriverModeSerializer(serializers.Serializer):
     problem = serializers.CharField(help_text="What is wrong with it; blank: nothing.")
 
 
-class VerdictSerializer(serializers.Serializer):
-    """One answer of the matrix. `unknown` is never to be read as supported."""
-
-    rule = serializers.CharField(source="verdict.rule")
-    subject = serializers.CharField(source="verdict.subject", help_text="What was compared.")
-    answer = serializers.ChoiceField(source="verdict.answer", choices=ANSWERS)
-    sentence = serializers.CharField(source="verdict.sentence")
-    action = serializers.CharField(source="verdict.action", help_text="Blank: there is nothing to do.")
-    nodes = serializers.IntegerField(help_text="GPU nodes it is about.")
-    source = serializers.CharField(  # type: ignore[assignment]
-        source="verdict.source", help_text="An address, or repository:path@ref. Blank: no entry of the matrix fits."
-    )
-    read_on = serializers.DateField(source="verdict.read_on", allow_null=True, help_text="When the source said so.")
-
-
-class CompatibilitySerializer(serializers.Serializer):
-    """What runs together here, compared with what NVIDIA validated. The worst first."""
-
-    worst = serializers.ChoiceField(choices=ANSWERS, allow_null=True)
-    matrix_read_on = serializers.DateField(help_text="Newer releases are not in the matrix.")
-    matrix_newest_operator = serializers.CharField()
-    nodes = serializers.IntegerField(help_text="GPU nodes that were compared.")
-    combinations = serializers.IntegerField(source="groups")
-    is_truncated = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
-    verdicts = VerdictSerializer(source="lines", many=True)
-
-
 @dataclass(frozen=True)
 class ClusterInDetail(ClusterSeen):
     """Everything about one cluster."""
 
-    around: Surroundings
-    compared: Comparison
+    drivers: Drivers
 
 
 class ObserverSerializer(serializers.ModelSerializer):
@@ -123,9 +93,11 @@ class ExportersSerializer(serializers.ModelSerializer):
 class ClusterDetailSerializer(ClusterSerializer):
     observer = ObserverSerializer(allow_null=True, help_text="Null: no worker has ever watched it.")
     exporters = ExportersSerializer(source="exporter_round", allow_null=True, help_text="Null: nobody has looked yet.")
-    operator = OperatorSerializer(source="seen.around.operator")
-    driver_mode = DriverModeSerializer(source="seen.around.mode")
-    compatibility = CompatibilitySerializer(source="seen.compared")
+    operator = OperatorSerializer(source="seen.drivers.operator")
+    driver_mode = DriverModeSerializer(source="seen.drivers.mode")
+    compatibility = serializers.HyperlinkedIdentityField(
+        view_name="api-cluster-compatibility", lookup_url_kwarg="cluster_id"
+    )
 
     class Meta:
         model = Cluster
@@ -166,5 +138,5 @@ class ClusterDetail(Edge):
         visible = Cluster.objects.visible_to(self.user).select_related("observer", "exporter_round")
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
-        around, compared = look(cluster, user=self.user, today=now.date())
-        return ClusterDetailSerializer(ClusterInDetail(**vars(seen), around=around, compared=compared)).data
+        detail = ClusterInDetail(**vars(seen), drivers=read_drivers(cluster))
+        return ClusterDetailSerializer(detail, context={"request": self.request}).data

@@ -16,8 +16,6 @@ from fleet.api.serializers import FreshnessSerializer, RefSerializer, UsesSerial
 from fleet.models import Node, NodeEvent
 from fleet.node_state import NodeState
 from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_node, see_nodes, timeline
-from fleet.stack import Role
-from fleet.stack.causes import Weight
 
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
 
@@ -98,65 +96,6 @@ class NodeRowSerializer(SeenSerializer):
         return STATES[node.state]
 
 
-class CauseSerializer(serializers.Serializer):
-    """Why an operand is not as it should be."""
-
-    key = serializers.CharField(help_text="Stable: kernel_headers, image_no_such_tag, tainted, waits, …")
-    weight = serializers.ChoiceField(choices=[(weight.value, weight.value) for weight in Weight])
-    sentence = serializers.CharField()
-    action = serializers.CharField(help_text="What to do about it.")
-    said = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
-
-
-class DesiredSerializer(serializers.Serializer):
-    version = serializers.CharField(help_text="Blank: the operator's own default, or nothing asks.")
-    by = serializers.CharField(help_text="The object that asks; blank: nothing does.")
-
-
-class OperandSerializer(serializers.Serializer):
-    operand = serializers.CharField()
-    title = serializers.CharField()
-    daemon_set = serializers.CharField(help_text="namespace/name; blank: none selects this node.")
-    is_wanted = serializers.BooleanField(help_text="Whether it should run here.")
-    is_ready = serializers.BooleanField()
-    is_current = serializers.BooleanField(allow_null=True, help_text="Of the newest template. Null: not known.")
-    ready_since = serializers.DateTimeField(allow_null=True)
-    not_ready_since = serializers.DateTimeField(allow_null=True, help_text="Null: it is ready, or has no pod.")
-    restarts = serializers.IntegerField(allow_null=True)
-    pod = serializers.CharField(help_text="namespace/name; blank: none.")
-    status = serializers.CharField(help_text="Of the pod, as `kubectl get pods` spells it; blank: no pod.")
-    is_silent = serializers.BooleanField(help_text="The node does not report: all this is the last that it said.")
-    image = serializers.CharField(help_text="Of the pod; without one, of the template it would be made from.")
-    version = serializers.CharField(help_text="Of the pod's image; blank: no pod.")
-    desired = DesiredSerializer()
-    disagreement = serializers.CharField(help_text="In a sentence; blank: the pod is of what is asked for.")
-    because = serializers.CharField(help_text="The sentence of its cause; blank: it is as it should be.")
-    cause = CauseSerializer(allow_null=True)
-    log = serializers.ListField(child=serializers.CharField(), help_text="The last lines of what crashed.")
-    log_refused = serializers.CharField(help_text="Why those could not be read; blank: they could, or nobody tried.")
-
-
-class SaidSerializer(serializers.Serializer):
-    role = serializers.ChoiceField(choices=[(role.value, role.value) for role in Role])
-    by = serializers.CharField(help_text="The place that says it.")
-    version = serializers.CharField(help_text="Blank: it says none.")
-    note = serializers.CharField(help_text="What the version does not tell, or why there is none.")
-    is_known = serializers.BooleanField(help_text="False: it no longer says; the version is the last it did.")
-
-
-class DriverSerializer(serializers.Serializer):
-    """What each source says of the driver's version."""
-
-    sources = SaidSerializer(many=True)
-    is_pre_installed = serializers.BooleanField(help_text="Installed on the host: observed, never managed.")
-    running = serializers.CharField(help_text="As the node last said; blank: it never did.")
-    running_unknown_since = serializers.DateTimeField(allow_null=True)
-    pod_image = serializers.CharField(help_text="The driver pod's tag; blank: no pod.")
-    desired = serializers.CharField(help_text="Blank: the operator's own default, or not known.")
-    desired_by = serializers.CharField()
-    disagreement = serializers.CharField(help_text="In a sentence; blank: those that speak agree.")
-
-
 class TaintSerializer(serializers.Serializer):
     key = serializers.CharField()
     value = serializers.CharField(allow_blank=True, required=False)
@@ -166,9 +105,6 @@ class TaintSerializer(serializers.Serializer):
 class NodeSerializer(NodeRowSerializer):
     labels = serializers.DictField(child=serializers.CharField())
     annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
-    taints = TaintSerializer(many=True)
-    operands = OperandSerializer(source="seen.operands", many=True)
-    driver = DriverSerializer(source="seen.driver")
     resources = ResourceSerializer(source="seen.resources", many=True)
     gpus = GpuSerializer(source="seen.gpus", many=True)
     unplaced = UnplacedSerializer(source="seen.unplaced", many=True)
@@ -186,11 +122,12 @@ class NodeSerializer(NodeRowSerializer):
     pods = PodSerializer(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
     pods_freshness = FreshnessSerializer(source="seen.pods_freshness")
     events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
+    stack = serializers.HyperlinkedIdentityField(view_name="api-node-stack", lookup_url_kwarg="node_id")
 
     class Meta(NodeRowSerializer.Meta):
         fields = (
-            *ROW, "labels", "annotations", "taints", "operands", "driver", "resources", "gpus", "unplaced",
-            "disagreements", "exporter", "exporter_note", "pods", "pods_freshness", "events",
+            *ROW, "labels", "annotations", "taints", "resources", "gpus", "unplaced",
+            "disagreements", "exporter", "exporter_note", "pods", "pods_freshness", "events", "stack",
         )  # fmt: skip
 
 
@@ -212,20 +149,26 @@ class NodeList(Listing):
         return see_nodes(rows, now=timezone.now())
 
 
-class NodeDetail(Edge):
+class OfANode(Edge):
+    """Of a node that left its cluster 410, for as long as timelines are kept: `gone` says when and what it was."""
+
     may_be_gone = True
 
-    @extend_schema(responses=NodeSerializer)
-    def get(self, request, node_id: int) -> Response:
-        """Of a node that left its cluster 410, for as long as timelines are kept: `gone` says when and what it was."""
+    def node(self, node_id: int) -> Node:
+        """:raises NodeLeft: it was here"""
         visible = Node.objects.visible_to(self.user).select_related("cluster").prefetch_related("pools")
         try:
-            node = self.load(visible, node_id)
+            return self.load(visible, node_id)
         except Http404:
             if gone := node_gone(node_id, user=self.user):
                 raise NodeLeft(gone) from None
             raise
-        seen = see_node(node, now=timezone.now())
+
+
+class NodeDetail(OfANode):
+    @extend_schema(responses=NodeSerializer)
+    def get(self, request, node_id: int) -> Response:
+        seen = see_node(self.node(node_id), now=timezone.now())
         return Response(NodeSerializer(seen, context={"request": request}).data)
 
 

@@ -10,15 +10,15 @@ from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, S
 from django.db.models.lookups import Exact
 
 from fleet.allocation.tally import SAID_DRIVER
-from fleet.drivers.mode import DriverMode, Mode, OperatorSeen, mode_of, operator_of
-from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Operand, Workload
+from fleet.drivers.mode import DriverMode, Mode, OperatorSeen
+from fleet.drivers.reading import POLICIES, are_policies_known, drivers_of
+from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand
 from fleet.segments.labelled import LabelValue
 from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
 from gpu.compatibility.systems import distribution_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.versions import tag_of
 
-POLICIES = "clusterpolicies.nvidia.com"
 AT_MOST = 200  # groups; a fleet with more is told of the largest
 # The only systems where it matters: for the others no labels need to be read.
 PRE_MATTERS = Q(os_image__startswith="Red Hat Enterprise Linux 8") | Q(os_image__startswith="Ubuntu 26.04")
@@ -92,8 +92,8 @@ def surroundings(
     cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, are_known: bool = True
 ) -> Surroundings:
     """One query."""
-    operator = operator_of(objects, operands, Workload.objects.operators().filter(cluster=cluster))
-    mode = mode_of(objects, operator=operator.version, are_known=are_known)
+    drivers = drivers_of(cluster, objects, operands, are_known=are_known)
+    operator, mode = drivers.operator, drivers.mode
     lead = next((each for each in objects if each.kind != "NVIDIADriver" and each.state != "ignored"), None)
     facts = Facts(
         operator=operator.version,
@@ -118,12 +118,6 @@ def surroundings(
 def _driver(each: DriverObject) -> str:
     """As nodes name their driver's owner. Blank: the ClusterPolicy."""
     return each.name if each.kind == "NVIDIADriver" else ""
-
-
-def are_policies_known(bookmarks: Iterable[Bookmark]) -> bool:
-    """Whether there is no ClusterPolicy where none is held: they were listed, or the cluster does not serve them."""
-    found = next((bookmark for bookmark in bookmarks if bookmark.kind == POLICIES), None)
-    return found is not None and (found.state == BookmarkState.ABSENT or found.listed_at is not None)
 
 
 def look(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Comparison]:

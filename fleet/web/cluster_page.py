@@ -15,11 +15,11 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet import lag
 from fleet.drivers.operator_pods import operator_trouble
+from fleet.drivers.reading import are_policies_known, drivers_of
 from fleet.freshness import by_kind
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.queries import known
 from fleet.sight import VOID, unwatched_since_of
-from fleet.stack.combinations import are_policies_known, surroundings
 from fleet.web import cpu_memory, freshness
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
@@ -65,7 +65,6 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     read = read_fleet(request.user, cluster=row)
     date_pools(read, {row.pk: heard})
-    around = surroundings(row, objects, operands, are_known=are_policies_known(bookmarks))
     return {
         "cluster": row,
         "administers": scope_of(request.user, Permission.ADMINISTER).covers_cluster(row.pk),
@@ -77,7 +76,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "sums": read.whole,
         "read": read,
         "cpu_memory": cpu_memory.of_cluster(known(read.whole, by_kind(bookmarks, now=now)).cpu_memory),
-        "around": around,
+        "drivers": drivers_of(row, objects, operands, are_known=are_policies_known(bookmarks)),
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
         **(_of_all(row, objects, nodes) if sees_all else {}),

@@ -10,7 +10,7 @@ import pytest
 from django.db.models import Q
 from django.utils import timezone
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
 from fleet.observe.lease import list_watch
 from fleet.observe.lease.watch_lease import take_lease
@@ -59,8 +59,8 @@ def observed(clusters: tuple[Recorded, ...], blocker, folders: pytest.TempPathFa
     with pytest.MonkeyPatch.context() as patch, blocker.unblock():
         patch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
         patch.setattr(list_watch, "LOOK_UP_S", 0.1)
-        for name in ("wake_observer", "wake_plans_of", "wake_crash_logs_of"):
-            patch.setattr(wake, name, lambda *_: None)
+        patch.setattr(wake, "wake_observer", lambda *_: None)
+        patch.setattr(listeners, "tell", lambda *_: None)
         patch.setattr(announce, "send", lambda *_: None)
         for cluster in clusters:
             cluster.observe(folders.mktemp(cluster.name))

@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from fleet import housekeeping
-from fleet.models import CrashLog, Finding, NodeEvent
+from fleet.models import NodeEvent
 from people.models import AuditEntry
-from tests.make import NOON, a_cluster, a_crash_log, a_node, a_node_event, a_pod
+from tests.make import NOON, a_cluster, a_node, a_node_event
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = NOON - timedelta(days=500)
@@ -19,26 +19,6 @@ def test_old_lines_of_a_timeline_go_and_new_ones_stay():
     housekeeping.tidy(now=NOON)
 
     assert [event.sentence for event in NodeEvent.objects.all()] == ["New."]
-
-
-def test_an_open_finding_stays_however_old():
-    row = {"cluster": a_cluster(), "rule": "x", "severity": "note", "since": LONG_AGO, "updated_at": LONG_AGO}
-    Finding.objects.create(subject="a", opened_at=LONG_AGO, **row)
-    Finding.objects.create(subject="b", opened_at=LONG_AGO, resolved_at=LONG_AGO, **row)
-
-    housekeeping.tidy(now=NOON)
-
-    assert Finding.objects.get().subject == "a"
-
-
-def test_the_log_of_a_pod_goes_with_it():
-    pod = a_pod(a_node(a_cluster()))
-    a_crash_log(pod, "insmod: ERROR")
-    pod.delete()
-
-    housekeeping.tidy(now=NOON)
-
-    assert not CrashLog.objects.exists()
 
 
 def test_decisions_stay_for_good():

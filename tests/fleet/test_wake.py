@@ -18,11 +18,6 @@ from tests.patience import PATIENCE_S
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
     tasks: list[tuple[str, dict]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
-    for coalesced in (wake._plans, wake._findings):
-        monkeypatch.setattr(coalesced, "sent", {})
-        monkeypatch.setattr(coalesced, "owed", set())
-        monkeypatch.setattr(coalesced, "at_most_every_s", 0.5)
-    monkeypatch.setattr(wake, "_crash_logs_woken", {})
     return tasks
 
 
@@ -109,32 +104,27 @@ def test_a_frozen_broker_fails_and_delays_nobody(broker, senders):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("nudge", "task"),
-    [
-        (wake.wake_plans_of, "rollouts.tasks.wake_plans_of"),
-        (wake.wake_findings_soon, "fleet.tasks.look_for_findings"),
-    ],
-)
-def test_a_burst_wakes_once_and_its_end_once_more(sent, nudge, task):
+def test_a_burst_wakes_once_and_its_end_once_more(sent):
+    nudge = wake.Coalesced("any.task", "default", at_most_every_s=0.5)
     for _ in range(10):
-        nudge(3)
+        nudge.ask(3)
     wait_for(lambda: len(sent) == 2)
 
-    nudge(4)
+    nudge.ask(4)
     wait_for(lambda: len(sent) == 3)
-    assert [name for name, _ in sent] == [task] * 3
+    assert [name for name, _ in sent] == ["any.task"] * 3
     assert [given["kwargs"]["cluster_id"] for _, given in sent] == [3, 3, 4]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_burst_takes_no_connection_that_nobody_gives_back(sent, monkeypatch: pytest.MonkeyPatch):
     """PostgreSQL's pool has twelve of them for a whole worker."""
-    wake.wake_plans_of(3)
+    nudge = wake.Coalesced("any.task", "default", at_most_every_s=0.5)
+    nudge.ask(3)
     taken_by: list[str] = []
     monkeypatch.setattr(BaseDatabaseWrapper, "ensure_connection", lambda _: taken_by.append(current_thread().name))
 
-    wake.wake_plans_of(3)
+    nudge.ask(3)
     wait_for(lambda: len(sent) == 2)
 
     assert taken_by == []
@@ -147,13 +137,3 @@ def test_a_nudge_that_is_too_old_is_not_sent(sent):
 
     wait_for(lambda: sent)
     assert [name for name, _ in sent] == ["next.task"]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_crashes_of_a_cluster_are_one_nudge_and_those_of_another_their_own(sent):
-    for cluster_id in (3, 3, 4, 3):
-        wake.wake_crash_logs_of(cluster_id)
-
-    wait_for(lambda: len(sent) == 2)
-    time.sleep(0.05)
-    assert [given["kwargs"] for _, given in sent] == [{"cluster_id": 3}, {"cluster_id": 4}]

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from django.utils import timezone
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.models import Cluster, Node, Observer, OtherPod, Pod
 from fleet.observe.lease import list_watch
 from fleet.observe.mirror import memory
@@ -43,8 +43,7 @@ def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.1)
     for module, name in (
         (wake, "wake_observer"),
-        (wake, "wake_plans_of"),
-        (wake, "wake_findings_soon"),
+        (listeners, "tell"),
         (announce, "send"),
     ):
         monkeypatch.setattr(module, name, lambda *_: None)

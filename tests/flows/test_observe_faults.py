@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.freshness import freshness_of
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
 from fleet.observe.lease import list_watch, watch_lease
@@ -40,8 +40,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.05)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
     monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)
-    monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
-    monkeypatch.setattr(wake, "wake_findings_soon", lambda *_: None)
+    monkeypatch.setattr(listeners, "tell", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
 
 

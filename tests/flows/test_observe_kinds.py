@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.freshness import freshness_of
 from fleet.models import (
     Bookmark,
@@ -138,8 +138,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.1)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
-    monkeypatch.setattr(wake, "wake_plans_of", lambda *_: None)
-    monkeypatch.setattr(wake, "wake_findings_soon", lambda *_: None)
+    monkeypatch.setattr(listeners, "tell", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
 
 

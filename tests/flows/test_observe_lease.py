@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.lease.watch_lease import take_lease
@@ -49,8 +49,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     """Every announcement, instead of a channel layer."""
     messages: list[dict] = []
     monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
-    monkeypatch.setattr(wake, "wake_plans_of", lambda _: None)
-    monkeypatch.setattr(wake, "wake_findings_soon", lambda _: None)
+    monkeypatch.setattr(listeners, "tell", lambda *_: None)
     return messages
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.models import Bookmark, Node, Observer
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import watch_cursor
@@ -27,8 +27,8 @@ def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=2))
     monkeypatch.setattr(list_watch, "TICK_S", 2.0)
     monkeypatch.setattr(watch_lease, "ASK_AGAIN_S", 0.5)
-    for name in ("wake_observer", "wake_observer_after", "wake_plans_of"):
-        monkeypatch.setattr(wake, name, lambda *_: None)
+    for module, name in ((wake, "wake_observer"), (wake, "wake_observer_after"), (listeners, "tell")):
+        monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
     servers = [
         LightServer(uid=f"uid-{n}", objects={NODES: [a_node(f"gpu-{n}")]}, bookmark_every_s=1.0, hangs=n < HUNG)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.models import Cluster, Node
 from fleet.observe.lease import list_watch
 from tests.fleet.documents import node_document, pod_document
@@ -71,8 +71,8 @@ def a_bad_event() -> dict:
 @pytest.fixture
 def mirrored(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.05)
-    for name in ("wake_observer", "wake_plans_of"):
-        monkeypatch.setattr(wake, name, lambda *_: None)
+    monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
+    monkeypatch.setattr(listeners, "tell", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
     documents = {
         NODES: [a_bad_node(), node_document(HOSTILE * 2, uid="unread", labels={"a": 7})],

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from fleet import announce, wake
+from fleet import announce, listeners, wake
 from fleet.models import Observer
 from fleet.observe.lease import list_watch
 from fleet.observe.lease.sweep import sweep
@@ -31,8 +31,8 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[tuple[int, int]]:
     """The leases that were offered, instead of a broker's queue."""
     leases: SimpleQueue[tuple[int, int]] = SimpleQueue()
     monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, epoch: leases.put((cluster_id, epoch)))
-    for name in ("wake_observer_after", "wake_plans_of"):
-        monkeypatch.setattr(wake, name, lambda *_: None)  # beat's sweep finds what is due
+    monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)  # beat's sweep finds what is due
+    monkeypatch.setattr(listeners, "tell", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
     monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=1))
     monkeypatch.setattr(list_watch, "TICK_S", 1.0)

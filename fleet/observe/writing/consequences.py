@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fleet import wake
+from fleet import listeners
 from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observe.mirror import timeline
 from fleet.observe.mirror.diff import Row
@@ -26,7 +26,7 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
     """
     model = written.kind.model
     if model is Pod and _has_crashed(written):
-        wake.wake_crash_logs_of(cluster_id)
+        listeners.tell(listeners.CRASHED, cluster_id)
     if model is Node:
         _follow_nodes(cluster_id, written, now=now)
     elif model in (Pod, OtherPod) and not is_listing:

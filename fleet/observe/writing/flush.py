@@ -8,7 +8,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import Q
 
-from fleet import announce, wake
+from fleet import announce, listeners
 from fleet.lag import Lag
 from fleet.models import LostLease, Node, Pod
 from fleet.observe.mirror.diff import Row
@@ -171,9 +171,9 @@ class Flusher:
             at=self._clock(),
         )
         if has_news or any(one.kind.model in (Node, Pod) for one in written):
-            wake.wake_findings_soon(self.cluster_id)
+            listeners.tell(listeners.JUDGED, self.cluster_id)
         if has_news or any(one.kind.moves_plans for one in written):
-            wake.wake_plans_of(self.cluster_id)
+            listeners.tell(listeners.CHANGED, self.cluster_id)
 
     def _states(self, written: list[Written], listed: Collection[str]) -> list[tuple[int, int]]:
         """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""

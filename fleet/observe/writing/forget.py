@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from fleet.allocation.kept import kept
-from fleet.models import ClusterEvent, CrashLog, ExporterReading, Node, Observer
+from fleet.models import ClusterEvent, ExporterReading, Node, Observer
 from fleet.observe.mirror.kinds import KINDS
 
 AT_ONCE = 50  # a node takes its GPUs and pools with it: 100 ms hold on a busy core
@@ -25,7 +25,7 @@ def forget(cluster_id: int, *, epoch: int, stop: Event, clock: Callable[[], date
     :raises LostLease: when the cluster is somebody else's by now
     """
     models = dict.fromkeys(
-        [CrashLog, ClusterEvent, ExporterReading, *(part.model for kind in KINDS.values() for part in kind.parts)]
+        [ClusterEvent, ExporterReading, *(part.model for kind in KINDS.values() for part in kind.parts)]
     )
     for model in sorted(models, key=lambda model: model is Node):  # what points at nodes first
         while _delete_some(model, cluster_id, epoch=epoch, now=clock()):

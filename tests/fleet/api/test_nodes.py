@@ -159,38 +159,10 @@ def test_a_node_costs_the_same_queries_whatever_is_on_it(bob, number, django_ass
     for _ in range(number):
         a_pod(node)
 
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(13):
         reply = bob.get(f"/api/v1/nodes/{node.pk}")
 
     assert len(reply.json()["pods"]) - 1 == len(reply.json()["gpus"]) == number
-
-
-def test_a_node_says_which_operand_is_not_ready_and_why(bob):
-    node = a_node(a_cluster())
-    driver, _ = an_operand(node.cluster), an_operand(node.cluster, "device-plugin")
-    a_pod(
-        node, "driver-x", gpus=0, operand="driver", owner_uid=driver.uid, is_ready=False,
-        waiting_because="CrashLoopBackOff: back-off 5m0s",
-    )  # fmt: skip
-
-    one, other = bob.get(f"/api/v1/nodes/{node.pk}").json()["operands"]
-
-    assert (one["title"], one["cause"]["key"], one["cause"]["weight"]) == ("Driver", "crashed", "wrong")
-    assert one["because"].startswith("A container of it keeps crashing (CrashLoopBackOff).")
-    assert (other["title"], other["pod"]) == ("Device plugin", "")
-    assert "No pod on this node" in other["because"]
-
-
-def test_driver_versions_that_disagree_are_named_side_by_side(bob):
-    node = a_node(a_cluster(), driver_version="570.172.08", driver_owner="h200")
-    a_driver_object(node.cluster, "h200", version="580.95.05")
-    a_pod(node, gpus=0, operand="driver", image="nvcr.io/nvidia/driver:580.95.05-ubuntu24.04")
-
-    driver = bob.get(f"/api/v1/nodes/{node.pk}").json()["driver"]
-
-    assert driver["disagreement"] == (
-        "The node runs 570.172.08, its driver pod carries 580.95.05-ubuntu24.04, the cluster asks for 580.95.05."
-    )
 
 
 def test_the_timeline_is_this_nodes_the_newest_first(bob):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from fleet import announce, wake
+from fleet import announce, listeners
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.mirror.memory import Memory
@@ -69,8 +69,8 @@ def walked() -> Iterator[Mirror]:
     """A mirror for one of the many walks of a property test: nothing of it is left for the next one."""
     with pytest.MonkeyPatch.context() as patched, transaction.atomic():
         patched.setattr(announce, "send", lambda *_: None)
-        patched.setattr(wake, "wake_plans_of", lambda _: None)
-        patched.setattr(wake, "wake_findings_soon", lambda _: None)
+        patched.setattr(listeners, "JUDGED", [])
+        patched.setattr(listeners, "CHANGED", [])
         yield Mirror(a_cluster("walks", seen_at=None))
         transaction.set_rollback(True)
 
@@ -85,6 +85,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     """Every announcement, instead of a channel layer."""
     messages: list[dict[str, Any]] = []
     monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
-    monkeypatch.setattr(wake, "wake_plans_of", lambda _: None)
-    monkeypatch.setattr(wake, "wake_findings_soon", lambda _: None)
+    monkeypatch.setattr(listeners, "JUDGED", [])
+    monkeypatch.setattr(listeners, "CHANGED", [])
     return messages

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fleet import wake
+from fleet import listeners
 from fleet.models import ClusterEvent, Pod
 from fleet.observe.mirror import known
 from fleet.observe.mirror.memory import Memory
@@ -132,7 +132,7 @@ def test_an_event_is_told_to_browsers_and_wakes_no_plan(mirror, told, monkeypatc
     mirror.flush()
     told.clear()
     woken: list[int] = []
-    monkeypatch.setattr(wake, "wake_plans_of", woken.append)
+    monkeypatch.setattr(listeners, "CHANGED", [woken.append])
 
     mirror.see("events", an_event())
     mirror.flush()

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from fleet import wake
+from fleet import listeners
 from fleet.models import Pod
 from kube.structs import PodSeen
 from tests.fleet.documents import a_pod_seen, pod_document
@@ -16,7 +16,7 @@ BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"
 @pytest.fixture
 def woken(monkeypatch) -> list[int]:
     clusters: list[int] = []
-    monkeypatch.setattr(wake, "wake_crash_logs_of", clusters.append)
+    monkeypatch.setattr(listeners, "CRASHED", [clusters.append])
     return clusters
 
 

@@ -1,0 +1,47 @@
+from celery import shared_task
+from django.utils import timezone
+
+from fleet import crash_logs, findings
+from fleet.exporters import rounds
+from fleet.models import Cluster
+from fleet.observe.lease import shutdown
+from health import wake
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_findings(**_: object) -> None:
+    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+        wake.wake_findings_of(cluster_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def look_for_findings(*, cluster_id: int, **_: object) -> None:
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        findings.look(cluster, now=timezone.now())
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_crash_logs(**_: object) -> None:
+    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+        wake.wake_crash_logs_of(cluster_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def read_crash_logs(*, cluster_id: int, **_: object) -> None:
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        crash_logs.read(cluster, clock=timezone.now)
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_exporters(**_: object) -> None:
+    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+        wake.wake_exporters_of(cluster_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def ask_exporters(*, cluster_id: int, **_: object) -> None:
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        rounds.ask(cluster, clock=timezone.now, stop=shutdown.asked)

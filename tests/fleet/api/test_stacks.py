@@ -1,0 +1,71 @@
+"""What of the GPU stack runs on a node, and what fits together in a cluster, as REST has it."""
+
+import pytest
+
+from fleet.models import GoneNode
+from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod, an_operand
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+def stack_of(caller, node) -> dict:
+    return caller.get(caller.get(f"/api/v1/nodes/{node.pk}").json()["stack"]).json()
+
+
+def test_a_node_says_which_operand_is_not_ready_and_why(bob):
+    node = a_node(a_cluster())
+    driver, _ = an_operand(node.cluster), an_operand(node.cluster, "device-plugin")
+    a_pod(
+        node, "driver-x", gpus=0, operand="driver", owner_uid=driver.uid, is_ready=False,
+        waiting_because="CrashLoopBackOff: back-off 5m0s",
+    )  # fmt: skip
+
+    one, other = stack_of(bob, node)["operands"]
+
+    assert (one["title"], one["cause"]["key"], one["cause"]["weight"]) == ("Driver", "crashed", "wrong")
+    assert one["because"].startswith("A container of it keeps crashing (CrashLoopBackOff).")
+    assert (other["title"], other["pod"]) == ("Device plugin", "")
+    assert "No pod on this node" in other["because"]
+
+
+def test_driver_versions_that_disagree_are_named_side_by_side(bob):
+    node = a_node(a_cluster(), driver_version="570.172.08", driver_owner="h200")
+    a_driver_object(node.cluster, "h200", version="580.95.05")
+    a_pod(node, gpus=0, operand="driver", image="nvcr.io/nvidia/driver:580.95.05-ubuntu24.04")
+
+    driver = stack_of(bob, node)["driver"]
+
+    assert driver["disagreement"] == (
+        "The node runs 570.172.08, its driver pod carries 580.95.05-ubuntu24.04, the cluster asks for 580.95.05."
+    )
+
+
+def test_one_cluster_tells_what_fits_together(bob):
+    cluster = a_cluster(server_version="v1.34.2")
+    a_driver_object(cluster, "cluster-policy", kind="ClusterPolicy", operator_version="v26.7.0")
+    as_listed = {"os_image": "Ubuntu 24.04.2 LTS", "container_runtime": "containerd://2.1.4"}
+    a_node(cluster, driver_version="570.158.01", mig_strategy="mixed", **as_listed)
+
+    found = bob.get(bob.get(f"/api/v1/clusters/{cluster.pk}").json()["compatibility"]).json()
+
+    first = found["verdicts"][0]
+    assert found["worst"] == "known-bad"
+    assert (first["subject"], first["nodes"], first["read_on"]) == ("Mixed MIG on R570", 1, "2026-08-21")
+    assert first["source"].startswith("NVIDIA/cloud-native-docs:")
+
+
+def test_are_shown_to_who_sees_the_node_or_the_cluster(nobody, eve, bob):
+    node = a_node(a_cluster())
+    places = f"/api/v1/nodes/{node.pk}/stack", f"/api/v1/clusters/{node.cluster_id}/compatibility"
+
+    for place in places:
+        assert [caller.get(place).status_code for caller in (nobody, eve, bob)] == [401, 404, 200]
+
+
+def test_of_a_node_that_left_its_stack_is_gone_as_the_node_is(bob):
+    cluster = a_cluster()
+    GoneNode.objects.create(node_id=9000, cluster=cluster, uid="u9000", name="gpu-001", gone_at=NOON)
+
+    reply = bob.get("/api/v1/nodes/9000/stack")
+
+    assert (reply.status_code, reply.json()["gone"]["name"]) == (410, "gpu-001")

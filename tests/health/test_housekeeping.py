@@ -1,0 +1,30 @@
+from datetime import timedelta
+
+import pytest
+
+from fleet import housekeeping
+from fleet.models import CrashLog, Finding
+from tests.make import NOON, a_cluster, a_crash_log, a_node, a_pod
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = NOON - timedelta(days=500)
+
+
+def test_an_open_finding_stays_however_old():
+    row = {"cluster": a_cluster(), "rule": "x", "severity": "note", "since": LONG_AGO, "updated_at": LONG_AGO}
+    Finding.objects.create(subject="a", opened_at=LONG_AGO, **row)
+    Finding.objects.create(subject="b", opened_at=LONG_AGO, resolved_at=LONG_AGO, **row)
+
+    housekeeping.tidy(now=NOON)
+
+    assert Finding.objects.get().subject == "a"
+
+
+def test_the_log_of_a_pod_goes_with_it():
+    pod = a_pod(a_node(a_cluster()))
+    a_crash_log(pod, "insmod: ERROR")
+    pod.delete()
+
+    housekeeping.tidy(now=NOON)
+
+    assert not CrashLog.objects.exists()
