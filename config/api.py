@@ -21,6 +21,7 @@ class Nothing(APIView):
 urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("people.api.urls")),
     path("v1/", include("fleet.api.urls")),
+    path("v1/", include("health.api.urls")),
     path("v1/", include("rollouts.api.urls")),
     path("v1/schema", SpectacularAPIView.as_view(), name="schema"),
     path("v1/docs", Docs.as_view(url_name="schema"), name="api-docs"),

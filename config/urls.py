@@ -11,6 +11,7 @@ handler500 = "config.errors.server_error"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", include("config.api")),
     path("", include("fleet.web.urls")),
+    path("", include("health.web.urls")),
     path("", include("rollouts.web.urls")),
     path("", include("people.web.urls")),
     path("healthz", healthz, name="healthz"),

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from fleet.housekeeping import delete
-from fleet.models import CrashLog, Finding, Pod
+from fleet.models import Pod
+from health.models import CrashLog, Finding
 
 
 def tidy(*, before: datetime) -> int:

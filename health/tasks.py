@@ -1,11 +1,12 @@
 from celery import shared_task
 from django.utils import timezone
 
-from fleet import crash_logs, findings
-from fleet.exporters import rounds
 from fleet.models import Cluster
 from fleet.observe.lease import shutdown
 from health import wake
+from health.exporters import rounds
+from health.judging.looking import look
+from health.logs import crashes
 
 
 @shared_task(queue="default", ignore_result=True)
@@ -18,7 +19,7 @@ def sweep_findings(**_: object) -> None:
 def look_for_findings(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
-        findings.look(cluster, now=timezone.now())
+        look(cluster, now=timezone.now())
 
 
 @shared_task(queue="default", ignore_result=True)
@@ -31,7 +32,7 @@ def sweep_crash_logs(**_: object) -> None:
 def read_crash_logs(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
-        crash_logs.read(cluster, clock=timezone.now)
+        crashes.read(cluster, clock=timezone.now)
 
 
 @shared_task(queue="default", ignore_result=True)

@@ -7,8 +7,8 @@ class RolloutsConfig(AppConfig):
     def ready(self) -> None:
         from fleet import listeners
         from fleet.acceptance import OBJECTIONS
-        from fleet.asked import register
         from fleet.pools.asking import LISTENERS
+        from health.judging.sources import register
         from rollouts.findings import HALTED
         from rollouts.objections import plans_that_rest_on
         from rollouts.unasked import ask_from_now_on

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from fleet.asked import Said, Source
 from fleet.models import Cluster
-from fleet.rules.base import Severity, Wrong
+from health.judging.sources import Said, Source
+from health.rules.base import Severity, Wrong
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, Target
 from wording.numbers import count

@@ -166,7 +166,7 @@ def a_driver_object(cluster, name: str = "h200", *, kind: str = "NVIDIADriver", 
 
 
 def a_crash_log(pod, *lines: str, refused: str = "", **given: Any):
-    from fleet.models import CrashLog
+    from health.models import CrashLog
 
     row = {"container": pod.stuck_container or "main", "restarts": pod.restarts, "read_at": NOON}
     return CrashLog.objects.create(

@@ -170,7 +170,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
         "Role": "people.models.Role",
-        "DriverVersionRole": "fleet.stack.Role",
+        "DriverVersionRole": "health.stack.Role",
         "ApprovalRule": "fleet.models.ApprovalRule",
         "PoolApproval": "fleet.models.pool.PoolApproval",
         "PlanState": "rollouts.lifecycle.PlanState",
@@ -178,7 +178,7 @@ SPECTACULAR_SETTINGS = {
         "TargetState": "rollouts.lifecycle.TargetState",
         "StageKind": "rollouts.models.StageKind",
         "DraftStageKind": ["canary", "pool"],
-        "CompatibilityAnswer": "fleet.api.stacks.ANSWERS",
+        "CompatibilityAnswer": "health.api.stacks.ANSWERS",
         "ClusterMode": "fleet.models.Mode",
         "DriverSetBy": "fleet.api.clusters.MODES",
     },

@@ -105,6 +105,7 @@ class TaintSerializer(serializers.Serializer):
 class NodeSerializer(NodeRowSerializer):
     labels = serializers.DictField(child=serializers.CharField())
     annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
+    taints = TaintSerializer(many=True)
     resources = ResourceSerializer(source="seen.resources", many=True)
     gpus = GpuSerializer(source="seen.gpus", many=True)
     unplaced = UnplacedSerializer(source="seen.unplaced", many=True)

@@ -4,28 +4,23 @@ from fleet.api.acceptances import AcceptanceList
 from fleet.api.attempts import AttemptList
 from fleet.api.clusters import ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
-from fleet.api.findings import FindingList
 from fleet.api.gpus import GpuList
 from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
 from fleet.api.pods import PodList
 from fleet.api.pool_files import ClusterPoolFile, PoolFiles
 from fleet.api.pools import PoolDetail, PoolList, PoolPreviews, PoolSuggestions
 from fleet.api.segments import SegmentList
-from fleet.api.stacks import CompatibilityDetail, NodeStackDetail
 
 urlpatterns = [
     path("clusters", ClusterList.as_view()),
     path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
     path("clusters/<int:cluster_id>/acceptances", AcceptanceList.as_view()),
     path("clusters/<int:cluster_id>/attempts", AttemptList.as_view()),
-    path("clusters/<int:cluster_id>/compatibility", CompatibilityDetail.as_view(), name="api-cluster-compatibility"),
     path("driver-objects", DriverObjectList.as_view()),
-    path("findings", FindingList.as_view()),
     path("gpus", GpuList.as_view()),
     path("nodes", NodeList.as_view()),
     path("nodes/<int:node_id>", NodeDetail.as_view()),
     path("nodes/<int:node_id>/events", NodeEventList.as_view(), name="node-events"),
-    path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("pods", PodList.as_view()),
     path("pools", PoolList.as_view()),
     path("pools/<int:pool_id>", PoolDetail.as_view()),

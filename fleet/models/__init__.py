@@ -2,12 +2,10 @@ from fleet.models.admission import LimitRange, PriorityClass, ResourceQuota
 from fleet.models.bookmark import Bookmark, BookmarkState
 from fleet.models.cluster import ApprovalRule, Cluster, Mode
 from fleet.models.cluster_event import ClusterEvent
-from fleet.models.crash_log import CrashLog
 from fleet.models.disruption_budget import DisruptionBudget
 from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
-from fleet.models.finding import Finding, Severity
 from fleet.models.gone_node import GoneNode
 from fleet.models.gpu import Gpu
 from fleet.models.node import Node
@@ -28,14 +26,12 @@ __all__ = [
     "BookmarkState",
     "Cluster",
     "ClusterEvent",
-    "CrashLog",
     "DeviceClass",
     "DisruptionBudget",
     "DriverObject",
     "ExporterReading",
     "ExporterRound",
     "ExportersState",
-    "Finding",
     "GoneNode",
     "Gpu",
     "LimitRange",
@@ -56,6 +52,5 @@ __all__ = [
     "ResourceClaim",
     "ResourceQuota",
     "ResourceSlice",
-    "Severity",
     "Workload",
 ]

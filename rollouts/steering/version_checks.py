@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from fleet.models import DriverObject, Node, Operand
-from fleet.stack.combinations import Line, compare_driver, surroundings
 from gpu.compatibility import Support, Verdict, the_matrix
+from health.stack.combinations import Line, compare_driver, surroundings
 from rollouts.models import Plan, Stage
 from rollouts.preflight import Check
 from wording.numbers import count

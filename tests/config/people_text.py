@@ -177,6 +177,6 @@ PARSERS = (
            _fields(RoleRequest, "role", "scope", "scope_id")),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
-           ("fleet.web.findings_page", "rollouts.web.plans_page", "edges.templatetags.page",
-            "fleet.api.findings", "rollouts.web.plan_page")),
+           ("health.web.findings_page", "rollouts.web.plans_page", "edges.templatetags.page",
+            "health.api.findings", "rollouts.web.plan_page")),
 )  # fmt: skip

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fleet import redaction
-from fleet.crash_logs import kept
 from fleet.pools.files.problems import BadPoolFile
 from fleet.pools.files.reading import read as read_pools
-from fleet.stack.causes.affinity import _compares
-from fleet.telemetry.exporter import UnreadableMetrics, read_devices
 from gpu import versions
 from gpu.compatibility import ranges
 from gpu.resources import registered_in
+from health.logs import redaction
+from health.logs.crashes import kept
+from health.stack.causes.affinity import _compares
+from health.telemetry.exporter import UnreadableMetrics, read_devices
 from kube import quantity
 from kube.client import kubeconfig
 from kube.client.connection import connect

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import DriverObject, Node
-from fleet.stack import NodeStack, OperandOnNode, read_stack
 from gpu.resources import Layout, ResourceKind, resource_lines
+from health.stack import NodeStack, OperandOnNode, read_stack
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, units, unread
 from tests.pages import page, visiting

@@ -6,13 +6,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet import findings
 from fleet.allocation.kept import recount
 from fleet.allocation.tally import read_alike, tally
-from fleet.models import Cluster, Finding, Node
+from fleet.models import Cluster, Node
 from fleet.observe.writing.overdue import note_overdue
 from fleet.queries import lines_of
 from fleet.web.states import state_of
+from health.judging import looking
+from health.models import Finding
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, units, unread
 from tests.pages import page, visiting
@@ -69,7 +70,7 @@ def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
     assert note_overdue(node.cluster_id, epoch=epoch, now=node.mig_changing_since + timedelta(minutes=19)) == 0
     assert note_overdue(node.cluster_id, epoch=epoch, now=late) == 2
     node.cluster.bookmarks.update(heard_at=late)
-    findings.look(node.cluster, now=late)
+    looking.look(node.cluster, now=late)
 
     found = Finding.objects.get(rule="mig-change-stuck", node=node)
     assert found.opened_at == late
@@ -93,7 +94,7 @@ def test_the_gpu_that_amds_exporter_labels_is_named():
 def test_a_finding_names_the_gpu_as_well():
     node = seen("mi300x-ecc")
 
-    findings.look(node.cluster, now=timezone.now())
+    looking.look(node.cluster, now=timezone.now())
 
     assert "GPU 3: AMD's metrics exporter" in Finding.objects.get(node=node).sentence
 

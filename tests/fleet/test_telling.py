@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.crash_logs import kept
-from fleet.redaction import redacted
 from fleet.telling import Weight, is_frame, telling, weight
-from tests.fleet.logs import logged
+from health.logs.crashes import kept
+from health.logs.redaction import redacted
+from tests.health.logs import logged
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fleet import housekeeping
-from fleet.models import CrashLog, Finding
+from health.models import CrashLog, Finding
 from tests.make import NOON, a_cluster, a_crash_log, a_node, a_pod
 
 pytestmark = pytest.mark.django_db

@@ -1,7 +1,8 @@
 import pytest
 
-from fleet import findings
-from fleet.models import Finding, Observer
+from fleet.models import Observer
+from health.judging import looking
+from health.models import Finding
 from rollouts.findings import HALTED
 from rollouts.models import Plan, Target
 from tests import make
@@ -15,7 +16,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON)
     plan.move("halted", now=NOON, actor="ada", because="gpu-1 failed.")
 
-    findings.look(plan.cluster, now=NOON)
+    looking.look(plan.cluster, now=NOON)
     finding = Finding.objects.get(rule=HALTED.rule)
 
     assert (finding.subject, finding.plan) == (f"plan {plan.pk}", plan.pk)
@@ -25,7 +26,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     assert finding.action == "Open the plan: abort it, or say why it is resumed."
 
     plan.move("rolling-back", now=NOON, actor="ada", because="Back.")
-    findings.look(plan.cluster, now=NOON)
+    looking.look(plan.cluster, now=NOON)
     assert not Finding.objects.open().filter(rule=HALTED.rule).exists()
 
 

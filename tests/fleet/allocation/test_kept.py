@@ -8,15 +8,16 @@ from django.db import transaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fleet import findings
 from fleet.allocation.kept import counted, kept, recount, written
-from fleet.models import Finding, Node, NodeSums, Pool
+from fleet.models import Node, NodeSums, Pool
 from fleet.node_state import RECONFIGURED_WITHIN
 from fleet.observe.mirror import known
 from fleet.observe.writing.forget import forget
 from fleet.observe.writing.overdue import note_overdue
 from fleet.observe.writing.pools import sort_cluster
 from fleet.pools.making import change_pool, create_pool, delete_pool
+from health.judging import looking
+from health.models import Finding
 from tests import make
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
 from tests.fleet.observe.conftest import Mirror, walked
@@ -94,7 +95,7 @@ class Writers:
                     cluster=self.mirror.cluster, node=node, subject=f"{name} {subject}", rule="one", severity="warning",
                     since=NOON, updated_at=NOON,
                 )  # fmt: skip
-        findings._count(self.mirror.cluster)
+        looking._count(self.mirror.cluster)
 
     def flush(self) -> None:
         self.mirror.flush()

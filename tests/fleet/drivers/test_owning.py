@@ -4,8 +4,8 @@ import pytest
 from django.utils import timezone
 
 from fleet.drivers.owning import nodes_by_owner
-from fleet.stack import read_stack
-from fleet.stack.desired import driver_object_of
+from health.stack import read_stack
+from health.stack.desired import driver_object_of
 from tests import make
 
 pytestmark = pytest.mark.django_db

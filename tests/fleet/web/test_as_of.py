@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, Finding, GoneNode, Observer
+from fleet.models import Bookmark, GoneNode, Observer
+from health.models import Finding
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting

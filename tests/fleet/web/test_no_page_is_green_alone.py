@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from fleet import findings
 from fleet.models import Bookmark, Node, Observer, Pod
+from health.judging import looking
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -75,7 +75,7 @@ def pages(node) -> dict[str, str]:
 
 
 def test_where_nothing_is_wrong_every_page_says_so(node):
-    findings.look(node.cluster, now=NOON)
+    looking.look(node.cluster, now=NOON)
 
     seen = pages(node)
 
@@ -91,7 +91,7 @@ def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_judged):
     """Judged or not yet: for 66 s the findings said that all was well while the fleet said that 2 were missing."""
     wrong(node)
     if is_judged or Pod.objects.exists():  # what only a rule sees is seen when it has looked
-        findings.look(node.cluster, now=NOON)
+        looking.look(node.cluster, now=NOON)
 
     seen = pages(node)
 
@@ -116,7 +116,7 @@ def test_a_cluster_that_is_not_seen_is_green_nowhere(node, wrong):
 
 def test_a_cluster_that_nobody_watches_is_told_on_every_page(node):
     unwatched(node)
-    findings.look(node.cluster, now=NOON)
+    looking.look(node.cluster, now=NOON)
 
     for name, text in pages(node).items():
         assert "No worker watches north since 11:58:00 UTC" in text, name
@@ -155,7 +155,7 @@ def test_a_plan_of_a_cluster_that_nobody_watches_says_so(plan):
 
 def test_a_halted_plan_is_as_bad_on_every_page(plan):
     plan.move("halted", now=NOON, actor="engine", because="A pod does not run.")
-    findings.look(plan.cluster, now=NOON)
+    looking.look(plan.cluster, now=NOON)
     node = plan.cluster.nodes.first()
     viewer = visiting(make.a_user(role="viewer"))
 

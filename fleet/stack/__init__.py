@@ -1,7 +1,0 @@
-"""What of the GPU stack runs on a node, what does not and why, and which version each place names."""
-
-from fleet.stack.driver_versions import DriverVersions, Role, Said
-from fleet.stack.on_node import OperandOnNode
-from fleet.stack.reading import NodeStack, read_stack
-
-__all__ = ["DriverVersions", "NodeStack", "OperandOnNode", "Role", "Said", "read_stack"]

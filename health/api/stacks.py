@@ -1,0 +1,123 @@
+"""What of the GPU stack runs on a node and why not, and what fits together in a cluster."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Edge
+from fleet.api.nodes import OfANode
+from fleet.models import Cluster
+from gpu.compatibility import Support
+from health.stack import Role, read_stack
+from health.stack.causes import Weight
+from health.stack.combinations import look
+
+ANSWERS = [(answer.value, answer.value) for answer in Support]
+
+
+class CauseSerializer(serializers.Serializer):
+    """Why an operand is not as it should be."""
+
+    key = serializers.CharField(help_text="Stable: kernel_headers, image_no_such_tag, tainted, waits, …")
+    weight = serializers.ChoiceField(choices=[(weight.value, weight.value) for weight in Weight])
+    sentence = serializers.CharField()
+    action = serializers.CharField(help_text="What to do about it.")
+    said = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
+
+
+class DesiredSerializer(serializers.Serializer):
+    version = serializers.CharField(help_text="Blank: the operator's own default, or nothing asks.")
+    by = serializers.CharField(help_text="The object that asks; blank: nothing does.")
+
+
+class OperandSerializer(serializers.Serializer):
+    operand = serializers.CharField()
+    title = serializers.CharField()
+    daemon_set = serializers.CharField(help_text="namespace/name; blank: none selects this node.")
+    is_wanted = serializers.BooleanField(help_text="Whether it should run here.")
+    is_ready = serializers.BooleanField()
+    is_current = serializers.BooleanField(allow_null=True, help_text="Of the newest template. Null: not known.")
+    ready_since = serializers.DateTimeField(allow_null=True)
+    not_ready_since = serializers.DateTimeField(allow_null=True, help_text="Null: it is ready, or has no pod.")
+    restarts = serializers.IntegerField(allow_null=True)
+    pod = serializers.CharField(help_text="namespace/name; blank: none.")
+    status = serializers.CharField(help_text="Of the pod, as `kubectl get pods` spells it; blank: no pod.")
+    is_silent = serializers.BooleanField(help_text="The node does not report: all this is the last that it said.")
+    image = serializers.CharField(help_text="Of the pod; without one, of the template it would be made from.")
+    version = serializers.CharField(help_text="Of the pod's image; blank: no pod.")
+    desired = DesiredSerializer()
+    disagreement = serializers.CharField(help_text="In a sentence; blank: the pod is of what is asked for.")
+    because = serializers.CharField(help_text="The sentence of its cause; blank: it is as it should be.")
+    cause = CauseSerializer(allow_null=True)
+    log = serializers.ListField(child=serializers.CharField(), help_text="The last lines of what crashed.")
+    log_refused = serializers.CharField(help_text="Why those could not be read; blank: they could, or nobody tried.")
+
+
+class SaidSerializer(serializers.Serializer):
+    role = serializers.ChoiceField(choices=[(role.value, role.value) for role in Role])
+    by = serializers.CharField(help_text="The place that says it.")
+    version = serializers.CharField(help_text="Blank: it says none.")
+    note = serializers.CharField(help_text="What the version does not tell, or why there is none.")
+    is_known = serializers.BooleanField(help_text="False: it no longer says; the version is the last it did.")
+
+
+class DriverSerializer(serializers.Serializer):
+    """What each source says of the driver's version."""
+
+    sources = SaidSerializer(many=True)
+    is_pre_installed = serializers.BooleanField(help_text="Installed on the host: observed, never managed.")
+    running = serializers.CharField(help_text="As the node last said; blank: it never did.")
+    running_unknown_since = serializers.DateTimeField(allow_null=True)
+    pod_image = serializers.CharField(help_text="The driver pod's tag; blank: no pod.")
+    desired = serializers.CharField(help_text="Blank: the operator's own default, or not known.")
+    desired_by = serializers.CharField()
+    disagreement = serializers.CharField(help_text="In a sentence; blank: those that speak agree.")
+
+
+class NodeStackSerializer(serializers.Serializer):
+    operands = OperandSerializer(many=True)
+    driver = DriverSerializer()
+
+
+class NodeStackDetail(OfANode):
+    """Every operand of a node: wanted, ready, which version, and why not; and what each place says of its driver."""
+
+    @extend_schema(responses=NodeStackSerializer)
+    def get(self, request, node_id: int) -> Response:
+        return Response(NodeStackSerializer(read_stack(self.node(node_id), now=timezone.now())).data)
+
+
+class VerdictSerializer(serializers.Serializer):
+    """One answer of the matrix. `unknown` is never to be read as supported."""
+
+    rule = serializers.CharField(source="verdict.rule")
+    subject = serializers.CharField(source="verdict.subject", help_text="What was compared.")
+    answer = serializers.ChoiceField(source="verdict.answer", choices=ANSWERS)
+    sentence = serializers.CharField(source="verdict.sentence")
+    action = serializers.CharField(source="verdict.action", help_text="Blank: there is nothing to do.")
+    nodes = serializers.IntegerField(help_text="GPU nodes it is about.")
+    source = serializers.CharField(  # type: ignore[assignment]
+        source="verdict.source", help_text="An address, or repository:path@ref. Blank: no entry of the matrix fits."
+    )
+    read_on = serializers.DateField(source="verdict.read_on", allow_null=True, help_text="When the source said so.")
+
+
+class CompatibilitySerializer(serializers.Serializer):
+    """What runs together here, compared with what NVIDIA validated. The worst first."""
+
+    worst = serializers.ChoiceField(choices=ANSWERS, allow_null=True)
+    matrix_read_on = serializers.DateField(help_text="Newer releases are not in the matrix.")
+    matrix_newest_operator = serializers.CharField()
+    nodes = serializers.IntegerField(help_text="GPU nodes that were compared.")
+    combinations = serializers.IntegerField(source="groups")
+    is_truncated = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
+    verdicts = VerdictSerializer(source="lines", many=True)
+
+
+class CompatibilityDetail(Edge):
+    @extend_schema(responses=CompatibilitySerializer)
+    def get(self, request, cluster_id: int) -> Response:
+        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        _, compared = look(cluster, user=self.user, today=timezone.now().date())
+        return Response(CompatibilitySerializer(compared).data)

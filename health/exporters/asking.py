@@ -1,0 +1,66 @@
+"""Ask exporters, a few at a time, for a limited time. One that does not answer costs nothing but itself."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from threading import Event
+
+from fleet.models import Pod
+from health.telemetry.exporter import DeviceTold, UnreadableMetrics, read_devices
+from kube import client
+from kube.client.proxying import metrics_of
+
+AT_ONCE = 4
+SECONDS = 20.0  # a round; whom it does not come to is asked first by the next one
+PORT = 9400  # DCGM_EXPORTER_LISTEN, by default and by the GPU operator's
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of the exporter of one node. `refused` blank: `devices` is what it said."""
+
+    node_name: str
+    devices: tuple[DeviceTold, ...] = ()
+    refused: str = ""
+    is_forbidden: bool = False
+
+
+def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) -> Iterator[Answer]:
+    """As they come in, until told to stop.
+
+    What is forbidden in a namespace is asked for a few times a round, not for each pod of it.
+    """
+    until, forbidden = time.monotonic() + SECONDS, dict[str, str]()
+
+    def ask(pod: Pod) -> Answer | None:
+        if pod.namespace in forbidden:
+            return Answer(pod.node_name, refused=forbidden[pod.namespace], is_forbidden=True)
+        is_over = stop.is_set() or time.monotonic() > until
+        return None if is_over else _ask(connection, pod, forbidden)
+
+    threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="exporters")
+    try:
+        for asked in as_completed([threads.submit(ask, pod) for pod in pods]):
+            if answer := asked.result():
+                yield answer
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> Answer:
+    if pod.phase != "Running":
+        phase = pod.phase or "not started"
+        return Answer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")
+    try:
+        return Answer(pod.node_name, read_devices(metrics_of(connection, pod.namespace, pod.name, PORT)))
+    except client.Forbidden as refusal:
+        said = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
+        forbidden[pod.namespace] = said
+        return Answer(pod.node_name, refused=said, is_forbidden=True)
+    except client.Absent as error:
+        return Answer(pod.node_name, refused=f"Its pod {pod} is gone, or has no /metrics: {error}")
+    except client.ClusterError as error:
+        return Answer(pod.node_name, refused=f"Its pod {pod} does not answer at port {PORT}: {error}")
+    except UnreadableMetrics as error:
+        return Answer(pod.node_name, refused=f"Its pod {pod} cannot be understood: {error}")

@@ -1,0 +1,144 @@
+"""One turn at a cluster's exporters: is it due, is it worth it, and how did it go.
+
+A cluster with more exporters than can be asked in half a minute is asked for none: half a picture would look like a
+whole one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Event
+from typing import Any
+
+import structlog
+from django.db import transaction
+from django.db.models import Sum
+
+from fleet import announce
+from fleet.freshness import NODES
+from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
+from fleet.models import ExportersState as State
+from gpu.operands import EXPORTERS
+from health.exporters.asking import Answer, answers
+from health.exporters.keeping import Keeper
+from kube import client
+
+AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
+A_BATCH = 25  # readings a transaction
+UNSEEN_AGAIN = timedelta(minutes=2)
+NEVER = Event()  # nobody tells it to stop
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    state: State
+    message: str = ""
+    exporters: int = 0
+    answered: int = 0
+    has_changed: bool = False
+
+
+def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER) -> Outcome | None:
+    """None: it was not due, somebody else is at it, or it was told to stop."""
+    turn = ExporterRound.take(cluster.pk, now=clock())
+    if turn is None:
+        return None
+    try:
+        outcome = _round(cluster, turn, clock=clock, stop=stop)
+        if stop.is_set():
+            ExporterRound.keep(cluster.pk, turn=turn, lease_until=clock(), next_look_at=clock())
+            return None
+        _end(cluster, turn, outcome, now=clock())
+    except LostLease as lost:
+        log.warning("somebody else asks these exporters by now", cluster=cluster.name, because=str(lost))
+        return None
+    return outcome
+
+
+def _round(cluster: Cluster, turn: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
+    nodes = Bookmark.objects.filter(cluster=cluster, kind=NODES).first()
+    if nodes is None or not nodes.is_fresh(now=clock()):
+        return Outcome(State.UNSEEN, "The cluster is not seen, so that its exporters are not asked.")
+    number = _number(cluster)
+    pods = _pods(cluster) if number <= AT_MOST else []
+    number = max(number, len(pods))
+    if number > AT_MOST:
+        return Outcome(State.TOO_MANY, _too_many(number), exporters=number)
+    if not pods:
+        return Outcome(State.NONE, "No pod of a DCGM exporter is seen in this cluster.")
+    try:
+        return _ask_all(cluster, turn, pods, clock=clock, stop=stop)
+    except client.ClusterError as error:
+        return Outcome(State.UNSEEN, str(error), exporters=len(pods))
+
+
+def _number(cluster: Cluster) -> int:
+    """As their DaemonSets say, which costs no look at 40,000 pods."""
+    sets = Operand.objects.filter(cluster=cluster, operand__in=EXPORTERS)
+    return sets.aggregate(number=Sum("desired"))["number"] or 0
+
+
+def _too_many(number: int) -> str:
+    return (
+        f"{number} exporters are too many to ask one by one through the API server: at most {AT_MOST} are, and so none "
+        "is. Which pod holds which GPU is known only where DRA or kubelets name it. So many take a Prometheus, "
+        "which Quarterdeck does not read yet."
+    )
+
+
+def _pods(cluster: Cluster) -> list[Pod]:
+    """One of each node. Whose turn is the longest ago comes first."""
+    rows = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
+    rows = rows.not_done().only("namespace", "name", "node_name", "phase")
+    pods = {pod.node_name: pod for pod in rows.order_by("is_ready", "created_at")[: 2 * AT_MOST + 2]}
+    tried = dict(ExporterReading.objects.filter(cluster=cluster).values_list("node_name", "tried_at"))
+    never = [pod for node_name, pod in pods.items() if node_name not in tried]
+    return never + sorted((pods[name] for name in tried.keys() & pods.keys()), key=lambda pod: tried[pod.node_name])
+
+
+def _ask_all(
+    cluster: Cluster, turn: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
+) -> Outcome:
+    """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
+    with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
+        keeper, batch, forbidden = Keeper.of(cluster, turn), list[Answer](), ""
+        for answer in answers(connection, pods, stop=stop):
+            batch.append(answer)
+            forbidden = answer.refused if answer.is_forbidden else forbidden
+            if len(batch) == A_BATCH:
+                keeper.keep(batch, now=clock())
+                batch = []
+    gone = sorted(set(keeper.known) - {pod.node_name for pod in pods})
+    keeper.keep([*batch, *(Answer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock())
+    state = State.FORBIDDEN if forbidden else State.ASKED
+    return Outcome(state, forbidden, len(pods), keeper.answered, keeper.has_changed)
+
+
+def _end(cluster: Cluster, turn: int, outcome: Outcome, *, now: datetime) -> None:
+    """Write how it went, free the turn, and forget what is of no node any more."""
+    before = ExporterRound.objects.get(cluster=cluster)
+    columns: dict[str, Any] = {"state": outcome.state, "message": outcome.message[:500], "lease_until": now}
+    columns |= {"exporters": outcome.exporters, "answered": outcome.answered}
+    columns["state_since"] = before.state_since if before.state == outcome.state else now
+    columns |= {"read_at": now} if outcome.answered else {}
+    columns |= {"next_look_at": now + UNSEEN_AGAIN} if outcome.state == State.UNSEEN else {}
+    with transaction.atomic():
+        ExporterRound.keep(cluster.pk, turn=turn, **columns)
+        _useless(cluster, outcome.state).delete()
+    if before.state != outcome.state:
+        log.info("exporters are asked", cluster=cluster.name, state=str(outcome.state), because=outcome.message)
+    if outcome.has_changed or before.state != outcome.state:
+        _tell(cluster, at=now)
+
+
+def _useless(cluster: Cluster, state: State):
+    rows = ExporterReading.objects.filter(cluster=cluster)
+    if state in (State.NONE, State.TOO_MANY):
+        return rows  # nobody asks any more: what was said is not going to be taken back
+    return rows.exclude(node_name__in=Node.objects.filter(cluster=cluster).values("name"))
+
+
+def _tell(cluster: Cluster, *, at: datetime) -> None:
+    announce.cluster_changed(cluster.pk, seq=Observer.batch_of(cluster.pk), nodes=(), kinds=("exporters",), at=at)

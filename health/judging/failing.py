@@ -1,0 +1,46 @@
+"""The pods of a cluster that crash, cannot start, or failed for good where somebody should know, by their node."""
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from fleet.models import Cluster, Pod
+from fleet.pod_state import CALM_AFTER, PodState
+from health.rules.base import FailingPod
+from health.rules.pods_failing import BARE_FOR, failed_of, is_told
+
+
+def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
+    """One query, that finds a few more than there are."""
+    may_fail = (~Q(stuck_container="") & ~Q(waiting_because="")) | Q(crashed_at__gt=now - CALM_AFTER)
+    maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_be_told(now))
+    concern = Q(is_tenant=True) | ~Q(operand="")
+    found: dict[str, list[FailingPod]] = defaultdict(list)
+    for pod in Pod.objects.filter(maybe, concern, cluster=cluster).exclude(node_name="").select_related("node"):
+        if said := _said(pod, now=now):
+            found[pod.node_name].append(said)
+    return found
+
+
+def _said(pod: Pod, *, now: datetime) -> FailingPod | None:
+    state = pod.state(now=now)
+    if state is PodState.FAILING:
+        return FailingPod(str(pod), pod.status or pod.phase, pod.restarts, pod.operand)
+    because = failed_of(pod.waiting_because)
+    if state is not PodState.FAILED or pod.deleted_at or not is_told(pod.owner_kind, because, _ago(pod, now)):
+        return None
+    return FailingPod(str(pod), because or pod.status or pod.phase, pod.restarts, pod.operand, is_over=True)
+
+
+def _may_be_told(now: datetime) -> Q:
+    """As `is_told` says it of one: those of Jobs may be thousands, and only a few have a word of the kubelet's."""
+    since = now - BARE_FOR
+    is_new = Q(crashed_at__gt=since) | Q(ready_since__gt=since) | Q(started_at__gt=since) | Q(created_at__gt=since)
+    return is_new & (Q(owner_kind="") | ~Q(waiting_because=""))
+
+
+def _ago(pod: Pod, now: datetime) -> timedelta:
+    """Since it ended: its Ready condition turns then, and one that was refused began then."""
+    ends = (pod.crashed_at, pod.ready_since, pod.started_at, pod.created_at)
+    return now - max(end for end in ends if end is not None)

@@ -1,0 +1,195 @@
+"""Why an operand crashes, in its own words: the last lines of its log, without secrets, kept beside its pod.
+
+Read by a worker, a few at a time, and each crash once: the API server and the node's kubelet are asked for every one.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from django.db.models import Q
+
+from fleet import announce
+from fleet.models import Cluster, Node, Observer, Pod
+from fleet.telling import Weight, is_frame, told_at, weight
+from gpu.labels import MIG_CONFIG_STATE
+from gpu.operands import DRIVER, MIG_MANAGER, VALIDATOR
+from health.logs.redaction import redacted
+from health.models import CrashLog
+from health.stack.causes.confidential import CC_MANAGER
+from health.stack.causes.confidential import STATE as CC_STATE
+from health.stack.causes.images import PULLING
+from health.stack.causes.sandbox import VGPU_STATE
+from kube import client
+from kube.client.logs import last_lines
+
+AT_MOST = 20  # logs a run
+LOOKED_AT = 500  # pods a run: a broken image makes every node's pod crash, and one log tells of all
+SECONDS = 30.0
+KEPT_LINES = 20
+KEPT_CHARS = 4096
+LINE_CHARS = 400
+SLOW = timedelta(minutes=5)  # a container that neither ends nor becomes ready for so long is stuck, too
+AGAIN = timedelta(minutes=15)  # an init container's crashes are not counted on its pod: its log is read again
+UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
+
+# gpu-operator, assets/state-driver: the container that installs; the others of its pod wait for it.
+MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr"}
+# What goes on running when it has failed, and says so by a label of the node: mig-parted, k8s-cc-manager and
+# vgpu-device-manager then wait for the label to change.
+FAILS_BY_LABEL = {
+    MIG_MANAGER: (MIG_CONFIG_STATE, "nvidia-mig-manager"),
+    CC_MANAGER: (CC_STATE, "nvidia-cc-manager"),
+    "vgpu-device-manager": (VGPU_STATE, "nvidia-vgpu-device-manager"),
+}
+SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR)  # the init containers of the others only wait for these
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+PROGRESS = re.compile(r"^[\s.]*(\[[#=>\s.-]*\]\s*\d+\s*%)?[\s.]*$")
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Due:
+    pod: Pod
+    container: str
+    has_crashed: bool
+
+
+def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
+    """How many were read. Costs five queries where none is due."""
+    due = [*_due(cluster, now=clock()), *_failed_by_label(cluster, now=clock())]
+    due = sorted(due, key=_urgency)[:AT_MOST]
+    if not due:
+        return 0
+    CrashLog.objects.filter(cluster=cluster).exclude(pod_uid__in=_operands(cluster).values("uid")).delete()
+    try:
+        with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
+            number = _read_all(cluster, connection, due, clock=clock)
+    except client.ClusterError as error:
+        log.info("no crash log is read", cluster=cluster.name, because=str(error))
+        return 0
+    if number:
+        seq = Observer.batch_of(cluster.pk)
+        nodes = {one.pod.node_id for one in due if one.pod.node_id}
+        log.info("crash logs are read", cluster=cluster.name, logs=number, nodes=len(nodes))
+        announce.cluster_changed(cluster.pk, seq=seq, nodes=(), kinds=("crash-logs",), at=clock())
+    return number
+
+
+def _operands(cluster: Cluster):
+    return Pod.objects.filter(cluster=cluster).exclude(operand="")
+
+
+def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
+    """The pods whose containers crashed since we last looked, the latest trouble first."""
+    crashed = ~Q(stuck_container="") & ~Q(waiting_because="")
+    slow = Q(operand__in=SPEAK_WHILE_SLOW, started_at__lt=now - SLOW)
+    stuck = _operands(cluster).filter(crashed | slow, is_ready=False, deleted_at=None)
+    pods = list(stuck.exclude(node_name="").exclude(phase="Succeeded").order_by("-changed_at", "pk")[:LOOKED_AT])
+    known = {
+        (row.pod_uid, row.container): row
+        for row in CrashLog.objects.filter(cluster=cluster, pod_uid__in=[pod.uid for pod in pods])
+    }
+    for pod in pods:
+        container = pod.stuck_container or MAIN_CONTAINER.get(pod.operand, "")
+        has_crashed = bool(pod.stuck_container and pod.waiting_because)
+        if not _has_a_log(pod, has_crashed=has_crashed, now=now):
+            continue
+        if container and _is_new(known.get((pod.uid, container)), pod, now=now):
+            yield Due(pod, container, has_crashed)
+
+
+def _failed_by_label(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
+    """The managers that say by a label of their node that they failed, and are ready all the same."""
+    for operand, (label, container) in FAILS_BY_LABEL.items():
+        nodes = Node.objects.filter(**{f"labels__{label}": "failed"}, cluster=cluster).values("name")
+        pods = _operands(cluster).filter(operand=operand, is_ready=True, deleted_at=None, node_name__in=nodes)
+        for pod in pods.order_by("pk")[:AT_MOST]:
+            known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid, container=container).first()
+            if _is_new(known, pod, now=now):
+                yield Due(pod, container, has_crashed=False)
+
+
+def _urgency(due: Due) -> tuple[bool, bool]:
+    """What crashed before what is slow, and drivers first: the others wait for them."""
+    return not due.has_crashed, due.pod.operand != DRIVER
+
+
+def _has_a_log(pod: Pod, *, has_crashed: bool, now: datetime) -> bool:
+    if has_crashed:
+        return pod.restarts > 0 or not pod.waiting_because.startswith(UNSTARTED)
+    return pod.operand in SPEAK_WHILE_SLOW and pod.started_at is not None and now - pod.started_at >= SLOW
+
+
+def _is_new(known: CrashLog | None, pod: Pod, *, now: datetime) -> bool:
+    return known is None or known.restarts != pod.restarts or now - known.read_at >= AGAIN
+
+
+def _read_all(
+    cluster: Cluster, connection: client.Connection, due: Sequence[Due], *, clock: Callable[[], datetime]
+) -> int:
+    """:raises ClusterError: when nobody answers any more"""
+    until, number, forbidden = time.monotonic() + SECONDS, 0, dict[str, str]()
+    for one in due:
+        if time.monotonic() > until:
+            break
+        lines, refused = _read_one(connection, one, forbidden)
+        _keep(cluster, one, lines, refused, now=clock())
+        number += 1
+    return number
+
+
+def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]) -> tuple[str, str]:
+    """The lines, or why there are none. What is forbidden in a namespace is asked for once a run.
+
+    :raises ClusterError: when asking for another log is useless, too
+    """
+    pod = one.pod
+    if pod.namespace in forbidden:
+        return "", forbidden[pod.namespace]
+    try:
+        return kept(last_lines(connection, pod.namespace, pod.name, one.container, crashed=one.has_crashed)), ""
+    except client.Forbidden as refusal:
+        forbidden[pod.namespace] = f"not allowed: the rule for pods/log, verb get, is missing. {refusal}"
+        return "", forbidden[pod.namespace]
+    except client.Absent:
+        return "", "the pod is gone."
+    except (client.Refused, client.ServerFailing, client.Unreachable) as error:  # the node's kubelet, most often
+        return "", str(error)
+
+
+def kept(lines: Iterable[str]) -> str:
+    """What of a log is worth keeping: its last lines, and before them what went wrong, without secrets."""
+    said = (ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip() for line in lines)
+    worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]
+    worth = _last_and_wrong([line for line in worth if not is_frame(line)] or worth)
+    while len("\n".join(worth)) > KEPT_CHARS:
+        del worth[min(range(len(worth)), key=lambda at: weight(worth[at]))]
+    return "\n".join(worth)
+
+
+def _last_and_wrong(lines: Sequence[str]) -> list[str]:
+    """As many as are kept. Half of them may be earlier ones: a crash is told before its stack, and cleaned up after."""
+    weights = [weight(line) for line in lines]
+    wrong = [at for at, each in enumerate(weights) if each >= Weight.WORDED]
+    heaviest = sorted(wrong, key=lambda at: (weights[at], at))[-KEPT_LINES // 2 :]
+    told = told_at(lines)
+    chosen = {*heaviest, *(() if told is None else (told,))}
+    for at in reversed(range(len(lines))):
+        if len(chosen) >= KEPT_LINES:
+            break
+        chosen.add(at)
+    return [lines[at] for at in sorted(chosen)]
+
+
+def _keep(cluster: Cluster, one: Due, lines: str, refused: str, *, now: datetime) -> None:
+    CrashLog.objects.update_or_create(
+        cluster=cluster,
+        pod_uid=one.pod.uid,
+        container=one.container,
+        defaults={"restarts": one.pod.restarts, "lines": lines, "refused": refused[:500], "read_at": now},
+    )

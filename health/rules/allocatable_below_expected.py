@@ -1,0 +1,53 @@
+"""Fewer GPUs can be allocated than the node once had: capacity may still say they are there (S3, Z24)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from gpu.resources import Layout, missing_in_words
+from health.rules.base import NodeFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class AllocatableBelowExpected:
+    key: ClassVar[str] = "allocatable-below-expected"
+    title: ClassVar[str] = "GPUs missing"
+    after: ClassVar[timedelta] = timedelta(minutes=1)  # a device plugin that restarts is back in seconds
+    reads: ClassVar[str] = ""
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        missing = {
+            name: count - node.allocatable.get(name, 0)
+            for name, count in node.expected.items()
+            if count > node.allocatable.get(name, 0)
+        }
+        if node.is_changing or not missing:
+            return None
+        is_gone = all(not node.allocatable.get(name, 0) for name in missing)
+        return Wrong(
+            Severity.CRITICAL if is_gone else Severity.WARNING,
+            f"{node.name} lacks {missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))}: "
+            f"it had more than can be allocated now." + (f" {node.unhealthy}" if node.unhealthy else ""),
+            _action(node, missing),
+            {
+                name: {
+                    "allocatable": node.allocatable.get(name),
+                    "capacity": node.capacity.get(name),
+                    "expected": node.expected[name],
+                }
+                for name in missing
+            },
+        )
+
+
+def _action(node: NodeFacts, missing: dict[str, int]) -> str:
+    is_one = sum(missing.values()) == 1
+    if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
+        return (
+            f"The device plugin calls {'it' if is_one else 'some of them'} unhealthy: read its log for the Xid, then "
+            "the node's kernel log. Where the Xid is over, restart the plugin's pod."
+        )
+    if not any(node.capacity.get(name) for name in missing):
+        return "The device plugin offers none: look at its pod and at the driver's on this node first."
+    gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
+    return f"Capacity fell too, as after a boot without the {gpu}: look for {it} in lspci and nvidia-smi on the node."

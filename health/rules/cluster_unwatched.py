@@ -1,0 +1,27 @@
+"""About Quarterdeck itself: nobody takes a cluster's lease, because there is no worker, or no slot left for it."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import ClusterFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class ClusterUnwatched:
+    key: ClassVar[str] = "cluster-unwatched"
+    title: ClassVar[str] = "Cluster unwatched"
+    after: ClassVar[timedelta] = timedelta(0)  # `unwatched_since` waited already
+    subject: ClassVar[str] = "quarterdeck"
+    reads: ClassVar[str] = ""
+
+    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+        if cluster.unwatched_since is None:
+            return None
+        return Wrong(
+            Severity.CRITICAL,
+            f"No worker watches {cluster.name} since {cluster.unwatched_since:%H:%M:%S} UTC: what pages show of it is "
+            "from then.",
+            cluster.unwatched_action,
+            {"unwatched_since": cluster.unwatched_since.isoformat()},
+        )

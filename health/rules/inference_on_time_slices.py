@@ -1,0 +1,33 @@
+"""Time-slicing shares a GPU in turns, without isolation of memory or faults: latency suffers from neighbours (S4)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import NodeFacts, Severity, Wrong
+from wording.numbers import are, count, either
+
+
+@dataclass(frozen=True)
+class InferenceOnTimeSlices:
+    key: ClassVar[str] = "inference-on-time-slices"
+    title: ClassVar[str] = "Inference on time-slices"
+    after: ClassVar[timedelta] = timedelta(minutes=5)
+    reads: ClassVar[str] = ""
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        taken = sum(node.requested.values())
+        if node.sharing != "time-slicing" or "inference" not in node.workload_classes or not taken:
+            return None
+        each = "several pods take turns" if node.sharing_replicas is None else _turns(node.sharing_replicas)
+        return Wrong(
+            Severity.WARNING,
+            f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} on each, "
+            f"{count(taken, 'share')} {are(taken)} taken.",
+            "Latency-sensitive inference wants a whole GPU or a MIG slice: move it, or give the pool another class.",
+            {"shares_taken": taken, "replicas": node.sharing_replicas},
+        )
+
+
+def _turns(replicas: int) -> str:
+    return f"up to {count(replicas, 'pod')} {either(replicas, 'takes', 'take')} turns"

@@ -1,0 +1,27 @@
+"""About Quarterdeck itself: it hears more of a cluster than it can write, so that pages show the past."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from fleet.lag import sentence
+from health.rules.base import ClusterFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class ObserverBehind:
+    key: ClassVar[str] = "observer-behind"
+    title: ClassVar[str] = "Quarterdeck lags behind"
+    after: ClassVar[timedelta] = timedelta(0)  # `behind_since` waited already
+    subject: ClassVar[str] = "quarterdeck"
+    reads: ClassVar[str] = ""
+
+    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+        if cluster.behind_since is None:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            sentence(cluster.name, lag_ms=cluster.lag_ms, behind_since=cluster.behind_since),
+            "Look at the CPU of the worker that observes it and at the database; give the observe queue a worker more.",
+            {"lag_ms": cluster.lag_ms},
+        )

@@ -1,0 +1,89 @@
+"""Pods on a node crash or cannot start: its tenants' GPU pods, and those of the GPU stack, whatever the node says."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import FailingPod, NodeFacts, Severity, Wrong
+from wording.numbers import count, either
+
+NAMED = 2
+REFUSED = (
+    "The kubelet refused it, because the GPUs were not there to be given: look at the device plugin on this node, and "
+    "restart its pod where the node offers fewer GPUs than it has."
+)
+SHUT_DOWN = "The node was shut down under it: look why. A pod without an owner has to be made again."
+# What a kubelet says of a pod that it refuses or ends, and what helps (kubernetes/kubernetes:
+# pkg/kubelet/lifecycle/predicate.go, eviction/eviction_manager.go, nodeshutdown, preemption, cm/topologymanager).
+BY_KUBELET = {
+    "UnexpectedAdmissionError": REFUSED,
+    **{f"OutOf{vendor}": REFUSED for vendor in ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/")},
+    "OutOf": "The node had no room left when it came: look who places pods there beside the scheduler.",
+    "TopologyAffinityError": "No NUMA node had all that it asks for: look at the kubelet's topology manager policy.",
+    "Evicted": "The node was short of memory, disk or PIDs: `kubectl describe node` says of which.",
+    "Terminated": SHUT_DOWN,
+    "NodeShutdown": SHUT_DOWN,
+    "Shutdown": SHUT_DOWN,
+    "Preempting": "A critical pod took its place: it has to find another node.",
+    "NodeAffinity": "The node's labels no longer fit it: look who changed them.",
+}
+OWNED_FOR = timedelta(hours=1)  # its owner has made another: what its node did to it is news for a while
+BARE_FOR = timedelta(days=1)  # nobody makes it again
+ITS_OWN = "Nobody makes it again: read its log (`kubectl logs`), then delete it."
+
+
+@dataclass(frozen=True)
+class PodsFailing:
+    key: ClassVar[str] = "pods-failing"
+    title: ClassVar[str] = "Pods fail"
+    after: ClassVar[timedelta] = timedelta(minutes=1)  # one crash while a driver restarts is over in seconds
+    reads: ClassVar[str] = "pods"
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        pods = sorted(node.failing_pods, key=lambda pod: (pod.is_over, not pod.operand, pod.name))
+        if not pods:
+            return None
+        number = count(len(pods), "pod")
+        does = "failed" if all(pod.is_over for pod in pods) else either(len(pods), "fails", "fail")
+        more = len(pods) - NAMED
+        named = "; ".join(_said(pod) for pod in pods[:NAMED])
+        return Wrong(
+            Severity.WARNING,
+            f"{node.name}: {number} {does}, {named}{f'; and {more} more' if more > 0 else ''}.",
+            _action(pods),
+            {pod.name: {"status": pod.status, "restarts": pod.restarts} for pod in pods[:20]},
+        )
+
+
+def _said(pod: FailingPod) -> str:
+    restarts = f", {count(pod.restarts, 'restart')}" if pod.restarts else ""
+    return f"{pod.name} ({pod.status}{restarts})"
+
+
+def _action(pods: list[FailingPod]) -> str:
+    if all(pod.is_over for pod in pods):
+        return next((action for reason, action in BY_KUBELET.items() if pods[0].status.startswith(reason)), ITS_OWN)
+    if any(pod.operand for pod in pods):
+        return "The GPU stack on the node's page says why, and what to do."
+    if any("Image" in pod.status for pod in pods):
+        return "Describe the pod: its events name the image and what the registry says."
+    return (
+        "Read the last log of its container (`kubectl logs --previous`). Where pods of one workload fail on this node "
+        "alone, look at the node's driver and GPUs; where they fail everywhere, at the workload."
+    )
+
+
+def failed_of(because: str) -> str:
+    """The reason that the pod itself bears. Blank: it has none, its containers ended by themselves."""
+    return because.partition(":")[0]
+
+
+def is_told(owner_kind: str, reason: str, ago: timedelta) -> bool:
+    """Whether a pod that failed for good is worth a person's look.
+
+    What its own containers did is the business of who owns it: a Job tries again, a Workflow goes another way. A pod
+    without an owner has nobody, and what the kubelet did to it is the node's, whoever owns it.
+    """
+    if not owner_kind:
+        return ago <= BARE_FOR
+    return reason.startswith(tuple(BY_KUBELET)) and ago <= OWNED_FOR

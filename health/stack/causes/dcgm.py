@@ -1,0 +1,97 @@
+"""Why DCGM or its exporter does not come up. Pure.
+
+dcgm-exporter, internal/pkg/dcgmprovider/dcgm.go: "Attempting to connect to remote hostengine at nvidia-dcgm:5555", then
+"Failed to connect to remote hostengine", earlier "Error connecting to nv-hostengine: Host engine connection
+invalid/disconnected" (gpu-operator #414), or nothing but a caught panic (dcgm-exporter #536). "This request is serviced
+by a module of DCGM that is not currently loaded" (dcgm-exporter #22, #707; DCGM #219: 4.2.3 mends some of it).
+"DCGM initialization error" (gpu-monitoring-tools #96), "libdcgm.so not Found", "Failed to start host engine server"
+(#54). internal/pkg/counters: "could not find DCGM field". internal/pkg/transformation/hpc.go: "Unable to access HPC job
+mapping file directory … Ignoring": its series then lack hpc_job.
+"""
+
+import re
+
+from gpu.operands import EXPORTERS
+from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.crash import CRASHES
+
+OF_DCGM = frozenset({"dcgm", "dcgm-dra", *EXPORTERS})
+ASKED = re.compile(r"connect to remote hostengine at (?P<at>[^\s\"]+)", re.IGNORECASE)
+ANSWERED = words("dcgm successfully initialized", "initialized dcgm fields")
+REFUSED = words(
+    "connecting to nv-hostengine", "failed to connect to remote hostengine", "host engine connection invalid"
+)
+
+
+def no_host_engine(signs: Signs) -> Cause | None:
+    """It says whom it asks and then ends: in its own words, or with a stack."""
+    pod = signs.pod
+    if pod is None or signs.operand not in EXPORTERS or any(ANSWERED.search(line) for line in pod.log):
+        return None
+    said = next((line for line in signs.everything_said() if REFUSED.search(line)), "")
+    asked = next((found for line in reversed(pod.log) if (found := ASKED.search(line))), None)
+    if not said and not (asked and pod.reason in CRASHES):
+        return None
+    where = f" at {asked['at']}" if asked else ""
+    return Cause(
+        "dcgm_unreachable",
+        Weight.WRONG,
+        f"It cannot reach DCGM's host engine{where}.",
+        signs.advice(
+            "Look at the nvidia-dcgm pod of this node and at its Service. With dcgm.enabled: false in the "
+            "ClusterPolicy the exporter runs one of its own.",
+            "Look whether nv-hostengine runs there and listens on that port (DCGM_REMOTE_HOSTENGINE_INFO). Without "
+            "that variable the exporter runs one of its own.",
+        ),
+        said.strip() or pod.telling,
+    )
+
+
+NO_MODULE = Saying(
+    "dcgm_module",
+    words("module of dcgm that is not currently loaded", "profiling module.*(fail|not|unable)",
+          "(fail|unable).*profiling module"),
+    "A module of DCGM does not load on this node: most often the one for profiling (DCGM_FI_PROF_*).",
+    "Take a DCGM that knows this driver and GPU. Or leave the DCGM_FI_PROF_* lines out of the exporter's metrics; it "
+    "profiles with SYS_ADMIN only, and not beside another profiler or host engine.",
+    OF_DCGM,
+    is_told_as_trouble=True,  # for information it is said by every exporter that goes on without
+)  # fmt: skip
+NO_LIBRARY = Saying(
+    "dcgm_no_library",
+    words(r"libdcgm\.so\S* not found", r"libdcgm\.so\S*: cannot open"),
+    "It does not find DCGM's library.",
+    "Take an image that has it, or install datacenter-gpu-manager where it runs without one.",
+    OF_DCGM,
+)
+NO_START = Saying(
+    "dcgm_no_start",
+    words("error starting nv-hostengine", "failed to start (dcgm|host engine)", "dcgm initialization error",
+          "host ?engine (is )?already running", "err: failed to start"),
+    "DCGM's host engine does not start on this node.",
+    "Look whether nvidia-smi runs in the driver pod or on the host, whether another nv-hostengine has the port, and "
+    "whether this DCGM knows the driver.",
+    OF_DCGM,
+    alone="Look whether nvidia-smi runs on the node, whether another nv-hostengine has the port, and whether this DCGM "
+    "knows the driver.",
+)  # fmt: skip
+NO_FIELD = Saying(
+    "dcgm_metrics",
+    words("could not find dcgm field", "failed to get counters", "error getting the metrics", "malformed .*csv"),
+    "It cannot read the list of metrics that it is given.",
+    "What it says names the line: a field that this DCGM does not know, or a misspelt one. Look at the ConfigMap that "
+    "holds the exporter's CSV.",
+    frozenset(EXPORTERS),
+)
+NO_JOBS = Saying(
+    "dcgm_hpc_jobs",
+    words("hpc job mapping.*(not found|fail|denied|ignoring)", "(unable|failed|cannot).*hpc job"),
+    "It cannot read which job of the batch system has which GPU.",
+    "Look at DCGM_HPC_JOB_MAPPING_DIR: the batch system's prolog writes a file for each GPU there, and the pod mounts "
+    "that folder of the host.",
+    frozenset(EXPORTERS),
+)
+
+RULES: tuple[Rule, ...] = (no_host_engine, NO_MODULE, NO_LIBRARY, NO_FIELD)
+# Most often it is the driver's library or module that is missing, and that is said beside it.
+LAST: tuple[Rule, ...] = (NO_START, NO_JOBS)

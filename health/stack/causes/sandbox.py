@@ -1,0 +1,61 @@
+"""Why GPUs are not made ready for virtual machines. Pure.
+
+gpu-operator, assets/state-vfio-manager (vfio-manage.sh of k8s-driver-manager: "failed to bind"); vgpu-device-manager
+("no parent devices found for GPU", "unable to find configuration"); kubevirt-gpu-device-plugin (IOMMU groups).
+"""
+
+from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+
+OF_SANDBOX = frozenset(
+    {"vfio-manager", "sandbox-device-plugin", "sandbox-validator", "vgpu-device-manager", "kata-sandbox-device-plugin"}
+)
+
+VGPU_CONFIG = "nvidia.com/vgpu.config"
+VGPU_STATE = "nvidia.com/vgpu.config.state"
+
+NO_IOMMU = Saying(
+    "no_iommu",
+    words(r"iommu_groups?\b.*(no such file|not found|empty)",
+          r"iommu.{0,40}(not enabled|disabled|not found|unsupported)",
+          "no iommu group"),
+    "The node has no IOMMU groups: a GPU cannot be passed through to a virtual machine.",
+    "Switch on VT-d or AMD-Vi in the firmware and intel_iommu=on (or amd_iommu=on) iommu=pt on the kernel's command "
+    "line, and reboot.",
+    OF_SANDBOX,
+)  # fmt: skip
+NOT_BOUND = Saying(
+    "vfio_not_bound",
+    words("failed to bind.*vfio", "unable to bind.*vfio", "vfio-pci.*(device or resource busy|not found)"),
+    "A GPU cannot be bound to vfio-pci: another driver holds it, or the module is not there.",
+    "Look what uses it: lspci -nnk -d 10de: on the node names the driver. Then drain and reboot the node.",
+    OF_SANDBOX,
+)
+NO_VGPU = Saying(
+    "vgpu_not_made",
+    words("no parent devices found", "unable to (apply|find|select).*vgpu config", "error (applying|getting) vgpu",
+          "failed to apply vgpu", "vgpu type.*not (supported|available)"),
+    "The vGPU configuration that this node picks cannot be made.",
+    "Look at nvidia.com/vgpu.config of the node, at the entry of that name in the ConfigMap, and whether the vGPU "
+    "manager runs: nvidia-smi vgpu -s on the host lists the types.",
+    OF_SANDBOX,
+)  # fmt: skip
+
+
+def failed(signs: Signs) -> Cause | None:
+    """nvidia.com/vgpu.config.state is success or failed; the manager goes on waiting (cloud-native-docs, PR 76)."""
+    if signs.operand != "vgpu-device-manager" or signs.labels.get(VGPU_STATE) != "failed":
+        return None
+    if known := NO_VGPU(signs):
+        return known
+    wanted = signs.labels.get(VGPU_CONFIG, "(none named)")
+    return Cause(
+        "vgpu_failed",
+        Weight.WRONG,
+        f"It could not make the vGPUs of the configuration {wanted}: {VGPU_STATE} is failed.",
+        f"Read its log for the step; then set {VGPU_CONFIG} to another value and back.",
+        signs.pod.telling if signs.pod else "",
+    )
+
+
+RULES: tuple[Rule, ...] = (NO_IOMMU, NOT_BOUND, NO_VGPU)
+WHEN_READY: tuple[Rule, ...] = (failed,)

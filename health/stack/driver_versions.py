@@ -1,0 +1,151 @@
+"""The driver's version side by side: asked for, rolled out, running; each with the place that says so."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from fleet.models import Node, ResourceSlice
+from gpu.labels import AMD_DRIVER_VERSION, DRIVER_VERSION, DRIVER_VERSION_PARTS
+from gpu.operands import DRIVER
+from gpu.versions import agree, is_digest, read
+from health.stack.desired import Desired
+from health.stack.on_node import OperandOnNode
+
+DRA = frozenset({"gpu.nvidia.com", "gpu.amd.com"})
+
+
+class Role(StrEnum):
+    DESIRED = "desired"
+    ROLLED_OUT = "rolled out"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one place says. A blank version: it says none, and the note why."""
+
+    role: Role
+    by: str
+    version: str
+    note: str = ""
+    is_known: bool = True  # False: it no longer says; the version is the last it did
+
+
+@dataclass(frozen=True)
+class DriverVersions:
+    sources: tuple[Said, ...]
+    is_pre_installed: bool
+    running: str  # as the node says, or last said; blank: it never did
+    running_unknown_since: datetime | None
+    pod_image: str  # the driver pod's tag; blank: no pod
+    desired: str  # blank: the operator's own default, or no object
+    desired_by: str  # "NVIDIADriver a100"; blank: nothing says
+    disagreement: str  # in a sentence; blank: those that speak agree
+
+
+def driver_versions(
+    node: Node, operands: Iterable[OperandOnNode], slices: Sequence[ResourceSlice] = ()
+) -> DriverVersions:
+    rows = [row for row in operands if row.operand == DRIVER]
+    row = next((each for each in rows if each.pod), rows[0] if rows else None)
+    is_pre_installed = bool(row and row.cause and row.cause.key in ("pre_installed", "no_driver_managed"))
+    desired = Desired() if is_pre_installed or row is None else row.desired
+    offered = _slices(slices)
+    running = [_label(node, offered), *offered]
+    sources = running if is_pre_installed else [_asked(desired), *_rolled_out(row), *running]
+    return DriverVersions(
+        sources=tuple(sources),
+        is_pre_installed=is_pre_installed,
+        running=node.driver_version or next((each.version for each in running if each.version), ""),
+        running_unknown_since=node.driver_unknown_since,
+        pod_image=row.version if row else "",
+        desired=desired.version,
+        desired_by=desired.by,
+        disagreement=_disagreement(sources, node),
+    )
+
+
+def _asked(desired: Desired) -> Said:
+    if desired.conflict:
+        note = "While several select a node, the operator changes nothing: delete one, or give it another nodeSelector."
+        return Said(Role.DESIRED, f"{desired.conflict}, which all select this node", "", note)
+    if not desired.by:
+        return Said(Role.DESIRED, "no driver object selects this node", "")
+    note = "" if desired.version else "It names no version: the operator's own default."
+    return Said(Role.DESIRED, desired.by, desired.version, note or _limits(desired.version))
+
+
+def _rolled_out(row: OperandOnNode | None) -> list[Said]:
+    if row is None or not row.pod:
+        return [Said(Role.ROLLED_OUT, "image of the driver pod", "", "There is no driver pod on this node.")]
+    note = _limits(row.version)
+    if row.is_current is False:
+        note = f"{note} The pod is of an older template than its DaemonSet's newest.".strip()
+    return [Said(Role.ROLLED_OUT, "image of the driver pod", row.version, note)]
+
+
+def _limits(version: str) -> str:
+    if is_digest(version):
+        return "Named by a digest, which tells no version."
+    if read(version).kernel or read(version).is_branch:
+        return "Precompiled: it names only the branch, not the driver."
+    return ""
+
+
+def _label(node: Node, offered: Sequence[Said]) -> Said:
+    by = "label of the node"
+    if node.driver_unknown_since:
+        since = f"{node.driver_unknown_since:%H:%M} UTC"
+        if not node.driver_version:
+            return Said(Role.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False)
+        note = f"Unknown since {since}: the label is gone. It last said {node.driver_version}."
+        return Said(Role.RUNNING, by, node.driver_version, note, is_known=False)
+    is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0], *AMD_DRIVER_VERSION))
+    is_of_a_slice = not is_labelled and any(agree(each.version, node.driver_version) for each in offered)
+    if is_of_a_slice or not node.driver_version:
+        is_nvidia = node.gpu_vendor in ("", "nvidia")
+        return Said(
+            Role.RUNNING, by, "", "GPU feature discovery has not labelled it." if is_nvidia else "It says none."
+        )
+    return Said(Role.RUNNING, by, node.driver_version)
+
+
+def _slices(slices: Sequence[ResourceSlice]) -> list[Said]:
+    """What the DRA driver says of the node's own GPUs; only the newest generation of its pool counts."""
+    mine = [each for each in slices if each.driver in DRA]
+    newest = max((each.pool_generation for each in mine), default=0)
+    versions = {
+        str(device.get("driver_version"))
+        for each in mine
+        if each.pool_generation == newest
+        for device in each.devices
+        if device.get("driver_version")
+    }
+    return [Said(Role.RUNNING, "ResourceSlice of the node", version) for version in sorted(versions)]
+
+
+WORDS = {Role.RUNNING: "the node runs", Role.ROLLED_OUT: "its driver pod carries", Role.DESIRED: "the cluster asks for"}
+
+
+def _disagreement(sources: Sequence[Said], node: Node) -> str:
+    said = [each for each in sources if each.version and each.is_known]
+    if all(agree(one.version, other.version) is not False for one in said for other in said):
+        return ""
+    running = [each for each in said if each.role is Role.RUNNING]
+    if len(running) > 1 and agree(running[0].version, running[1].version) is False:
+        parts = [f"the {each.by} says {each.version}" for each in running]
+    else:
+        first = {each.role: each for each in reversed(said)}
+        parts = [f"{WORDS[role]} {first[role].version}" for role in WORDS if role in first]
+    sentence = ", ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}.{_standing(node)}"
+
+
+def _standing(node: Node) -> str:
+    """Why they may differ rightly, for now."""
+    if node.is_held:
+        return f" It is held by {node.held_by}." if node.held_by else " It is held."
+    if node.upgrade_state and node.upgrade_state != "upgrade-done":
+        return f" The upgrade controller has it in {node.upgrade_state}."
+    return ""

@@ -1,0 +1,64 @@
+"""From rows to what the rules of `health.stack.causes` are given."""
+
+from datetime import timedelta
+
+from fleet.models import Node, Operand, Pod
+from gpu.operands import DRIVER, title_of
+from health.models import CrashLog
+from health.stack.causes import PodSigns, Signs
+from health.stack.rows import StackRows
+
+# How long an operand may take to come up. A driver is compiled first; its startup probe gives it 20 minutes.
+PATIENCE = timedelta(minutes=5)
+PATIENCE_WITH_DRIVER = timedelta(minutes=15)
+
+
+def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
+    return Signs(
+        operand=operand,
+        title=title_of(operand),
+        node=node.name,
+        labels=node.labels,
+        taints=node.taints,
+        selector=daemon_set.node_selector if daemon_set else {},
+        affinity=daemon_set.node_affinity if daemon_set else (),
+        tolerations=daemon_set.tolerations if daemon_set else (),
+        has_daemon_set=daemon_set is not None,
+        daemon_set=daemon_set.name if daemon_set else "",
+        is_node_ready=node.is_ready,
+        is_gpu_node=node.is_gpu_node and node.gpu_vendor in ("", "nvidia"),
+        node_says=node.not_ready_because,
+        kernel=node.kernel,
+        os_image=node.os_image,
+        runtime=node.container_runtime,
+        mig_config=node.mig_config,
+        mig_state=node.mig_config_state,
+        gpus_expected=sum(node.expected.values()) or node.gpu_expected or 0,
+        gpus_allocatable=sum(node.allocatable.values()) or node.gpu_allocatable or 0,
+    )
+
+
+def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
+    reason, message = split(pod.waiting_because)
+    patience = PATIENCE_WITH_DRIVER if pod.operand == DRIVER else PATIENCE
+    return PodSigns(
+        name=str(pod),
+        phase=pod.phase,
+        is_ready=pod.is_ready,
+        is_leaving=pod.deleted_at is not None,
+        reason=reason,
+        message=message,
+        container=pod.stuck_container,
+        last_words=pod.last_words,
+        log=tuple(line for line in log.lines.splitlines() if line.strip()) if log else (),
+        events=rows.events_by_uid.get(pod.uid, []),
+        image=pod.image,
+        restarts=pod.restarts,
+        is_overdue=pod.started_at is not None and rows.now - pod.started_at >= patience,
+    )
+
+
+def split(because: str) -> tuple[str, str]:
+    """ "CrashLoopBackOff: back-off 5m0s" → its reason, which is one word, and its message."""
+    reason, _, message = because.partition(": ")
+    return (reason, message) if reason.isalnum() else ("", because)

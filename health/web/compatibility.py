@@ -1,0 +1,128 @@
+"""What fits together in a cluster or on a node, as their pages take it: the worst first, each with its source."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Cluster, Node
+from fleet.web.freshness import heard_of
+from gpu.compatibility import Support, Verdict, the_matrix
+from health.stack.combinations import Comparison, Line, compare_node, look
+
+WORDS: dict[Support, tuple[str, str]] = {
+    Support.KNOWN_BAD: ("bad", "known to fail"),
+    Support.UNSUPPORTED: ("warn", "not supported"),
+    Support.UNKNOWN: ("unknown", "not known"),
+    Support.DEPRECATED: ("part", "ending"),
+    Support.SUPPORTED: ("ok", "supported"),
+}
+THREAD = re.compile(r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+)/(?:issues|pull)/(?P<number>\d+)")
+REPOSITORY = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+):(?P<path>[\w./-]+)@(?P<ref>[\w.-]+)")
+
+
+@dataclass(frozen=True)
+class AnswerLine:
+    glyph: str
+    word: str
+    verdict: Verdict
+    nodes: int | None  # None: it is about one node
+    href: str
+    source: str  # short
+
+    @property
+    def is_fine(self) -> bool:
+        return self.verdict.answer is Support.SUPPORTED
+
+
+@dataclass(frozen=True)
+class AnswerCard:
+    wrong: Sequence[AnswerLine]  # the worst first
+    fine: Sequence[AnswerLine]
+    nodes: int
+    groups: int
+    is_truncated: bool
+    read_on: date
+    newest: str  # release of the operator in the matrix
+
+    @property
+    def glyph(self) -> str:
+        return self.wrong[0].glyph if self.wrong else "ok"
+
+
+@part
+def cluster_compatibility_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    now = timezone.now()
+    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
+    _, compared = look(row, user=request.user, today=now.date())
+    shown = {"freshness": heard_of(row, now=now), "compatibility": of_cluster(compared)}
+    return render(request, "health/_cluster_compatibility.html", shown)
+
+
+@part
+def node_compatibility_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    now = timezone.now()
+    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
+    shown = {"node": row, "freshness": heard_of(row.cluster, now=now)}
+    return render(request, "health/_node_compatibility.html", shown | of_node(row, user=request.user, today=now.date()))
+
+
+def of_cluster(found: Comparison) -> AnswerCard:
+    return _card([_line(line) for line in found.lines], found.nodes, found.groups, is_truncated=found.is_truncated)
+
+
+@dataclass(frozen=True)
+class NodeCard:
+    """What is true of one node, and not of most GPU nodes of its cluster: that stands on the cluster's page."""
+
+    own: Sequence[AnswerLine]  # the worst first
+    shared: int  # answers that are not `supported`, and true of most of them
+    read_on: date
+
+
+def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
+    """Six queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
+    around, compared = look(node.cluster, user=user, today=today)
+    verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Support.SUPPORTED]
+    common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
+    own = [_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]
+    is_compared = node.is_gpu_node and node.gpu_vendor in {"", "nvidia"}
+    card = NodeCard(own, len(verdicts) - len(own), the_matrix().read_on)
+    return {"compatibility": card if is_compared else None}
+
+
+def _card(lines: Iterable[AnswerLine], nodes: int, groups: int, *, is_truncated: bool) -> AnswerCard:
+    every = list(lines)
+    matrix = the_matrix()
+    return AnswerCard(
+        wrong=[line for line in every if not line.is_fine],
+        fine=[line for line in every if line.is_fine],
+        nodes=nodes,
+        groups=groups,
+        is_truncated=is_truncated,
+        read_on=matrix.read_on,
+        newest=matrix.newest.version,
+    )
+
+
+def _line(line: Line, *, is_of_one: bool = False) -> AnswerLine:
+    glyph, word = WORDS[line.verdict.answer]
+    href, short = source_of(line.verdict.source)
+    return AnswerLine(glyph, word, line.verdict, None if is_of_one else line.nodes, href, short)
+
+
+def source_of(text: str) -> tuple[str, str]:
+    """Where a source can be read, and its short name."""
+    if found := REPOSITORY.fullmatch(text):
+        href = f"https://github.com/{found['repository']}/blob/{found['ref']}/{found['path']}"
+        return href, found["path"].rpartition("/")[2]
+    if found := THREAD.fullmatch(text):
+        return text, f"{found['repository'].rpartition('/')[2]} #{found['number']}"
+    return text, text.removeprefix("https://").partition("/")[0]

@@ -1,0 +1,126 @@
+"""What is wrong now, the worst first, and what was lately; and the parts of it that other pages take by address."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Cluster, Node, Observer, Pool
+from fleet.models.node import members_of
+from fleet.web.freshness import heard_of
+from health.models import Finding, Severity
+from health.web.trouble import trouble_of
+
+PER_PAGE = 50
+SHOWN = 5  # on the page of the fleet, or of a pool
+WORST_FIRST = Case(
+    *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity.values)),
+    output_field=IntegerField(),
+)
+
+
+def findings(request: PersonRequest) -> HttpResponse:
+    clusters = Cluster.objects.visible_to(request.user)
+    batches = Observer.objects.filter(cluster__in=clusters).values_list("cluster", "batch")
+    seq = json.dumps({f"cluster-{cluster}": batch for cluster, batch in batches})
+    return render(request, "health/findings.html", {"place": "findings", "seq": seq, **_findings(request)})
+
+
+@part
+def findings_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "health/_findings.html", _findings(request))
+
+
+@part
+def findings_strip_part(request: PersonRequest) -> HttpResponse:
+    """The first few, for the page of the fleet."""
+    return render(request, "health/_findings_strip.html", _strip(request))
+
+
+@part
+def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
+    heard = heard_of(row, now=timezone.now())
+    found = {
+        "findings": dated(
+            open_findings(request).filter(cluster=row)[:PER_PAGE], {} if heard.is_fresh else {row.pk: heard.heard_at}
+        ),
+        "confirming": confirming_findings(request).filter(cluster=row)[:PER_PAGE],
+    }
+    return render(request, "health/_findings_of_one.html", found)
+
+
+@part
+def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """How many findings and faulty nodes there are, for the head of a cluster's page."""
+    row = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
+    trouble = trouble_of(request.user, cluster=row, now=timezone.now())
+    return render(request, "health/_cluster_trouble.html", {"cluster": row, "trouble": trouble})
+
+
+@part
+def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
+    every = Finding.objects.filter(node=row).select_related("cluster")
+    return render(request, "health/_findings_of_one.html", {"findings": every.open(), "confirming": every.confirming()})
+
+
+@part
+def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
+    row = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
+    found = Finding.objects.visible_to(request.user).open().filter(node__in=members_of([row.pk]))
+    first = found.select_related("node").order_by("-opened_at", "-pk")[:SHOWN]
+    return render(request, "health/_pool_findings.html", {"number": found.count(), "findings": first})
+
+
+def _strip(request: PersonRequest) -> dict[str, Any]:
+    """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
+    found, trouble = open_findings(request), trouble_of(request.user, now=timezone.now())
+    waiting = list(confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)])
+    return {
+        "findings": dated(found[: SHOWN - len(waiting)], trouble.heard_at),
+        "confirming": waiting,
+        "trouble": trouble,
+    }
+
+
+def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
+    visible = Finding.objects.visible_to(request.user)
+    return visible.confirming().select_related("cluster").order_by(WORST_FIRST, "since", "pk")
+
+
+def open_findings(request: PersonRequest) -> QuerySet[Finding]:
+    visible = Finding.objects.visible_to(request.user)
+    return visible.open().select_related("cluster").order_by(WORST_FIRST, "-opened_at", "-pk")
+
+
+def dated(findings: Iterable[Finding], heard_at: Mapping[int, datetime | None]) -> list[Finding]:
+    """Each of a node whose cluster is not seen says when that was heard: nobody knows whether it is still so.
+
+    `heard_at`: by the keys of the clusters that are not live.
+    """
+    found = list(findings)
+    for finding in found:
+        finding.as_of = heard_at.get(finding.cluster_id) if finding.node_id else None  # type: ignore[attr-defined]
+    return found
+
+
+def _findings(request: PersonRequest) -> dict[str, Any]:
+    over = Finding.objects.visible_to(request.user).filter(resolved_at__isnull=False).select_related("cluster")
+    trouble = trouble_of(request.user, now=timezone.now())
+    found = Paginator(open_findings(request), PER_PAGE).get_page(request.GET.get("page"))
+    found.object_list = dated(found.object_list, trouble.heard_at)
+    return {
+        "trouble": trouble,
+        "confirming": confirming_findings(request)[:PER_PAGE],
+        "open": found,
+        "over": over.order_by("-resolved_at", "-pk")[:20],
+    }

@@ -1,0 +1,67 @@
+"""The GPU stack of one node as its page takes it: a shape and a word for the state of every operand, and the driver."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Node
+from fleet.web.freshness import heard_of
+from health.stack import NodeStack, OperandOnNode, read_stack
+from health.stack.causes import Weight
+
+GLYPHS = {Weight.WRONG: "bad", Weight.WAITING: "waiting", Weight.CHOSEN: "held", Weight.UNKNOWN: "unknown"}
+
+
+@dataclass(frozen=True)
+class NodeOperandLine:
+    row: OperandOnNode
+    glyph: str
+    word: str
+    is_repeated: bool  # the same cause stands above, with what to do about it
+
+
+@part
+def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    now = timezone.now()
+    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
+    heard, stack = heard_of(row.cluster, now=now), read_stack(row, now=now)
+    lines = lines_of(stack, as_of=None if heard.is_fresh else heard.heard_at)
+    shown = {"node": row, "freshness": heard, "stack": lines, "versions": stack.driver}
+    return render(request, "health/_node_stack.html", shown)
+
+
+def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[NodeOperandLine]:
+    """`as_of`: when the node's cluster was last heard, where that is not now."""
+    lines, told = [], set()
+    for row in stack.operands:
+        cause = row.cause
+        glyph, word = _state(row)
+        if as_of is not None:
+            glyph, word = "unseen", f"was {word}, as of {as_of:%H:%M:%S}"
+        lines.append(NodeOperandLine(row, glyph, word, is_repeated=cause is not None and cause.sentence in told))
+        told.add(row.because)
+    return lines
+
+
+def _state(row: OperandOnNode) -> tuple[str, str]:
+    if row.is_silent:
+        return "unknown", f"unknown, last {row.status or ('ready' if row.is_ready else 'not ready')}"
+    if row.cause is None:
+        return "ok", "ready"
+    if row.is_ready:
+        return ("bad", "ready, but") if row.cause.weight is Weight.WRONG else ("changing", "at work")
+    if row.cause.key == "leaving":
+        return "changing", "terminating"
+    if row.cause.weight is Weight.CHOSEN:
+        return GLYPHS[Weight.CHOSEN], "not wanted"
+    if row.cause.weight is Weight.UNKNOWN:
+        return GLYPHS[Weight.UNKNOWN], "not known"
+    if not row.pod:
+        return GLYPHS[row.cause.weight], "paused" if row.cause.key == "paused" else "no pod here"
+    said = row.status if row.status != "Running" else ""
+    return GLYPHS[row.cause.weight], said or ("not ready" if row.cause.weight is Weight.WRONG else "waiting")

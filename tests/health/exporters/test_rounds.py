@@ -1,0 +1,237 @@
+"""Turns at the exporters of a real API server, with their pods behind its proxy."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from threading import Event
+
+import pytest
+from django.utils import timezone
+
+from fleet import announce
+from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
+from fleet.models.exporter import ASKED_EVERY
+from health.exporters import asking, rounds
+from tests import make
+from tests.api_server import ApiServer, an_api_server
+
+pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
+EXPORTER = "app=nvidia-dcgm-exporter"
+PROXY = "/proxy/metrics"
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with an_api_server(tmp_path_factory.mktemp("exporters"), "--fleet", "small", "--nodes", "4") as server:
+        yield server
+
+
+@pytest.fixture
+def told(monkeypatch) -> list[tuple[str, ...]]:
+    kinds: list[tuple[str, ...]] = []
+    monkeypatch.setattr(announce, "cluster_changed", lambda _id, **given: kinds.append(given["kinds"]))
+    return kinds
+
+
+@pytest.fixture
+def cluster(api, told):
+    """Its nodes, their exporters and their tenants, as the observer would write them."""
+    uid = api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+    row = make.a_cluster(uid=uid, kubeconfig=api.kubeconfig, context=api.context, seen_at=timezone.now())
+    names = [node["metadata"]["name"] for node in items(api, "nodes")]
+    nodes = {name: make.a_node(row, name) for name in names if name.startswith("gpu-")}
+    for pod in items(api, "pods"):
+        if pod["spec"].get("nodeName") in nodes and (is_exporter(pod) or not is_of_the_stack(pod)):
+            a_row(nodes[pod["spec"]["nodeName"]], pod)
+    return row
+
+
+def items(api: ApiServer, plural: str) -> list[dict]:
+    return api.get(f"/api/v1/{plural}")["items"]
+
+
+def is_exporter(pod: dict) -> bool:
+    return pod["metadata"]["labels"].get("app") == "nvidia-dcgm-exporter"
+
+
+def is_of_the_stack(pod: dict) -> bool:
+    return pod["metadata"]["namespace"] in ("gpu-operator", "kube-system")
+
+
+def a_row(node, pod: dict) -> Pod:
+    metadata, phase = pod["metadata"], pod["status"]["phase"]
+    operand = {"operand": "dcgm-exporter", "gpus": 0} if is_exporter(pod) else {}
+    return make.a_pod(
+        node, metadata["name"], namespace=metadata["namespace"], uid=metadata["uid"], phase=phase, **operand
+    )
+
+
+def ask(cluster, *, later: timedelta = timedelta(0)):
+    return rounds.ask(cluster, clock=lambda: timezone.now() + later)
+
+
+def due(cluster) -> None:
+    ExporterRound.objects.filter(cluster=cluster).update(next_look_at=timezone.now() - timedelta(seconds=1))
+
+
+def test_each_node_has_a_reading_that_names_its_pods_by_their_uids(cluster, told):
+    outcome = ask(cluster)
+
+    readings = list(ExporterReading.objects.filter(cluster=cluster))
+    pods = [pod for row in readings for device in row.devices for pod in device["pods"]]
+    tenants = set(Pod.objects.filter(cluster=cluster, operand="").values_list("uid", flat=True))
+    assert (outcome.state, outcome.exporters, outcome.answered) == ("asked", 4, 4)
+    assert {len(row.devices) for row in readings} == {8}
+    assert pods
+    assert {pod["uid"] for pod in pods} <= tenants
+    assert told == [("exporters",)]
+
+
+def test_a_turn_is_due_once_in_half_a_minute_and_nothing_new_is_not_told(cluster, told):
+    assert ask(cluster)
+    assert ask(cluster) is None
+
+    assert ask(cluster, later=ASKED_EVERY + timedelta(seconds=1))
+    assert told == [("exporters",)]
+
+
+def test_a_turn_that_is_lost_writes_nothing(cluster, monkeypatch):
+    take = ExporterRound.take
+
+    def taken_twice(cluster_id, *, now):
+        turn = take(cluster_id, now=now)
+        ExporterRound.objects.update(turn=turn + 1)
+        return turn
+
+    monkeypatch.setattr(ExporterRound, "take", taken_twice)
+
+    assert ask(cluster) is None
+    assert not ExporterReading.objects.exists()
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_turn_on(cluster):
+    stop = Event()
+    stop.set()
+
+    stopped = rounds.ask(cluster, clock=timezone.now, stop=stop)
+
+    assert stopped is None
+    assert ask(cluster).answered == 4
+
+
+def test_a_lease_is_held_while_its_turn_lasts(cluster):
+    now = timezone.now()
+    turn = ExporterRound.take(cluster.pk, now=now)
+
+    assert ExporterRound.take(cluster.pk, now=now + ASKED_EVERY) is None
+    assert ExporterRound.take(cluster.pk, now=now + 3 * ASKED_EVERY) == turn + 1
+    with pytest.raises(LostLease):
+        ExporterRound.keep(cluster.pk, turn=turn)
+
+
+def test_what_is_forbidden_is_said_with_the_rule_and_not_asked_for_each_pod(api, cluster):
+    api.suffer("errors", code=403, path=PROXY)
+    before = len(api.requests())
+
+    outcome = ask(cluster)
+
+    asked = [one for one in api.requests()[before:] if PROXY in one["path"]]
+    api.recover()
+    assert outcome.state == "forbidden"
+    assert "pods/proxy, verb get, is missing in gpu-operator" in outcome.message
+    assert len(asked) <= asking.AT_ONCE
+    assert all("pods/proxy" in row.refused for row in ExporterReading.objects.all())
+
+
+def test_what_was_said_outlives_a_try_that_fails(api, cluster):
+    ask(cluster)
+    said = {row.node_name: row.devices for row in ExporterReading.objects.all()}
+    api.suffer("errors", code=503, path=PROXY)
+    due(cluster)
+
+    outcome = ask(cluster)
+
+    api.recover()
+    assert (outcome.state, outcome.answered) == ("asked", 0)
+    for row in ExporterReading.objects.all():
+        assert row.devices == said[row.node_name]
+        assert "does not answer at port 9400" in row.refused
+        assert row.refused_since
+
+
+def test_an_exporter_that_does_not_run_is_not_asked(cluster):
+    Pod.objects.filter(cluster=cluster, operand="dcgm-exporter").update(phase="Pending")
+
+    outcome = ask(cluster)
+
+    assert outcome.answered == 0
+    assert {row.refused.rpartition(" is ")[2] for row in ExporterReading.objects.all()} == {
+        "Pending, so that it cannot be asked."
+    }
+
+
+def test_a_reading_stays_when_the_pod_of_its_exporter_goes_and_goes_with_its_node(cluster):
+    ask(cluster)
+    first, second = cluster.nodes.order_by("name")[:2]
+    Pod.objects.filter(node=first, operand="dcgm-exporter").delete()
+    second.delete()
+    Pod.objects.filter(node_name=second.name).delete()
+    due(cluster)
+
+    ask(cluster)
+
+    rows = {row.node_name: row for row in ExporterReading.objects.all()}
+    assert second.name not in rows
+    assert (rows[first.name].refused, len(rows[first.name].devices)) == ("No pod of it is seen on this node.", 8)
+
+
+def test_too_many_exporters_are_not_asked_at_all(api, cluster):
+    ask(cluster)
+    make.an_operand(cluster, "dcgm-exporter", desired=5000)
+    due(cluster)
+    before = len(api.requests())
+
+    outcome = ask(cluster)
+
+    assert (outcome.state, outcome.exporters) == ("too-many", 5000)
+    assert "5000 exporters are too many to ask one by one" in outcome.message
+    assert len(api.requests()) == before
+    assert not ExporterReading.objects.exists()
+
+
+def test_without_exporters_nobody_is_asked(cluster):
+    Pod.objects.filter(operand="dcgm-exporter").delete()
+
+    assert ask(cluster).state == "none"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [("uid", "another", "Another cluster answers"), ("kubeconfig", "/nowhere", "no such kubeconfig")],
+)
+def test_a_cluster_that_is_not_itself_or_not_there_is_unseen(cluster, column, value, said):
+    setattr(cluster, column, value)
+
+    outcome = ask(cluster)
+
+    assert outcome.state == "unseen"
+    assert said in outcome.message
+    assert not ExporterReading.objects.exists()
+
+
+def test_a_cluster_that_nobody_sees_is_not_asked(api, cluster):
+    Bookmark.objects.filter(cluster=cluster).update(heard_at=timezone.now() - timedelta(minutes=5))
+    before = len(api.requests())
+
+    assert ask(cluster).state == "unseen"
+    assert len(api.requests()) == before
+
+
+def test_who_was_asked_the_longest_ago_comes_first(cluster):
+    names = sorted(cluster.nodes.values_list("name", flat=True))
+    for minutes, name in enumerate(names[:3]):
+        tried_at = timezone.now() - timedelta(minutes=minutes)
+        ExporterReading.objects.create(cluster=cluster, node_name=name, tried_at=tried_at)
+
+    asked = [pod.node_name for pod in rounds._pods(cluster)]
+
+    assert asked == [names[3], names[2], names[1], names[0]]

@@ -1,0 +1,288 @@
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Bookmark, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
+from fleet.node_state import NodeState
+from health.judging import looking
+from health.judging.failing import failing_pods
+from health.models import Finding
+from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, an_operator
+
+GPU = "nvidia.com/gpu"
+MISSING = "allocatable-below-expected"
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+REFUSED = "UnexpectedAdmissionError: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"
+EVICTED = "Evicted: The node was low on resource: memory."
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster():
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    return cluster
+
+
+def a_sick_node(cluster, **given):
+    counts = {"allocatable": {GPU: 7}, "capacity": {GPU: 8}, "expected": {GPU: 8}}
+    return a_node(cluster, "gpu-001", **counts | given)
+
+
+def heard(cluster, at):
+    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+
+
+def test_a_finding_opens_only_when_it_lasts(cluster):
+    node = a_sick_node(cluster)
+
+    looking.look(cluster, now=NOON)
+    assert not Finding.objects.open().exists()
+    looking.look(cluster, now=NOON + timedelta(seconds=70))
+
+    finding = Finding.objects.open().get()
+    assert (finding.rule, finding.subject, finding.node, finding.since) == (MISSING, "node gpu-001", node, NOON)
+    assert NodeEvent.objects.get(kind="finding").sentence.startswith("GPUs missing: gpu-001 lacks 1 GPU")
+
+
+def test_what_passes_at_once_leaves_no_trace(cluster):
+    a_sick_node(cluster)
+    looking.look(cluster, now=NOON)
+    Node.objects.update(allocatable={GPU: 8})
+
+    looking.look(cluster, now=NOON + timedelta(seconds=10))
+
+    assert not Finding.objects.exists()
+
+
+def test_a_finding_is_resolved_and_opens_again_as_another(cluster):
+    a_sick_node(cluster)
+    looking.look(cluster, now=NOON)
+    looking.look(cluster, now=NOON + timedelta(seconds=70))
+    Node.objects.update(allocatable={GPU: 8})
+    looking.look(cluster, now=NOON + timedelta(seconds=80))
+    Node.objects.update(allocatable={GPU: 6})
+    looking.look(cluster, now=NOON + timedelta(seconds=85))
+
+    assert Finding.objects.exclude(resolved_at=None).get().resolved_at == NOON + timedelta(seconds=80)
+    assert Finding.objects.get(resolved_at=None).opened_at is None
+    assert NodeEvent.objects.filter(sentence__startswith="Resolved").count() == 1
+
+
+def test_nothing_opens_or_is_resolved_while_the_cluster_is_not_seen(cluster):
+    a_sick_node(cluster)
+    looking.look(cluster, now=NOON)
+    looking.look(cluster, now=NOON + timedelta(seconds=70))
+    Node.objects.update(allocatable={GPU: 8})
+
+    looking.look(cluster, now=NOON + timedelta(minutes=10))
+
+    assert Finding.objects.open().filter(rule=MISSING).count() == 1
+
+
+def test_a_look_that_finds_nothing_new_writes_nothing(cluster):
+    a_sick_node(cluster)
+    looking.look(cluster, now=NOON)
+    looking.look(cluster, now=NOON + timedelta(seconds=70))
+
+    told = looking.look(cluster, now=NOON + timedelta(seconds=80))
+
+    assert told == 0
+    assert Finding.objects.get().updated_at == NOON + timedelta(seconds=70)
+
+
+def test_the_class_of_the_pool_makes_sharing_a_finding(cluster):
+    pool = a_pool(cluster, workload_class="inference")
+    a_node(
+        cluster,
+        pool=pool,
+        sharing="time-slicing",
+        sharing_replicas=4,
+        allocatable={GPU: 32},
+        expected={GPU: 32},
+        requested={GPU: 3},
+    )
+
+    looking.look(cluster, now=NOON)
+    heard(cluster, NOON + timedelta(minutes=6))
+    looking.look(cluster, now=NOON + timedelta(minutes=6))
+
+    assert Finding.objects.open().get().rule == "inference-on-time-slices"
+
+
+def test_a_lag_is_found_at_once_even_where_nodes_are_stale(cluster):
+    Observer.objects.update(lag_ms=8_000, behind_since=NOON)
+
+    looking.look(cluster, now=NOON + timedelta(hours=1))
+
+    assert Finding.objects.open().get(rule="observer-behind").subject == "quarterdeck"
+
+
+def test_an_operator_that_stays_down_is_a_finding_and_one_that_is_not_seen_any_more_stays_one(cluster):
+    a_bookmark(cluster, "deployments.apps")
+    an_operator(cluster, ready=0)
+    looking.look(cluster, now=NOON)
+    heard(cluster, NOON + timedelta(minutes=2))
+    looking.look(cluster, now=NOON + timedelta(minutes=2))
+
+    finding = Finding.objects.open().get()
+    assert (finding.rule, finding.subject, finding.node) == ("operator-down", "GPU operator", None)
+
+    Workload.objects.update(ready=1)
+    looking.look(cluster, now=NOON + timedelta(hours=1))
+    assert Finding.objects.open().exists()
+    heard(cluster, NOON + timedelta(hours=1))
+    looking.look(cluster, now=NOON + timedelta(hours=1))
+    assert not Finding.objects.open().exists()
+
+
+def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert_num_queries):
+    for number in range(50):
+        a_node(cluster, f"gpu-{number:03}", allocatable={GPU: 8}, expected={GPU: 8})
+
+    with django_assert_num_queries(13):
+        looking.look(cluster, now=NOON)
+
+
+def a_crashing_pod(node, name="infer", **given):
+    row = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "restarts": 188}
+    return a_pod(node, name, **row | {"waiting_because": "CrashLoopBackOff: back-off 5m0s"} | given)
+
+
+def test_a_gpu_pod_that_crash_loops_is_a_finding_and_its_node_is_not_well(cluster):
+    node = a_node(cluster, "gpu-001")
+    a_crashing_pod(node)
+
+    looking.look(cluster, now=NOON)
+    node.refresh_from_db()
+
+    assert (node.state, node.unresolved) == (NodeState.HAS_FINDINGS, 1)
+    suspected = Finding.objects.confirming().get()
+    assert (suspected.since, suspected.confirmed_at) == (NOON, NOON + timedelta(minutes=1))
+
+    looking.look(cluster, now=NOON + timedelta(seconds=61))
+    assert Finding.objects.open().get().sentence == (
+        "gpu-001: 1 pod fails, team-a/infer (CrashLoopBackOff, 188 restarts)."
+    )
+
+    Pod.objects.update(status="Running", is_ready=True, stuck_container="", waiting_because="")
+    looking.look(cluster, now=NOON + timedelta(seconds=70))
+    node.refresh_from_db()
+    assert (node.state, node.unresolved) == (NodeState.READY, 0)
+
+
+def test_a_pod_that_runs_between_two_crashes_still_fails(cluster):
+    a_pod(a_node(cluster), restarts=9, status="Running", crashed_at=NOON - timedelta(minutes=4))
+
+    looking.look(cluster, now=NOON)
+
+    assert Finding.objects.confirming().get().rule == "pods-failing"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"is_ready": False, "phase": "Pending", "status": "Pending", "waiting_because": "Unschedulable: 0/64 nodes"},
+        {"is_ready": False, "phase": "Pending", "status": "Init:0/1", "stuck_container": "wait"},
+        {"is_ready": False, "phase": "Failed", "status": "Error", "stuck_container": "m", "waiting_because": "Error"},
+        {"restarts": 9, "crashed_at": NOON - timedelta(minutes=11)},
+        {"restarts": 1, "crashed_at": NOON - timedelta(minutes=1)},
+    ],
+)
+def test_a_pod_that_waits_or_is_over_or_calm_again_is_no_finding(cluster, given):
+    a_pod(a_node(cluster), **given)
+
+    looking.look(cluster, now=NOON)
+
+    assert not Finding.objects.exists()
+
+
+def a_failed_pod(node, name="", *, ago=5 * MINUTE, owner="", because="", **given):
+    ended = {"crashed_at": NOON - ago, "ready_since": NOON - ago, "is_ready": False, "stuck_container": "main"}
+    return a_pod(node, name, phase="Failed", status="Error", owner_kind=owner, waiting_because=because, **ended | given)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"owner": "ReplicaSet", "because": EVICTED}, "Evicted"),
+        ({"owner": "Job", "because": REFUSED, "crashed_at": None}, "UnexpectedAdmissionError"),
+        ({"owner": "Job", "because": "OutOfnvidia.com/gpu: Node didn't have enough"}, "OutOfnvidia.com/gpu"),
+        ({"owner": "StatefulSet", "because": "Terminated: Pod was terminated in response to imminent"}, "Terminated"),
+        ({"owner": "", "ago": 5 * HOUR}, "Error"),
+        ({"owner": "", "ago": 5 * HOUR, "because": EVICTED}, "Evicted"),
+        ({"owner": "DaemonSet", "because": EVICTED, "operand": "device-plugin", "gpus": 0}, "Evicted"),
+    ],
+)
+def test_a_pod_that_its_node_failed_or_that_nobody_makes_again_is_a_finding_with_its_reason(cluster, given, said):
+    a_failed_pod(a_node(cluster, "gpu-001"), "one", **given)
+
+    looking.look(cluster, now=NOON)
+
+    assert Finding.objects.get().sentence == f"gpu-001: 1 pod failed, team-a/one ({said})."
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"owner": "Job"},  # it is tried again, or that is what its people are told by the Job
+        {"owner": "Workflow"},
+        {"owner": "PyTorchJob"},
+        {"owner": "Job", "because": "DeadlineExceeded: Pod was active on the node longer than the specified deadline"},
+        {"owner": "ReplicaSet", "because": EVICTED, "ago": 61 * MINUTE},
+        {"owner": "", "ago": 25 * HOUR, "started_at": NOON - 26 * HOUR, "created_at": NOON - 26 * HOUR},
+        {"owner": "", "gpus": 0},
+        {"owner": "", "deleted_at": NOON},
+    ],
+)
+def test_a_failed_pod_whose_owner_makes_another_or_that_lies_there_for_long_is_none(cluster, given):
+    a_failed_pod(a_node(cluster), **{"created_at": NOON - 30 * HOUR, **given})
+
+    looking.look(cluster, now=NOON)
+
+    assert not Finding.objects.exists()
+
+
+def test_the_failed_pods_of_jobs_are_not_even_loaded(cluster, django_assert_num_queries):
+    node = a_node(cluster)
+    for _ in range(30):
+        a_failed_pod(node, owner="Job")
+    a_failed_pod(node, "bare")
+
+    with django_assert_num_queries(1) as asked:
+        found = failing_pods(cluster, now=NOON)
+
+    assert [pod.name for pod in found[node.name]] == ["team-a/bare"]
+    assert "owner_kind" in asked.captured_queries[0]["sql"]
+
+
+def test_pods_of_a_cluster_whose_pods_are_not_heard_are_not_judged(cluster):
+    a_crashing_pod(a_node(cluster))
+    Bookmark.objects.filter(kind="pods").update(heard_at=NOON - timedelta(minutes=5))
+
+    looking.look(cluster, now=NOON)
+
+    assert not Finding.objects.filter(rule="pods-failing").exists()
+
+
+def test_a_cluster_that_does_not_answer_is_a_finding_with_the_error(cluster):
+    Bookmark.objects.update(state="failing", message="Connection refused.", state_since=NOON)
+    for seconds in (0, 61):
+        looking.look(cluster, now=NOON + timedelta(seconds=seconds))
+
+    finding = Finding.objects.open().get()
+    assert finding.rule == "cluster-not-seen"
+    assert "noticed at 12:00:00 UTC. Connection refused." in finding.sentence
+
+
+def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
+    Observer.objects.update(lease_until=NOON)
+    ObservingWorker.report("one:7", slots=1, now=NOON)
+    Observer.objects.create(cluster=a_cluster(), lease_until=NOON + timedelta(minutes=1))
+
+    looking.look(cluster, now=NOON + timedelta(seconds=20))
+
+    finding = Finding.objects.open().get()
+    assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
+    assert f"No worker watches {cluster.name} since 12:00:00 UTC" in finding.sentence
+    assert finding.action.startswith("1 slot for 2 clusters: raise -c")

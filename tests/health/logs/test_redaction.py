@@ -1,0 +1,58 @@
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.logs.redaction import GONE, redacted
+
+SECRETS = st.text(string.ascii_letters + string.digits, min_size=40, max_size=64).filter(
+    lambda text: any(letter.isdigit() for letter in text)
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("proxy http://me:s3cret@proxy.local:3128 set", f"proxy http://{GONE}@proxy.local:3128 set"),
+        ("password=hunter2 user=me", f"password={GONE} user=me"),
+        ('{"clientSecret": "abc def", "name": "x"}', f'{{"clientSecret": {GONE}, "name": "x"}}'),
+        ("MY_API_KEY: k-1234", f"MY_API_KEY: {GONE}"),
+        ("run --auth-token abc123 --verbose", f"run --auth-token {GONE} --verbose"),
+        ("got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln back", f"got {GONE} back"),
+        ("curl -H Bearer abc123def", f"curl -H Bearer {GONE}"),
+        ("login nvapi-0123456789abcdef", f"login {GONE}"),
+        ("-----BEGIN RSA PRIVATE KEY-----", GONE),
+    ],
+)
+def test_what_looks_like_a_secret_is_taken_out(line, kept):
+    assert redacted(line) == kept
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Could not resolve Linux kernel version",
+        "nvcr.io/nvidia/driver@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+        "GPU-5a1b2c3d-0000-1111-2222-333344445555 fell off the bus",
+        "make[1]: *** /lib/modules/5.15.0-60-generic/build: No such file or directory",
+        "/usr/src/nvidia-570.124.06/kernel/nvidia/nv-kthread-q.c:25: warning",
+        "Shutting down basic operations",
+        "failed to authorize: 401 Unauthorized",
+        "/sys/module/firmware_class/parameters/path: Read-only file system",
+    ],
+)
+def test_what_tells_why_stays(line):
+    assert redacted(line) == line
+
+
+@given(SECRETS, st.sampled_from(["token={}", "key {} used", "https://u:{}@h/", '"{}"', "{}", "x={}=="]))
+def test_no_long_secret_survives_wherever_it_stands(secret, place):
+    assert secret not in redacted(place.format(secret))
+
+
+@given(st.text())
+def test_any_line_can_be_read_again_without_losing_more(line):
+    once = redacted(line)
+
+    assert len(redacted(once)) <= len(once) + len(GONE)

@@ -1,0 +1,169 @@
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.rules import CLUSTER_RULES, NODE_RULES
+from health.rules.allocatable_below_expected import AllocatableBelowExpected
+from health.rules.base import ClusterFacts, FailingPod, NodeFacts, Severity
+from health.rules.inference_on_time_slices import InferenceOnTimeSlices
+from health.rules.observer_behind import ObserverBehind
+from health.rules.operator_down import OperatorDown
+from health.rules.pods_failing import PodsFailing
+
+GPU = "nvidia.com/gpu"
+WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
+
+
+def test_a_node_with_all_its_gpus_is_well():
+    assert [rule.judge(WELL) for rule in NODE_RULES] == [None] * len(NODE_RULES)
+
+
+def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
+    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}))
+
+    assert wrong.severity == Severity.WARNING
+    assert wrong.sentence == "gpu-001 lacks 1 GPU: it had more than can be allocated now."
+    assert "unhealthy" in wrong.action
+    assert wrong.evidence == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
+
+
+def test_a_gpu_lost_before_boot_is_missed_although_capacity_and_allocatable_agree():
+    """Z24."""
+    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}))
+
+    assert "Capacity fell too" in wrong.action
+
+
+@pytest.mark.parametrize("capacity", [{}, {GPU: 0}])
+def test_a_node_that_offers_none_is_critical(capacity):
+    """Z24: capacity goes when the plugin stops, or is 0 with the plugin running."""
+    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable=capacity, capacity=capacity))
+
+    assert wrong.severity == Severity.CRITICAL
+    assert "device plugin offers none" in wrong.action
+
+
+def test_shares_are_told_in_gpus():
+    shared = replace(WELL, layout="gpu=whole/time-slicing*4", expected={GPU: 32}, capacity={GPU: 32})
+
+    wrong = AllocatableBelowExpected().judge(replace(shared, allocatable={GPU: 28}))
+
+    assert "gpu-001 lacks 1 GPU (4 of its time-slices)" in wrong.sentence
+
+
+def test_a_node_whose_driver_is_being_replaced_misses_nothing():
+    assert AllocatableBelowExpected().judge(replace(WELL, allocatable={}, is_changing=True)) is None
+
+
+def test_inference_on_time_slices_is_found_where_somebody_is_on_them():
+    node = replace(WELL, sharing="time-slicing", sharing_replicas=4, workload_classes=frozenset({"inference"}))
+
+    assert "up to 4 pods take turns" in InferenceOnTimeSlices().judge(node).sentence
+    assert InferenceOnTimeSlices().judge(replace(node, requested={})) is None
+    assert InferenceOnTimeSlices().judge(replace(node, sharing="mps")) is None
+    assert InferenceOnTimeSlices().judge(replace(node, workload_classes=frozenset({"training"}))) is None
+
+
+def test_a_lag_is_about_quarterdeck_itself():
+    behind = ClusterFacts("prod", lag_ms=7250, behind_since=datetime(2026, 11, 21, 12, tzinfo=UTC))
+
+    assert "cannot keep up with prod: changes are shown 7.2 s late" in ObserverBehind().judge(behind).sentence
+    assert ObserverBehind().judge(replace(behind, behind_since=None)) is None
+
+
+def test_an_operator_that_does_not_run_is_a_warning_in_its_own_words():
+    down = ClusterFacts("prod", operator_trouble="The GPU operator does not run (0 of 1 pods ready).")
+
+    wrong = OperatorDown().judge(down)
+
+    assert (wrong.severity, wrong.sentence) == (Severity.WARNING, down.operator_trouble)
+    assert OperatorDown().judge(replace(down, operator_trouble="")) is None
+
+
+def test_every_rule_has_a_key_of_its_own():
+    keys = [rule.key for rule in (*NODE_RULES, *CLUSTER_RULES)]
+
+    assert len(set(keys)) == len(keys)
+
+
+def test_every_sentence_holds_for_one_and_for_several():
+    for number, one in ((1, True), (2, False)):
+        pods = tuple(FailingPod(f"team-a/infer-{n}", "CrashLoopBackOff", number) for n in range(number))
+        lacks = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 8 - number}))
+        fails = PodsFailing().judge(replace(WELL, failing_pods=pods))
+        shared = replace(WELL, sharing="time-slicing", workload_classes=frozenset({"inference"}))
+        taken = InferenceOnTimeSlices().judge(replace(shared, requested={GPU: number}))
+
+        assert f"lacks {number} GPU{'' if one else 's'}: it had more than can be allocated now." in lacks.sentence
+        assert f"{number} pod{' fails' if one else 's fail'}, " in fails.sentence
+        assert f"{number} restart{'' if one else 's'})" in fails.sentence
+        assert f"{number} share{' is' if one else 's are'} taken." in taken.sentence
+
+
+def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
+    """By rule, nodes on which so many are wrong: one that is not here fails the test below."""
+    pods = tuple(FailingPod(f"team-a/infer-{each}", "CrashLoopBackOff", number) for each in range(number))
+    shared = replace(WELL, sharing="time-slicing", workload_classes=frozenset({"inference"}), requested={GPU: number})
+    left = {GPU: 8 - number}
+    lost = replace(WELL, allocatable=left)
+    return {
+        "allocatable-below-expected": (lost, replace(lost, capacity=left), replace(lost, capacity={})),
+        "inference-on-time-slices": (shared, replace(shared, sharing_replicas=number)),
+        "mig-change-stuck": (replace(lost, mig_state="pending", mig_overdue=timedelta(minutes=number)),),
+        "pods-failing": (replace(WELL, failing_pods=pods),),
+    }
+
+
+@pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.key)
+def test_no_rule_says_one_of_many_or_many_of_one(rule):
+    nouns = "GPU|minute|pod|restart|share|slice"
+    for node in wrong_by(1)[rule.key]:
+        wrong = rule.judge(node)
+        said = f"{wrong.sentence} {wrong.action}"
+        assert not re.search(rf"\b1 (?:{nouns})s\b|\b1 pod (?:fail|take)\b|some of them|look for them", said), said
+        assert re.search(rf"\b1 (?:{nouns})\b", said), said
+    for node in wrong_by(2)[rule.key]:
+        wrong = rule.judge(node)
+        said = f"{wrong.sentence} {wrong.action}"
+        assert not re.search(rf"\b2 (?:{nouns})\b|\b2 pods (?:fails|takes)\b|look for it", said), said
+        assert re.search(rf"\b2 (?:{nouns})s\b", said), said
+
+
+@pytest.mark.parametrize(
+    ("status", "action"),
+    [
+        ("UnexpectedAdmissionError", "look at the device plugin"),
+        ("OutOfnvidia.com/gpu", "look at the device plugin"),
+        ("OutOfcpu", "had no room left"),
+        ("Evicted", "`kubectl describe node`"),
+        ("Terminated", "was shut down"),
+        ("Error", "Nobody makes it again"),
+    ],
+)
+def test_of_a_pod_that_failed_for_good_it_says_what_helps(status, action):
+    pods = (FailingPod("team-a/bare", status, 0, is_over=True),)
+
+    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+
+    assert "1 pod failed, team-a/bare" in wrong.sentence
+    assert action in wrong.action
+
+
+def test_where_some_still_crash_the_others_do_not_hide_it():
+    pods = (FailingPod("a/over", "Evicted", 0, is_over=True), FailingPod("b/crashes", "CrashLoopBackOff", 2))
+
+    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+
+    assert "2 pods fail, b/crashes (CrashLoopBackOff, 2 restarts); a/over (Evicted)." in wrong.sentence
+    assert "`kubectl logs --previous`" in wrong.action
+
+
+def test_pods_beyond_the_first_two_are_counted():
+    pods = tuple(FailingPod(f"team-a/infer-{n}", "ImagePullBackOff", 0) for n in range(4))
+
+    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+
+    assert wrong.sentence.endswith("; and 2 more.")
+    assert "the registry" in wrong.action

@@ -1,0 +1,147 @@
+"""What real clusters said of operands that did not run, each with the issue or the source it was read in."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fleet.telling import is_frame, telling
+from health.stack import causes
+from health.stack.causes import why
+from health.stack.causes.base import Saying
+from tests.health.logs import logged
+from tests.health.stack.signs import a_pod, an_event, crashing, signs
+
+SAID = yaml.safe_load((Path(__file__).parent / "recorded_words.yaml").read_text())
+HOOK = (
+    "failed to create shim task: error running hook #0: exit status 1, stdout: , stderr: Auto-detected mode as 'legacy'"
+)
+
+
+@pytest.mark.parametrize("said", SAID, ids=lambda said: f"{said['operand']}: {said['key']}: {said['source']}")
+def test_what_was_said_is_understood(said):
+    lines = logged(said["log"]) if "log" in said else said.get("lines", ())
+    mig = {"mig_state": "failed", "mig_config": "all-1g.10gb"} if said["operand"] == "mig-manager" else {}
+    cause = why(signs(said["operand"], crashing(*lines, **said.get("pod", {})), **mig))
+
+    assert cause is not None
+    assert cause.key == said["key"]
+    assert cause.sentence
+    assert cause.action
+    assert not is_frame(cause.said or "x")
+    assert "{" not in cause.sentence + cause.action
+
+
+@pytest.mark.parametrize(
+    ("log", "operand", "key"),
+    [
+        ("exporter-no-engine", "dcgm-exporter", "dcgm_unreachable"),
+        ("exporter-traced", "dcgm-exporter", "dcgm_unreachable"),
+        ("exporter-mapper", "dcgm-exporter", "crashed"),
+        ("exporter-segmentation", "dcgm-exporter", "crashed"),
+        ("exporter-no-nvml", "dcgm-exporter", "no_nvml"),
+        ("plugin-nil", "device-plugin", "crashed"),
+    ],
+)
+def test_an_exporter_or_a_plugin_that_crashes_says_why(log, operand, key):
+    cause = why(signs(operand, crashing(*logged(log), container="ctr")))
+
+    assert cause.key == key
+    assert cause.said
+    assert not is_frame(cause.said)
+    assert "panic.go" not in cause.said
+
+
+def test_the_host_engine_is_named_with_its_address():
+    cause = why(signs("dcgm-exporter", crashing(*logged("exporter-traced"))))
+
+    assert cause.sentence == "It cannot reach DCGM's host engine at nvidia-dcgm:5555."
+
+
+def test_a_hook_that_fails_in_two_lines_is_told_by_the_second():
+    bpf = next(each["pod"]["last_words"] for each in SAID if each["key"] == "cgroup_devices")
+
+    assert telling([HOOK, bpf]) == bpf
+
+
+@pytest.mark.parametrize(("state", "key"), [("failed", "cc_failed"), ("on", None), ("off", None)])
+def test_a_confidential_mode_that_failed_is_no_well_being(state, key):
+    labels = {"nvidia.com/cc.mode": "on", "nvidia.com/cc.mode.state": state}
+    gate = "nvidia.com/gpu.deploy.cc-manager"
+    cause = why(signs("cc-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
+
+    assert (cause and cause.key) == key
+    assert cause is None or "the mode on" in cause.sentence
+
+
+@pytest.mark.parametrize(("state", "key"), [("failed", "vgpu_failed"), ("success", None)])
+def test_vgpus_that_were_not_made_are_no_well_being(state, key):
+    labels = {"nvidia.com/vgpu.config": "A2-2Q", "nvidia.com/vgpu.config.state": state}
+    gate = "nvidia.com/gpu.deploy.vgpu-device-manager"
+    cause = why(signs("vgpu-device-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
+
+    assert (cause and cause.key) == key
+
+
+@pytest.mark.parametrize(("devices", "key"), [(0, "dra_publishes_nothing"), (8, None), (None, None)])
+def test_a_slice_without_devices_is_no_well_being(devices, key):
+    cause = why(signs("dra-driver", a_pod(is_ready=True), slice_devices=devices))
+
+    assert (cause and cause.key) == key
+
+
+def test_a_container_that_its_probe_ends_says_so():
+    event = an_event("Liveness probe failed: command timed out: nvidia-smi", "Unhealthy")
+    pod = crashing("Starting to serve", "Received signal terminated, shutting down", events=[event], container="ctr")
+
+    assert why(signs("device-plugin", pod)).key == "killed_by_probe"
+
+
+def test_a_missing_pull_secret_is_named():
+    lost = "Unable to retrieve some image pull secrets (ngc-secret); attempting to pull the image may not succeed."
+    pod = a_pod(
+        phase="Pending", reason="ImagePullBackOff", message="Back-off pulling image",
+        events=[an_event("401 Unauthorized", "Failed"), an_event(lost, "FailedToRetrieveImagePullSecret")],
+    )  # fmt: skip
+    cause = why(signs("driver", pod))
+
+    assert (cause.key, cause.said) == ("image_pull_secret", lost)
+
+
+OF_THE_OPERATOR = ("ClusterPolicy", "operator", "oolkit is ready", "driver pod", "NVIDIADriver", "toolkit's pod")
+ONLY_BY_IT = {
+    "driver", "container-toolkit", "operator-validator", "mig-manager", "cuda-test", "plugin-test", "vgpu-manager",
+    "vfio-manager", "cc-manager", "driver-installer", "sandbox-device-plugin", "sandbox-validator",
+    "vgpu-device-manager", "kata-sandbox-device-plugin",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", [rule for rule in causes.NOT_READY if isinstance(rule, Saying)], ids=lambda r: r.key)
+def test_without_an_operator_no_advice_leads_to_one(rule):
+    if (rule.operands and rule.operands <= ONLY_BY_IT) or rule.key.startswith(("dev_char", "driver_ctr")):
+        return
+
+    assert not [word for word in OF_THE_OPERATOR if word in (rule.alone or rule.action)]
+
+
+@pytest.mark.parametrize(
+    ("operand", "benign"),
+    [
+        # a plugin that knows GB10, as gpu-operator #1794 quotes it
+        ("device-plugin", "W1204 18:29:54.725748 Ignoring error getting device memory: Not Supported"),
+        # dra-driver-nvidia-gpu #1008: its feature gates, with which every start begins
+        ("dra-driver", 'Feature gates: map[string]bool{"AllAlpha":false, "CrashOnNVLinkFabricErrors":true}'),
+        # dcgm-exporter #707: it goes on without
+        ("dcgm-exporter", 'level=info msg="This request is serviced by a module of DCGM that is not currently loaded"'),
+        # nvidia-ctk-installer, every start
+        ("container-toolkit", 'level=info msg="Loading config from /runtime/config-dir/config.toml"'),
+        # subscription-manager in every image of Red Hat's: gpu-operator #649, #129
+        ("driver", "Unable to read consumer identity"),
+        # mig-parted, every run
+        ("mig-manager", "Asserting that the requested configuration is present in the configuration file"),
+    ],
+)
+def test_what_is_said_where_all_goes_well_is_no_cause(operand, benign):
+    cause = why(signs(operand, crashing(benign, "panic: something else")))
+
+    assert (cause.key, cause.said) == ("crashed", "panic: something else")

@@ -1,0 +1,123 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.stack import causes
+from health.stack.causes import Weight, why
+from tests.health.stack.signs import a_pod, crashing, signs
+
+
+def test_nothing_is_said_of_what_is_ready():
+    assert why(signs(pod=a_pod(is_ready=True))) is None
+
+
+def test_a_pod_that_is_to_go_is_not_ready_whatever_it_says():
+    assert why(signs(pod=a_pod(is_ready=True, is_leaving=True))).key == "leaving"
+
+
+def test_a_crash_is_told_with_its_last_line():
+    cause = why(signs("dcgm", crashing("one", "panic: the last", container="nvidia-dcgm-ctr", restarts=4)))
+
+    assert cause.said == "panic: the last"
+    assert "nvidia-dcgm-ctr keeps crashing (CrashLoopBackOff, 4 restarts so far)" in cause.sentence
+
+
+def test_a_crash_without_a_line_says_how_to_get_one():
+    cause = why(signs("dcgm", crashing(container="nvidia-dcgm-ctr")))
+
+    assert cause.action == "kubectl -n gpu-operator logs p -c nvidia-dcgm-ctr --previous"
+
+
+def test_what_waits_for_another_operand_names_it_and_not_its_own_consequence():
+    pod = a_pod(phase="Pending", container="toolkit-validation", log=["Failed to initialize NVML"])
+    cause = why(signs(pod=pod, not_ready=["Driver", "Container toolkit"]))
+
+    assert (cause.key, cause.weight) == ("waits", Weight.WAITING)
+    assert cause.sentence == (
+        "It waits for the driver, which is not ready on this node, then for the container toolkit."
+    )
+
+
+def test_an_image_that_cannot_be_pulled_does_not_wait_for_another_operand():
+    pod = a_pod(phase="Pending", reason="ImagePullBackOff", message="401 Unauthorized")
+
+    assert why(signs(pod=pod, not_ready=["Driver"])).key == "image_not_allowed"
+
+
+def test_what_crashes_by_itself_does_not_wait():
+    cause = why(signs(pod=crashing("panic", container="nvidia-device-plugin"), not_ready=["Driver"]))
+
+    assert cause.key == "crashed"
+
+
+@pytest.mark.parametrize(
+    "container", ["driver-validation", "toolkit-validation", "cuda-validation", "plugin-validation"]
+)
+def test_a_validation_that_does_not_end_is_named_with_what_it_means(container):
+    cause = why(signs("operator-validator", a_pod(phase="Pending", container=container, is_overdue=True)))
+
+    assert cause.key == container.replace("-", "_")
+    assert f"Its init container {container} does not come to an end: " in cause.sentence
+
+
+@pytest.mark.parametrize("container", ["cuda-validation", "k8s-driver-manager", "something-new"])
+def test_an_init_container_may_take_its_time(container):
+    cause = why(signs("driver", a_pod(phase="Pending", container=container)))
+
+    assert (cause.weight, "at work" in cause.sentence) == (Weight.WAITING, True)
+
+
+@pytest.mark.parametrize(("state", "key"), [("failed", "mig_failed"), ("rebooting", "mig_changing"), ("success", None)])
+def test_a_mig_manager_that_runs_may_have_failed(state, key):
+    cause = why(signs("mig-manager", a_pod(is_ready=True), mig_state=state, mig_config="all-1g.10gb"))
+
+    assert (cause and cause.key) == key
+
+
+@pytest.mark.parametrize(("allocatable", "key"), [(0, "plugin_offers_nothing"), (7, None)])
+def test_a_device_plugin_that_is_ready_may_offer_nothing(allocatable, key):
+    cause = why(signs(pod=a_pod(is_ready=True), gpus_expected=8, gpus_allocatable=allocatable))
+
+    assert (cause and cause.key) == key
+
+
+def test_a_pod_on_a_node_that_is_silent_is_old_news():
+    assert why(signs(pod=crashing("x"), is_node_ready=None)).key == "node_silent"
+
+
+def test_a_pod_where_its_daemon_set_no_longer_wants_it():
+    assert why(signs(pod=a_pod(), labels={})).key == "misscheduled"
+
+
+def test_more_memory_than_allowed():
+    pod = a_pod(reason="OOMKilled", message="exit code 137, 3 restarts", container="nvidia-dcgm-exporter")
+
+    assert why(signs(pod=pod)).key == "out_of_memory"
+
+
+def test_what_is_new_to_us_is_told_in_the_clusters_words():
+    cause = why(signs(pod=a_pod(phase="Pending", reason="SomethingNew", message="it said")))
+
+    assert cause.sentence == "SomethingNew: it said."
+
+
+PODS = st.builds(
+    a_pod, phase=st.text(), reason=st.text(), message=st.text(), container=st.text(), log=st.lists(st.text())
+)
+
+
+@given(PODS, st.sampled_from(["driver", "device-plugin", "x"]))
+def test_a_pod_that_is_not_ready_always_has_a_cause(pod, operand):
+    assert why(signs(operand, pod)).sentence
+
+
+def test_every_file_with_rules_is_in_the_table():
+    folder = Path(causes.__file__).parent
+    with_rules = {path.stem for path in folder.glob("*.py") if "Rule, ...] = (" in path.read_text()}
+
+    assert with_rules - {"__init__"} == {
+        "cluster", "confidential", "configuration", "crash", "cuda", "dcgm", "device_plugin", "dra", "driver", "images",
+        "mig", "missing", "placement", "runtime", "sandbox", "validator", "vendors", "waiting",
+    }  # fmt: skip

@@ -1,0 +1,132 @@
+"""Which pods hold which devices, by the text of a DCGM exporter."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from health.telemetry.exporter import (
+    DEVICES_AT_MOST,
+    JOBS_AT_MOST,
+    PODS_AT_MOST,
+    PodTold,
+    UnreadableMetrics,
+    read_devices,
+)
+
+# As dcgm-exporter's README and render_metrics.go have it.
+HELD = 'container="main",namespace="team-a",pod="train-0"'
+
+
+def a_line(labels: str = "", *, uuid: str = "GPU-1", gpu: int = 0, series: str = "DCGM_FI_DEV_GPU_UTIL") -> str:
+    device = f'gpu="{gpu}",UUID="{uuid}",device="nvidia{gpu}",modelName="NVIDIA H100 80GB HBM3",Hostname="gpu-001"'
+    return f"{series}{{{device}{',' if labels else ''}{labels}}} 97"
+
+
+def text(*lines: str) -> str:
+    return "\n".join(["# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization", "# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, ""])
+
+
+def named(answer: str) -> list[list[str]]:
+    return [[f"{pod.namespace}/{pod.name}" for pod in device.pods] for device in read_devices(answer)]
+
+
+def test_a_board_is_held_by_the_pod_that_its_labels_name():
+    (device,) = read_devices(text(a_line(HELD), a_line(HELD, series="DCGM_FI_DEV_GPU_TEMP")))
+
+    assert (device.uuid, device.index, device.gi_id, device.profile) == ("GPU-1", 0, "", "")
+    assert device.pods == (PodTold("team-a", "train-0", "main"),)
+
+
+def test_empty_labels_and_no_labels_name_nobody():
+    assert named(text(a_line('container="",namespace="",pod=""'), a_line(uuid="GPU-2", gpu=1))) == [[], []]
+
+
+def test_slices_of_a_board_are_told_apart():
+    slices = [f'GPU_I_PROFILE="1g.10gb",GPU_I_ID="{gi}",namespace="team-a",pod="small-{gi}"' for gi in (7, 8)]
+
+    devices = read_devices(text(*(a_line(labels) for labels in slices)))
+
+    assert [(one.uuid, one.gi_id, one.profile, one.pods[0].name) for one in devices] == [
+        ("GPU-1", "7", "1g.10gb", "small-7"),
+        ("GPU-1", "8", "1g.10gb", "small-8"),
+    ]
+
+
+def test_with_virtual_gpus_all_that_share_a_board_are_named():
+    shares = [f'namespace="team-a",pod="infer-{number}",vgpu="{number}"' for number in range(3)]
+
+    assert named(text(*(a_line(labels) for labels in shares))) == [
+        ["team-a/infer-0", "team-a/infer-1", "team-a/infer-2"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        'pod_name="train-0",pod_namespace="team-a",container_name="main"',
+        f'container="dcgm",namespace="gpu-operator",pod="exporter-x",{HELD.replace(",", ",exported_")}'.replace(
+            'container="main"', 'exported_container="main"'
+        ),
+    ],
+)
+def test_other_spellings_of_the_labels_are_understood(labels):
+    assert named(text(a_line(labels))) == [["team-a/train-0"]]
+
+
+def test_the_uid_of_a_pod_is_kept_where_it_is_told():
+    (device,) = read_devices(text(a_line(f'{HELD},pod_uid="1-2-3"')))
+
+    assert device.pods[0].uid == "1-2-3"
+
+
+def test_series_that_are_of_no_gpu_are_passed_over():
+    others = ['DCGM_FI_DEV_NVSWITCH_LINK{nvswitch="0"} 1', 'up{gpu_uuid="GPU-9"} 1', "process_cpu_seconds_total 12.5"]
+
+    assert read_devices(text(*others)) == ()
+
+
+@pytest.mark.parametrize("answer", ["<html><body>Bad gateway</body></html>", 'x{UUID="GPU-1', 'x{UUID="GPU-1"} many\n'])
+def test_what_is_no_text_of_metrics_is_refused(answer):
+    with pytest.raises(UnreadableMetrics):
+        read_devices(answer)
+
+
+def test_more_devices_than_any_node_has_are_refused():
+    lines = (a_line(uuid=f"GPU-{number}") for number in range(DEVICES_AT_MOST + 1))
+
+    with pytest.raises(UnreadableMetrics, match="no node has so many"):
+        read_devices(text(*lines))
+
+
+def test_more_holders_than_any_node_has_are_refused():
+    lines = (a_line(f'namespace="team-a",pod="infer-{number}"') for number in range(PODS_AT_MOST + 1))
+
+    with pytest.raises(UnreadableMetrics, match="holders are named"):
+        read_devices(text(*lines))
+
+
+@example('x{UUID="1",\x1f="1"} 1')  # prometheus_client 0.26 strips the name and looks at its first letter: IndexError
+@given(st.text() | st.text(alphabet='x{}=",UID pod#\\\n01').map(lambda labels: f'x{{UUID="1",{labels}}} 1'))
+def test_any_text_is_read_or_refused(answer):
+    try:
+        devices = read_devices(answer)
+    except UnreadableMetrics:
+        return
+
+    assert all(device.uuid for device in devices)
+
+
+def test_the_jobs_of_a_batch_system_are_told():
+    """dcgm-exporter, internal/pkg/transformation/hpc.go: a series for each job of a GPU."""
+    told = read_devices(
+        text(a_line('hpc_job="4711"'), a_line('hpc_job="4712"'), a_line("", uuid="GPU-2", gpu=1), a_line('hpc_job=""'))
+    )
+
+    assert [device.jobs for device in told] == [("4711", "4712"), ()]
+    assert [device.pods for device in told] == [(), ()]
+
+
+def test_of_very_many_jobs_some_are_told():
+    (device,) = read_devices(text(*(a_line(f'hpc_job="{number}"') for number in range(100))))
+
+    assert device.jobs == tuple(str(number) for number in range(JOBS_AT_MOST))

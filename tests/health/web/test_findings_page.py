@@ -1,0 +1,90 @@
+from datetime import timedelta
+
+import pytest
+
+from health.models import Finding
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+def a_finding(cluster, node=None, **given):
+    row = {
+        "subject": f"node {node.name}" if node else "quarterdeck",
+        "rule": "allocatable-below-expected",
+        "severity": "warning",
+        "sentence": "1 fewer nvidia.com/gpu can be allocated on gpu-001 than it had before.",
+        "action": "Read the device plugin's log.",
+        "since": NOON - timedelta(minutes=5),
+        "opened_at": NOON - timedelta(minutes=4),
+        "updated_at": NOON,
+    }
+    return Finding.objects.create(cluster=cluster, node=node, **row | given)
+
+
+def test_says_what_is_wrong_and_what_to_do(viewer):
+    node = make.a_node(make.a_cluster("prod"))
+    a_finding(node.cluster, node)
+
+    seen = page(viewer, "/findings")
+
+    assert "1 fewer nvidia.com/gpu can be allocated" in seen.text
+    assert "Read the device plugin's log." in seen.text
+    assert f"/nodes/{node.pk}" in seen.links
+
+
+def test_the_worst_comes_first(viewer):
+    cluster = make.a_cluster()
+    a_finding(cluster, sentence="A small thing.", severity="note")
+    a_finding(cluster, sentence="The big thing.", severity="critical", rule="other")
+
+    text = page(viewer, "/findings").text
+
+    assert text.index("The big thing.") < text.index("A small thing.")
+
+
+def test_what_is_suspected_shows_from_the_first_second_with_when_it_is_confirmed(viewer):
+    node = make.a_node(make.a_cluster(), unresolved=1)
+    finding = a_finding(node.cluster, node, opened_at=None, since=NOON - timedelta(seconds=10))
+
+    for address in ("/findings", "/", f"/nodes/{node.pk}", f"/clusters/{node.cluster_id}"):
+        text = page(viewer, address).text
+        assert finding.sentence in text
+        assert "confirming since 11:59:50 , confirmed at 12:00:50 if it is still so" in text
+    told = viewer.get("/api/v1/findings?confirming=true").json()["results"]
+    assert [(one["state"], one["confirmed_at"]) for one in told] == [("confirming", "2026-11-21T12:00:50Z")]
+    assert viewer.get("/api/v1/findings").json()["results"] == []
+
+
+def test_a_node_page_and_the_fleet_page_name_it(viewer):
+    node = make.a_node(make.a_cluster())
+    a_finding(node.cluster, node)
+
+    assert "1 fewer nvidia.com/gpu" in page(viewer, f"/nodes/{node.pk}").text
+    assert "1 fewer nvidia.com/gpu" in page(viewer, "/").text
+
+
+def test_names_from_a_cluster_are_words_not_markup(viewer):
+    a_finding(make.a_cluster(), sentence=HOSTILE)
+
+    assert HOSTILE in page(viewer, "/findings").text
+
+
+def test_somebody_of_a_pool_sees_the_findings_of_its_nodes_only(now):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster)
+    mine, other = make.a_node(cluster, pool=pool), make.a_node(cluster)
+    a_finding(cluster, mine, sentence="Mine is sick.")
+    a_finding(cluster, other, sentence="The other is sick.")
+
+    text = page(visiting(make.a_user(role="viewer", on=pool)), "/findings").text
+
+    assert "Mine is sick." in text
+    assert "The other is sick." not in text
+
+
+@pytest.fixture
+def viewer():
+    return visiting(make.a_user(role="viewer"))
