@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ SHAPING = ("name", "nodes", "seed")  # what of a fleet another cluster would hav
 DATABASE = "quarterdeck.sqlite3"
 ENVIRONMENT = "environment"  # for `bin/manage`; the last thing that a start writes
 LOCK = "lock"  # of a demo that runs
+ASIDE = "aside"  # what another version made, and this one cannot go on with
 # Named one by one: nothing else in a folder is ours to remove.
 OF_ONE_RUN = ("logs", "valkey", "kubeconfig", "requests.jsonl", "beat-schedule")
 OF_ONE_FLEET = (STATE, FILE, ENVIRONMENT, "secret.key", *(f"{DATABASE}{end}" for end in ("", "-wal", "-shm")))
@@ -66,17 +68,23 @@ def shape_of(mark: Mark) -> list[Any]:
     return [mark[name] for name in SHAPING]
 
 
-def check_tables(folder: Path) -> None:
-    """Newer migrations bring a database up to date. One that is gone, or another one by now, leaves no way.
+def misfit(folder: Path) -> str:
+    """Return the first migration that leaves no way on: one that is gone, or another one by now. Blank: newer ones do.
 
-    :raises NotOursError:
+    Newer migrations bring a database up to date.
     """
     made_by, there = mark_in(folder).get("migrations", {}), migrations()
-    if differing := sorted(name for name, digest in made_by.items() if there.get(name) != digest):
-        raise NotOursError(
-            f"The database in {folder} was made by another version of Quarterdeck: {differing[0]} is not here, or not "
-            "as it was. Start that version, give this one another --data-dir, or forget all of it with --reset."
-        )
+    return next((name for name, digest in sorted(made_by.items()) if there.get(name) != digest), "")
+
+
+def put_aside(folder: Path, *, now: datetime) -> Path:
+    """Move what is of the fleet into a folder of its own inside, where no start looks, and return that."""
+    aside = folder / ASIDE / f"{now:%Y-%m-%dT%H%M%S}"
+    aside.mkdir(parents=True, mode=0o700)
+    for name in OF_ONE_FLEET:
+        if (folder / name).exists():
+            (folder / name).rename(aside / name)
+    return aside
 
 
 def migrations() -> dict[str, str]:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -91,8 +92,14 @@ def prepare(folder: Path, fleet: Fleet, *, reset: bool) -> None:
     clear(folder, kept.OF_ONE_RUN)
     if reset:
         clear(folder, kept.OF_ONE_FLEET)
+    elif differs := kept.misfit(folder):
+        aside = kept.put_aside(folder, now=datetime.now(UTC))
+        print(
+            f"Its database was made by another version of Quarterdeck: {differs} is not here, or not as it was.\n"
+            f"It is kept in {aside}, and this version begins with a new one.",
+            flush=True,
+        )
     elif kept.mark_in(folder):
-        kept.check_tables(folder)
         print("Going on with it as it was the last time; --reset forgets it, and what was added to it.", flush=True)
     kept.note(folder, fleet)
 

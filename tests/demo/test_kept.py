@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo import kept
-from demo.kept import DATABASE, FILE, NotOursError, folder_for
+from demo.kept import ASIDE, DATABASE, FILE, NotOursError, folder_for
 from demo.parts import STATE, Fleet
 from demo.supervisor import prepare
 
@@ -96,19 +96,22 @@ def test_newer_migrations_go_on_with_the_database(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("now", [{}, {"fleet.0001_initial": "another"}, {"people.0001_initial": "a"}])
-def test_tables_that_nothing_leads_on_from_are_refused_and_kept(
-    tmp_path: Path, now: dict[str, str], monkeypatch: pytest.MonkeyPatch
+def test_tables_that_nothing_leads_on_from_are_kept_aside(
+    tmp_path: Path, now: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     by(FIRST, monkeypatch)
     used(tmp_path, FLEET)
     by(now, monkeypatch)
 
-    with pytest.raises(NotOursError, match=r"fleet\.0001_initial is not here, or not as it was.*--reset"):
-        start(tmp_path, FLEET)
+    assert start(tmp_path, FLEET) == tmp_path
 
-    assert (tmp_path / DATABASE).exists()
-    start(tmp_path, FLEET, reset=True)
+    (aside,) = (tmp_path / ASIDE).iterdir()
     assert not (tmp_path / DATABASE).exists()
+    assert {DATABASE, FILE} <= names(aside)
+    said = capsys.readouterr().out
+    assert "fleet.0001_initial is not here, or not as it was" in said
+    assert f"It is kept in {aside}" in said
+    assert list(kept.all_in(tmp_path)) == [tmp_path]
 
 
 def test_the_migrations_are_those_of_every_app():
