@@ -12,6 +12,7 @@ from rest_framework.views import exception_handler
 
 from config import error_pages
 from config.error_pages import Failure
+from edges.moves import IllegalMove, LostRace
 from fleet.acceptance import CannotAccept
 from fleet.api.gone_nodes import GoneNodeSerializer
 from fleet.pools.asking import ProductionAsks
@@ -22,7 +23,6 @@ from kube.selectors import BadSelector
 from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate
-from rollouts.lifecycle import IllegalMove, LostRace
 from rollouts.steering.refusals import AlreadyDecided, BadPlan, Blocked, NotYours, OutOfDate, Refusal, StaleBundle
 
 CONTENT_TYPE = "application/problem+json"

@@ -34,6 +34,7 @@ GLYPHS = {
     Sight.FAILING: "bad",
     Sight.LIVE: "ok",
 }
+TRIED_AGAIN = frozenset({Sight.NEVER, Sight.STALE, Sight.FAILING})
 HELP = {
     Sight.FORBIDDEN: "Give our user the rule that its page shows.",
     Sight.NEVER: "Look whether its address answers from where the workers run, and at its kubeconfig: "
@@ -50,13 +51,20 @@ class ClusterSight:
     since: datetime | None  # None: live
     heard_at: datetime | None  # None: never
     is_known: bool  # whether its rows ever were the cluster's: else there is no data, which is not zero
-    sentence: str  # blank: live
+    because: str  # in a sentence, without when it is tried again; blank: live
+    again: str  # when that is, in a sentence; blank: it does not wait for its time
+    watching: str  # that nobody takes its lease, in a sentence; blank: somebody does
     action: str  # what helps; blank: nothing need be done
     unwatched_since: datetime | None  # nobody takes its lease, though it is due; None: somebody has it
 
     @property
     def is_live(self) -> bool:
         return self.state is Sight.LIVE
+
+    @property
+    def sentence(self) -> str:
+        """All that there is to say. Blank: it is live."""
+        return " ".join(filter(None, (self.because, self.again, self.watching)))
 
     @property
     def glyph(self) -> str:
@@ -80,13 +88,15 @@ def sight_of(
     state = _state(nodes, bookmarks, observer, now=now)
     unwatched_since = unwatched_since_of(observer, added_at=added_at, now=now)
     since = _since(state, nodes, bookmarks, observer) or added_at
-    said = "" if state is Sight.LIVE else _sentence(state, nodes, observer, since=since, now=now)
+    said = "" if state is Sight.LIVE else _sentence(state, nodes, since=since, now=now)
     return ClusterSight(
         state=state,
         since=None if state is Sight.LIVE else since,
         heard_at=nodes.heard_at if nodes else None,
         is_known=nodes is not None and nodes.listed_at is not None,
-        sentence=f"{said} {_watching(unwatched_since, now)}".strip(),
+        because=said,
+        again=_again(observer, now=now) if state in TRIED_AGAIN else "",
+        watching=_watching(unwatched_since, now),
         action=NO_WORKER if unwatched_since else HELP.get(state, ""),
         unwatched_since=unwatched_since,
     )
@@ -146,35 +156,32 @@ def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, 
     return due_at if now - due_at > GRACE else None
 
 
-def _sentence(
-    state: Sight, nodes: Bookmark | None, observer: Observer | None, *, since: datetime | None, now: datetime
-) -> str:
+def _sentence(state: Sight, nodes: Bookmark | None, *, since: datetime | None, now: datetime) -> str:
     because = f" {nodes.message}" if nodes and nodes.message else ""
-    again = _again(observer, now=now)
     match state:
         case Sight.FORBIDDEN:
             return f"Its nodes may not be read, since {_clock(since, now)}.{because}"
         case Sight.NEVER:
-            return f"It was never reached: tried since {_clock(since, now)}.{because}{again}"
+            return f"It was never reached: tried since {_clock(since, now)}.{because}"
         case Sight.CONNECTING if nodes is None:
             return "Nobody observes it yet."
         case Sight.CONNECTING:
             return f"Its first list is not complete.{because}"
         case Sight.STALE:
             limit = int(STALE_AFTER.total_seconds())
-            return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{because}{again}"
+            return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{because}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
             # It stopped at some time between these two.
             heard, noticed = _clock(nodes.heard_at, now), _clock(since, now)
-            return f"It does not answer: not heard since {heard}, noticed at {noticed}.{because}{again}"
+            return f"It does not answer: not heard since {heard}, noticed at {noticed}.{because}"
         case _:
-            return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{because}{again}"
+            return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{because}"
 
 
 def _again(observer: Observer | None, *, now: datetime) -> str:
     if observer is None or observer.next_look_at is None or observer.next_look_at <= now:
         return ""
-    return f" It is tried again at {_clock(observer.next_look_at, now)}."
+    return f"It is tried again at {_clock(observer.next_look_at, now)}."
 
 
 def _watching(unwatched_since: datetime | None, now: datetime) -> str:

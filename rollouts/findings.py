@@ -4,23 +4,21 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from fleet.models import Cluster
-from health.judging.sources import Said, Source
+from health.judging.sources import Source
 from health.rules.base import Severity, Wrong
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, Target
 from wording.numbers import count
 
 
-def halted_plans(cluster: Cluster) -> Iterator[Said]:
+def halted_plans(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
     """As bad here as on its own page: nothing goes until a person decides. One query, and two more for each."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
         because = last.because if last else ""
-        yield Said(
-            subject=f"plan {plan.pk}",
-            title="Plan halted",
-            after=timedelta(0),
-            wrong=Wrong(
+        yield (
+            f"plan {plan.pk}",
+            Wrong(
                 Severity.CRITICAL,
                 f"Plan #{plan.pk} “{plan.title}” is halted, {_how_far(plan)}. {because}".strip(),
                 f"Open the plan: {'roll it back' if plan.write_intended_at else 'abort it'}, or say why it is resumed.",
@@ -39,4 +37,4 @@ def _how_far(plan: Plan) -> str:
     return f"with {let_go} of {count(let_go + untouched, 'node')} let go, between two versions"
 
 
-HALTED = Source("plan-halted", halted_plans)
+HALTED = Source("plan-halted", "Plan halted", timedelta(0), halted_plans)

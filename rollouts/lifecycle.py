@@ -88,14 +88,3 @@ PLAN_FINAL = frozenset(state for state, moves in PLAN_MOVES.items() if not moves
 PLAN_UNDER_WAY = frozenset(PlanState) - PLAN_FINAL - {PlanState.DRAFT}
 BEGUN = frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED})  # no longer to be recalled
 IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING})
-
-
-class IllegalMove(Exception):
-    """The move is not in the table: a bug, or a request that came too late."""
-
-    def __init__(self, what: str, was: StrEnum, to: StrEnum) -> None:
-        super().__init__(f"{what} that is {was} cannot become {to}.")
-
-
-class LostRace(Exception):
-    """Somebody else moved it first. Read it again before deciding anything."""

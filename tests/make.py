@@ -165,6 +165,22 @@ def a_driver_object(cluster, name: str = "h200", *, kind: str = "NVIDIADriver", 
     return DriverObject.objects.create(cluster=cluster, kind=kind, name=name, **row | given)
 
 
+def a_finding(cluster, subject: str = "", *, node=None, **given: Any):
+    """Open since a while, where nothing else is given."""
+    from health.lifecycle import FindingState
+    from health.models import Finding
+
+    row = {
+        "subject": subject or (f"node {node.name}" if node else "quarterdeck"), "rule": "x", "severity": "warning",
+        "cause": "x", "sentence": "It is wrong.", "action": "Look at it.", "since": NOON - timedelta(minutes=5),
+        "opened_at": NOON - timedelta(minutes=4), "resolved_at": None, "updated_at": NOON,
+    } | given  # fmt: skip
+    state = FindingState.OPEN if row["opened_at"] else FindingState.CONFIRMING
+    state = FindingState.RESOLVED if row["resolved_at"] else state
+    confirmed_at = row["since"] + timedelta(minutes=1)
+    return Finding.objects.create(cluster=cluster, node=node, **{"state": state, "confirmed_at": confirmed_at} | row)
+
+
 def a_crash_log(pod, *lines: str, refused: str = "", **given: Any):
     from health.models import CrashLog
 

@@ -1,18 +1,18 @@
 import django_filters as filters
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from edges.rest import Listing
 from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.serializers import RefSerializer
-from health.models import Finding, Severity
+from health.models import Finding
+from health.models.finding import SEVERITIES
 
 
 class FindingFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
     node = filters.NumberFilter(label="Key of the node.")
     rule = Text()
-    severity = filters.ChoiceFilter(choices=Severity.choices)
+    severity = filters.ChoiceFilter(choices=SEVERITIES)
     confirming = YesNo(
         method="filter_confirming", label="Suspected, and not confirmed yet. Without it: confirmed ones."
     )
@@ -32,10 +32,6 @@ class FindingSerializer(serializers.ModelSerializer):
     node = RefSerializer(
         allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone."
     )
-    state = serializers.SerializerMethodField(
-        help_text="A suspicion is confirming until its rule was right for long enough."
-    )
-    confirmed_at = serializers.DateTimeField(help_text="When it opens, if it is still so by then.")
     evidence = serializers.JSONField(help_text="The numbers it rests on.")
 
     class Meta:
@@ -44,12 +40,6 @@ class FindingSerializer(serializers.ModelSerializer):
             "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "action", "evidence",
             "since", "confirmed_at", "opened_at", "updated_at", "resolved_at",
         )  # fmt: skip
-
-    @extend_schema_field(serializers.ChoiceField(choices=["confirming", "open", "resolved"]))
-    def get_state(self, finding: Finding) -> str:
-        if finding.resolved_at is not None:
-            return "resolved"
-        return "confirming" if finding.opened_at is None else "open"
 
 
 class FindingList(Listing):

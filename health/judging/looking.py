@@ -5,7 +5,7 @@ What cannot be seen is not judged: while a cluster is not seen, its findings sta
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Count
@@ -13,19 +13,20 @@ from django.db.models import Count
 from fleet import announce
 from fleet.allocation.kept import kept
 from fleet.drivers.operator_pods import operator_trouble
-from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pool
 from fleet.node_state import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from fleet.sight import ClusterSight, Sight, sight_of
 from fleet.slots import slots
 from gpu.resources import unhealthy_in_words
 from health.judging.failing import failing_pods
-from health.judging.sources import SOURCES
+from health.judging.sources import SOURCES, Source
+from health.lifecycle import FindingState
 from health.models import Finding
-from health.rules import CLUSTER_RULES, NODE_RULES
-from health.rules.base import ClusterFacts, ClusterRule, FailingPod, NodeFacts, NodeRule, Wrong
+from health.rules import RULES
+from health.rules.base import NODE, ClusterFacts, FailingPod, NodeFacts, Rule, Wrong
 
 NOTE = "note"  # worth knowing, and nothing is wrong
+CAUSE_CHARS = 1200
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
     "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
@@ -46,14 +47,12 @@ class Subject:
 @dataclass(frozen=True)
 class Signal:
     subject: Subject
-    rule: str
-    title: str
-    after: timedelta
+    rule: Rule | Source
     wrong: Wrong
 
     @property
     def key(self) -> tuple[str, str]:
-        return self.rule, self.subject.name
+        return self.rule.key, self.subject.name
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
@@ -62,13 +61,13 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
     sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
-    rules = [rule for rule in CLUSTER_RULES if not rule.reads or rule.reads in live]
-    signals = [*_of_cluster(cluster, observer, sight, rules, now=now), *_of_sources(cluster)]
+    rules = [rule for rule in RULES if live.issuperset(rule.reads)]
+    of_nodes = [rule for rule in rules if rule.subject == NODE]
+    of_cluster = [rule for rule in rules if rule.subject != NODE]
+    signals = [*_of_cluster(cluster, observer, sight, of_cluster, now=now), *_of_sources(cluster)]
+    if of_nodes:
+        signals += _of_nodes(cluster, of_nodes, now=now)
     judged = {rule.key for rule in rules} | set(SOURCES)
-    if NODES in live:
-        rules_of_nodes = [rule for rule in NODE_RULES if not rule.reads or rule.reads in live]
-        signals += _of_nodes(cluster, rules_of_nodes, now=now)
-        judged |= {rule.key for rule in rules_of_nodes}
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
         told = _write(cluster, signals, judged, now=now)
@@ -81,7 +80,8 @@ def look(cluster: Cluster, *, now: datetime) -> int:
 
 def _count(cluster: Cluster) -> list[int]:
     """Keep on each node how many findings it has, confirmed or not. Which changed; two queries, and one for those."""
-    unresolved = Finding.objects.filter(cluster=cluster, resolved_at=None, node__isnull=False).exclude(severity=NOTE)
+    mattering = Finding.objects.filter(cluster=cluster, node__isnull=False).exclude(severity=NOTE)
+    unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED))
     found = dict(unresolved.order_by().values_list("node").annotate(number=Count("pk")))
     was = dict(Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by().values_list("pk", "unresolved"))
     changed = [pk for pk in {*found, *was} if found.get(pk, 0) != was.get(pk, 0)]
@@ -94,19 +94,20 @@ def _count(cluster: Cluster) -> list[int]:
 def _of_sources(cluster: Cluster) -> Iterator[Signal]:
     """What the apps above this one have to say."""
     for source in SOURCES.values():
-        for said in source.say(cluster):
-            yield Signal(Subject(said.subject), source.rule, said.title, said.after, said.wrong)
+        for subject, wrong in source.say(cluster):
+            yield Signal(Subject(subject), source, wrong)
 
 
 def _of_cluster(
-    cluster: Cluster, observer: Observer, sight: ClusterSight, rules: Iterable[ClusterRule], *, now: datetime
+    cluster: Cluster, observer: Observer, sight: ClusterSight, rules: Iterable[Rule[ClusterFacts]], *, now: datetime
 ) -> Iterator[Signal]:
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
         observer.behind_since,
-        unseen_because=sight.sentence if is_unseen else "",
+        unseen_state=sight.state.value if is_unseen else "",
+        unseen_because=sight.because,
         unseen_action=sight.action,
         unwatched_action=slots(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
@@ -114,10 +115,10 @@ def _of_cluster(
     )
     for rule in rules:
         if wrong := rule.judge(facts):
-            yield Signal(Subject(rule.subject), rule.key, rule.title, rule.after, wrong)
+            yield Signal(Subject(rule.subject), rule, wrong)
 
 
-def _of_nodes(cluster: Cluster, rules: Iterable[NodeRule], *, now: datetime) -> Iterator[Signal]:
+def _of_nodes(cluster: Cluster, rules: Iterable[Rule[NodeFacts]], *, now: datetime) -> Iterator[Signal]:
     classes, failing = _classes(cluster), failing_pods(cluster, now=now)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
@@ -125,7 +126,7 @@ def _of_nodes(cluster: Cluster, rules: Iterable[NodeRule], *, now: datetime) -> 
         for rule in rules:
             if wrong := rule.judge(facts):
                 subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
-                yield Signal(subject, rule.key, rule.title, rule.after, wrong)
+                yield Signal(subject, rule, wrong)
 
 
 def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
@@ -148,7 +149,7 @@ def _facts(row: dict, classes: frozenset[str], failing: Sequence[FailingPod], *,
         is_changing=is_changing,
         mig_config=row["mig_config"],
         mig_state=row["mig_config_state"],
-        mig_overdue=_mig_overdue(row, now=now),
+        mig_overdue_since=_mig_overdue_since(row, now=now),
         unhealthy=" ".join(unhealthy_in_words(row["unhealthy_gpus"], row["devices_unhealthy"])),
         layout=row["layout"],
         sharing=row["sharing"],
@@ -158,11 +159,11 @@ def _facts(row: dict, classes: frozenset[str], failing: Sequence[FailingPod], *,
     )
 
 
-def _mig_overdue(row: dict, *, now: datetime) -> timedelta | None:
-    if row["mig_config_state"] not in RECONFIGURING or row["mig_changing_since"] is None:
+def _mig_overdue_since(row: dict, *, now: datetime) -> datetime | None:
+    since: datetime | None = row["mig_changing_since"]
+    if row["mig_config_state"] not in RECONFIGURING or since is None:
         return None
-    lasts = now - row["mig_changing_since"]
-    return lasts if lasts >= RECONFIGURED_WITHIN else None
+    return since if now - since >= RECONFIGURED_WITHIN else None
 
 
 def _write(cluster: Cluster, signals: Iterable[Signal], judged: set[str], *, now: datetime) -> int:
@@ -186,25 +187,28 @@ def _new(cluster: Cluster, signal: Signal, *, now: datetime) -> Finding:
         cluster=cluster,
         node_id=signal.subject.node_id,
         subject=signal.subject.name,
-        rule=signal.rule,
+        rule=signal.rule.key,
         since=now,
+        confirmed_at=now + signal.rule.after,
     )
 
 
 def _update(finding: Finding, signal: Signal, *, now: datetime) -> int:
-    """1: it opened now."""
+    """1: it opened now. What only counts on is not written."""
     wrong = signal.wrong
-    said = (wrong.severity.value, wrong.sentence[:500], wrong.action[:500], dict(wrong.evidence))
-    opens = finding.opened_at is None and now - finding.since >= signal.after
-    if not opens and said == (finding.severity, finding.sentence, finding.action, finding.evidence):
+    known = wrong.severity.value, wrong.cause[:CAUSE_CHARS]
+    if finding.pk is None or known != (finding.severity, finding.cause):
+        finding.severity, finding.cause = known
+        finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
+        finding.evidence = dict(wrong.evidence)
+        finding.updated_at = now
+        finding.save()
+    if finding.state != FindingState.CONFIRMING or now < finding.confirmed_at:
         return 0
-    finding.severity, finding.sentence, finding.action, finding.evidence = said
-    finding.opened_at = now if opens else finding.opened_at
-    finding.updated_at = now
-    finding.save()
-    if opens:
-        _note(finding, signal.subject.node_uid, signal.subject.node_name, f"{signal.title}: {wrong.sentence}", now=now)
-    return int(opens)
+    finding.move(FindingState.OPEN, now=now)
+    title = f"{signal.rule.title}: {finding.sentence}"
+    _note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
+    return 1
 
 
 def _resolve(finding: Finding, *, now: datetime) -> int:
@@ -212,8 +216,7 @@ def _resolve(finding: Finding, *, now: datetime) -> int:
     if finding.opened_at is None:
         finding.delete()
         return 0
-    finding.resolved_at = finding.updated_at = now
-    finding.save(update_fields=["resolved_at", "updated_at"])
+    finding.move(FindingState.RESOLVED, now=now)
     node = finding.node
     if node is not None:
         _note(finding, node.uid, node.name, f"Resolved: {finding.sentence}", now=now)

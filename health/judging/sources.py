@@ -9,24 +9,18 @@ from health.rules.base import Wrong
 
 
 @dataclass(frozen=True)
-class Said:
-    """Something wrong with what is not a node: `subject` is unique within its rule and cluster."""
-
-    subject: str
-    title: str
-    after: timedelta
-    wrong: Wrong
-
-
-@dataclass(frozen=True)
 class Source:
-    rule: str  # a key that no rule of this app has
-    say: Callable[[Cluster], Iterable[Said]]
+    """What a rule is to this app, for what an app above knows."""
+
+    key: str  # that no rule of this app has
+    title: str
+    after: timedelta  # how long it must be so before anybody is told
+    say: Callable[[Cluster], Iterable[tuple[str, Wrong]]]  # each with its subject, unique within source and cluster
 
 
 SOURCES: dict[str, Source] = {}
 
 
 def register(source: Source) -> None:
-    """Call it in `AppConfig.ready`; again for the same rule does no harm."""
-    SOURCES[source.rule] = source
+    """Call it in `AppConfig.ready`; again for the same key does no harm."""
+    SOURCES[source.key] = source

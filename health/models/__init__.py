@@ -1,6 +1,6 @@
 """What is wrong, and what crashed operands said last."""
 
 from health.models.crash_log import CrashLog
-from health.models.finding import Finding, Severity
+from health.models.finding import Finding
 
-__all__ = ["CrashLog", "Finding", "Severity"]
+__all__ = ["CrashLog", "Finding"]

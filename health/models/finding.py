@@ -1,18 +1,18 @@
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
 
+from edges.moving import write_move
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
-from health.rules import CONFIRMED_AFTER
+from health.lifecycle import FINDING_MOVES, FindingState
+from health.rules.base import Severity
 
-
-class Severity(models.TextChoices):
-    CRITICAL = "critical"
-    WARNING = "warning"
-    NOTE = "note"
+STAMPS = {FindingState.OPEN: ("opened_at",), FindingState.RESOLVED: ("resolved_at",)}  # columns that say when
+SEVERITIES = [(severity.value, severity.value) for severity in Severity]
+STATES = [(state.value, state.value) for state in FindingState]
 
 
 class FindingQuerySet(Visible["Finding"]):
@@ -22,11 +22,11 @@ class FindingQuerySet(Visible["Finding"]):
         return Q(node__in=members_of(pool_ids))
 
     def open(self) -> "FindingQuerySet":
-        return self.filter(opened_at__isnull=False, resolved_at__isnull=True)
+        return self.filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
 
     def confirming(self) -> "FindingQuerySet":
         """What a rule suspects, and has not been right about for long enough yet."""
-        return self.filter(opened_at__isnull=True, resolved_at__isnull=True)
+        return self.filter(state=FindingState.CONFIRMING)
 
 
 class Finding(models.Model):
@@ -36,12 +36,15 @@ class Finding(models.Model):
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="findings")
     subject = models.CharField(max_length=300)  # "node gpu-001", "GPU operator", "quarterdeck": outlives its node
     rule = models.CharField(max_length=63)  # the name of a file in `health.rules`
-    severity = models.CharField(max_length=16, choices=Severity.choices)
+    severity = models.CharField(max_length=16, choices=SEVERITIES)
+    cause = models.CharField(max_length=1200)  # what it is written again for, when it changes: in no answer
     sentence = models.CharField(max_length=500)
     action = models.CharField(max_length=500)  # what a person should do about it
     evidence = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, choices=STATES, default=FindingState.CONFIRMING)
     since = models.DateTimeField()  # when it was first seen
-    opened_at = models.DateTimeField(null=True)  # null: not for as long as its rule asks for, so that nobody is told
+    confirmed_at = models.DateTimeField()  # when it opens, if it is still so by then
+    opened_at = models.DateTimeField(null=True)  # null: it never did
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
 
@@ -61,10 +64,14 @@ class Finding(models.Model):
     def __str__(self) -> str:
         return self.sentence
 
-    @property
-    def confirmed_at(self) -> datetime:
-        """When it opens, if it is still so by then."""
-        return self.since + CONFIRMED_AFTER.get(self.rule, timedelta(0))
+    def move(self, to: FindingState, *, now: datetime) -> None:
+        """:raises IllegalMove: the table does not allow it; LostRace: somebody else moved it first"""
+        stamp = STAMPS.get(to, ())
+        columns = {"updated_at": now, **dict.fromkeys(stamp, now)}
+        write_move(self, FINDING_MOVES, FindingState(self.state), to, **columns)
+        self.state = to
+        for name, value in columns.items():
+            setattr(self, name, value)
 
     @property
     def plan(self) -> int | None:

@@ -1,9 +1,9 @@
 """What is wrong with a node, a cluster, or our sight of it: one pure file a rule. To add one, add its line here."""
 
-from datetime import timedelta
+from typing import Any
 
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
-from health.rules.base import ClusterRule, NodeRule
+from health.rules.base import Rule
 from health.rules.cluster_not_seen import ClusterNotSeen
 from health.rules.cluster_unwatched import ClusterUnwatched
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
@@ -12,13 +12,13 @@ from health.rules.observer_behind import ObserverBehind
 from health.rules.operator_down import OperatorDown
 from health.rules.pods_failing import PodsFailing
 
-NODE_RULES: tuple[NodeRule, ...] = (
+RULES: tuple[Rule[Any], ...] = (
     AllocatableBelowExpected(),
     InferenceOnTimeSlices(),
     MigChangeStuck(),
     PodsFailing(),
+    ObserverBehind(),
+    OperatorDown(),
+    ClusterNotSeen(),
+    ClusterUnwatched(),
 )
-CLUSTER_RULES: tuple[ClusterRule, ...] = (ObserverBehind(), OperatorDown(), ClusterNotSeen(), ClusterUnwatched())
-CONFIRMED_AFTER: dict[str, timedelta] = {rule.key: rule.after for rule in NODE_RULES} | {
-    rule.key: rule.after for rule in CLUSTER_RULES
-}

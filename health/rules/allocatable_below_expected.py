@@ -5,15 +5,16 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.resources import Layout, missing_in_words
-from health.rules.base import NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 
 
 @dataclass(frozen=True)
 class AllocatableBelowExpected:
     key: ClassVar[str] = "allocatable-below-expected"
     title: ClassVar[str] = "GPUs missing"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # a device plugin that restarts is back in seconds
-    reads: ClassVar[str] = ""
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         missing = {

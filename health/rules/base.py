@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
+
+NODE = "node"  # the subject of a rule that is asked of each node
+NODES, PODS, DEPLOYMENTS = "nodes", "pods", "deployments.apps"  # kinds that rules read
+Facts = TypeVar("Facts", contravariant=True)
 
 
 class Severity(StrEnum):
@@ -15,12 +19,21 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Wrong:
-    """What a rule found: shown to a person as it is."""
+    """What a rule found: shown to a person as it is.
+
+    It is written again when its cause or severity changes, so that no sentence says a number that only counts on.
+    """
 
     severity: Severity
     sentence: str
     action: str
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # as it was when the cause was first seen
+    why: str = ""  # blank: the sentence and the action say nothing that changes while the cause is the same
+
+    @property
+    def cause(self) -> str:
+        """What is the same as long as this is the same trouble."""
+        return self.why or f"{self.sentence} {self.action}"
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class NodeFacts:
     is_changing: bool = False  # its driver is being replaced, or its MIG layout: GPUs are away for a reason
     mig_config: str = ""  # the layout that the MIG manager is asked for
     mig_state: str = ""  # its word: pending, rebooting, success, failed
-    mig_overdue: timedelta | None = None  # for how long it is at work, where that is too long; None: it is not
+    mig_overdue_since: datetime | None = None  # when that began, where it takes too long; None: it does not
     unhealthy: str = ""  # the GPUs that something names and calls so, in words
     layout: str = ""  # how they are cut and shared (`gpu.resources.Layout`)
     sharing: str = ""  # time-slicing, mps
@@ -56,28 +69,22 @@ class ClusterFacts:
     name: str
     lag_ms: int = 0  # how long the oldest change of the last flush had waited
     behind_since: datetime | None = None
-    unseen_because: str = ""  # in a sentence; blank: it is live, or still connecting
+    unseen_state: str = ""  # stale, failing, …; blank: it is live, or still connecting
+    unseen_because: str = ""  # in a sentence
     unseen_action: str = ""
     unwatched_action: str = ""
     unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 
-class NodeRule(Protocol):
-    key: ClassVar[str]
+class Rule(Protocol[Facts]):
+    """What a file here has: a new rule is one file, and one line in the table."""
+
+    key: ClassVar[str]  # of its findings: stable, in REST and in the history
     title: ClassVar[str]
+    subject: ClassVar[str]  # NODE: each node; else what of the cluster it is about: quarterdeck, GPU operator
+    reads: ClassVar[tuple[str, ...]]  # the kinds that must be live for it to be judged
     after: ClassVar[timedelta]  # how long it must be so before anybody is told
-    reads: ClassVar[str]  # the kind beside nodes that must be live for it to be judged; blank: none
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def judge(self, facts: Facts, /) -> Wrong | None:
         """None: nothing of this kind is wrong."""
-
-
-class ClusterRule(Protocol):
-    key: ClassVar[str]
-    title: ClassVar[str]
-    after: ClassVar[timedelta]
-    subject: ClassVar[str]  # what it is about: quarterdeck, GPU operator
-    reads: ClassVar[str]  # the kind that must be live for it to be judged; blank: none
-
-    def judge(self, cluster: ClusterFacts) -> Wrong | None: ...

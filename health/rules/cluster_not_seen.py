@@ -11,13 +11,16 @@ from health.rules.base import ClusterFacts, Severity, Wrong
 class ClusterNotSeen:
     key: ClassVar[str] = "cluster-not-seen"
     title: ClassVar[str] = "Cluster not seen"
-    after: ClassVar[timedelta] = timedelta(minutes=1)  # an API server that restarts is back in less
     subject: ClassVar[str] = "API server"
-    reads: ClassVar[str] = ""
+    reads: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[timedelta] = timedelta(minutes=1)  # an API server that restarts is back in less
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None:
-        if not cluster.unseen_because:
+        if not cluster.unseen_state:
             return None
         return Wrong(
-            Severity.WARNING, f"{cluster.name} is not seen. {cluster.unseen_because}", cluster.unseen_action, {}
+            Severity.WARNING,
+            f"{cluster.name} is not seen. {cluster.unseen_because}",
+            cluster.unseen_action,
+            why=cluster.unseen_state,
         )

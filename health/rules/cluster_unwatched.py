@@ -11,9 +11,9 @@ from health.rules.base import ClusterFacts, Severity, Wrong
 class ClusterUnwatched:
     key: ClassVar[str] = "cluster-unwatched"
     title: ClassVar[str] = "Cluster unwatched"
-    after: ClassVar[timedelta] = timedelta(0)  # `unwatched_since` waited already
     subject: ClassVar[str] = "quarterdeck"
-    reads: ClassVar[str] = ""
+    reads: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[timedelta] = timedelta(0)  # `unwatched_since` waited already
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None:
         if cluster.unwatched_since is None:

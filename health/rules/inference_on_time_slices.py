@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NodeFacts, Severity, Wrong
-from wording.numbers import are, count, either
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from wording.numbers import count, either
 
 
 @dataclass(frozen=True)
 class InferenceOnTimeSlices:
     key: ClassVar[str] = "inference-on-time-slices"
     title: ClassVar[str] = "Inference on time-slices"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=5)
-    reads: ClassVar[str] = ""
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         taken = sum(node.requested.values())
@@ -22,8 +23,7 @@ class InferenceOnTimeSlices:
         each = "several pods take turns" if node.sharing_replicas is None else _turns(node.sharing_replicas)
         return Wrong(
             Severity.WARNING,
-            f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} on each, "
-            f"{count(taken, 'share')} {are(taken)} taken.",
+            f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} on each, and pods do.",
             "Latency-sensitive inference wants a whole GPU or a MIG slice: move it, or give the pool another class.",
             {"shares_taken": taken, "replicas": node.sharing_replicas},
         )

@@ -5,26 +5,25 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.resources import Layout, missing_in_words
-from health.rules.base import NodeFacts, Severity, Wrong
-from wording.numbers import count
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 
 
 @dataclass(frozen=True)
 class MigChangeStuck:
     key: ClassVar[str] = "mig-change-stuck"
     title: ClassVar[str] = "MIG change stuck"
-    after: ClassVar[timedelta] = timedelta(0)  # `mig_overdue` waited already
-    reads: ClassVar[str] = ""
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(0)  # `mig_overdue_since` waited already
 
     def judge(self, node: NodeFacts) -> Wrong | None:
-        if node.mig_overdue is None:
+        if node.mig_overdue_since is None:
             return None
         lost = missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))
-        minutes = int(node.mig_overdue / timedelta(minutes=1))
         return Wrong(
             Severity.CRITICAL if lost else Severity.WARNING,
-            f"{node.name}: the MIG manager has been changing its layout to {node.mig_config or '(none named)'} for "
-            f"{count(minutes, 'minute')}; mig.config.state is still {node.mig_state}."
+            f"{node.name}: the MIG manager has been changing its layout to {node.mig_config or '(none named)'} since "
+            f"{node.mig_overdue_since:%H:%M} UTC; mig.config.state is still {node.mig_state}."
             + (f" Meanwhile it lacks {lost}." if lost else ""),
             # gpu-operator #2833: after a time-out it waits for a change of the label, which never comes.
             "Read the MIG manager's log on this node. Where it gave up, set the label nvidia.com/mig.config to another "

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from fleet.lag import sentence
 from health.rules.base import ClusterFacts, Severity, Wrong
 
 
@@ -12,16 +11,17 @@ from health.rules.base import ClusterFacts, Severity, Wrong
 class ObserverBehind:
     key: ClassVar[str] = "observer-behind"
     title: ClassVar[str] = "Quarterdeck lags behind"
-    after: ClassVar[timedelta] = timedelta(0)  # `behind_since` waited already
     subject: ClassVar[str] = "quarterdeck"
-    reads: ClassVar[str] = ""
+    reads: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[timedelta] = timedelta(0)  # `behind_since` waited already
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None:
         if cluster.behind_since is None:
             return None
         return Wrong(
             Severity.WARNING,
-            sentence(cluster.name, lag_ms=cluster.lag_ms, behind_since=cluster.behind_since),
+            f"Quarterdeck cannot keep up with {cluster.name} since {cluster.behind_since:%H:%M:%S} UTC: changes are "
+            "shown late. Its worker has too little CPU, or the database is slow.",
             "Look at the CPU of the worker that observes it and at the database; give the observe queue a worker more.",
             {"lag_ms": cluster.lag_ms},
         )

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import ClusterFacts, Severity, Wrong
+from health.rules.base import DEPLOYMENTS, ClusterFacts, Severity, Wrong
 
 
 @dataclass(frozen=True)
 class OperatorDown:
     key: ClassVar[str] = "operator-down"
     title: ClassVar[str] = "GPU operator down"
-    after: ClassVar[timedelta] = timedelta(minutes=2)  # its own upgrade makes its pod anew
     subject: ClassVar[str] = "GPU operator"
-    reads: ClassVar[str] = "deployments.apps"
+    reads: ClassVar[tuple[str, ...]] = (DEPLOYMENTS,)
+    after: ClassVar[timedelta] = timedelta(minutes=2)  # its own upgrade makes its pod anew
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None:
         if not cluster.operator_trouble:

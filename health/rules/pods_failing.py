@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import FailingPod, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, PODS, FailingPod, NodeFacts, Severity, Wrong
 from wording.numbers import count, either
 
 NAMED = 2
@@ -36,8 +36,9 @@ ITS_OWN = "Nobody makes it again: read its log (`kubectl logs`), then delete it.
 class PodsFailing:
     key: ClassVar[str] = "pods-failing"
     title: ClassVar[str] = "Pods fail"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # one crash while a driver restarts is over in seconds
-    reads: ClassVar[str] = "pods"
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         pods = sorted(node.failing_pods, key=lambda pod: (pod.is_over, not pod.operand, pod.name))
@@ -56,8 +57,7 @@ class PodsFailing:
 
 
 def _said(pod: FailingPod) -> str:
-    restarts = f", {count(pod.restarts, 'restart')}" if pod.restarts else ""
-    return f"{pod.name} ({pod.status}{restarts})"
+    return f"{pod.name} ({pod.status})"
 
 
 def _action(pods: list[FailingPod]) -> str:

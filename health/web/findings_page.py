@@ -16,13 +16,14 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.models.node import members_of
 from fleet.web.freshness import heard_of
-from health.models import Finding, Severity
+from health.models import Finding
+from health.rules.base import Severity
 from health.web.trouble import trouble_of
 
 PER_PAGE = 50
 SHOWN = 5  # on the page of the fleet, or of a pool
 WORST_FIRST = Case(
-    *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity.values)),
+    *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity)),
     output_field=IntegerField(),
 )
 

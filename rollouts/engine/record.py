@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from edges.moves import IllegalMove, LostRace
 from gpu.labels import HELD_BY, UPGRADE_SKIP
 from kube.structs import NodeSeen
 from people.models import AuditEntry, User
@@ -13,7 +14,7 @@ from people.rights import Permission, scope_of
 from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
-from rollouts.lifecycle import IllegalMove, LostRace, StageState
+from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Command, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.unasked import ask_where_one_must

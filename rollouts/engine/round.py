@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from edges.moves import LostRace
 from kube import client
 from rollouts.engine import templates
 from rollouts.engine.act import carry_out
@@ -24,7 +25,6 @@ from rollouts.engine.record import (
 )
 from rollouts.engine.snapshot import Snapshot
 from rollouts.engine.writer_lease import Forfeit
-from rollouts.lifecycle import LostRace
 from rollouts.models import Plan
 from rollouts.models.plan import queue_round
 

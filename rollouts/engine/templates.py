@@ -12,8 +12,8 @@ from typing import Any
 from django.db import transaction
 
 from edges.digests import digest
+from edges.moves import LostRace
 from rollouts.engine.live import Live
-from rollouts.lifecycle import LostRace
 from rollouts.models import Plan
 
 # The version is what the plan changes; the others say who takes the template and how fast, not what it is.

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from django.db import models, transaction
 
+from edges.moving import write_move
 from rollouts import announce
-from rollouts.lifecycle import IllegalMove, LostRace
 
 
 class Moving(models.Model):
@@ -35,17 +35,12 @@ class Moving(models.Model):
         :raises LostRace: if the row is no longer in the state we read
         """
         was = self.states(self.state)
-        kind = self._meta.model_name or ""
-        if to not in self.moves[was]:
-            raise IllegalMove(f"A {kind}", was, to)
         subject = self.event_subject()
         because = because[:1000]
         with transaction.atomic():
-            same = type(self)._default_manager.filter(pk=self.pk, state=was)  # noqa: SLF001 - Django's own public name
-            won = same.update(state=to, state_since=now, because=because)
-            if not won:
-                raise LostRace(f"The {kind} is no longer {was}.")
-            record_event(**subject, what=kind, was=was, to=to, now=now, actor=actor, because=because)
+            write_move(self, self.moves, was, to, state_since=now, because=because)
+            what = self._meta.model_name or ""
+            record_event(**subject, what=what, was=was, to=to, now=now, actor=actor, because=because)
         self.state, self.state_since, self.because = to, now, because
 
 

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.db.models import F, Q
 
+from edges.moves import LostRace
 from fleet import wake
 from fleet.models import Cluster
 from people.rights import Permission, Scope, scope_of
-from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, LostRace, PlanState
+from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
 from rollouts.models.moving import Moving
 
 WEEK_S = 7 * 24 * 3600

@@ -5,15 +5,10 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from edges.moves import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
-from rollouts.lifecycle import (
-    IN_FLIGHT,
-    LostRace,
-    PlanState,
-    StageState,
-    TargetState,
-)
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.steering.refusals import OutOfDate, Refusal

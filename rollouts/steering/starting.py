@@ -8,10 +8,11 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from edges.digests import digest
+from edges.moves import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.gates.options import write_options
-from rollouts.lifecycle import IllegalMove, LostRace, PlanState, TargetState
+from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.plan import queue_round
 from rollouts.preflight import Check

@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from edges.moves import IllegalMove, LostRace
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.physical import physical_of
@@ -14,7 +15,7 @@ from fleet.models import Node, Pod
 from people.rights import NotAllowed, Permission, require
 from rollouts.bundles import bundle_for
 from rollouts.decisions import awaited, waiting_for_approval, why_a_reason, why_closed
-from rollouts.lifecycle import IllegalMove, LostRace, TargetState
+from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
 from rollouts.steering import approving
 from rollouts.steering.refusals import Refusal

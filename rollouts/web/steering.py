@@ -9,9 +9,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
+from edges.moves import IllegalMove, LostRace
 from edges.requests import PersonRequest
 from people.rights import NotAllowed, Permission, require
-from rollouts.lifecycle import IllegalMove, LostRace, TargetState
+from rollouts.lifecycle import TargetState
 from rollouts.models import Plan
 from rollouts.steering import commands
 from rollouts.steering.refusals import Blocked, Refusal

@@ -4,16 +4,16 @@ import pytest
 
 from fleet import housekeeping
 from health.models import CrashLog, Finding
-from tests.make import NOON, a_cluster, a_crash_log, a_node, a_pod
+from tests.make import NOON, a_cluster, a_crash_log, a_finding, a_node, a_pod
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = NOON - timedelta(days=500)
 
 
 def test_an_open_finding_stays_however_old():
-    row = {"cluster": a_cluster(), "rule": "x", "severity": "note", "since": LONG_AGO, "updated_at": LONG_AGO}
-    Finding.objects.create(subject="a", opened_at=LONG_AGO, **row)
-    Finding.objects.create(subject="b", opened_at=LONG_AGO, resolved_at=LONG_AGO, **row)
+    cluster = a_cluster()
+    a_finding(cluster, "a", opened_at=LONG_AGO)
+    a_finding(cluster, "b", opened_at=LONG_AGO, resolved_at=LONG_AGO)
 
     housekeeping.tidy(now=NOON)
 

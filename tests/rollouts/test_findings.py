@@ -17,7 +17,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     plan.move("halted", now=NOON, actor="ada", because="gpu-1 failed.")
 
     looking.look(plan.cluster, now=NOON)
-    finding = Finding.objects.get(rule=HALTED.rule)
+    finding = Finding.objects.get(rule=HALTED.key)
 
     assert (finding.subject, finding.plan) == (f"plan {plan.pk}", plan.pk)
     assert (finding.opened_at, finding.severity) == (NOON, "critical")  # as red as on its own page
@@ -27,7 +27,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
 
     plan.move("rolling-back", now=NOON, actor="ada", because="Back.")
     looking.look(plan.cluster, now=NOON)
-    assert not Finding.objects.open().filter(rule=HALTED.rule).exists()
+    assert not Finding.objects.open().filter(rule=HALTED.key).exists()
 
 
 def test_a_halted_plan_says_how_far_it_came():
@@ -38,7 +38,8 @@ def test_a_halted_plan_says_how_far_it_came():
     Target.objects.filter(stage__plan=plan, node_name="gpu-1").update(state="excluded")
 
     plan.refresh_from_db()
-    (said,) = HALTED.say(plan.cluster)
+    ((subject, wrong),) = HALTED.say(plan.cluster)
 
-    assert "is halted, with 1 of 2 nodes let go, between two versions. gpu-1 failed." in said.wrong.sentence
-    assert said.wrong.action == "Open the plan: roll it back, or say why it is resumed."
+    assert subject == f"plan {plan.pk}"
+    assert "is halted, with 1 of 2 nodes let go, between two versions. gpu-1 failed." in wrong.sentence
+    assert wrong.action == "Open the plan: roll it back, or say why it is resumed."

@@ -3,8 +3,9 @@
 import pytest
 from django.db import transaction
 
+from edges.moves import IllegalMove, LostRace
 from fleet import announce
-from rollouts.lifecycle import IllegalMove, LostRace, PlanState, StageState, TargetState
+from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Plan, PlanEvent, Stage, Target
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from edges.moves import LostRace
 from fleet import wake
-from rollouts.lifecycle import LostRace, PlanState
+from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.models.plan import LEASE, wake_plans
 from tests.make import NOON

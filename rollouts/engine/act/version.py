@@ -4,13 +4,14 @@ from datetime import datetime
 
 from django.db import transaction
 
+from edges.moves import LostRace
 from gpu.labels import UPGRADE_SKIP
 from kube import client
 from rollouts.components import COMPONENTS
 from rollouts.engine.act.holds import hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
-from rollouts.lifecycle import LostRace, PlanState
+from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
 from rollouts.models.moving import record_event
 from rollouts.queries import driver_daemonsets

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
+from edges.moves import LostRace
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
@@ -16,7 +17,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.snapshot import NOT_BEGUN
-from rollouts.lifecycle import IN_FLIGHT, LostRace, PlanState, StageState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.unasked import GATE, why_live
 

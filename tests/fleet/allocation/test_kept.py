@@ -21,7 +21,7 @@ from health.models import Finding
 from tests import make
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
 from tests.fleet.observe.conftest import Mirror, walked
-from tests.make import NOON
+from tests.make import NOON, a_finding
 
 NODES = st.sampled_from(["gpu-001", "gpu-002", "gpu-003"])
 ZONES = ("a", "b")
@@ -91,10 +91,7 @@ class Writers:
         for node in Node.objects.filter(cluster=self.mirror.cluster, name=name):
             Finding.objects.filter(node=node).delete()
             for subject in range(number):
-                Finding.objects.create(
-                    cluster=self.mirror.cluster, node=node, subject=f"{name} {subject}", rule="one", severity="warning",
-                    since=NOON, updated_at=NOON,
-                )  # fmt: skip
+                a_finding(self.mirror.cluster, f"{name} {subject}", node=node)
         looking._count(self.mirror.cluster)
 
     def flush(self) -> None:

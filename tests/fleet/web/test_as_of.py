@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, GoneNode, Observer
-from health.models import Finding
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -95,10 +94,9 @@ def test_a_cluster_that_fails_is_not_watched_in_green(viewer):
 
 def test_what_a_cluster_counts_it_lists(viewer):
     node = make.a_node(make.a_cluster(), "gpu-001")
-    row = {"cluster": node.cluster, "rule": "x", "severity": "note", "since": NOON, "updated_at": NOON}
-    Finding.objects.create(**row, subject="cluster", sentence="Of the cluster.", opened_at=NOON)
-    Finding.objects.create(**row, subject="node gpu-001", node=node, sentence="Of a node.", opened_at=NOON)
-    Finding.objects.create(**row, subject="later", sentence="Being confirmed.")
+    make.a_finding(node.cluster, "cluster", sentence="Of the cluster.", severity="note")
+    make.a_finding(node.cluster, node=node, sentence="Of a node.", severity="note")
+    make.a_finding(node.cluster, "later", sentence="Being confirmed.", opened_at=None)
 
     text = page(viewer, f"/parts/clusters/{node.cluster_id}").text
 
@@ -108,10 +106,9 @@ def test_what_a_cluster_counts_it_lists(viewer):
 
 def test_many_open_findings_hide_no_new_one_on_the_fleet_page(viewer):
     cluster = make.a_cluster()
-    row = {"cluster": cluster, "rule": "x", "since": NOON, "updated_at": NOON}
     for number in range(7):
-        Finding.objects.create(**row, severity="critical", subject=f"s{number}", sentence="Old.", opened_at=NOON)
-    Finding.objects.create(**row, severity="warning", subject="cluster", sentence="Just begun.")
+        make.a_finding(cluster, f"s{number}", severity="critical", sentence="Old.")
+    make.a_finding(cluster, "cluster", sentence="Just begun.", opened_at=None)
 
     text = page(viewer, "/").text
 
@@ -146,10 +143,7 @@ def test_the_legend_of_the_map_names_every_border(viewer):
 @pytest.mark.parametrize("address", ["/", "/findings", "/clusters/{}"])
 def test_what_was_found_on_a_node_that_is_not_seen_says_when_that_was(viewer, address):
     node = make.a_node(make.a_cluster(seen_at=NOON - timedelta(minutes=3)))
-    row = {"cluster": node.cluster, "rule": "x", "severity": "warning", "since": NOON - timedelta(minutes=9)}
-    Finding.objects.create(
-        **row, subject=f"node {node.name}", node=node, sentence="A pod fails.", opened_at=NOON, updated_at=NOON
-    )
+    make.a_finding(node.cluster, node=node, sentence="A pod fails.", since=NOON - timedelta(minutes=9))
 
     assert "for 9 min as of 11:57:00" in page(viewer, address.format(node.cluster_id)).text
     Bookmark.objects.update(heard_at=NOON)

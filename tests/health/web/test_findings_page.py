@@ -2,7 +2,6 @@ from datetime import timedelta
 
 import pytest
 
-from health.models import Finding
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -12,16 +11,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 def a_finding(cluster, node=None, **given):
     row = {
-        "subject": f"node {node.name}" if node else "quarterdeck",
         "rule": "allocatable-below-expected",
-        "severity": "warning",
         "sentence": "1 fewer nvidia.com/gpu can be allocated on gpu-001 than it had before.",
         "action": "Read the device plugin's log.",
-        "since": NOON - timedelta(minutes=5),
-        "opened_at": NOON - timedelta(minutes=4),
-        "updated_at": NOON,
     }
-    return Finding.objects.create(cluster=cluster, node=node, **row | given)
+    return make.a_finding(cluster, node=node, **row | given)
 
 
 def test_says_what_is_wrong_and_what_to_do(viewer):

@@ -1,8 +1,8 @@
 import pytest
 
+from edges.moves import LostRace
 from rollouts.engine.act.holds import want
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
-from rollouts.lifecycle import LostRace
 from rollouts.models import Hold
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NODES, REST, UPGRADE_SKIP, Ground
 

@@ -1,10 +1,11 @@
 import pytest
 
+from edges.moves import LostRace
 from kube import client
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
-from rollouts.lifecycle import LostRace, PlanState
+from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
 from rollouts.steering import commands
 from tests.rollouts.engine.ground import CANARY, NEW, OLD, Ground

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from edges.moves import LostRace
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
-from rollouts.lifecycle import LostRace, StageState, TargetState
+from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Hold, Plan, Target
 from rollouts.steering import commands
 from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground

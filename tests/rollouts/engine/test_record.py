@@ -3,11 +3,12 @@ from datetime import timedelta
 
 import pytest
 
+from edges.moves import LostRace
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
 from rollouts.engine.record import BLIND, last_told, make_moves, pause, record_answers
 from rollouts.gates.base import Answer, Judgement
-from rollouts.lifecycle import LostRace, PlanState, StageState, TargetState
+from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Plan, PlanEvent, Target
 from rollouts.steering import commands
 from tests.make import NOON

@@ -2,8 +2,9 @@
 
 import pytest
 
+from edges.moves import LostRace
 from rollouts.engine.templates import digests_of, remember
-from rollouts.lifecycle import LostRace, PlanState, StageState
+from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval
 from rollouts.steering import commands
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER

@@ -1,9 +1,10 @@
 import pytest
 
+from edges.moves import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
-from rollouts.lifecycle import PLAN_FINAL, IllegalMove, LostRace, PlanState, StageState, TargetState
+from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
 from rollouts.models import Approval, Command, Plan, PlanEvent, Stage, Target, Verb
 from rollouts.steering import commands
 from rollouts.steering.refusals import OutOfDate, Refusal

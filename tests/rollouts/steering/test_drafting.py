@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from edges.moves import IllegalMove
 from people.models import AuditEntry
-from rollouts.lifecycle import IllegalMove, PlanState
+from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, StageKind
 from rollouts.steering.drafting import discard, draft, edit, suggest_stages
 from rollouts.steering.refusals import BadPlan, OutOfDate

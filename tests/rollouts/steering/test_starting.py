@@ -3,9 +3,10 @@ from datetime import timedelta
 import pytest
 
 from edges.digests import digest
+from edges.moves import IllegalMove
 from fleet.models import DriverObject, Node, Operand
 from people.models import AuditEntry
-from rollouts.lifecycle import IllegalMove, PlanState
+from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan, Target
 from rollouts.steering.drafting import edit
 from rollouts.steering.preview import preview

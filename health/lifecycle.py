@@ -1,0 +1,22 @@
+"""Every state of a finding, and every move it may make. Pure: no Django, no I/O."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class FindingState(StrEnum):
+    CONFIRMING = "confirming"  # its rule is right, and not for as long as it asks for: nobody is told
+    OPEN = "open"  # somebody should look
+    ACKNOWLEDGED = "acknowledged"  # somebody does
+    MUTED = "muted"  # somebody decided that nobody is told for a while
+    RESOLVED = "resolved"  # its rule no longer speaks
+
+
+# What passes before it is confirmed leaves no trace: its row goes.
+FINDING_MOVES: Mapping[FindingState, frozenset[FindingState]] = {
+    FindingState.CONFIRMING: frozenset({FindingState.OPEN, FindingState.MUTED}),
+    FindingState.OPEN: frozenset({FindingState.ACKNOWLEDGED, FindingState.MUTED, FindingState.RESOLVED}),
+    FindingState.ACKNOWLEDGED: frozenset({FindingState.OPEN, FindingState.MUTED, FindingState.RESOLVED}),
+    FindingState.MUTED: frozenset({FindingState.OPEN, FindingState.RESOLVED}),
+    FindingState.RESOLVED: frozenset(),
+}
