@@ -3,6 +3,7 @@
 import pytest
 
 from fleet.web import urls as fleet_urls
+from health.web import urls as health_urls
 from rollouts.web import urls as rollouts_urls
 from tests.make import a_node, a_plan, a_user
 from tests.pages import Page, page, visiting
@@ -14,7 +15,7 @@ MAP = "/parts/fleet/map"  # numbers for a drawing, and no words
 
 def plain_pages() -> list[str]:
     """Every page whose address has nothing to fill in."""
-    found = [pattern for urls in (fleet_urls, rollouts_urls) for pattern in urls.urlpatterns]
+    found = [pattern for urls in (fleet_urls, health_urls, rollouts_urls) for pattern in urls.urlpatterns]
     paths = [f"/{pattern.pattern}" for pattern in found if "<" not in str(pattern.pattern)]
     return [path for path in paths if path != MAP]
 
