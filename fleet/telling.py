@@ -13,7 +13,7 @@ from itertools import groupby
 LOOKED_AT = 400  # characters of a line: what it is about, it says there
 
 
-class Weight(IntEnum):
+class LineWeight(IntEnum):
     """How much a line says of why a program ended."""
 
     NOTHING = 0  # a stack frame, a ruler, advice
@@ -120,23 +120,23 @@ def told_at(lines: Sequence[str]) -> int | None:
     most = max((each for each, _ in weighed), default=None)
     runs = [(each, [at for _, at in run]) for each, run in groupby(weighed, lambda pair: pair[0])]
     found = next((ats for each, ats in reversed(runs) if each is most), [None])
-    return found[0] if most and most > Weight.PLAIN else found[-1]
+    return found[0] if most and most > LineWeight.PLAIN else found[-1]
 
 
-def weight(line: str) -> Weight:
+def weight(line: str) -> LineWeight:
     line, whole = _untraced(line)[:LOOKED_AT], line
     if is_frame(line) or ADVICE.search(line):
-        return Weight.NOTHING
+        return LineWeight.NOTHING
     if ECHOED.match(line) or (TRACED.search(whole) and GENERAL.search(line)):
-        return Weight.ASIDE
-    for pattern, level in ((FATAL, Weight.FATAL), (ERROR, Weight.ERROR), (WARNING, Weight.WARNING)):
+        return LineWeight.ASIDE
+    for pattern, level in ((FATAL, LineWeight.FATAL), (ERROR, LineWeight.ERROR), (WARNING, LineWeight.WARNING)):
         if pattern.search(line):
             return level
     if line[0].isspace() or line.startswith("- "):
-        return Weight.ASIDE
+        return LineWeight.ASIDE
     if not WORDS.search(line):
-        return Weight.PLAIN
-    return Weight.NOTED if NOTE.search(line) else Weight.WORDED
+        return LineWeight.PLAIN
+    return LineWeight.NOTED if NOTE.search(line) else LineWeight.WORDED
 
 
 def _untraced(line: str) -> str:

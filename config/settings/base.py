@@ -179,7 +179,7 @@ SPECTACULAR_SETTINGS = {
         "StageKind": "rollouts.models.StageKind",
         "DraftStageKind": ["canary", "pool"],
         "CompatibilityAnswer": "health.api.stacks.ANSWERS",
-        "ClusterMode": "fleet.models.Mode",
+        "ClusterMode": "fleet.models.ClusterMode",
         "DriverSetBy": "fleet.api.clusters.MODES",
     },
 }

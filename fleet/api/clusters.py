@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Listing, SeenSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
-from fleet.drivers.mode import Mode
+from fleet.drivers.mode import DriverSetBy
 from fleet.drivers.reading import Drivers, read_drivers
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
@@ -16,7 +16,7 @@ from fleet.queries import ClusterSeen, see_clusters
 from fleet.sight import Sight
 from people.rights import Permission, require
 
-MODES = [(mode.value, mode.value) for mode in Mode]
+MODES = [(mode.value, mode.value) for mode in DriverSetBy]
 ADMINS = "How the workers reach it. Null: only admins see it."
 
 

@@ -24,7 +24,7 @@ DRIVER_OFF = (
 OWN_POLICIES_FROM = "26.7.0"  # from here on an NVIDIADriver has an upgrade policy of its own
 
 
-class Mode(StrEnum):
+class DriverSetBy(StrEnum):
     CLUSTER_POLICY = "ClusterPolicy"
     NVIDIA_DRIVER = "NVIDIADriver"
     GPU_CLUSTER = "GPUCluster"
@@ -35,7 +35,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class DriverMode:
-    mode: Mode
+    mode: DriverSetBy
     title: str
     sentences: tuple[str, ...]  # what that means
     problem: str = ""  # what is wrong with it; blank: nothing
@@ -55,10 +55,10 @@ def mode_of(objects: Sequence[DriverObject], *, operator: str, are_known: bool) 
     gpu_clusters = [each for each in objects if each.kind == "GPUCluster"]
     if not policies and not gpu_clusters and not are_known:
         sentence = "ClusterPolicies cannot be read here, so that nobody knows what says which driver runs."
-        return DriverMode(Mode.UNKNOWN, "Not known", (sentence,))
+        return DriverMode(DriverSetBy.UNKNOWN, "Not known", (sentence,))
     if policies and gpu_clusters:
         problem = "A ClusterPolicy and a GPUCluster exclude each other: the operator reconciles neither. Delete one."
-        return DriverMode(Mode.SEVERAL, "ClusterPolicy and GPUCluster", (), problem)
+        return DriverMode(DriverSetBy.SEVERAL, "ClusterPolicy and GPUCluster", (), problem)
     if gpu_clusters:
         return _gpu_cluster(drivers)
     if policies:
@@ -69,7 +69,7 @@ def mode_of(objects: Sequence[DriverObject], *, operator: str, are_known: bool) 
 def _gpu_cluster(drivers: Sequence[DriverObject]) -> DriverMode:
     source = f"{_count(drivers)} or the host" if drivers else "the host: there is no NVIDIADriver"
     return DriverMode(
-        Mode.GPU_CLUSTER,
+        DriverSetBy.GPU_CLUSTER,
         "GPUCluster: DRA instead of the device plugin",
         (
             "GPUs are given out by Dynamic Resource Allocation: no device plugin runs, and no GPU feature discovery.",
@@ -87,18 +87,18 @@ def _policy(policies: Sequence[DriverObject], drivers: Sequence[DriverObject], o
     sandboxed = (SANDBOXED,) if active.sandbox_workloads else ()
     if active.uses_driver_crd:
         return DriverMode(
-            Mode.NVIDIA_DRIVER, "NVIDIADriver: a driver for each group of nodes",
+            DriverSetBy.NVIDIA_DRIVER, "NVIDIADriver: a driver for each group of nodes",
             (_by_drivers(drivers), _policies_of(operator), *sandboxed), problem or _nobody(drivers),
         )  # fmt: skip
     if active.is_driver_off:
         return DriverMode(
-            Mode.CLUSTER_POLICY, "ClusterPolicy: no driver of its own",
+            DriverSetBy.CLUSTER_POLICY, "ClusterPolicy: no driver of its own",
             (DRIVER_OFF, *sandboxed), problem,
         )  # fmt: skip
     idle = f"{_count(drivers)} exist and do nothing: the ClusterPolicy does not turn them on."
     disabled = (idle,) if drivers else ()
     return DriverMode(
-        Mode.CLUSTER_POLICY, "ClusterPolicy: one driver for all nodes",
+        DriverSetBy.CLUSTER_POLICY, "ClusterPolicy: one driver for all nodes",
         ("The ClusterPolicy names one driver version for every GPU node; pools cannot differ.", *disabled, *sandboxed),
         problem,
     )  # fmt: skip
@@ -133,11 +133,11 @@ def _policies_of(operator: str) -> str:
 def _without(drivers: Sequence[DriverObject]) -> DriverMode:
     if drivers:
         problem = f"{_count(drivers)} exist, but neither a ClusterPolicy nor a GPUCluster: nobody acts on them."
-        return DriverMode(Mode.NONE, "None", (), problem)
+        return DriverMode(DriverSetBy.NONE, "None", (), problem)
     sentence = (
         "No GPU Operator object says which driver runs: drivers are on the nodes' images, or somebody else's to roll."
     )
-    return DriverMode(Mode.NONE, "None", (sentence, "Quarterdeck shows them and cannot change them."))
+    return DriverMode(DriverSetBy.NONE, "None", (sentence, "Quarterdeck shows them and cannot change them."))
 
 
 def _count(drivers: Sequence[DriverObject]) -> str:

@@ -1,6 +1,6 @@
 from fleet.models.admission import LimitRange, PriorityClass, ResourceQuota
 from fleet.models.bookmark import Bookmark, BookmarkState
-from fleet.models.cluster import ApprovalRule, Cluster, Mode
+from fleet.models.cluster import ApprovalRule, Cluster, ClusterMode
 from fleet.models.cluster_event import ClusterEvent
 from fleet.models.disruption_budget import DisruptionBudget
 from fleet.models.driver_object import DriverObject
@@ -26,6 +26,7 @@ __all__ = [
     "BookmarkState",
     "Cluster",
     "ClusterEvent",
+    "ClusterMode",
     "DeviceClass",
     "DisruptionBudget",
     "DriverObject",
@@ -36,7 +37,6 @@ __all__ = [
     "Gpu",
     "LimitRange",
     "LostLease",
-    "Mode",
     "Node",
     "NodeEvent",
     "NodeSums",

@@ -7,7 +7,7 @@ from fleet.models.observer import GRACE
 from people.rights import Permission, scope_of
 
 
-class Mode(models.TextChoices):
+class ClusterMode(models.TextChoices):
     OBSERVE_ONLY = "observe-only"  # nothing is ever written to the cluster
     FOLLOW = "follow"  # rollouts that others drive are judged
     OPERATE = "operate"  # plans may change the cluster
@@ -44,7 +44,7 @@ class Cluster(models.Model):
     uid = models.CharField(max_length=64, unique=True)  # of its kube-system namespace: what tells clusters apart
     kubeconfig = models.CharField(max_length=1024, blank=True)  # a path on the workers; blank: in-cluster
     context = models.CharField(max_length=253, blank=True)
-    mode = models.CharField(max_length=16, choices=Mode.choices, default=Mode.OBSERVE_ONLY)
+    mode = models.CharField(max_length=16, choices=ClusterMode.choices, default=ClusterMode.OBSERVE_ONLY)
     approval = models.CharField(max_length=16, choices=ApprovalRule.choices, default=ApprovalRule.REQUIRED)
     own_namespace = models.CharField(max_length=63, default="quarterdeck")  # our Lease and the stop switch live there
     foreign_uid = models.CharField(

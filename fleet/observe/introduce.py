@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.models import Cluster, Mode, Observer
+from fleet.models import Cluster, ClusterMode, Observer
 from fleet.observe.mirror.kinds import KINDS
 from kube import client
 from kube.client.connection import Connection
@@ -121,7 +121,7 @@ def add(
     *,
     kubeconfig: str,
     context: str,
-    mode: Mode | None,
+    mode: ClusterMode | None,
     introduction: Introduction,
     now: datetime,
 ) -> tuple[Cluster, bool]:

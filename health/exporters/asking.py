@@ -17,7 +17,7 @@ PORT = 9400  # DCGM_EXPORTER_LISTEN, by default and by the GPU operator's
 
 
 @dataclass(frozen=True)
-class Answer:
+class ExporterAnswer:
     """Of the exporter of one node. `refused` blank: `devices` is what it said."""
 
     node_name: str
@@ -26,16 +26,16 @@ class Answer:
     is_forbidden: bool = False
 
 
-def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) -> Iterator[Answer]:
+def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) -> Iterator[ExporterAnswer]:
     """As they come in, until told to stop.
 
     What is forbidden in a namespace is asked for a few times a round, not for each pod of it.
     """
     until, forbidden = time.monotonic() + SECONDS, dict[str, str]()
 
-    def ask(pod: Pod) -> Answer | None:
+    def ask(pod: Pod) -> ExporterAnswer | None:
         if pod.namespace in forbidden:
-            return Answer(pod.node_name, refused=forbidden[pod.namespace], is_forbidden=True)
+            return ExporterAnswer(pod.node_name, refused=forbidden[pod.namespace], is_forbidden=True)
         is_over = stop.is_set() or time.monotonic() > until
         return None if is_over else _ask(connection, pod, forbidden)
 
@@ -48,19 +48,19 @@ def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) 
         threads.shutdown(cancel_futures=True)
 
 
-def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> Answer:
+def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> ExporterAnswer:
     if pod.phase != "Running":
         phase = pod.phase or "not started"
-        return Answer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")
+        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")
     try:
-        return Answer(pod.node_name, read_devices(metrics_of(connection, pod.namespace, pod.name, PORT)))
+        return ExporterAnswer(pod.node_name, read_devices(metrics_of(connection, pod.namespace, pod.name, PORT)))
     except client.Forbidden as refusal:
         said = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
         forbidden[pod.namespace] = said
-        return Answer(pod.node_name, refused=said, is_forbidden=True)
+        return ExporterAnswer(pod.node_name, refused=said, is_forbidden=True)
     except client.Absent as error:
-        return Answer(pod.node_name, refused=f"Its pod {pod} is gone, or has no /metrics: {error}")
+        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is gone, or has no /metrics: {error}")
     except client.ClusterError as error:
-        return Answer(pod.node_name, refused=f"Its pod {pod} does not answer at port {PORT}: {error}")
+        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} does not answer at port {PORT}: {error}")
     except UnreadableMetrics as error:
-        return Answer(pod.node_name, refused=f"Its pod {pod} cannot be understood: {error}")
+        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} cannot be understood: {error}")

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from fleet.models import Cluster, ExporterReading, ExporterRound, Pod
 from fleet.models.exporter import ROUND_LEASE
-from health.exporters.asking import Answer
+from health.exporters.asking import ExporterAnswer
 from health.telemetry.exporter import DeviceTold, PodTold
 
 SAID = ("devices", "read_at", "tried_at", "refused", "refused_since")
@@ -32,7 +32,7 @@ class Keeper:
         rows = ExporterReading.objects.filter(cluster=cluster)
         return cls(cluster, turn, {row.node_name: row for row in rows})
 
-    def keep(self, answers: Sequence[Answer], *, now: datetime) -> None:
+    def keep(self, answers: Sequence[ExporterAnswer], *, now: datetime) -> None:
         """:raises LostLease: when the turn is somebody else's by now"""
         uids = _uids(self.cluster, answers)
         said = [self._said(answer, uids, now=now) for answer in answers if not answer.refused]
@@ -43,19 +43,19 @@ class Keeper:
             _upsert(refused, REFUSED)
         self.answered += len(said)
 
-    def _said(self, answer: Answer, uids: Uids, *, now: datetime) -> ExporterReading:
+    def _said(self, answer: ExporterAnswer, uids: Uids, *, now: datetime) -> ExporterReading:
         devices = [_written(device, answer.node_name, uids) for device in answer.devices]
         before = self.known.get(answer.node_name)
         self.has_changed |= before is None or before.devices != devices or bool(before.refused)
         return self._row(answer, devices=devices, read_at=now, tried_at=now)
 
-    def _refused(self, answer: Answer, *, now: datetime) -> ExporterReading:
+    def _refused(self, answer: ExporterAnswer, *, now: datetime) -> ExporterReading:
         before = self.known.get(answer.node_name)
         self.has_changed |= before is None or not before.refused
         since = before.refused_since if before and before.refused_since else now
         return self._row(answer, tried_at=now, refused=answer.refused[:500], refused_since=since)
 
-    def _row(self, answer: Answer, **columns: Any) -> ExporterReading:
+    def _row(self, answer: ExporterAnswer, **columns: Any) -> ExporterReading:
         return ExporterReading(cluster=self.cluster, node_name=answer.node_name, **columns)
 
 
@@ -87,7 +87,7 @@ def _uid(pod: PodTold, node_name: str, uids: Uids) -> str:
     return (pod.uid if pod.uid in seen else "") if pod.uid else next(iter(seen), "")
 
 
-def _uids(cluster: Cluster, answers: Sequence[Answer]) -> Uids:
+def _uids(cluster: Cluster, answers: Sequence[ExporterAnswer]) -> Uids:
     names = {pod.name for answer in answers for device in answer.devices for pod in device.pods}
     if not names:
         return {}

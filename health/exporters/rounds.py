@@ -19,7 +19,7 @@ from fleet.freshness import NODES
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
 from gpu.operands import EXPORTERS
-from health.exporters.asking import Answer, answers
+from health.exporters.asking import ExporterAnswer, answers
 from health.exporters.keeping import Keeper
 from kube import client
 
@@ -103,7 +103,7 @@ def _ask_all(
 ) -> Outcome:
     """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
     with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
-        keeper, batch, forbidden = Keeper.of(cluster, turn), list[Answer](), ""
+        keeper, batch, forbidden = Keeper.of(cluster, turn), list[ExporterAnswer](), ""
         for answer in answers(connection, pods, stop=stop):
             batch.append(answer)
             forbidden = answer.refused if answer.is_forbidden else forbidden
@@ -111,7 +111,9 @@ def _ask_all(
                 keeper.keep(batch, now=clock())
                 batch = []
     gone = sorted(set(keeper.known) - {pod.node_name for pod in pods})
-    keeper.keep([*batch, *(Answer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock())
+    keeper.keep(
+        [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
+    )
     state = State.FORBIDDEN if forbidden else State.ASKED
     return Outcome(state, forbidden, len(pods), keeper.answered, keeper.has_changed)
 

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from fleet import announce
 from fleet.models import Cluster, Node, Observer, Pod
-from fleet.telling import Weight, is_frame, told_at, weight
+from fleet.telling import LineWeight, is_frame, told_at, weight
 from gpu.labels import MIG_CONFIG_STATE
 from gpu.operands import DRIVER, MIG_MANAGER, VALIDATOR
 from health.logs.redaction import redacted
@@ -175,7 +175,7 @@ def kept(lines: Iterable[str]) -> str:
 def _last_and_wrong(lines: Sequence[str]) -> list[str]:
     """As many as are kept. Half of them may be earlier ones: a crash is told before its stack, and cleaned up after."""
     weights = [weight(line) for line in lines]
-    wrong = [at for at, each in enumerate(weights) if each >= Weight.WORDED]
+    wrong = [at for at, each in enumerate(weights) if each >= LineWeight.WORDED]
     heaviest = sorted(wrong, key=lambda at: (weights[at], at))[-KEPT_LINES // 2 :]
     told = told_at(lines)
     chosen = {*heaviest, *(() if told is None else (told,))}

@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, S
 from django.db.models.lookups import Exact
 
 from fleet.allocation.tally import SAID_DRIVER
-from fleet.drivers.mode import DriverMode, Mode, OperatorSeen
+from fleet.drivers.mode import DriverMode, DriverSetBy, OperatorSeen
 from fleet.drivers.reading import POLICIES, are_policies_known, drivers_of
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand
 from fleet.segments.labelled import LabelValue
@@ -97,7 +97,9 @@ def surroundings(
     lead = next((each for each in objects if each.kind != "NVIDIADriver" and each.state != "ignored"), None)
     facts = Facts(
         operator=operator.version,
-        mode=mode.mode.value if mode.mode in {Mode.CLUSTER_POLICY, Mode.NVIDIA_DRIVER, Mode.GPU_CLUSTER} else "",
+        mode=mode.mode.value
+        if mode.mode in {DriverSetBy.CLUSTER_POLICY, DriverSetBy.NVIDIA_DRIVER, DriverSetBy.GPU_CLUSTER}
+        else "",
         kubernetes=cluster.server_version,
         distribution=distribution_of(cluster.server_version),
         toolkit=_image_of("container-toolkit", operands),
@@ -211,7 +213,7 @@ def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[s
 
 
 def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
-    owner = group["driver_owner"] if around.mode.mode in {Mode.NVIDIA_DRIVER, Mode.GPU_CLUSTER} else ""
+    owner = group["driver_owner"] if around.mode.mode in {DriverSetBy.NVIDIA_DRIVER, DriverSetBy.GPU_CLUSTER} else ""
     return replace(
         around.facts,
         os=group["os_image"],

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F
 
-from fleet.models import Cluster, Mode
+from fleet.models import Cluster, ClusterMode
 from kube import client
 from rollouts.models import WriterLease
 
@@ -25,7 +25,7 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
     :raises Forfeit: where we may only watch, on another cluster, another Quarterdeck, or an old copy of our database
     :raises ClusterError: when the cluster does not answer
     """
-    if cluster.mode != Mode.OPERATE:
+    if cluster.mode != ClusterMode.OPERATE:
         raise Forfeit(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
     if (uid := client.kube_system_uid(connection)) != cluster.uid:
         raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from fleet.allocation.physical import physical_of
 from fleet.drivers.mode import OWN_POLICIES_FROM, has_own_policies, operator_of
-from fleet.models import DriverObject, Mode, Node, Operand, Pod
+from fleet.models import ClusterMode, DriverObject, Node, Operand, Pod
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import VALIDATOR
 from gpu.upgrade_controller import LOOKS_EVERY
@@ -192,7 +192,7 @@ def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
 def _blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFacts, *, now: datetime):
     if stale := stale_because(plan.cluster, now=now):
         yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
-    if plan.cluster.mode != Mode.OPERATE:
+    if plan.cluster.mode != ClusterMode.OPERATE:
         yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
     if facts.object_version != plan.from_version:
         asks = f"asks for {facts.object_version}" if facts.object_version else "names no version"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.telling import Weight, is_frame, telling, weight
+from fleet.telling import LineWeight, is_frame, telling, weight
 from health.logs.crashes import kept
 from health.logs.redaction import redacted
 from tests.health.logs import logged
@@ -50,9 +50,9 @@ def test_what_only_has_a_stack_says_nothing():
 
 
 def test_a_level_weighs_more_than_words():
-    assert weight("E1204 18:29:54.725748       1 main.go:1] no GPUs") is Weight.ERROR
-    assert weight('time="…" level=info msg="No pre-installed driver detected: it failed"') is Weight.NOTED
-    assert weight("Unable to determine if Secure Boot is enabled: No such file or directory") is Weight.WORDED
+    assert weight("E1204 18:29:54.725748       1 main.go:1] no GPUs") is LineWeight.ERROR
+    assert weight('time="…" level=info msg="No pre-installed driver detected: it failed"') is LineWeight.NOTED
+    assert weight("Unable to determine if Secure Boot is enabled: No such file or directory") is LineWeight.WORDED
 
 
 def test_a_crash_is_kept_however_many_goroutines_come_after_it():
@@ -87,7 +87,7 @@ def test_the_answer_is_a_line_that_is_there_and_never_a_frame(lines):
 def test_nothing_that_weighs_more_is_passed_over(before, after):
     said = telling([*before, "panic: the cause", *after])
 
-    assert weight(said) is Weight.FATAL
+    assert weight(said) is LineWeight.FATAL
 
 
 @given(st.lists(WORDS, max_size=30), st.lists(FRAMES, min_size=1, max_size=30))

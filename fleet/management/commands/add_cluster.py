@@ -8,7 +8,7 @@ from django.core.validators import validate_slug
 from django.utils import timezone
 
 from fleet import wake
-from fleet.models import ApprovalRule, Mode, Observer
+from fleet.models import ApprovalRule, ClusterMode, Observer
 from fleet.observe.introduce import CannotAdd, add, ask
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.pools.making import CONSOLE
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--context", default="", help="of the kubeconfig")
         parser.add_argument("--kubeconfig", help="a path that the workers can read, too; else $KUBECONFIG")
         parser.add_argument("--in-cluster", action="store_true", help="we run in it: use our pod's service account")
-        parser.add_argument("--mode", choices=Mode.values, help="default: observe-only, or as it was")
+        parser.add_argument("--mode", choices=ClusterMode.values, help="default: observe-only, or as it was")
 
         parser.add_argument(
             "--approval", choices=ApprovalRule.values, help="none: plans may change nodes unasked; default: required"
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             name,
             kubeconfig=path,
             context=context,
-            mode=Mode(mode) if mode else None,
+            mode=ClusterMode(mode) if mode else None,
             introduction=introduction,
             now=timezone.now(),
         )

@@ -7,8 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from fleet.telling import Weight as Told
-from fleet.telling import telling, weight
+from fleet.telling import LineWeight, telling, weight
 
 
 class Weight(StrEnum):
@@ -147,7 +146,9 @@ class Saying:
             return None
         if self.is_normal_at_first and signs.pod is not None and signs.pod.is_coming_up:
             return None
-        lines = (line for line in signs.everything_said() if not self.is_told_as_trouble or weight(line) >= Told.WORDED)
+        lines = (
+            line for line in signs.everything_said() if not self.is_told_as_trouble or weight(line) >= LineWeight.WORDED
+        )
         said = next((found for line in lines if (found := self.pattern.search(line))), None)
         if said is None:
             return None

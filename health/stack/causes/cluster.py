@@ -6,8 +6,7 @@ error`; the kernel: `bind: address already in use`, `no space left on device`; k
 `Liveness probe failed`.
 """
 
-from fleet.telling import Weight as Told
-from fleet.telling import weight
+from fleet.telling import LineWeight, weight
 from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES
 
@@ -61,7 +60,7 @@ DISK_FULL = Saying(
 def killed_by_probe(signs: Signs) -> Cause | None:
     """The kubelet ends a container whose liveness or startup probe fails: its own log then says nothing wrong."""
     pod = signs.pod
-    if pod is None or pod.reason not in CRASHES or weight(pod.telling or " ") >= Told.ERROR:
+    if pod is None or pod.reason not in CRASHES or weight(pod.telling or " ") >= LineWeight.ERROR:
         return None
     failing = ("Liveness probe failed", "Startup probe failed")
     said = next((event.message for event in pod.events if event.message.startswith(failing)), "")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.drivers.mode import Mode, mode_of, operator_of
+from fleet.drivers.mode import DriverSetBy, mode_of, operator_of
 from fleet.models import DriverObject, Operand, Workload
 
 VALIDATOR = Operand(
@@ -21,11 +21,15 @@ WITH_CRD = a("ClusterPolicy", "cluster-policy", uses_driver_crd=True)
 @pytest.mark.parametrize(
     ("objects", "mode", "word"),
     [
-        ([POLICY], Mode.CLUSTER_POLICY, "one driver version for every GPU node"),
-        ([POLICY, a("NVIDIADriver")], Mode.CLUSTER_POLICY, "1 NVIDIADriver exist and do nothing"),
-        ([WITH_CRD, a("NVIDIADriver"), a("NVIDIADriver", "y")], Mode.NVIDIA_DRIVER, "2 NVIDIADrivers say which driver"),
-        ([a("GPUCluster", "gpu-cluster"), a("NVIDIADriver")], Mode.GPU_CLUSTER, "no device plugin runs"),
-        ([], Mode.NONE, "cannot change them"),
+        ([POLICY], DriverSetBy.CLUSTER_POLICY, "one driver version for every GPU node"),
+        ([POLICY, a("NVIDIADriver")], DriverSetBy.CLUSTER_POLICY, "1 NVIDIADriver exist and do nothing"),
+        (
+            [WITH_CRD, a("NVIDIADriver"), a("NVIDIADriver", "y")],
+            DriverSetBy.NVIDIA_DRIVER,
+            "2 NVIDIADrivers say which driver",
+        ),
+        ([a("GPUCluster", "gpu-cluster"), a("NVIDIADriver")], DriverSetBy.GPU_CLUSTER, "no device plugin runs"),
+        ([], DriverSetBy.NONE, "cannot change them"),
     ],
 )
 def test_says_what_says_which_driver_runs(objects, mode, word):
@@ -39,10 +43,10 @@ def test_says_what_says_which_driver_runs(objects, mode, word):
 @pytest.mark.parametrize(
     ("objects", "mode", "word"),
     [
-        ([POLICY, a("GPUCluster")], Mode.SEVERAL, "the operator reconciles neither"),
-        ([POLICY, a("ClusterPolicy", "other", state="ignored")], Mode.CLUSTER_POLICY, "the oldest counts"),
-        ([WITH_CRD], Mode.NVIDIA_DRIVER, "no node gets one"),
-        ([a("NVIDIADriver")], Mode.NONE, "nobody acts on them"),
+        ([POLICY, a("GPUCluster")], DriverSetBy.SEVERAL, "the operator reconciles neither"),
+        ([POLICY, a("ClusterPolicy", "other", state="ignored")], DriverSetBy.CLUSTER_POLICY, "the oldest counts"),
+        ([WITH_CRD], DriverSetBy.NVIDIA_DRIVER, "no node gets one"),
+        ([a("NVIDIADriver")], DriverSetBy.NONE, "nobody acts on them"),
     ],
 )
 def test_says_what_is_wrong_with_it(objects, mode, word):
@@ -67,7 +71,7 @@ def test_whose_upgrade_policy_counts_depends_on_the_operator(operator, word):
 
 
 def test_what_may_not_be_read_is_not_known_rather_than_none():
-    assert mode_of([a("NVIDIADriver")], operator="", are_known=False).mode is Mode.UNKNOWN
+    assert mode_of([a("NVIDIADriver")], operator="", are_known=False).mode is DriverSetBy.UNKNOWN
 
 
 def test_sandbox_workloads_turn_the_upgrade_controller_off():
@@ -112,6 +116,6 @@ def test_a_policy_that_installs_no_driver_says_whose_it_is():
     policy = DriverObject(kind="ClusterPolicy", name="cluster-policy", version="580.105.08", is_driver_off=True)
     mode = mode_of([policy], operator="25.10.1", are_known=True)
 
-    assert mode.mode is Mode.CLUSTER_POLICY
+    assert mode.mode is DriverSetBy.CLUSTER_POLICY
     assert "driver.enabled: false" in mode.sentences[0]
     assert mode.problem == ""
