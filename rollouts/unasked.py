@@ -50,7 +50,7 @@ def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
     for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update():
         plan.cluster = cluster
         if ask_where_one_must(plan, actor=actor, now=now):
-            Plan.objects.filter(pk=plan.pk).update(turn=F("turn") + 1, lease_until=now, next_look_at=now)
+            Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, next_look_at=now)
 
 
 def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:

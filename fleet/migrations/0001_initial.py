@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
             name="ExporterRound",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("turn", models.PositiveBigIntegerField(default=0)),
+                ("epoch", models.PositiveBigIntegerField(default=0)),
                 ("lease_until", models.DateTimeField()),
                 ("next_look_at", models.DateTimeField()),
                 (

@@ -22,10 +22,10 @@ class ExportersState(models.TextChoices):
 
 
 class ExporterRound(models.Model):
-    """Whose turn it is to ask a cluster's exporters, when the next one is due, and how the last one went."""
+    """Who asks a cluster's exporters, when the next round is due, and how the last one went."""
 
     cluster = models.OneToOneField("fleet.Cluster", models.CASCADE, related_name="exporter_round")
-    turn = models.PositiveBigIntegerField(default=0)
+    epoch = models.PositiveBigIntegerField(default=0)
     lease_until = models.DateTimeField()
     next_look_at = models.DateTimeField()
     state = models.CharField(max_length=16, choices=ExportersState.choices, default=ExportersState.WAITING)
@@ -37,21 +37,21 @@ class ExporterRound(models.Model):
 
     @classmethod
     def take(cls, cluster_id: int, *, now: datetime) -> int | None:
-        """The turn that is ours from now on. None: it is not due, or somebody is at it."""
+        """The epoch that is ours from now on. None: it is not due, or somebody is at it."""
         fresh = {"lease_until": now, "next_look_at": now, "state_since": now}
         row, _ = cls.objects.get_or_create(cluster_id=cluster_id, defaults=fresh)
-        free = cls.objects.filter(pk=row.pk, turn=row.turn, lease_until__lte=now, next_look_at__lte=now)
-        moved = {"turn": row.turn + 1, "lease_until": now + ROUND_LEASE, "next_look_at": now + ASKED_EVERY}
-        return row.turn + 1 if free.update(**moved) else None
+        free = cls.objects.filter(pk=row.pk, epoch=row.epoch, lease_until__lte=now, next_look_at__lte=now)
+        moved = {"epoch": row.epoch + 1, "lease_until": now + ROUND_LEASE, "next_look_at": now + ASKED_EVERY}
+        return row.epoch + 1 if free.update(**moved) else None
 
     @classmethod
-    def keep(cls, cluster_id: int, *, turn: int, **columns: Any) -> None:
-        """Write what a turn found. Call it inside the transaction of whatever else is written.
+    def keep(cls, cluster_id: int, *, epoch: int, **columns: Any) -> None:
+        """Write what a round found. Call it inside the transaction of whatever else is written.
 
-        :raises LostLease: when the turn is somebody else's by now
+        :raises LostLease: when the round is somebody else's by now
         """
-        if not cls.objects.filter(cluster_id=cluster_id, turn=turn).update(turn=turn, **columns):
-            raise LostLease(f"turn {turn} at the exporters of cluster {cluster_id} is over")
+        if not cls.objects.filter(cluster_id=cluster_id, epoch=epoch).update(epoch=epoch, **columns):
+            raise LostLease(f"epoch {epoch} at the exporters of cluster {cluster_id} is over")
 
 
 class ExporterReading(models.Model):

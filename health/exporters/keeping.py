@@ -19,26 +19,26 @@ Uids = Mapping[tuple[str, str, str], list[str]]  # by node, namespace and name o
 
 @dataclass
 class Keeper:
-    """Of one turn."""
+    """Of one round."""
 
     cluster: Cluster
-    turn: int
+    epoch: int
     known: dict[str, ExporterReading] = field(default_factory=dict)  # by node
     answered: int = 0
     has_changed: bool = False  # in a way that a page shows
 
     @classmethod
-    def of(cls, cluster: Cluster, turn: int) -> "Keeper":
+    def of(cls, cluster: Cluster, epoch: int) -> "Keeper":
         rows = ExporterReading.objects.filter(cluster=cluster)
-        return cls(cluster, turn, {row.node_name: row for row in rows})
+        return cls(cluster, epoch, {row.node_name: row for row in rows})
 
     def keep(self, answers: Sequence[ExporterAnswer], *, now: datetime) -> None:
-        """:raises LostLease: when the turn is somebody else's by now"""
+        """:raises LostLease: when the round is somebody else's by now"""
         uids = _uids(self.cluster, answers)
         said = [self._said(answer, uids, now=now) for answer in answers if not answer.refused]
         refused = [self._refused(answer, now=now) for answer in answers if answer.refused]
         with transaction.atomic():
-            ExporterRound.keep(self.cluster.pk, turn=self.turn, lease_until=now + ROUND_LEASE)
+            ExporterRound.keep(self.cluster.pk, epoch=self.epoch, lease_until=now + ROUND_LEASE)
             _upsert(said, SAID)
             _upsert(refused, REFUSED)
         self.answered += len(said)

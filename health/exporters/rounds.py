@@ -1,4 +1,4 @@
-"""One turn at a cluster's exporters: is it due, is it worth it, and how did it go.
+"""One round at a cluster's exporters: is it due, is it worth it, and how did it go.
 
 A cluster with more exporters than can be asked in half a minute is asked for none: half a picture would look like a
 whole one.
@@ -42,22 +42,22 @@ class Outcome:
 
 def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER) -> Outcome | None:
     """None: it was not due, somebody else is at it, or it was told to stop."""
-    turn = ExporterRound.take(cluster.pk, now=clock())
-    if turn is None:
+    epoch = ExporterRound.take(cluster.pk, now=clock())
+    if epoch is None:
         return None
     try:
-        outcome = _round(cluster, turn, clock=clock, stop=stop)
+        outcome = _round(cluster, epoch, clock=clock, stop=stop)
         if stop.is_set():
-            ExporterRound.keep(cluster.pk, turn=turn, lease_until=clock(), next_look_at=clock())
+            ExporterRound.keep(cluster.pk, epoch=epoch, lease_until=clock(), next_look_at=clock())
             return None
-        _end(cluster, turn, outcome, now=clock())
+        _end(cluster, epoch, outcome, now=clock())
     except LostLease as lost:
         log.warning("somebody else asks these exporters by now", cluster=cluster.name, because=str(lost))
         return None
     return outcome
 
 
-def _round(cluster: Cluster, turn: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
+def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
     nodes = Bookmark.objects.filter(cluster=cluster, kind=NODES).first()
     if nodes is None or not nodes.is_fresh(now=clock()):
         return Outcome(State.UNSEEN, "The cluster is not seen, so that its exporters are not asked.")
@@ -69,7 +69,7 @@ def _round(cluster: Cluster, turn: int, *, clock: Callable[[], datetime], stop: 
     if not pods:
         return Outcome(State.NONE, "No pod of a DCGM exporter is seen in this cluster.")
     try:
-        return _ask_all(cluster, turn, pods, clock=clock, stop=stop)
+        return _ask_all(cluster, epoch, pods, clock=clock, stop=stop)
     except client.ClusterError as error:
         return Outcome(State.UNSEEN, str(error), exporters=len(pods))
 
@@ -99,11 +99,11 @@ def _pods(cluster: Cluster) -> list[Pod]:
 
 
 def _ask_all(
-    cluster: Cluster, turn: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
+    cluster: Cluster, epoch: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
 ) -> Outcome:
     """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
     with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
-        keeper, batch, forbidden = Keeper.of(cluster, turn), list[ExporterAnswer](), ""
+        keeper, batch, forbidden = Keeper.of(cluster, epoch), list[ExporterAnswer](), ""
         for answer in answers(connection, pods, stop=stop):
             batch.append(answer)
             forbidden = answer.refused if answer.is_forbidden else forbidden
@@ -118,8 +118,8 @@ def _ask_all(
     return Outcome(state, forbidden, len(pods), keeper.answered, keeper.has_changed)
 
 
-def _end(cluster: Cluster, turn: int, outcome: Outcome, *, now: datetime) -> None:
-    """Write how it went, free the turn, and forget what is of no node any more."""
+def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> None:
+    """Write how it went, free the lease, and forget what is of no node any more."""
     before = ExporterRound.objects.get(cluster=cluster)
     columns: dict[str, Any] = {"state": outcome.state, "message": outcome.message[:500], "lease_until": now}
     columns |= {"exporters": outcome.exporters, "answered": outcome.answered}
@@ -127,7 +127,7 @@ def _end(cluster: Cluster, turn: int, outcome: Outcome, *, now: datetime) -> Non
     columns |= {"read_at": now} if outcome.answered else {}
     columns |= {"next_look_at": now + UNSEEN_AGAIN} if outcome.state == State.UNSEEN else {}
     with transaction.atomic():
-        ExporterRound.keep(cluster.pk, turn=turn, **columns)
+        ExporterRound.keep(cluster.pk, epoch=epoch, **columns)
         _useless(cluster, outcome.state).delete()
     if before.state != outcome.state:
         log.info("exporters are asked", cluster=cluster.name, state=str(outcome.state), because=outcome.message)

@@ -26,7 +26,7 @@ def record_answers(plan: Plan, judgements: Mapping[int, Mapping[str, Judgement]]
     stages = {stage.index: stage for stage in plan.stages.all()}
     current = {(row.stage_id, row.gate): row for row in GateAnswer.objects.filter(stage__plan=plan, is_current=True)}
     with transaction.atomic():
-        plan.keep_turn(now=now)
+        plan.keep_lease(now=now)
         for index, answers in judgements.items():
             for gate, judgement in answers.items():
                 _record(stages[index], gate, judgement, current.get((stages[index].pk, gate)), now=now)
@@ -72,7 +72,7 @@ def make_moves(plan: Plan, moves: tuple[Move, ...], *, now: datetime) -> None:
     stages = {stage.index: stage for stage in plan.stages.all()}
     try:
         with transaction.atomic():
-            plan.keep_turn(now=now)
+            plan.keep_lease(now=now)
             for move in moves:
                 _make(plan, stages, move, now=now)
     except IllegalMove as late:
@@ -111,7 +111,7 @@ def _answers_now(plan: Plan) -> dict[str, dict]:
 def ask_again(plan: Plan, *, now: datetime) -> None:
     """Nodes may have come into production since the plan was started."""
     with transaction.atomic():
-        plan.keep_turn(now=now)
+        plan.keep_lease(now=now)
         ask_where_one_must(plan, actor="engine", now=now)
 
 
@@ -148,7 +148,7 @@ def _void(plan: Plan, stage: Stage, approvals: Iterable[Approval], because: str,
     told: dict[str, Any] = {"what": "approval", "was": "approve", "to": "void", "actor": "engine", "because": because}
     for approval in approvals:
         with transaction.atomic():
-            plan.keep_turn(now=now)
+            plan.keep_lease(now=now)
             standing = Approval.objects.filter(pk=approval.pk, void_at__isnull=True)
             if standing.update(void_at=now, void_because=because[:500]):
                 record_event(plan=plan, stage=stage, now=now, **told)
@@ -167,7 +167,7 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
     there = {node.uid for node in seen}
     labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and UPGRADE_SKIP in node.labels}
     with transaction.atomic():
-        plan.keep_turn(now=now)
+        plan.keep_lease(now=now)
         ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled).update(placed_at=None)
         ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
 

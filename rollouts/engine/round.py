@@ -36,17 +36,17 @@ AFTER_A_BUG = timedelta(seconds=15)
 
 def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> None:
     plan = Plan.objects.select_related("cluster").get(pk=plan_id)
-    if not plan.is_under_way or not plan.take_turn(owner=owner, now=clock()):
+    if not plan.is_under_way or not plan.take_lease(owner=owner, now=clock()):
         return
     try:
         waiting_for, wait = _look_and_act(plan, clock=clock)
     except Exception as bug:
         # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
         because = f"Quarterdeck itself failed: {type(bug).__name__}. Nothing is let go until it is mended."
-        plan.end_turn(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=because)
+        plan.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=because)
         raise
     now = clock()
-    plan.end_turn(now=now, next_look_at=now + wait, waiting_for=waiting_for)
+    plan.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
     if not wait:
         queue_round(plan.pk)
 
@@ -116,5 +116,5 @@ def _check_nobody_moved_it(plan: Plan) -> None:
 
     :raises LostRace: when it is so
     """
-    if not Plan.objects.filter(pk=plan.pk, state=plan.state, turn=plan.turn).exists():
+    if not Plan.objects.filter(pk=plan.pk, state=plan.state, epoch=plan.epoch).exists():
         raise LostRace("The plan was moved while it was looked at.")

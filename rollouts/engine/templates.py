@@ -105,7 +105,7 @@ def remember(plan: Plan, found: TemplateChange | None, *, now: datetime) -> None
 def _keep(plan: Plan, *, now: datetime, **given: Any) -> None:
     """:raises LostRace: when a person has taken a change since the plan was read"""
     with transaction.atomic():
-        plan.keep_turn(now=now)
+        plan.keep_lease(now=now)
         as_is = Plan.objects.only("templates", "template_change").get(pk=plan.pk)
         if (as_is.templates, as_is.template_change) != (plan.templates, plan.template_change):
             raise LostRace("A person has taken the template as it is.")

@@ -45,8 +45,8 @@ class Migration(migrations.Migration):
                 ("waiting_for", models.CharField(blank=True, max_length=1000)),
                 ("looked_at", models.DateTimeField(null=True)),
                 ("next_look_at", models.DateTimeField(null=True)),
-                ("turn", models.PositiveBigIntegerField(default=0)),
-                ("turn_owner", models.CharField(blank=True, max_length=100)),
+                ("epoch", models.PositiveBigIntegerField(default=0)),
+                ("lease_owner", models.CharField(blank=True, max_length=100)),
                 ("lease_until", models.DateTimeField()),
                 (
                     "cluster",

@@ -69,8 +69,8 @@ class Plan(Moving):
     waiting_for = models.CharField(max_length=1000, blank=True)  # why it is not moving, in one sentence
     looked_at = models.DateTimeField(null=True)  # the last round that got through
     next_look_at = models.DateTimeField(null=True)
-    turn = models.PositiveBigIntegerField(default=0)
-    turn_owner = models.CharField(max_length=100, blank=True)
+    epoch = models.PositiveBigIntegerField(default=0)
+    lease_owner = models.CharField(max_length=100, blank=True)
     lease_until = models.DateTimeField()
 
     objects = PlanQuerySet.as_manager()
@@ -126,32 +126,32 @@ class Plan(Moving):
         self.templates, self.template_change = templates, {}
         return True
 
-    def take_turn(self, *, owner: str, now: datetime) -> bool:
+    def take_lease(self, *, owner: str, now: datetime) -> bool:
         """Take the next round. False: another worker is in one.
 
         The next look is set to the end of the lease: a worker that dies costs that much, and a wake that comes
-        during the round moves it forward, so that `end_turn` can tell.
+        during the round moves it forward, so that `end_lease` can tell.
         """
-        free = Plan.objects.filter(pk=self.pk, turn=self.turn, lease_until__lte=now)
+        free = Plan.objects.filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
         self.fallback_look_at = now + LEASE
         taken = free.update(
-            turn=F("turn") + 1, turn_owner=owner, lease_until=now + LEASE, next_look_at=self.fallback_look_at
+            epoch=F("epoch") + 1, lease_owner=owner, lease_until=now + LEASE, next_look_at=self.fallback_look_at
         )
         if taken:
-            self.turn += 1
+            self.epoch += 1
         return bool(taken)
 
-    def keep_turn(self, *, now: datetime) -> None:
+    def keep_lease(self, *, now: datetime) -> None:
         """Move the lease. Inside a transaction it also proves that what is written with it is ours to write.
 
-        :raises LostRace: when the turn is another worker's by now
+        :raises LostRace: when the lease is another worker's by now
         """
-        if not Plan.objects.filter(pk=self.pk, turn=self.turn).update(lease_until=now + LEASE):
-            raise LostRace(f"Turn {self.turn} of {self.mark} is over.")
+        if not Plan.objects.filter(pk=self.pk, epoch=self.epoch).update(lease_until=now + LEASE):
+            raise LostRace(f"Epoch {self.epoch} of {self.mark} is over.")
 
-    def end_turn(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> None:
-        """Let the turn go. A wake that came during the round is kept; a blank sentence leaves the last one."""
-        mine = Plan.objects.filter(pk=self.pk, turn=self.turn)
+    def end_lease(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> None:
+        """Let the lease go. A wake that came during the round is kept; a blank sentence leaves the last one."""
+        mine = Plan.objects.filter(pk=self.pk, epoch=self.epoch)
         said = {"waiting_for": waiting_for[:1000]} if waiting_for else {}
         mine.update(lease_until=now, looked_at=now, **said)
         mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at)
@@ -160,7 +160,7 @@ class Plan(Moving):
         """Have it looked at now. Queues only where a row changed, so that a storm of wakes is one message."""
         wake_plans(Plan.objects.filter(pk=self.pk), now=now)
 
-    fallback_look_at: datetime  # set by `take_turn`
+    fallback_look_at: datetime  # set by `take_lease`
 
 
 def wake_plans(plans: PlanQuerySet, *, now: datetime) -> None:

@@ -38,7 +38,7 @@ def free_strays(writer: Writer, act: FreeStrays) -> None:
 def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> None:
     """Write down what we want of nodes, before any of them is touched."""
     with transaction.atomic():
-        plan.keep_turn(now=now)
+        plan.keep_lease(now=now)
         known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
         missing = set(nodes) - set(known.values_list("node_uid", flat=True))
         known.exclude(is_wanted=is_wanted).update(is_wanted=is_wanted, wanted_since=now)

@@ -75,8 +75,8 @@ def _intend(plan: Plan, *, now: datetime) -> None:
     :raises LostRace: when somebody halted, paused or aborted the plan first
     """
     with transaction.atomic():
-        plan.keep_turn(now=now)
-        free = Plan.objects.filter(pk=plan.pk, state=PlanState.HOLDING, turn=plan.turn)
+        plan.keep_lease(now=now)
+        free = Plan.objects.filter(pk=plan.pk, state=PlanState.HOLDING, epoch=plan.epoch)
         if not free.update(write_intended_at=now) or plan.commands.in_force().exists():
             raise LostRace("The plan may no longer write the version.")
     plan.write_intended_at = now
@@ -85,7 +85,7 @@ def _intend(plan: Plan, *, now: datetime) -> None:
 def _written(plan: Plan, act: WriteVersion, *, is_forward: bool, now: datetime) -> None:
     field = "armed_since" if is_forward else "put_back_at"
     with transaction.atomic():
-        plan.keep_turn(now=now)
+        plan.keep_lease(now=now)
         if Plan.objects.filter(pk=plan.pk, **{f"{field}__isnull": True}).update(**{field: now}):
             because = f"{plan.object_kind} {plan.object_name}: {act.old} → {act.new}"
             record_event(plan=plan, what="note", was="", to="version-written", now=now, actor="engine", because=because)

@@ -48,7 +48,7 @@ def recall(writer: Writer, act: Recall) -> None:
         node_name__in=act.targets, state__in=[TargetState.RELEASING, TargetState.RELEASED]
     ):
         with transaction.atomic():
-            writer.plan.keep_turn(now=now)
+            writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
             target.move(TargetState.HELD, now=now, actor="engine", because="Held again before it began.")
         hold_node(writer, target.node_uid, target.node_name)
@@ -62,9 +62,9 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
     failed = {uid for uid, target in known.items() if target.state == TargetState.FAILED}
     start = stage.targets.count()
     found = _baselines(writer.plan, stage, list(act.nodes), now=now)  # some go back by themselves, without a release
-    in_turn = sorted(act.nodes.items(), key=lambda item: (item[0] not in failed, item[1]))
+    in_order = sorted(act.nodes.items(), key=lambda item: (item[0] not in failed, item[1]))
     with transaction.atomic():
-        writer.plan.keep_turn(now=now)
+        writer.plan.keep_lease(now=now)
         Target.objects.bulk_create(
             Target(
                 stage=stage,
@@ -77,7 +77,7 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
                 because="To go back.",
                 baseline=found.get(uid),
             )
-            for number, (uid, name) in enumerate(in_turn)
+            for number, (uid, name) in enumerate(in_order)
         )
         Hold.objects.filter(plan=writer.plan, node_uid__in=act.nodes).update(is_wanted=True, wanted_since=now)
 
@@ -115,10 +115,10 @@ def _intend(
 ) -> None:
     """Record the release. One transaction checks all that could forbid it; from then on it is repeated until done.
 
-    :raises LostRace: when the plan was halted, paused or aborted, the turn is over, or the budget is used
+    :raises LostRace: when the plan was halted, paused or aborted, the lease is over, or the budget is used
     """
     with transaction.atomic():
-        plan.keep_turn(now=now)
+        plan.keep_lease(now=now)
         _still_may(plan, stage)
         under_way = stage.targets.filter(state__in=IN_FLIGHT).count()
         if under_way + len(targets) > stage.max_unavailable:
@@ -137,7 +137,7 @@ def _intend(
 def _still_may(plan: Plan, stage: Stage) -> None:
     """The guarded updates lock both rows: a halt that commits first makes them miss, one that comes later waits."""
     state = MAY_RELEASE[stage.is_rollback]
-    if not Plan.objects.filter(pk=plan.pk, state=state, turn=plan.turn).update(state=state):
+    if not Plan.objects.filter(pk=plan.pk, state=state, epoch=plan.epoch).update(state=state):
         raise LostRace("The plan may not release anything any more.")
     if not Stage.objects.filter(pk=stage.pk, state=StageState.PROMOTING).update(state=StageState.PROMOTING):
         raise LostRace(f"{stage.name} may not release anything any more.")
@@ -155,6 +155,6 @@ def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
 
 
 def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
-    free = Plan.objects.filter(pk=writer.plan.pk, turn=writer.plan.turn, state=MAY_RELEASE[stage.is_rollback])
+    free = Plan.objects.filter(pk=writer.plan.pk, epoch=writer.plan.epoch, state=MAY_RELEASE[stage.is_rollback])
     paused = writer.plan.commands.in_force().exists()
     return free.exists() and not paused and Target.objects.filter(pk=target.pk, state=TargetState.RELEASING).exists()

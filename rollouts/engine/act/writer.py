@@ -22,7 +22,7 @@ class Writer:
         """As many nodes as one act may touch, the lease moved on the way."""
         for number, (uid, name) in enumerate(sorted(nodes.items(), key=lambda item: item[1])[:MOST_AT_ONCE]):
             if number % 10 == 0:
-                self.plan.keep_turn(now=self.clock())
+                self.plan.keep_lease(now=self.clock())
             yield uid, name
 
     def change(self, uid: str, name: str, wanted: Callable[[NodeSeen], client.Patch]) -> NodeSeen | None:

@@ -1,4 +1,4 @@
-"""Turns at the exporters of a real API server, with their pods behind its proxy."""
+"""Rounds at the exporters of a real API server, with their pods behind its proxy."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -86,7 +86,7 @@ def test_each_node_has_a_reading_that_names_its_pods_by_their_uids(cluster, told
     assert told == [("exporters",)]
 
 
-def test_a_turn_is_due_once_in_half_a_minute_and_nothing_new_is_not_told(cluster, told):
+def test_a_round_is_due_once_in_half_a_minute_and_nothing_new_is_not_told(cluster, told):
     assert ask(cluster)
     assert ask(cluster) is None
 
@@ -94,13 +94,13 @@ def test_a_turn_is_due_once_in_half_a_minute_and_nothing_new_is_not_told(cluster
     assert told == [("exporters",)]
 
 
-def test_a_turn_that_is_lost_writes_nothing(cluster, monkeypatch):
+def test_a_lease_that_is_lost_writes_nothing(cluster, monkeypatch):
     take = ExporterRound.take
 
     def taken_twice(cluster_id, *, now):
-        turn = take(cluster_id, now=now)
-        ExporterRound.objects.update(turn=turn + 1)
-        return turn
+        epoch = take(cluster_id, now=now)
+        ExporterRound.objects.update(epoch=epoch + 1)
+        return epoch
 
     monkeypatch.setattr(ExporterRound, "take", taken_twice)
 
@@ -108,7 +108,7 @@ def test_a_turn_that_is_lost_writes_nothing(cluster, monkeypatch):
     assert not ExporterReading.objects.exists()
 
 
-def test_a_worker_that_is_told_to_stop_hands_its_turn_on(cluster):
+def test_a_worker_that_is_told_to_stop_hands_its_lease_on(cluster):
     stop = Event()
     stop.set()
 
@@ -118,14 +118,14 @@ def test_a_worker_that_is_told_to_stop_hands_its_turn_on(cluster):
     assert ask(cluster).answered == 4
 
 
-def test_a_lease_is_held_while_its_turn_lasts(cluster):
+def test_a_lease_is_held_while_its_round_lasts(cluster):
     now = timezone.now()
-    turn = ExporterRound.take(cluster.pk, now=now)
+    epoch = ExporterRound.take(cluster.pk, now=now)
 
     assert ExporterRound.take(cluster.pk, now=now + ASKED_EVERY) is None
-    assert ExporterRound.take(cluster.pk, now=now + 3 * ASKED_EVERY) == turn + 1
+    assert ExporterRound.take(cluster.pk, now=now + 3 * ASKED_EVERY) == epoch + 1
     with pytest.raises(LostLease):
-        ExporterRound.keep(cluster.pk, turn=turn)
+        ExporterRound.keep(cluster.pk, epoch=epoch)
 
 
 def test_what_is_forbidden_is_said_with_the_rule_and_not_asked_for_each_pod(api, cluster):

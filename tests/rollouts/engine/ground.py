@@ -210,22 +210,22 @@ class Ground:
             self.round()
         return self.plan
 
-    def take_turn(self) -> Plan:
+    def take_lease(self) -> Plan:
         """As a round does before it acts."""
         plan = Plan.objects.select_related("cluster").get(pk=self.plan.pk)
-        assert plan.take_turn(owner="worker-1", now=self.clock())
+        assert plan.take_lease(owner="worker-1", now=self.clock())
         return plan
 
     def act(self, act: Any) -> Plan:
-        """Carry one act out, in a turn of its own."""
-        plan = self.take_turn()
+        """Carry one act out, in a round of its own."""
+        plan = self.take_lease()
         carry_out(plan, act, self.connection, clock=self.clock)
-        plan.end_turn(now=self.clock(), next_look_at=self.clock(), waiting_for="")
+        plan.end_lease(now=self.clock(), next_look_at=self.clock(), waiting_for="")
         self.plan.refresh_from_db()
         return self.plan
 
     def writer(self) -> Writer:
-        return Writer(self.take_turn(), self.connection, self.clock)
+        return Writer(self.take_lease(), self.connection, self.clock)
 
     def armed(self, **given: Any) -> Plan:
         """Held and written; the operator has queued every node, and the canary's first wave is the next round's."""

@@ -82,11 +82,11 @@ def test_a_node_that_left_and_came_back_is_another_node(ground: Ground):
     assert "another node" in Hold.objects.get(plan=ground.plan, node_uid="uid-of-the-old-one").trouble
 
 
-def test_the_intent_loses_when_the_turn_is_over(ground: Ground):
+def test_the_intent_loses_when_the_lease_is_over(ground: Ground):
     ground.start()
-    plan = ground.take_turn()
+    plan = ground.take_lease()
     ground.clock.move(minutes=1)
-    ground.take_turn()
+    ground.take_lease()
 
     with pytest.raises(LostRace):
         want(plan, uids(ground), is_wanted=False, now=ground.clock())

@@ -25,8 +25,8 @@ def stage_halts(ground: Ground) -> None:
     ground.plan.stages.filter(index=0).update(state=StageState.HALTED)
 
 
-def turn_is_over(ground: Ground) -> None:
-    Plan.objects.filter(pk=ground.plan.pk).update(turn=99)
+def lease_is_over(ground: Ground) -> None:
+    Plan.objects.filter(pk=ground.plan.pk).update(epoch=99)
 
 
 def budget_is_used(ground: Ground) -> None:
@@ -41,7 +41,7 @@ FORBIDDEN = {
     "aborted": told(commands.abort),
     "rolling back": told(commands.roll_back),
     "stage halted": stage_halts,
-    "turn over": turn_is_over,
+    "lease over": lease_is_over,
     "budget used": budget_is_used,
 }
 
@@ -62,7 +62,7 @@ def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
     assert not ground.stage().waves.exists()
 
 
-@pytest.mark.parametrize("why", ["halted", "paused", "aborted", "turn over"])
+@pytest.mark.parametrize("why", ["halted", "paused", "aborted", "lease over"])
 def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Ground, why: str):
     """The label is asked for once more before each node: a halt stops the wave in its middle."""
     ground.armed()
@@ -144,11 +144,11 @@ def test_the_rollback_takes_failed_nodes_first_and_knows_what_they_were(ground: 
     assert back[0].baseline is not None
 
 
-def test_a_plan_whose_turn_is_over_writes_nothing(ground: Ground):
+def test_a_plan_whose_lease_is_over_writes_nothing(ground: Ground):
     ground.armed()
     old = ground.writer()
     ground.clock.move(minutes=1)
-    ground.take_turn()
+    ground.take_lease()
 
     with pytest.raises(LostRace):
         waves.release_wave(old, WAVE)

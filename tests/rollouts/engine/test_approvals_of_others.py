@@ -21,7 +21,7 @@ def approval() -> Approval:
     amy = a_user("amy", role="approver")
     found = approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=NOON)
     plan = Plan.objects.get(pk=stage.plan_id)
-    plan.take_turn(owner="worker-1", now=NOON)
+    plan.take_lease(owner="worker-1", now=NOON)
     found.stage.plan = plan
     return found
 

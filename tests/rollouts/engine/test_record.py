@@ -21,7 +21,7 @@ SECOND = timedelta(seconds=1)
 @pytest.fixture
 def plan(cluster, owner) -> Plan:
     plan = in_state(a_started_plan(cluster, owner), "promoting")
-    plan.take_turn(owner="worker-1", now=NOON)
+    plan.take_lease(owner="worker-1", now=NOON)
     return plan
 
 
@@ -77,8 +77,8 @@ def test_a_gap_in_which_nobody_looked_begins_the_answer_anew(plan: Plan):
     assert after_a_gap.since == NOON + 2 * BLIND + SECOND
 
 
-def test_a_worker_whose_turn_is_over_records_nothing(plan: Plan):
-    Plan.objects.filter(pk=plan.pk).update(turn=99)
+def test_a_worker_whose_lease_is_over_records_nothing(plan: Plan):
+    Plan.objects.filter(pk=plan.pk).update(epoch=99)
 
     with pytest.raises(LostRace):
         recorded(plan, PASS)

@@ -84,7 +84,7 @@ def test_a_killed_worker_neither_loses_nor_doubles_a_release(ground: Ground, mon
             ground.round()
 
     ground.round()
-    assert ground.plan.turn_owner == "worker-1"
+    assert ground.plan.lease_owner == "worker-1"
     ground.clock.move(seconds=LEASE.total_seconds())
     ground.rounds(3)
 
@@ -272,15 +272,15 @@ def test_a_pause_that_a_person_ended_is_not_put_back_at_once(ground: Ground):
     assert ground.plan.commands.in_force().exists()
 
 
-def test_a_second_worker_finds_the_turn_taken(ground: Ground):
+def test_a_second_worker_finds_the_lease_taken(ground: Ground):
     ground.armed()
     other = Plan.objects.get(pk=ground.plan.pk)
-    other.take_turn(owner="worker-2", now=ground.clock())
+    other.take_lease(owner="worker-2", now=ground.clock())
 
     ground.round()
 
     assert ground.releases() == []
-    assert ground.plan.turn_owner == "worker-2"
+    assert ground.plan.lease_owner == "worker-2"
 
 
 def test_a_plan_that_is_given_up_leaves_no_trace_in_the_cluster(ground: Ground):

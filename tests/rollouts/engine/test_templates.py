@@ -171,7 +171,7 @@ def test_what_a_person_has_taken_meanwhile_is_not_overwritten(ground: Ground):
     ground.armed()
     change_the_env(ground)
     ground.rounds(2)
-    plan = ground.take_turn()
+    plan = ground.take_lease()
     say(commands.resume, ground)
 
     with pytest.raises(LostRace):

@@ -38,7 +38,7 @@ def test_a_round_that_has_the_plan_and_wants_its_stages_next(verb):
     other = Thread(target=person)
     other.start()
     with transaction.atomic():
-        plan.keep_turn(now=NOON)
+        plan.keep_lease(now=NOON)
         has_the_plan.set()
         if connection.vendor == "postgresql":  # SQLite has one writer: the person waits for its transaction
             wait_until(one_waits, what="a person who waits", timeout_s=PATIENCE_S)

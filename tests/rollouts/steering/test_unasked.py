@@ -135,14 +135,14 @@ def test_what_becomes_production_under_way_waits_for_an_approval(none_says, owne
     assert AuditEntry.objects.filter(subject=plan.mark, verb="ask").exists()
 
 
-def test_a_round_that_looked_before_has_lost_its_turn(none_says, owner):
+def test_a_round_that_looked_before_has_lost_its_lease(none_says, owner):
     plan = started(a_draft(none_says, owner, stages=UNASKED), owner)
-    before = plan.turn
+    before = plan.epoch
 
     set_approval(none_says, "required", actor="root", because="It has users now.", now=NOON)
 
     plan.refresh_from_db()
-    assert plan.turn == before + 1
+    assert plan.epoch == before + 1
 
 
 def test_a_stage_that_has_begun_halts_with_the_reason(none_says, owner):

@@ -35,75 +35,75 @@ def is_due(plan: Plan, at) -> bool:
     return Plan.objects.due(now=at).filter(pk=plan.pk).exists()
 
 
-def test_one_worker_takes_the_turn_and_the_other_does_not(plan: Plan):
+def test_one_worker_takes_the_lease_and_the_other_does_not(plan: Plan):
     other = again(plan)
 
-    assert plan.take_turn(owner="one", now=NOON)
-    assert not other.take_turn(owner="two", now=NOON)
+    assert plan.take_lease(owner="one", now=NOON)
+    assert not other.take_lease(owner="two", now=NOON)
 
-    assert (again(plan).turn, again(plan).turn_owner) == (1, "one")
-
-
-def test_a_turn_is_nobodys_while_its_lease_lasts(plan: Plan):
-    plan.take_turn(owner="one", now=NOON)
-
-    assert not again(plan).take_turn(owner="two", now=NOON + LEASE - SECOND)
-    assert again(plan).take_turn(owner="two", now=NOON + LEASE)
+    assert (again(plan).epoch, again(plan).lease_owner) == (1, "one")
 
 
-def test_a_worker_whose_turn_was_taken_cannot_keep_it(plan: Plan):
-    plan.take_turn(owner="one", now=NOON)
-    again(plan).take_turn(owner="two", now=NOON + LEASE)
+def test_a_lease_is_nobodys_while_its_lease_lasts(plan: Plan):
+    plan.take_lease(owner="one", now=NOON)
+
+    assert not again(plan).take_lease(owner="two", now=NOON + LEASE - SECOND)
+    assert again(plan).take_lease(owner="two", now=NOON + LEASE)
+
+
+def test_a_worker_whose_lease_was_taken_cannot_keep_it(plan: Plan):
+    plan.take_lease(owner="one", now=NOON)
+    again(plan).take_lease(owner="two", now=NOON + LEASE)
 
     with pytest.raises(LostRace):
-        plan.keep_turn(now=NOON + LEASE)
+        plan.keep_lease(now=NOON + LEASE)
 
-    assert again(plan).turn_owner == "two"
+    assert again(plan).lease_owner == "two"
 
 
-def test_keeping_a_turn_moves_its_lease(plan: Plan):
-    plan.take_turn(owner="one", now=NOON)
+def test_keeping_a_lease_moves_it(plan: Plan):
+    plan.take_lease(owner="one", now=NOON)
 
-    plan.keep_turn(now=NOON + 5 * SECOND)
+    plan.keep_lease(now=NOON + 5 * SECOND)
 
     assert again(plan).lease_until == NOON + 5 * SECOND + LEASE
 
 
-def test_a_worker_whose_turn_was_taken_does_not_end_the_others(plan: Plan):
-    plan.take_turn(owner="one", now=NOON)
+def test_a_worker_whose_lease_was_taken_does_not_end_the_others(plan: Plan):
+    plan.take_lease(owner="one", now=NOON)
     other = again(plan)
-    other.take_turn(owner="two", now=NOON + LEASE)
+    other.take_lease(owner="two", now=NOON + LEASE)
 
-    plan.end_turn(now=NOON + LEASE, next_look_at=NOON, waiting_for="Nothing.")
+    plan.end_lease(now=NOON + LEASE, next_look_at=NOON, waiting_for="Nothing.")
 
     assert again(plan).lease_until == NOON + 2 * LEASE
     assert again(plan).waiting_for == ""
 
 
-def test_an_ended_turn_is_free_and_says_why_it_waits(plan: Plan):
-    plan.take_turn(owner="one", now=NOON)
+def test_an_ended_lease_is_free_and_says_why_it_waits(plan: Plan):
+    plan.take_lease(owner="one", now=NOON)
 
-    plan.end_turn(now=NOON + SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="An approval.")
+    plan.end_lease(now=NOON + SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="An approval.")
 
     row = again(plan)
     assert (row.waiting_for, row.looked_at) == ("An approval.", NOON + SECOND)
     assert row.next_look_at == NOON + 9 * SECOND
-    assert row.take_turn(owner="two", now=NOON + SECOND)
+    assert row.take_lease(owner="two", now=NOON + SECOND)
 
 
 def test_a_killed_workers_plan_comes_due_when_its_lease_is_over(plan: Plan):
-    plan.take_turn(owner="one", now=NOON)
+    plan.take_lease(owner="one", now=NOON)
 
     assert not is_due(plan, NOON + LEASE - SECOND)
     assert is_due(plan, NOON + LEASE)
-    assert again(plan).take_turn(owner="two", now=NOON + LEASE)
+    assert again(plan).take_lease(owner="two", now=NOON + LEASE)
 
 
 def test_a_wake_during_a_round_is_not_lost(plan: Plan, queued: list[dict]):
-    plan.take_turn(owner="one", now=NOON)
+    plan.take_lease(owner="one", now=NOON)
     again(plan).wake(now=NOON + SECOND)
 
-    plan.end_turn(now=NOON + 2 * SECOND, next_look_at=NOON + timedelta(hours=1), waiting_for="")
+    plan.end_lease(now=NOON + 2 * SECOND, next_look_at=NOON + timedelta(hours=1), waiting_for="")
 
     assert is_due(plan, NOON + 2 * SECOND)
     assert queued == [{"plan_id": plan.pk}]
