@@ -16,7 +16,7 @@ from fleet.allocation.kept import NAMES
 from fleet.allocation.physical import Physical
 from fleet.models import NodeSums, Pool
 from fleet.models.node_sums import ALIKE
-from fleet.node_state import FAULTS, NodeState
+from fleet.states.node import FAULTS, NodeState
 from gpu.resources import Uses
 from people.rights import Permission, scope_of
 

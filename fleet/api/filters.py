@@ -12,9 +12,9 @@ from drf_spectacular.utils import extend_schema_field
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.models.state_column import LACKS_UNITS
-from fleet.node_state import FAULTS
 from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
 from fleet.segments.labelled import labelled
+from fleet.states.node import FAULTS
 from kube import selectors
 
 TEXT_AT_MOST = 253

@@ -14,8 +14,8 @@ from fleet.api.pods import PodSerializer
 from fleet.api.resources import AmountsField, ExporterSerializer, ResourceSerializer, UnplacedSerializer
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, UsesSerializer
 from fleet.models import Node, NodeEvent
-from fleet.node_state import NodeState
 from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_node, see_nodes, timeline
+from fleet.states.node import NodeState
 
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
 

@@ -7,7 +7,7 @@ from fleet.api.filters import PodFilters
 from fleet.api.resources import AmountsField
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pod
-from fleet.pod_state import PodState
+from fleet.states.pod import PodState
 from gpu.operands import title_of
 
 STATES = [(state.value, state.value) for state in PodState]

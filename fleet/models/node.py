@@ -6,7 +6,7 @@ from django.db.models import Q
 from fleet.models.mirrored import Mirrored, one_per_uid
 from fleet.models.state_column import GPUS_FREE, STATE_CODE
 from fleet.models.visible import Visible
-from fleet.node_state import RECONFIGURING, NodeState, node_state
+from fleet.states.node import RECONFIGURING, NodeState, node_state
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from gpu.resources.words import PAIRS

@@ -7,7 +7,7 @@ from django.db.models import Q
 from fleet.models.mirrored import Namespaced, one_per_uid
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
-from fleet.pod_state import ENDED, PodState, pod_state
+from fleet.states.pod import ENDED, PodState, pod_state
 
 
 class PodQuerySet(Visible["Pod"]):

@@ -1,9 +1,9 @@
-"""`fleet.node_state` as the database computes it: columns of each node, kept by the database with every write."""
+"""`fleet.states.node` as the database computes it: columns of each node, kept by the database with every write."""
 
 from django.db.models import Case, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from fleet.node_state import AT_REST, REBOOTING, RECONFIGURING, NodeState
+from fleet.states.node import AT_REST, REBOOTING, RECONFIGURING, NodeState
 
 # The MIG manager is at work, in its time: nothing is missing.
 IS_RECONFIGURING = Q(mig_config_state__in=sorted(RECONFIGURING), mig_is_overdue=False)

@@ -10,9 +10,9 @@ from django.http import QueryDict
 from fleet.allocation.tally import Alike
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
-from fleet.node_state import FAULTS, TITLES, NodeState
 from fleet.segments.facets import BY_KEY, UNKNOWN, Choice, in_several_pools, narrow
 from fleet.segments.labelled import labelled
+from fleet.states.node import FAULTS, TITLES, NodeState
 from kube import selectors
 
 PARTS: dict[str, str] = {

@@ -19,8 +19,8 @@ from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
 from fleet.allocation.tally import read_alike
 from fleet.models import Cluster, Node, Pool
-from fleet.node_state import TITLES
 from fleet.queries import for_rows
+from fleet.states.node import TITLES
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
 from fleet.web.node_map import map_groups

@@ -13,10 +13,10 @@ from edges.requests import PersonRequest
 from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
-from fleet.node_state import TITLES, NodeState
 from fleet.segments.counting import NodeGroup, groups_of
 from fleet.segments.counting import Sums as Counts
 from fleet.segments.facets import BY_KEY, words_of
+from fleet.states.node import TITLES, NodeState
 from fleet.web import freshness, states
 from fleet.web.filters import state_key
 from people.models import AuditEntry

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.models import Node, Pod
-from fleet.node_state import REBOOTING, TITLES, NodeState
-from fleet.pod_state import PodState
+from fleet.states.node import REBOOTING, TITLES, NodeState
+from fleet.states.pod import PodState
 from wording.numbers import count
 
 GLYPHS: dict[NodeState, str] = {

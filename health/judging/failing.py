@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from fleet.models import Cluster, Pod
-from fleet.pod_state import CALM_AFTER, PodState
+from fleet.states.pod import CALM_AFTER, PodState
 from health.rules.base import FailingPod
 from health.rules.pods_failing import BARE_FOR, failed_of, is_told
 

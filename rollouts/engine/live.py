@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fleet.pod_state import ENDED
+from fleet.states.pod import ENDED
 from kube import client
 from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
 from rollouts.engine.workloads import DriverPod

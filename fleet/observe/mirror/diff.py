@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
 from fleet.observe.mirror.rows.gpus import amount_columns, layout_columns, physical_columns
+from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu import labels as keys
 from gpu.resources import Layout, Uses, expect, most_by_labels, registered_in, uses_in, uses_of
 from gpu.resources.layout import HOW_NOT_SAID

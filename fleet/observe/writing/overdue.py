@@ -7,7 +7,7 @@ from django.db import transaction
 from fleet import announce
 from fleet.allocation.kept import kept
 from fleet.models import Node, Observer
-from fleet.node_state import RECONFIGURED_WITHIN, RECONFIGURING
+from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 
 
 def note_overdue(cluster_id: int, *, epoch: int, now: datetime) -> int:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from fleet.allocation.kept import counted, kept, recount, written
 from fleet.models import Node, NodeSums, Pool
-from fleet.node_state import RECONFIGURED_WITHIN
 from fleet.observe.mirror import known
 from fleet.observe.writing.forget import forget
 from fleet.observe.writing.overdue import note_overdue
 from fleet.observe.writing.pools import sort_cluster
 from fleet.pools.making import change_pool, create_pool, delete_pool
+from fleet.states.node import RECONFIGURED_WITHIN
 from health.judging import looking
 from health.models import Finding
 from tests import make

@@ -8,7 +8,7 @@ from fleet.allocation.kept import recount
 from fleet.allocation.tally import read_alike
 from fleet.models import Node
 from fleet.models.state_column import LACKS_UNITS
-from fleet.node_state import NodeState
+from fleet.states.node import NodeState
 from fleet.web.filters import NodeFilter
 from tests import make
 from tests.pages import page, visiting

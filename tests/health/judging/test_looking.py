@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
-from fleet.node_state import NodeState
+from fleet.states.node import NodeState
 from health.judging import looking
 from health.judging.failing import failing_pods
 from health.models import Finding

@@ -5,7 +5,7 @@ from typing import Any
 
 from fleet.observe.mirror.rows.effective import Amounts, effective
 from fleet.observe.mirror.rows.text import fitted
-from fleet.pod_state import ENDED
+from fleet.states.pod import ENDED
 from kube.quantity import rounded_up
 from kube.structs import NodeSeen, PodSeen
 from kube.structs.pod import Container, Resources

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fleet.models import Node, OtherPod, Pod
 from fleet.observe.mirror import known
 from fleet.observe.writing import cpu_memory
-from fleet.pod_state import ENDED
+from fleet.states.pod import ENDED
 from kube.structs import PodSeen
 from tests.fleet.documents import a_node_seen, a_pod_seen
 from tests.fleet.observe.conftest import Mirror, walked

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from fleet.models import Gpu, Node, NodeEvent
-from fleet.node_state import NodeState
+from fleet.states.node import NodeState
 from kube.structs.dra import ClaimSeen, SliceSeen
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
 

@@ -21,10 +21,10 @@ from fleet.models import (
     OperandRevision,
     Pod,
 )
-from fleet.node_state import NodeState
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.deltas import Changed, Failed, ListBegun, ListPage, Opened
 from fleet.observe.writing import upsert, write
+from fleet.states.node import NodeState
 from kube.client.decoding import Unread
 from kube.structs import NodeSeen
 from tests.fleet.documents import (

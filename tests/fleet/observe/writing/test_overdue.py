@@ -3,8 +3,8 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import LostLease, Node, Observer
-from fleet.node_state import RECONFIGURED_WITHIN
 from fleet.observe.writing.overdue import note_overdue
+from fleet.states.node import RECONFIGURED_WITHIN
 from tests.make import NOON, a_cluster, a_node
 
 pytestmark = pytest.mark.django_db

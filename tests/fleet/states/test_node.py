@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.node_state import TITLES, NodeState, node_state
+from fleet.states.node import TITLES, NodeState, node_state
 
 WELL = {
     "is_ready": True,
