@@ -11,8 +11,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
+from fleet.freshness.slots import slots
 from fleet.models import Cluster
-from fleet.slots import slots
 from wording.numbers import are, count
 
 TIMEOUT_S = 1.0

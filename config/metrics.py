@@ -16,9 +16,9 @@ from config.models import ProcessEnd
 from edges.rest import Edge
 from fleet.allocation.physical import by_use
 from fleet.allocation.tally import read_alike, tally
-from fleet.freshness import NODES
+from fleet.freshness.kinds import NODES
+from fleet.freshness.slots import slots
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.slots import slots
 from people.rights import Permission, require
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan

@@ -13,7 +13,8 @@ from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
-from fleet.freshness import NODES, PODS, KindFreshness, by_kind
+from fleet.freshness.kinds import NODES, PODS, KindFreshness, by_kind
+from fleet.freshness.sight import ClusterSight, sight_of_cluster
 from fleet.models import (
     Bookmark,
     Cluster,
@@ -27,7 +28,6 @@ from fleet.models import (
     Pool,
 )
 from fleet.segments.labelled import labelled
-from fleet.sight import ClusterSight, sight_of_cluster
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
 from people.rights import Permission, scope_of

@@ -10,10 +10,10 @@ from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
 from fleet.drivers.mode import DriverSetBy
 from fleet.drivers.reading import Drivers, read_drivers
+from fleet.freshness.sight import Sight
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterSeen, see_clusters
-from fleet.sight import Sight
 from people.rights import Permission, require
 
 MODES = [(mode.value, mode.value) for mode in DriverSetBy]

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from fleet.allocation.physical import by_use
-from fleet.freshness import Freshness
+from fleet.freshness.kinds import Freshness
 from gpu.resources import Uses
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fleet.freshness import rule_for
+from fleet.freshness.kinds import rule_for
 from fleet.models import Cluster, ExporterReading, ExporterRound, ExportersState
 from fleet.models.exporter import CURRENT_FOR
 from fleet.web.cluster_kinds import KindLine

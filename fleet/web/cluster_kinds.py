@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import connection
 from django.db.models import Model
 
-from fleet.freshness import NAMES, NODES, name_of, rule_for
+from fleet.freshness.kinds import NAMES, NODES, name_of, rule_for
 from fleet.models import (
     Bookmark,
     BookmarkState,

@@ -13,13 +13,13 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet import lag
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.drivers.reading import are_policies_known, drivers_of
-from fleet.freshness import by_kind
+from fleet.freshness import lag
+from fleet.freshness.kinds import by_kind
+from fleet.freshness.sight import VOID, unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.queries import known
-from fleet.sight import VOID, unwatched_since_of
 from fleet.web import cpu_memory, freshness
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.freshness import NAMES, PODS, name_of
+from fleet.freshness.kinds import NAMES, PODS, name_of
+from fleet.freshness.sight import ClusterSight, sight_of
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
-from fleet.sight import ClusterSight, sight_of
 
 KINDS: dict[str, str] = {
     "nodes": "nodes",

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from fleet.allocation.amounts import PODS_READ
+from fleet.freshness.sight import sights_of_all
 from fleet.models import Node, Pool
-from fleet.sight import sights_of_all
 
 FIELDS = (
     "pk", "name", "state_code", "gpu_allocated", "gpu_allocatable", "gpu_expected", "is_held", "physical_gpus",

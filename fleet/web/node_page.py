@@ -11,7 +11,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.cpu_memory import CpuMemory
-from fleet.freshness import PODS, by_kind
+from fleet.freshness.kinds import PODS, by_kind
 from fleet.models import Bookmark, GoneNode, Node, Observer, Pod
 from fleet.web import cpu_memory, freshness, node_gpus, states
 from fleet.web.node_gone import gone

@@ -10,9 +10,9 @@ from django.utils.functional import SimpleLazyObject
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.freshness.sight import unwatched_since_of
+from fleet.freshness.slots import slots
 from fleet.models import Cluster
-from fleet.sight import unwatched_since_of
-from fleet.slots import slots
 
 NAMED = 3
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.allocation.tally import read_alike, tally
+from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster
-from fleet.sight import sights_of_all
 from health.models import Finding
 
 

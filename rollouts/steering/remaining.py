@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from fleet.freshness.sight import ClusterSight, sight_of_cluster
 from fleet.models import Bookmark, DriverObject
-from fleet.sight import ClusterSight, sight_of_cluster
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.freshness.sight import sight_of_cluster
 from fleet.models import Bookmark, DriverObject, Node
-from fleet.sight import sight_of_cluster
 from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan

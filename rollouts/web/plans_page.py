@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.sight import sights_of_all
+from fleet.freshness.sight import sights_of_all
 from people.rights import Permission, scope_of
 from rollouts.decisions import awaited, waiting_for_approval
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.freshness import NAMES, rule_for
+from fleet.freshness.kinds import NAMES, rule_for
 from fleet.observe.mirror.kinds import KINDS
 from fleet.web.cluster_exporters import RULE as EXPORTERS
 
@@ -72,7 +72,7 @@ def granted(manifest: str) -> dict[tuple[str, str, str], set[str]]:
 
 
 def wanted() -> dict[tuple[str, str, str], set[str]]:
-    """What `fleet.freshness` tells people to allow for every kind that is watched."""
+    """What `fleet.freshness.kinds` tells people to allow for every kind that is watched."""
     rules = [(":" in kind, rule) for kind in KINDS for rule in yaml.safe_load(rule_for(kind))]
     return {
         ("Role" if is_narrow else "ClusterRole", group, resource): set(rule["verbs"])

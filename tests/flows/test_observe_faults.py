@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fleet import announce, listeners, wake
-from fleet.freshness import freshness_of
+from fleet.freshness.kinds import freshness_of
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import reflector
@@ -399,7 +399,7 @@ def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north,
 
 
 def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monkeypatch):
-    from fleet import lag
+    from fleet.freshness import lag
     from fleet.observe.writing import flush
 
     monkeypatch.setattr(lag, "LATE_MS", 1000)

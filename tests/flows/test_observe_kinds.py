@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from fleet import announce, listeners, wake
-from fleet.freshness import freshness_of
+from fleet.freshness.kinds import freshness_of
 from fleet.models import (
     Bookmark,
     Cluster,

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from fleet.freshness import NODES
+from fleet.freshness.kinds import NODES
 from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Bookmark, Cluster, Pool
 from fleet.pools.making import CONSOLE, create_pool

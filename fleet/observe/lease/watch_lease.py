@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from fleet import announce, wake
 from fleet.allocation.kept import recount
-from fleet.freshness import NODES
+from fleet.freshness.kinds import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, LostLease, Observer
 from fleet.observe.lease import shutdown
 from fleet.observe.lease.connections import give_back

@@ -9,7 +9,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.db.models import Q
 
 from fleet import announce, listeners
-from fleet.lag import Lag
+from fleet.freshness.lag import Lag
 from fleet.models import LostLease, Node, Pod
 from fleet.observe.mirror.diff import Row
 from fleet.observe.mirror.kinds import KINDS

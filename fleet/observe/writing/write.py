@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from fleet.allocation.kept import kept
-from fleet.lag import Lag
+from fleet.freshness.lag import Lag
 from fleet.models import Bookmark, Observer
 from fleet.observe.mirror.kinds import Kind
 from fleet.observe.mirror.validation import why_invalid

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, Observer, ObservingWorker
 from fleet.models.observer import GRACE
-from fleet.sight import sights_of_all
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting

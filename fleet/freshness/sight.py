@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from fleet.freshness import NODES
+from fleet.freshness.kinds import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
 from fleet.models.bookmark import STALE_AFTER
 from fleet.models.observer import GRACE

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from fleet.lag import Lag, sentence
+from fleet.freshness.lag import Lag, sentence
 from tests.make import NOON
 
 

@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.freshness.sight import Sight, sight_of
 from fleet.models import Bookmark, Observer
 from fleet.models.observer import GRACE
-from fleet.sight import Sight, sight_of
 from tests.make import NOON
 
 AGO = timedelta(minutes=4)

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.freshness.slots import slots
 from fleet.models import Observer, ObservingWorker
 from fleet.models.observer import LEASE
-from fleet.slots import slots
 from tests.make import NOON, a_cluster
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from fleet.freshness import NAMES, Freshness, by_kind, freshness_of, rule_for
+from fleet.freshness.kinds import NAMES, Freshness, by_kind, freshness_of, rule_for
 from fleet.models import Bookmark
 from tests.make import NOON
 
