@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F
 
-from fleet import announce, wake
+from fleet.messages import announce, wake
 from fleet.models import Bookmark, Cluster, Observer
 from people.models import AuditEntry
 

@@ -1,6 +1,6 @@
 """A person who does not wait until it is time to ask a cluster again."""
 
-from fleet import wake
+from fleet.messages import wake
 from fleet.models import Cluster, Observer
 
 

@@ -5,7 +5,8 @@ class HealthConfig(AppConfig):
     name = "health"
 
     def ready(self) -> None:
-        from fleet import housekeeping, listeners
+        from fleet import housekeeping
+        from fleet.messages import listeners
         from health import wake
         from health.housekeeping import tidy
 

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from fleet.wake import EXPIRES_S, Coalesced, queue
+from fleet.messages.wake import EXPIRES_S, Coalesced, queue
 
 CRASH_LOGS_AT_MOST_EVERY_S = 5.0
 

@@ -1,6 +1,6 @@
 """Tell browsers that a plan changed. What changed they fetch themselves, as far as they may see it."""
 
-from fleet import announce
+from fleet.messages import announce
 
 
 def plan_group(plan_id: int) -> str:

@@ -5,8 +5,8 @@ class RolloutsConfig(AppConfig):
     name = "rollouts"
 
     def ready(self) -> None:
-        from fleet import listeners
         from fleet.acceptance import OBJECTIONS
+        from fleet.messages import listeners
         from fleet.pools.asking import LISTENERS
         from health.judging.sources import register
         from rollouts.findings import HALTED

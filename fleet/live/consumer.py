@@ -87,7 +87,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
                 return
 
     async def cluster_changed(self, message: dict[str, Any]) -> None:
-        """From `fleet.announce`; each flush has the number after the one before."""
+        """From `fleet.messages.announce`; each flush has the number after the one before."""
         key = f"cluster-{message['cluster']}"
         if not any(key in opened.keys for opened in self.opened):
             return

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from django.utils import timezone
 
 from edges.digits import whole
-from fleet import announce
+from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, Observer
 from people.models import User
 from people.rights import Permission, scope_of

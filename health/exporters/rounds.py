@@ -14,8 +14,8 @@ import structlog
 from django.db import transaction
 from django.db.models import Sum
 
-from fleet import announce
 from fleet.freshness.kinds import NODES
+from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
 from gpu.operands import EXPORTERS

@@ -10,11 +10,11 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Count
 
-from fleet import announce
 from fleet.allocation.kept import kept
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.slots import slots
+from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pool
 from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.resources import unhealthy_in_words

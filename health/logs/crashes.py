@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import Q
 
-from fleet import announce
+from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer, Pod
 from fleet.telling import LineWeight, is_frame, told_at, weight
 from gpu.labels import MIG_CONFIG_STATE

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from edges.moves import LostRace
-from fleet import wake
+from fleet.messages import wake
 from fleet.models import Cluster
 from people.rights import Permission, Scope, scope_of
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState

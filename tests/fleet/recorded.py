@@ -10,7 +10,7 @@ import pytest
 from django.db.models import Q
 from django.utils import timezone
 
-from fleet import announce, listeners, wake
+from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
 from fleet.observe.lease import list_watch
 from fleet.observe.lease.watch_lease import take_lease

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 
-from fleet import announce, wake
 from fleet.acceptance import CannotAccept, accept
+from fleet.messages import announce, wake
 from fleet.models import Bookmark, Cluster, Observer
 from people.models import AuditEntry
 from tests.make import NOON, a_cluster, a_fleet, a_node, a_plan

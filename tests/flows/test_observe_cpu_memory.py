@@ -7,7 +7,7 @@ import httpx
 import pytest
 from django.utils import timezone
 
-from fleet import announce, listeners, wake
+from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster, Node, Observer, OtherPod, Pod
 from fleet.observe.lease import list_watch
 from fleet.observe.mirror import memory

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet import announce, listeners, wake
 from fleet.freshness.kinds import freshness_of
+from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import reflector

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from fleet import announce, listeners, wake
 from fleet.freshness.kinds import freshness_of
+from fleet.messages import announce, listeners, wake
 from fleet.models import (
     Bookmark,
     Cluster,

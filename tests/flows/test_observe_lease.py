@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet import announce, listeners, wake
+from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.lease.watch_lease import take_lease

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from fleet import announce, listeners, wake
+from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, Node, Observer
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import watch_cursor

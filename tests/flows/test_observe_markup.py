@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from fleet import announce, listeners, wake
+from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster, Node
 from fleet.observe.lease import list_watch
 from tests.fleet.documents import node_document, pod_document

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from fleet import announce, listeners, wake
+from fleet.messages import announce, listeners, wake
 from fleet.models import Observer
 from fleet.observe.lease import list_watch
 from fleet.observe.lease.sweep import sweep

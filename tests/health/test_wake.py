@@ -5,7 +5,7 @@ import time
 import pytest
 from celery import current_app
 
-from fleet import listeners
+from fleet.messages import listeners
 from health import wake
 from rollouts.wake import plans_of
 from tests.patience import PATIENCE_S

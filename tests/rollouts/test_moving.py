@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from edges.moves import IllegalMove, LostRace
-from fleet import announce
+from fleet.messages import announce
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Plan, PlanEvent, Stage, Target
 from tests.make import NOON

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from edges.moves import LostRace
-from fleet import wake
+from fleet.messages import wake
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.models.plan import LEASE, wake_plans

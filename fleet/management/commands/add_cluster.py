@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_slug
 from django.utils import timezone
 
-from fleet import wake
+from fleet.messages import wake
 from fleet.models import ApprovalRule, ClusterMode, Observer
 from fleet.observe.introduce import CannotAdd, add, ask
 from fleet.pools.asking import ProductionAsks, set_approval

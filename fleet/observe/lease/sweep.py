@@ -5,7 +5,7 @@ What beat does, and a new cluster waits for.
 
 from datetime import datetime, timedelta
 
-from fleet import wake
+from fleet.messages import wake
 from fleet.models import Cluster, Observer
 
 

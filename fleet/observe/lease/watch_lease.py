@@ -11,9 +11,9 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 
-from fleet import announce, wake
 from fleet.allocation.kept import recount
 from fleet.freshness.kinds import NODES
+from fleet.messages import announce, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, LostLease, Observer
 from fleet.observe.lease import shutdown
 from fleet.observe.lease.connections import give_back

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fleet import listeners
+from fleet.messages import listeners
 from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observe.mirror import timeline
 from fleet.observe.mirror.diff import Row

@@ -8,8 +8,8 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import Q
 
-from fleet import announce, listeners
 from fleet.freshness.lag import Lag
+from fleet.messages import announce, listeners
 from fleet.models import LostLease, Node, Pod
 from fleet.observe.mirror.diff import Row
 from fleet.observe.mirror.kinds import KINDS

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet import announce
 from fleet.allocation.kept import kept
+from fleet.messages import announce
 from fleet.models import Node, Observer
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 

@@ -1,6 +1,6 @@
 import pytest
 
-from fleet import announce, wake
+from fleet.messages import announce, wake
 from fleet.models import Cluster
 from tests.make import a_cluster
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from fleet import announce, listeners
+from fleet.messages import announce, listeners
 from fleet.models import Bookmark, Cluster, Observer
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.mirror.memory import Memory

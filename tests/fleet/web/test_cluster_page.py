@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet import wake
+from fleet.messages import wake
 from fleet.models import Observer
 from tests import make
 from tests.make import NOON

@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 from django.utils import timezone
 
-from fleet import announce
+from fleet.messages import announce
 from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
 from fleet.models.exporter import ASKED_EVERY
 from health.exporters import asking, rounds

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fleet import wake
+from fleet.messages import wake
 from fleet.models import Cluster, LostLease, Observer
 from fleet.models.observer import FIRST_WAIT, GRACE, LEASE, LONGEST_WAIT, ONE_IN, wait_after
 from fleet.observe.lease.sweep import sweep

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fleet import listeners
+from fleet.messages import listeners
 from fleet.models import ClusterEvent, Pod
 from fleet.observe.mirror import known
 from fleet.observe.mirror.memory import Memory

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from fleet import listeners
+from fleet.messages import listeners
 from fleet.models import Pod
 from kube.structs import PodSeen
 from tests.fleet.documents import a_pod_seen, pod_document

@@ -5,7 +5,7 @@ import time
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from fleet import announce
+from fleet.messages import announce
 from tests.make import NOON
 from tests.patience import PATIENCE_S
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from edges.background import Background
-from fleet import wake
+from fleet.messages import wake
 from tests.patience import PATIENCE_S
 
 
