@@ -13,8 +13,8 @@ from rest_framework.views import exception_handler
 from config import error_pages
 from config.error_pages import Failure
 from edges.moves import IllegalMove, LostRace
-from fleet.acceptance import CannotAccept
 from fleet.api.gone_nodes import GoneNodeSerializer
+from fleet.clusters.acceptance import CannotAccept
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken

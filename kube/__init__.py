@@ -1,1 +1,1 @@
-"""Kubernetes: its client, what we keep of its objects, and how it writes selectors and quantities."""
+"""Kubernetes: its client, what we keep of its objects, and how it and its programs write things."""

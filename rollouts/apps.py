@@ -5,7 +5,7 @@ class RolloutsConfig(AppConfig):
     name = "rollouts"
 
     def ready(self) -> None:
-        from fleet.acceptance import OBJECTIONS
+        from fleet.clusters.acceptance import OBJECTIONS
         from fleet.messages import listeners
         from fleet.pools.asking import LISTENERS
         from health.judging.sources import register

@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
-from fleet.acceptance import accept
+from fleet.clusters.acceptance import accept
 from fleet.models import Cluster
 from people.rights import Permission, require
 

@@ -4,8 +4,8 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from edges.rest import Edge
+from fleet.clusters.attempts import try_now
 from fleet.models import Cluster
-from fleet.waking import try_now
 from people.rights import Permission, require
 
 

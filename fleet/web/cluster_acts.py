@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
-from fleet import acceptance, waking
-from fleet.acceptance import CannotAccept
+from fleet.clusters import acceptance, attempts
+from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
 from fleet.pools.asking import ProductionAsks, set_approval
 from fleet.web.cluster_page import cluster_for
@@ -70,7 +70,7 @@ def _set_approval(request: PersonRequest, row: Cluster) -> str:
 
 
 def _try_now(_: PersonRequest, row: Cluster) -> str:
-    waking.try_now(row)
+    attempts.try_now(row)
     return f"A worker asks {row.name} as soon as it has a slot for it."
 
 

@@ -14,7 +14,6 @@ from django.db.models import Q
 
 from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer, Pod
-from fleet.telling import LineWeight, is_frame, told_at, weight
 from gpu.labels import MIG_CONFIG_STATE
 from gpu.operands import DRIVER, MIG_MANAGER, VALIDATOR
 from health.logs.redaction import redacted
@@ -25,6 +24,7 @@ from health.stack.causes.images import PULLING
 from health.stack.causes.sandbox import VGPU_STATE
 from kube import client
 from kube.client.logs import last_lines
+from kube.log_lines import LineWeight, is_frame, told_at, weight
 
 AT_MOST = 20  # logs a run
 LOOKED_AT = 500  # pods a run: a broken image makes every node's pod crash, and one log tells of all

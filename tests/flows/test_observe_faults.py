@@ -357,7 +357,7 @@ def test_another_cluster_that_comes_in_during_a_lease_is_refused_and_named(north
 
 
 def test_one_that_was_accepted_begins_anew_and_keeps_its_timeline(north, server):
-    from fleet.acceptance import accept
+    from fleet.clusters.acceptance import accept
 
     with north.lease():
         eventually(lambda: north.is_listed("pods"))

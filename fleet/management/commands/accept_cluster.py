@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from fleet.acceptance import CannotAccept, accept
+from fleet.clusters.acceptance import CannotAccept, accept
 from fleet.models import Cluster
 from fleet.pools.making import CONSOLE
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from fleet.telling import LineWeight, telling, weight
+from kube.log_lines import LineWeight, telling, weight
 
 
 class Weight(StrEnum):

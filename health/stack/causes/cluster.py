@@ -6,9 +6,9 @@ error`; the kernel: `bind: address already in use`, `no space left on device`; k
 `Liveness probe failed`.
 """
 
-from fleet.telling import LineWeight, weight
 from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES
+from kube.log_lines import LineWeight, weight
 
 NO_NFD_API = Saying(
     "nfd_not_served",

@@ -1,8 +1,8 @@
 """What is left to say of a pod that is not ready when nothing more particular is known: its own last line. Pure."""
 
-from fleet.telling import telling
 from gpu.operands import DRIVER
 from health.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight
+from kube.log_lines import telling
 
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
 

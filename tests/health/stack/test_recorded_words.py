@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.telling import is_frame, telling
 from health.stack import causes
 from health.stack.causes import why
 from health.stack.causes.base import Saying
+from kube.log_lines import is_frame, telling
 from tests.health.logs import logged
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
 

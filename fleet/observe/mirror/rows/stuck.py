@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fleet.observe.mirror.rows.text import both_ends, fitted, fitted_words
-from fleet.telling import telling
+from kube.log_lines import telling
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStatus, Terminated, Waiting
 

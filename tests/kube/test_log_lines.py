@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.telling import LineWeight, is_frame, telling, weight
 from health.logs.crashes import kept
 from health.logs.redaction import redacted
+from kube.log_lines import LineWeight, is_frame, telling, weight
 from tests.health.logs import logged
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 
-from fleet.acceptance import CannotAccept, accept
+from fleet.clusters.acceptance import CannotAccept, accept
 from fleet.messages import announce, wake
 from fleet.models import Bookmark, Cluster, Observer
 from people.models import AuditEntry
