@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import connection
 from django.db.models import Model
 
+from fleet.freshness.cluster import of_kind
 from fleet.freshness.kinds import NAMES, NODES, name_of, rule_for
 from fleet.models import (
     Bookmark,
@@ -28,7 +29,6 @@ from fleet.models import (
     ResourceSlice,
     Workload,
 )
-from fleet.web.freshness import of_kind
 
 # What is held of a kind. Not in it: a kind of which nothing is.
 HELD: Mapping[str, tuple[type[Model], dict[str, str]]] = {

@@ -16,11 +16,12 @@ from edges.requests import PersonRequest
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.drivers.reading import are_policies_known, drivers_of
 from fleet.freshness import lag
+from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
 from fleet.freshness.kinds import by_kind
 from fleet.freshness.sight import VOID, unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.queries import known
-from fleet.web import cpu_memory, freshness
+from fleet.web import cpu_memory
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
@@ -61,7 +62,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
     nodes = Node.objects.visible_to(request.user).filter(cluster=row)
-    heard = freshness.of_cluster(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
+    heard = cluster_freshness(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     read = read_fleet(request.user, cluster=row)
     date_pools(read, {row.pk: heard})
@@ -85,7 +86,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
 
 
 def _operands(
-    operands: list[Operand], bookmarks: list[Bookmark], heard: freshness.ClusterFreshness, *, now: datetime
+    operands: list[Operand], bookmarks: list[Bookmark], heard: ClusterFreshness, *, now: datetime
 ) -> dict[str, Any]:
     """What was seen a while ago is never green: it is said when that was."""
     mark = next((each for each in bookmarks if each.kind == DAEMON_SETS), None)
@@ -98,7 +99,7 @@ def _operands(
 
 
 def _as_of(
-    bookmarks: list[Bookmark], kinds: Sequence[str], heard: freshness.ClusterFreshness, *, now: datetime
+    bookmarks: list[Bookmark], kinds: Sequence[str], heard: ClusterFreshness, *, now: datetime
 ) -> datetime | None:
     """When rows of these kinds were last seen. None: they are now, or never were."""
     marks = [each for each in bookmarks if each.kind in kinds and each.state not in VOID]

@@ -11,9 +11,10 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.cpu_memory import CpuMemory
+from fleet.freshness.cluster import cluster_freshness
 from fleet.freshness.kinds import PODS, by_kind
 from fleet.models import Bookmark, GoneNode, Node, Observer, Pod
-from fleet.web import cpu_memory, freshness, node_gpus, states
+from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
 from people.models import User
 
@@ -45,7 +46,7 @@ def _visible(request: PersonRequest, node_id: int) -> Node:
 def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
     tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="").select_related("node")
     bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
-    heard = freshness.of_cluster(bookmarks, now=now, observer=getattr(row.cluster, "observer", None))
+    heard = cluster_freshness(bookmarks, now=now, observer=getattr(row.cluster, "observer", None))
     knows_pods = by_kind(bookmarks, now=now)[PODS].is_known
     context = f" --context {row.cluster.context}" if row.cluster.context else ""
     return {

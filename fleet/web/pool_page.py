@@ -11,13 +11,14 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.tally import Tally, read_alike, tally
+from fleet.freshness.cluster import heard_of
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.segments.counting import NodeGroup, groups_of
 from fleet.segments.counting import Sums as Counts
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.states.node import TITLES, NodeState
-from fleet.web import freshness, states
+from fleet.web import states
 from fleet.web.filters import state_key
 from people.models import AuditEntry
 from people.rights import Permission, why_not
@@ -57,7 +58,7 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "versions": _versions(members),
         "overlaps": _overlaps(request, pool),
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
-        "seen": freshness.heard_of(pool.cluster, now=now),
+        "seen": heard_of(pool.cluster, now=now),
         "query": f"pool={pool.cluster.name}/{pool.name}",
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where),
     }

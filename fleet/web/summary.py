@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.allocation.tally import Tally, read_alike, tally
+from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
 from fleet.models import Bookmark, Cluster, Pool
-from fleet.web import freshness
 
 
 @dataclass
@@ -56,7 +56,7 @@ def read_fleet(user, *, cluster: Cluster | None = None) -> FleetRead:
     )
 
 
-def date_pools(read: FleetRead, heard: Mapping[int, freshness.ClusterFreshness]) -> None:
+def date_pools(read: FleetRead, heard: Mapping[int, ClusterFreshness]) -> None:
     """Say of each pool whose cluster is not live when it was counted, and of strays. `heard`: by the cluster's key."""
     for line in read.pools:
         of_its_cluster = heard.get(line.pool.cluster_id)
@@ -70,7 +70,7 @@ def date_pools(read: FleetRead, heard: Mapping[int, freshness.ClusterFreshness])
 @dataclass(frozen=True)
 class ClusterLine:
     cluster: Cluster
-    freshness: freshness.ClusterFreshness
+    freshness: ClusterFreshness
     seq: int
     sums: Tally
 
@@ -90,7 +90,7 @@ def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     return [
         ClusterLine(
             cluster=cluster,
-            freshness=freshness.of_cluster(
+            freshness=cluster_freshness(
                 bookmarks[cluster.pk],
                 now=now,
                 observer=getattr(cluster, "observer", None),

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Node
-from fleet.web.freshness import heard_of
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Comparison, Line, compare_node, look
 

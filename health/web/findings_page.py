@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.models.node import members_of
-from fleet.web.freshness import heard_of
 from health.models import Finding
 from health.rules.base import Severity
 from health.web.trouble import trouble_of

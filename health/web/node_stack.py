@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.freshness.cluster import heard_of
 from fleet.models import Node
-from fleet.web.freshness import heard_of
 from health.stack import NodeStack, OperandOnNode, read_stack
 from health.stack.causes import Weight
 

@@ -92,7 +92,7 @@ def of_kind(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
     return KindFreshness(bookmark.kind, title, glyph, word, bookmark.heard_at, is_fresh, bookmark.message, is_listed)
 
 
-def of_cluster(
+def cluster_freshness(
     bookmarks: list[Bookmark], *, now: datetime, observer: Observer | None = None, added_at: datetime | None = None
 ) -> ClusterFreshness:
     by_kind = {bookmark.kind: bookmark for bookmark in bookmarks}
@@ -103,7 +103,9 @@ def of_cluster(
 def heard_of(row: Cluster, *, now: datetime) -> ClusterFreshness:
     """One query, and one more where the cluster was loaded without its observer."""
     observer = getattr(row, "observer", None)
-    return of_cluster(list(Bookmark.objects.filter(cluster=row)), now=now, observer=observer, added_at=row.added_at)
+    return cluster_freshness(
+        list(Bookmark.objects.filter(cluster=row)), now=now, observer=observer, added_at=row.added_at
+    )
 
 
 def _place(kind: str) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
+from fleet.freshness.cluster import cluster_freshness
 from fleet.models import Bookmark
-from fleet.web.freshness import of_cluster
 from tests.make import NOON
 
 
@@ -18,38 +18,40 @@ def a_mark(kind="nodes", *, heard=timedelta(seconds=5), state="watching", is_lis
 
 
 def test_is_fresh_while_its_nodes_were_heard_of_lately():
-    assert of_cluster([a_mark()], now=NOON).is_fresh
+    assert cluster_freshness([a_mark()], now=NOON).is_fresh
 
 
 def test_says_since_when_nothing_was_heard():
-    seen = of_cluster([a_mark(heard=timedelta(minutes=4))], now=NOON)
+    seen = cluster_freshness([a_mark(heard=timedelta(minutes=4))], now=NOON)
 
     assert not seen.is_fresh
     assert seen.sentence.startswith("Not seen since 11:56:00 UTC")
 
 
 def test_a_cluster_nobody_observes_is_no_empty_cluster():
-    seen = of_cluster([], now=NOON)
+    seen = cluster_freshness([], now=NOON)
 
     assert seen.sentence == "Nobody observes it yet."
     assert not seen.has_begun
 
 
 def test_a_list_that_is_not_complete_is_not_fresh():
-    seen = of_cluster([a_mark(state="listing", is_listed=False)], now=NOON)
+    seen = cluster_freshness([a_mark(state="listing", is_listed=False)], now=NOON)
 
     assert seen.sentence == "Its first list is not complete."
     assert seen.kinds[0].word == "first list"
 
 
 def test_forbidden_and_not_installed_are_told_apart():
-    kinds = of_cluster([a_mark(), a_mark("pods", state="forbidden"), a_mark("x", state="absent")], now=NOON).kinds
+    kinds = cluster_freshness(
+        [a_mark(), a_mark("pods", state="forbidden"), a_mark("x", state="absent")], now=NOON
+    ).kinds
 
     assert [kind.word for kind in kinds] == ["fresh", "not permitted", "not installed"]
 
 
 def test_troubles_are_the_kinds_that_somebody_should_look_at():
-    seen = of_cluster(
+    seen = cluster_freshness(
         [
             a_mark(),
             a_mark("pods", state="forbidden", is_listed=False),
@@ -63,7 +65,7 @@ def test_troubles_are_the_kinds_that_somebody_should_look_at():
 
 
 def test_a_cluster_that_is_not_seen_says_so_once_and_not_for_each_kind():
-    seen = of_cluster(
+    seen = cluster_freshness(
         [
             a_mark(heard=timedelta(minutes=4)),
             a_mark("pods", heard=timedelta(minutes=4)),
