@@ -45,6 +45,22 @@ class Freshness(StrEnum):
     NEVER = "never"  # nothing was ever heard
 
 
+# A shape and a word for each, as pages have them.
+WORDS: Mapping[Freshness, tuple[str, str]] = {
+    Freshness.LIVE: ("ok", "fresh"),
+    Freshness.LOADING: ("waiting", "first list"),
+    Freshness.STALE: ("unseen", "stale"),
+    Freshness.FORBIDDEN: ("bad", "not permitted"),
+    Freshness.ABSENT: ("unseen", "not installed"),
+    Freshness.NEVER: ("waiting", "not asked for yet"),
+}
+# Its watch does not answer now, and what is said of its rows stays true for a while, or nothing was ever heard.
+FAILING: Mapping[Freshness, tuple[str, str]] = {
+    Freshness.LIVE: ("warn", "failing"),
+    Freshness.NEVER: ("bad", "failing"),
+}
+
+
 @dataclass(frozen=True)
 class KindFreshness:
     kind: str
@@ -53,11 +69,34 @@ class KindFreshness:
     age_s: float | None
     sentence: str
     rule: str = ""  # YAML of the RBAC rule that would allow it; blank: it is allowed
+    message: str = ""  # what the API server, or the way there, had to say
+    is_failing: bool = False  # its watch does not answer now
+
+    @property
+    def name(self) -> str:
+        return name_of(self.kind)
 
     @property
     def is_known(self) -> bool:
         """Whether the rows ever were the cluster's: else there is nothing to count, which is not zero."""
         return self.state in {Freshness.LIVE, Freshness.STALE}
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether somebody should look: it is not read, though this cluster has it."""
+        return self.glyph != "ok" and self.state is not Freshness.ABSENT
+
+    @property
+    def glyph(self) -> str:
+        return self._said[0]
+
+    @property
+    def word(self) -> str:
+        return self._said[1]
+
+    @property
+    def _said(self) -> tuple[str, str]:
+        return (self.is_failing and FAILING.get(self.state)) or WORDS[self.state]
 
 
 def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
@@ -65,7 +104,16 @@ def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
     heard_at = bookmark.heard_at
     age_s = max(0.0, (now - heard_at).total_seconds()) if heard_at else None
     rule = rule_for(bookmark.kind) if state is Freshness.FORBIDDEN else ""
-    return KindFreshness(bookmark.kind, state, heard_at, age_s, _sentence(bookmark, state), rule)
+    return KindFreshness(
+        kind=bookmark.kind,
+        state=state,
+        heard_at=heard_at,
+        age_s=age_s,
+        sentence=_sentence(bookmark, state),
+        rule=rule,
+        message=bookmark.message,
+        is_failing=bookmark.state == BookmarkState.FAILING,
+    )
 
 
 def never_heard(kind: str) -> KindFreshness:
@@ -73,10 +121,21 @@ def never_heard(kind: str) -> KindFreshness:
     return KindFreshness(kind, Freshness.NEVER, None, None, sentence)
 
 
+def freshnesses(bookmarks: Iterable[Bookmark], *, now: datetime) -> list[KindFreshness]:
+    """Of every kind that was ever asked for, in the order of the table."""
+    return [freshness_of(bookmark, now=now) for bookmark in sorted(bookmarks, key=lambda each: place_of(each.kind))]
+
+
 def by_kind(bookmarks: Iterable[Bookmark], *, now: datetime) -> dict[str, KindFreshness]:
     """Nodes and pods are always in it: a page must be able to say that they have never been seen."""
-    found = {bookmark.kind: freshness_of(bookmark, now=now) for bookmark in bookmarks}
+    found = {each.kind: each for each in freshnesses(bookmarks, now=now)}
     return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | found
+
+
+def place_of(kind: str) -> tuple[int, str]:
+    """Where it stands among the others: those that an older worker wrote of, and nobody knows any more, last."""
+    known = list(NAMES)
+    return (known.index(kind) if kind in known else len(known), kind)
 
 
 def name_of(kind: str) -> str:
@@ -106,7 +165,7 @@ def _state_of(bookmark: Bookmark, *, now: datetime) -> Freshness:
         return Freshness.LIVE
     if bookmark.listed_at is not None:
         return Freshness.STALE
-    return Freshness.LOADING if bookmark.state == BookmarkState.LISTING else Freshness.NEVER
+    return Freshness.NEVER if bookmark.state == BookmarkState.FAILING else Freshness.LOADING
 
 
 def _sentence(bookmark: Bookmark, state: Freshness) -> str:

@@ -11,10 +11,8 @@ from enum import StrEnum
 
 from fleet.freshness.kinds import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
-from fleet.models.bookmark import STALE_AFTER
+from fleet.models.bookmark import STALE_AFTER, VOID
 from fleet.models.observer import GRACE
-
-VOID = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
 
 
 class Sight(StrEnum):

@@ -15,11 +15,13 @@ class BookmarkState(models.TextChoices):
     FAILING = "failing"  # no answer, or one that cannot be read; `message` says which
 
 
+VOID = frozenset({BookmarkState.FORBIDDEN, BookmarkState.ABSENT})  # of such a kind nothing can be read
+
+
 class BookmarkQuerySet(models.QuerySet["Bookmark"]):
     def known(self, kind: str) -> BookmarkQuerySet:
         """Those of clusters whose rows of this kind ever were theirs: as `KindFreshness.is_known` says it of one."""
-        void = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
-        return self.filter(kind=kind, listed_at__isnull=False).exclude(state__in=void)
+        return self.filter(kind=kind, listed_at__isnull=False).exclude(state__in=VOID)
 
 
 class Bookmark(models.Model):

@@ -7,11 +7,9 @@ from datetime import datetime
 from django.db import connection
 from django.db.models import Model
 
-from fleet.freshness.cluster import of_kind
-from fleet.freshness.kinds import NAMES, NODES, name_of, rule_for
+from fleet.freshness.kinds import NAMES, NODES, KindFreshness, freshness_of, never_heard, place_of
 from fleet.models import (
     Bookmark,
-    BookmarkState,
     Cluster,
     ClusterEvent,
     DeviceClass,
@@ -86,17 +84,9 @@ def kind_lines(
     nodes = next((bookmark.message for bookmark in bookmarks if bookmark.kind == NODES), "")
     lines = [_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
     known = {bookmark.kind for bookmark in bookmarks}
-    lines += [_never(kind) for kind in NAMES if bookmarks and kind not in known]
+    lines += [_never(never_heard(kind)) for kind in NAMES if bookmarks and kind not in known]
     lines += beside if bookmarks else ()
-    places = list(NAMES)
-    return sorted(
-        lines,
-        key=lambda line: (
-            line.is_quiet,
-            WORST_FIRST.index(line.glyph),
-            places.index(line.kind) if line.kind in places else 99,
-        ),
-    )
+    return sorted(lines, key=lambda line: (line.is_quiet, WORST_FIRST.index(line.glyph), place_of(line.kind)))
 
 
 def rows_held(cluster_id: int) -> dict[str, int]:
@@ -116,18 +106,17 @@ def _count(model: type[Model], narrowed: Mapping[str, str]) -> str:
 
 def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: datetime) -> KindLine:
     """`known`: why nodes are not heard, which stands above all kinds already."""
-    seen = of_kind(bookmark, now=now)
-    is_forbidden = bookmark.state == BookmarkState.FORBIDDEN
+    seen = freshness_of(bookmark, now=now)
     return KindLine(
         kind=bookmark.kind,
-        name=name_of(bookmark.kind),
+        name=seen.name,
         glyph=seen.glyph,
         word=seen.word,
         message=bookmark.message if seen.is_trouble and bookmark.message != known else "",
         heard_at=bookmark.heard_at,
         since=bookmark.state_since,
         rows=counts.get(bookmark.kind) if bookmark.listed_at else None,
-        rule=rule_for(bookmark.kind).rstrip() if is_forbidden else "",
+        rule=seen.rule.rstrip(),
         unread=len(bookmark.unread),
         unread_names="; ".join(_unread(each) for each in list(bookmark.unread.values())[:UNREAD_SHOWN]),
     )
@@ -137,8 +126,8 @@ def _unread(said: Mapping[str, str]) -> str:
     return f"{said.get('name', '?')}: {said.get('because', '')}".rstrip(": ")
 
 
-def _never(kind: str) -> KindLine:
-    return KindLine(kind, name_of(kind), "waiting", "not asked for yet", "", None, None, None, "", 0, "")
+def _never(seen: KindFreshness) -> KindLine:
+    return KindLine(seen.kind, seen.name, seen.glyph, seen.word, "", None, None, None, "", 0, "")
 
 
 def rules_of(lines: Sequence[KindLine]) -> str:

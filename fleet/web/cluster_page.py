@@ -18,8 +18,9 @@ from fleet.drivers.reading import are_policies_known, drivers_of
 from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
 from fleet.freshness.kinds import by_kind
-from fleet.freshness.sight import VOID, unwatched_since_of
+from fleet.freshness.sight import unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
+from fleet.models.bookmark import VOID
 from fleet.queries import known
 from fleet.web import cpu_memory
 from fleet.web.cluster_exporters import exporter_line

@@ -7,12 +7,12 @@ from typing import Any
 import structlog
 
 from fleet.models import Bookmark, BookmarkState
+from fleet.models.bookmark import VOID
 from kube.client.decoding import Unread
 
 HEARD_EVERY = timedelta(seconds=10)
 UNREAD_KEPT = 1000  # in memory, so that none of them is logged twice
 UNREAD_SHOWN = 20
-VOID = (BookmarkState.FORBIDDEN, BookmarkState.ABSENT)
 
 log = structlog.get_logger(__name__)
 

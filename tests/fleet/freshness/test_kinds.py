@@ -35,6 +35,33 @@ def test_where_a_kind_stands(mark, state):
     assert freshness_of(mark, now=NOON).state == state
 
 
+@pytest.mark.parametrize(
+    ("mark", "word", "is_trouble"),
+    [
+        (a_mark("watching", heard_ago_s=0), "fresh", False),
+        (a_mark("failing", heard_ago_s=10), "failing", True),
+        (a_mark("failing", heard_ago_s=300), "stale", True),
+        (a_mark("failing", has_listed=False), "failing", True),
+        (a_mark("listing", heard_ago_s=1, has_listed=False), "first list", True),
+        (a_mark("listing", heard_ago_s=1), "fresh", False),
+        (a_mark("forbidden", heard_ago_s=1), "not permitted", True),
+        (a_mark("absent"), "not installed", False),
+    ],
+)
+def test_what_a_page_calls_that(mark, word, is_trouble):
+    found = freshness_of(mark, now=NOON)
+
+    assert (found.word, found.is_trouble) == (word, is_trouble)
+
+
+def test_kinds_stand_in_the_order_of_the_table_and_what_nobody_knows_any_more_stands_last():
+    marks = [a_mark("watching", heard_ago_s=1) for _ in range(3)]
+    for mark, kind in zip(marks, ("retired.example.com", "events", "nodes"), strict=True):
+        mark.kind = kind
+
+    assert list(by_kind(marks, now=NOON)) == ["nodes", "pods", "events", "retired.example.com"]
+
+
 def test_a_clock_that_is_ahead_makes_no_negative_age():
     assert freshness_of(a_mark("watching", heard_ago_s=-3), now=NOON).age_s == 0.0
 
