@@ -1,4 +1,4 @@
-"""The kinds we read: where they are served, and what we keep of each. Adding one is a line here and a struct."""
+"""The kinds we read: what each is called, where it is served, what we keep of it. One more is a line and a struct."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +30,7 @@ S = TypeVar("S", bound=Seen)
 class Resource(Generic[S]):
     group_version: str  # v1, apps/v1
     plural: str
+    title: str  # how people call several of them, with which a sentence begins
     struct: type[S]
     older_versions: tuple[str, ...] = ()  # that we read as well, newest first; discovery says which is served
     namespace: str = ""  # blank: all of them
@@ -69,32 +70,34 @@ class Resource(Generic[S]):
         return f"{self.base}{where}/{self.plural}" + (f"/{name}" if name else "")
 
 
-NODES = Resource("v1", "nodes", NodeSeen)
-PODS = Resource("v1", "pods", PodSeen)
-NAMESPACES = Resource("v1", "namespaces", NamespaceSeen)
-CONFIG_MAPS = Resource("v1", "configmaps", ConfigMapSeen)
-SHARING_CONFIGS = Resource("v1", "configmaps", ConfigMapSeen, called="configmaps:sharing")
-MIG_CONFIGS = Resource("v1", "configmaps", ConfigMapSeen, called="configmaps:mig")
-DAEMON_SETS = Resource("apps/v1", "daemonsets", DaemonSetSeen)
-REVISIONS = Resource("apps/v1", "controllerrevisions", RevisionSeen)
-LEASES = Resource("coordination.k8s.io/v1", "leases", LeaseSeen)
-NVIDIA_DRIVERS = Resource("nvidia.com/v1alpha1", "nvidiadrivers", NvidiaDriverSeen)
-CLUSTER_POLICIES = Resource("nvidia.com/v1", "clusterpolicies", ClusterPolicySeen)
-GPU_CLUSTERS = Resource("nvidia.com/v1alpha1", "gpuclusters", GpuClusterSeen)
-JOBS = Resource("batch/v1", "jobs", JobSeen)
-REPLICA_SETS = Resource("apps/v1", "replicasets", ReplicaSetSeen)
-DEPLOYMENTS = Resource("apps/v1", "deployments", DeploymentSeen)
-STATEFUL_SETS = Resource("apps/v1", "statefulsets", StatefulSetSeen)
-DISRUPTION_BUDGETS = Resource("policy/v1", "poddisruptionbudgets", BudgetSeen)
-RESOURCE_QUOTAS = Resource("v1", "resourcequotas", QuotaSeen)
-LIMIT_RANGES = Resource("v1", "limitranges", LimitRangeSeen)
-PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", PriorityClassSeen)
-EVENTS = Resource("v1", "events", EventSeen)
+NODES = Resource("v1", "nodes", "Nodes", NodeSeen)
+PODS = Resource("v1", "pods", "Pods", PodSeen)
+NAMESPACES = Resource("v1", "namespaces", "Namespaces", NamespaceSeen)
+CONFIG_MAPS = Resource("v1", "configmaps", "ConfigMaps", ConfigMapSeen)
+SHARING_CONFIGS = Resource(
+    "v1", "configmaps", "ConfigMaps of the device plugin", ConfigMapSeen, called="configmaps:sharing"
+)
+MIG_CONFIGS = Resource("v1", "configmaps", "ConfigMaps of the MIG manager", ConfigMapSeen, called="configmaps:mig")
+DAEMON_SETS = Resource("apps/v1", "daemonsets", "DaemonSets", DaemonSetSeen)
+REVISIONS = Resource("apps/v1", "controllerrevisions", "ControllerRevisions", RevisionSeen)
+LEASES = Resource("coordination.k8s.io/v1", "leases", "Leases", LeaseSeen)
+NVIDIA_DRIVERS = Resource("nvidia.com/v1alpha1", "nvidiadrivers", "NVIDIADrivers", NvidiaDriverSeen)
+CLUSTER_POLICIES = Resource("nvidia.com/v1", "clusterpolicies", "ClusterPolicies", ClusterPolicySeen)
+GPU_CLUSTERS = Resource("nvidia.com/v1alpha1", "gpuclusters", "GPUClusters", GpuClusterSeen)
+JOBS = Resource("batch/v1", "jobs", "Jobs", JobSeen)
+REPLICA_SETS = Resource("apps/v1", "replicasets", "ReplicaSets", ReplicaSetSeen)
+DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployments", DeploymentSeen)
+STATEFUL_SETS = Resource("apps/v1", "statefulsets", "StatefulSets", StatefulSetSeen)
+DISRUPTION_BUDGETS = Resource("policy/v1", "poddisruptionbudgets", "PodDisruptionBudgets", BudgetSeen)
+RESOURCE_QUOTAS = Resource("v1", "resourcequotas", "ResourceQuotas", QuotaSeen)
+LIMIT_RANGES = Resource("v1", "limitranges", "LimitRanges", LimitRangeSeen)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", "PriorityClasses", PriorityClassSeen)
+EVENTS = Resource("v1", "events", "Events", EventSeen)
 
 OLDER_DRA = ("v1beta2", "v1beta1")
-RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", SliceSeen, OLDER_DRA)
-RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", ClaimSeen, OLDER_DRA)
-DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", ClassSeen, OLDER_DRA)
+RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", "ResourceSlices", SliceSeen, OLDER_DRA)
+RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", "ResourceClaims", ClaimSeen, OLDER_DRA)
+DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", "DeviceClasses", ClassSeen, OLDER_DRA)
 
 EVERY = tuple(stands_above for stands_above in globals().values() if isinstance(stands_above, Resource))
 

@@ -13,6 +13,7 @@ from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operan
 from fleet.segments.labelled import labelled
 from gpu.operands import DRIVER
 from gpu.resources.words import layout_in_words
+from kube.resources import DAEMON_SETS, NODES, NVIDIA_DRIVERS, PODS
 from kube.selectors import exactly
 from people.rights import why_not
 from rollouts.lifecycle import PlanState, StageState
@@ -21,7 +22,7 @@ from rollouts.picking import FACTORS, Candidate
 from rollouts.verbs import VERBS, why_not_now
 
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
-JUDGED_KINDS = ("nodes", "pods", "daemonsets.apps", "nvidiadrivers.nvidia.com")  # what a plan rests on
+JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS, NVIDIA_DRIVERS))  # what a plan rests on
 
 
 def nodes_of(driver_object: DriverObject | Plan) -> QuerySet[Node]:

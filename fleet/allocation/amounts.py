@@ -12,10 +12,11 @@ from django.db.models.functions import Coalesce, Greatest, Least
 
 from fleet.models import Bookmark, Node
 from fleet.models.state_column import IS_RECONFIGURING
+from kube.resources import PODS
 
 KINDS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
 TAKES_PODS = Q(is_ready=True, is_unschedulable=False)
-PODS_READ = Bookmark.objects.known("pods")
+PODS_READ = Bookmark.objects.known(PODS.name)
 
 
 @dataclass(frozen=True)

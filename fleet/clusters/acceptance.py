@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F
 
+from fleet.freshness.kinds import NODES
 from fleet.messages import announce, wake
 from fleet.models import Bookmark, Cluster, Observer
 from people.models import AuditEntry
@@ -62,4 +63,4 @@ def _tell(cluster: Cluster, *, now: datetime) -> None:
     observer = Observer.objects.filter(cluster=cluster).first()
     if observer is not None:
         wake.wake_observer(cluster.pk, observer.epoch)
-        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=(), kinds=("bookmarks", "nodes"), at=now)
+        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=(), kinds=("bookmarks", NODES), at=now)

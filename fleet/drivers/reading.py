@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from fleet.drivers.mode import DriverMode, OperatorSeen, mode_of, operator_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Operand, Workload
+from kube.resources import CLUSTER_POLICIES
 
-POLICIES = "clusterpolicies.nvidia.com"
+POLICIES = CLUSTER_POLICIES.name
 
 
 @dataclass(frozen=True)

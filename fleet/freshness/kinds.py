@@ -6,33 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from fleet.models import Bookmark, BookmarkState
+from fleet.models.kinds import MIRRORED
+from kube import resources
 
-NODES = "nodes"
-PODS = "pods"
-NAMES: Mapping[str, str] = {
-    NODES: "Nodes",
-    PODS: "Pods",
-    "daemonsets.apps": "DaemonSets",
-    "controllerrevisions.apps": "ControllerRevisions",
-    "nvidiadrivers.nvidia.com": "NVIDIADrivers",
-    "clusterpolicies.nvidia.com": "ClusterPolicies",
-    "gpuclusters.nvidia.com": "GPUClusters",
-    "jobs.batch": "Jobs",
-    "replicasets.apps": "ReplicaSets",
-    "deployments.apps": "Deployments",
-    "statefulsets.apps": "StatefulSets",
-    "poddisruptionbudgets.policy": "PodDisruptionBudgets",
-    "resourceslices.resource.k8s.io": "ResourceSlices",
-    "resourceclaims.resource.k8s.io": "ResourceClaims",
-    "deviceclasses.resource.k8s.io": "DeviceClasses",
-    "resourcequotas": "ResourceQuotas",
-    "limitranges": "LimitRanges",
-    "priorityclasses.scheduling.k8s.io": "PriorityClasses",
-    "events": "Events",
-    "configmaps:sharing": "ConfigMaps of the device plugin",
-    "configmaps:mig": "ConfigMaps of the MIG manager",
-}
-
+NODES, PODS = resources.NODES.name, resources.PODS.name
+PLACES: Mapping[str, int] = {kind: place for place, kind in enumerate(MIRRORED)}
 UNREAD_NAMED = 3
 
 
@@ -134,12 +112,11 @@ def by_kind(bookmarks: Iterable[Bookmark], *, now: datetime) -> dict[str, KindFr
 
 def place_of(kind: str) -> tuple[int, str]:
     """Where it stands among the others: those that an older worker wrote of, and nobody knows any more, last."""
-    known = list(NAMES)
-    return (known.index(kind) if kind in known else len(known), kind)
+    return (PLACES.get(kind, len(PLACES)), kind)
 
 
 def name_of(kind: str) -> str:
-    return NAMES.get(kind, kind)
+    return MIRRORED[kind].resource.title if kind in MIRRORED else kind
 
 
 def rule_for(kind: str) -> str:

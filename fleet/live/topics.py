@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from django.utils import timezone
 
 from edges.digits import whole
+from fleet.freshness.kinds import NODES
 from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, Observer
 from people.models import User
@@ -66,5 +67,5 @@ class ClusterTopics:
 
     def heard(self) -> dict[str, str]:
         """A page ages by its nodes' bookmark, also while nothing changes."""
-        rows = Bookmark.objects.filter(kind="nodes", heard_at__isnull=False).values_list("cluster_id", "heard_at")
+        rows = Bookmark.objects.filter(kind=NODES, heard_at__isnull=False).values_list("cluster_id", "heard_at")
         return {announce.cluster_group(cluster_id): at.isoformat() for cluster_id, at in rows if at}

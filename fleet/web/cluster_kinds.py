@@ -5,53 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import Model
 
-from fleet.freshness.kinds import NAMES, NODES, KindFreshness, freshness_of, never_heard, place_of
-from fleet.models import (
-    Bookmark,
-    Cluster,
-    ClusterEvent,
-    DeviceClass,
-    DisruptionBudget,
-    DriverObject,
-    LimitRange,
-    Node,
-    Operand,
-    OperandRevision,
-    OperatorConfig,
-    Pod,
-    PriorityClass,
-    ResourceClaim,
-    ResourceQuota,
-    ResourceSlice,
-    Workload,
-)
+from fleet.freshness.kinds import NODES, KindFreshness, freshness_of, never_heard, place_of
+from fleet.models import Bookmark, Cluster
+from fleet.models.kinds import MIRRORED, MirroredKind
 
-# What is held of a kind. Not in it: a kind of which nothing is.
-HELD: Mapping[str, tuple[type[Model], dict[str, str]]] = {
-    "nodes": (Node, {}),
-    "pods": (Pod, {}),
-    "daemonsets.apps": (Operand, {}),
-    "controllerrevisions.apps": (OperandRevision, {}),
-    "nvidiadrivers.nvidia.com": (DriverObject, {"kind": "NVIDIADriver"}),
-    "clusterpolicies.nvidia.com": (DriverObject, {"kind": "ClusterPolicy"}),
-    "gpuclusters.nvidia.com": (DriverObject, {"kind": "GPUCluster"}),
-    "jobs.batch": (Workload, {"kind": "Job"}),
-    "replicasets.apps": (Workload, {"kind": "ReplicaSet"}),
-    "deployments.apps": (Workload, {"kind": "Deployment"}),
-    "statefulsets.apps": (Workload, {"kind": "StatefulSet"}),
-    "poddisruptionbudgets.policy": (DisruptionBudget, {}),
-    "resourceslices.resource.k8s.io": (ResourceSlice, {}),
-    "resourceclaims.resource.k8s.io": (ResourceClaim, {}),
-    "deviceclasses.resource.k8s.io": (DeviceClass, {}),
-    "resourcequotas": (ResourceQuota, {}),
-    "limitranges": (LimitRange, {}),
-    "priorityclasses.scheduling.k8s.io": (PriorityClass, {}),
-    "events": (ClusterEvent, {}),
-    "configmaps:sharing": (OperatorConfig, {"purpose": "sharing"}),
-    "configmaps:mig": (OperatorConfig, {"purpose": "mig"}),
-}
 WORST_FIRST = ("bad", "warn", "unseen", "waiting", "ok")
 UNREAD_SHOWN = 3
 
@@ -84,23 +42,24 @@ def kind_lines(
     nodes = next((bookmark.message for bookmark in bookmarks if bookmark.kind == NODES), "")
     lines = [_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
     known = {bookmark.kind for bookmark in bookmarks}
-    lines += [_never(never_heard(kind)) for kind in NAMES if bookmarks and kind not in known]
+    lines += [_never(never_heard(kind)) for kind in MIRRORED if bookmarks and kind not in known]
     lines += beside if bookmarks else ()
     return sorted(lines, key=lambda line: (line.is_quiet, WORST_FIRST.index(line.glyph), place_of(line.kind)))
 
 
 def rows_held(cluster_id: int) -> dict[str, int]:
     """One query for all kinds. In SQL: twenty subqueries take Django longer to write than the database to answer."""
-    counts = ", ".join(_count(model, narrowed) for model, narrowed in HELD.values())
-    values = [str(value) for _, narrowed in HELD.values() for value in (cluster_id, *narrowed.values())]
+    counts = ", ".join(_count(kind) for kind in MIRRORED.values())
+    values = [str(value) for kind in MIRRORED.values() for value in (cluster_id, *dict(kind.shares).values())]
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {counts}", values)
-        return dict(zip(HELD, cursor.fetchone(), strict=True))
+        return dict(zip(MIRRORED, cursor.fetchone(), strict=True))
 
 
-def _count(model: type[Model], narrowed: Mapping[str, str]) -> str:
-    table = connection.ops.quote_name(model._meta.db_table)  # noqa: SLF001 -- Django's documented name for it
-    conditions = " AND ".join(f"{connection.ops.quote_name(column)} = %s" for column in ("cluster_id", *narrowed))
+def _count(kind: MirroredKind) -> str:
+    table = connection.ops.quote_name(kind.model._meta.db_table)  # noqa: SLF001 -- Django's documented name for it
+    columns = ("cluster_id", *dict(kind.shares))
+    conditions = " AND ".join(f"{connection.ops.quote_name(column)} = %s" for column in columns)
     return f"(SELECT COUNT(*) FROM {table} WHERE {conditions})"  # noqa: S608 -- names of our own tables and columns
 
 

@@ -1,7 +1,7 @@
 """One cluster: how it is reached and heard, what is read of it, its GPU stack, and what fits together in it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,16 +21,16 @@ from fleet.freshness.kinds import by_kind
 from fleet.freshness.sight import unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
 from fleet.models.bookmark import VOID
+from fleet.models.kinds import DRIVER_OBJECTS
 from fleet.queries import known
 from fleet.web import cpu_memory
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.summary import date_pools, read_fleet
+from kube.resources import DAEMON_SETS
 from people.rights import Permission, scope_of
 
-DAEMON_SETS = "daemonsets.apps"
-DRIVER_OBJECTS = ("nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com", "gpuclusters.nvidia.com")
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
 
 
@@ -90,8 +90,8 @@ def _operands(
     operands: list[Operand], bookmarks: list[Bookmark], heard: ClusterFreshness, *, now: datetime
 ) -> dict[str, Any]:
     """What was seen a while ago is never green: it is said when that was."""
-    mark = next((each for each in bookmarks if each.kind == DAEMON_SETS), None)
-    as_of = _as_of(bookmarks, (DAEMON_SETS,), heard, now=now)
+    mark = next((each for each in bookmarks if each.kind == DAEMON_SETS.name), None)
+    as_of = _as_of(bookmarks, (DAEMON_SETS.name,), heard, now=now)
     return {
         "operands": operand_lines(operands, as_of=as_of),
         "operands_as_of": as_of,
@@ -100,7 +100,7 @@ def _operands(
 
 
 def _as_of(
-    bookmarks: list[Bookmark], kinds: Sequence[str], heard: ClusterFreshness, *, now: datetime
+    bookmarks: list[Bookmark], kinds: Collection[str], heard: ClusterFreshness, *, now: datetime
 ) -> datetime | None:
     """When rows of these kinds were last seen. None: they are now, or never were."""
     marks = [each for each in bookmarks if each.kind in kinds and each.state not in VOID]

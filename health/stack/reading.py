@@ -11,8 +11,8 @@ from health.models import CrashLog
 from health.stack.driver_versions import DriverVersions, driver_versions
 from health.stack.on_node import OperandOnNode, operands_on
 from health.stack.rows import StackRows
+from kube.resources import DAEMON_SETS, PODS
 
-PODS, DAEMON_SETS = "pods", "daemonsets.apps"
 RECENT = timedelta(minutes=15)  # a DaemonSet that may not make a pod tries again every 15 minutes at the latest
 ENOUGH = 200  # events and unscheduled pods that one page looks at
 
@@ -39,8 +39,8 @@ def read_stack(node: Node, *, now: datetime) -> NodeStack:
         now=now,
         events=_events(node, [*uids, *(pod.uid for pod in pods)], now=now),
         slices=slices,
-        sees_pods=PODS in seen,
-        sees_daemon_sets=DAEMON_SETS in seen,
+        sees_pods=PODS.name in seen,
+        sees_daemon_sets=DAEMON_SETS.name in seen,
         crash_logs=CrashLog.objects.filter(cluster=node.cluster_id, pod_uid__in=[pod.uid for pod in pods]),
     )
     operands = operands_on(node, rows)

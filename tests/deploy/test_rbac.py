@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.freshness.kinds import NAMES, rule_for
+from fleet.freshness.kinds import rule_for
 from fleet.observe.mirror.kinds import KINDS
 from fleet.web.cluster_exporters import RULE as EXPORTERS
 
@@ -108,8 +108,3 @@ def test_what_the_cluster_page_tells_to_allow_for_exporters_is_what_the_manifest
     assert rule == {"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["get"]}
     assert rule in rules("observe-only.yaml")
     assert rule in rules("quarterdeck.yaml")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_name_for_people(kind: str):
-    assert kind in NAMES

@@ -1,4 +1,4 @@
-"""The kinds that are listed and watched. One more is a line here, a resource in `kube.resources`, a file in `rows`."""
+"""The kinds that are listed and watched: how the row of each is made, and what must be known before."""
 
 from __future__ import annotations
 
@@ -9,24 +9,8 @@ from typing import Any
 
 from django.db import models
 
-from fleet.models import (
-    ClusterEvent,
-    DeviceClass,
-    DisruptionBudget,
-    DriverObject,
-    LimitRange,
-    Node,
-    Operand,
-    OperandRevision,
-    OperatorConfig,
-    OtherPod,
-    Pod,
-    PriorityClass,
-    ResourceClaim,
-    ResourceQuota,
-    ResourceSlice,
-    Workload,
-)
+from fleet.models import OtherPod
+from fleet.models.kinds import MIRRORED
 from fleet.observe.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
 from fleet.observe.mirror.rows.cpu_memory import other_pod_row
 from fleet.observe.mirror.rows.dra import claim_row, class_row, slice_row
@@ -120,67 +104,54 @@ UNNAMED = {
     SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
     MIG: "No ClusterPolicy runs a MIG manager, so that none reads a ConfigMap.",
 }
-WORKLOADS: tuple[tuple[Resource[Any], str, tuple[str, ...]], ...] = (
-    (JOBS, "Job", ()),
-    (REPLICA_SETS, "ReplicaSet", ()),
-    (STATEFUL_SETS, "StatefulSet", ()),
-    (DEPLOYMENTS, "Deployment", (DAEMON_SETS.name,)),  # those say where the operator is
-)
+WORKLOADS: dict[Resource[Any], tuple[str, ...]] = {
+    JOBS: (),
+    REPLICA_SETS: (),
+    STATEFUL_SETS: (),
+    DEPLOYMENTS: (DAEMON_SETS.name,),  # those say where the operator is
+}
+CONFIGS: dict[str, Resource[Any]] = {SHARING: SHARING_CONFIGS, MIG: MIG_CONFIGS}
 # Whose rows make an event worth keeping.
-MIRRORED = (PODS.name, *(resource.name for resource, _, _ in WORKLOADS))
+EVENTS_ABOUT = (PODS.name, *(resource.name for resource in WORKLOADS))
+
+
+def _read(resource: Resource[Any], row: Callable[[Any, WatchScope], Row | None], **how: Any) -> Kind:
+    """`fleet.models.kinds` says which rows are its."""
+    kept = MIRRORED[resource.name]
+    return Kind(resource, kept.model, row, shares=kept.shares, **how)
+
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(NODES, Node, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
-        Kind(PODS, Pod, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS),
-        Kind(DAEMON_SETS, Operand, lambda seen, _: operand_row(seen)),
-        Kind(REVISIONS, OperandRevision, lambda seen, _: revision_row(seen)),
-        Kind(
-            NVIDIA_DRIVERS,
-            DriverObject,
-            lambda seen, _: driver_object_row(seen),
-            shares=(("kind", "NVIDIADriver"),),
-        ),
-        Kind(
-            CLUSTER_POLICIES,
-            DriverObject,
-            lambda seen, _: driver_object_row(seen),
-            shares=(("kind", "ClusterPolicy"),),
-        ),
-        Kind(
-            GPU_CLUSTERS,
-            DriverObject,
-            lambda seen, _: driver_object_row(seen),
-            shares=(("kind", "GPUCluster"),),
-        ),
-        Kind(RESOURCE_SLICES, ResourceSlice, lambda seen, _: slice_row(seen)),
-        Kind(RESOURCE_CLAIMS, ResourceClaim, lambda seen, _: claim_row(seen)),
-        Kind(DEVICE_CLASSES, DeviceClass, lambda seen, _: class_row(seen)),
+        _read(NODES, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
+        _read(PODS, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS),
+        _read(DAEMON_SETS, lambda seen, _: operand_row(seen)),
+        _read(REVISIONS, lambda seen, _: revision_row(seen)),
+        _read(NVIDIA_DRIVERS, lambda seen, _: driver_object_row(seen)),
+        _read(CLUSTER_POLICIES, lambda seen, _: driver_object_row(seen)),
+        _read(GPU_CLUSTERS, lambda seen, _: driver_object_row(seen)),
+        _read(RESOURCE_SLICES, lambda seen, _: slice_row(seen)),
+        _read(RESOURCE_CLAIMS, lambda seen, _: claim_row(seen)),
+        _read(DEVICE_CLASSES, lambda seen, _: class_row(seen)),
+        *(_read(resource, workload_row, after=after) for resource, after in WORKLOADS.items()),
+        _read(DISRUPTION_BUDGETS, lambda seen, _: budget_row(seen)),
+        _read(RESOURCE_QUOTAS, lambda seen, _: quota_row(seen)),
+        _read(LIMIT_RANGES, lambda seen, _: limit_range_row(seen)),
+        _read(PRIORITY_CLASSES, lambda seen, _: priority_class_row(seen)),
         *(
-            Kind(resource, Workload, workload_row, after=after, shares=(("kind", kind),))
-            for resource, kind, after in WORKLOADS
-        ),
-        Kind(DISRUPTION_BUDGETS, DisruptionBudget, lambda seen, _: budget_row(seen)),
-        Kind(RESOURCE_QUOTAS, ResourceQuota, lambda seen, _: quota_row(seen)),
-        Kind(LIMIT_RANGES, LimitRange, lambda seen, _: limit_range_row(seen)),
-        Kind(PRIORITY_CLASSES, PriorityClass, lambda seen, _: priority_class_row(seen)),
-        *(
-            Kind(
+            _read(
                 resource,
-                OperatorConfig,
                 partial(config_row, purpose=purpose),
                 after=(CLUSTER_POLICIES.name, DAEMON_SETS.name),
-                shares=(("purpose", purpose),),
                 where=_named(purpose),
             )
-            for resource, purpose in ((SHARING_CONFIGS, SHARING), (MIG_CONFIGS, MIG))
+            for purpose, resource in CONFIGS.items()
         ),
-        Kind(
+        _read(
             EVENTS,
-            ClusterEvent,
             event_row,
-            after=(NODES.name, DAEMON_SETS.name, *MIRRORED),
+            after=(NODES.name, DAEMON_SETS.name, *EVENTS_ABOUT),
             is_listed_again=False,
             moves_plans=False,  # a cluster in trouble sends dozens a second, and each round asks its API server
         ),

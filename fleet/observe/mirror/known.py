@@ -5,11 +5,11 @@ is kept no longer, as when a node loses its GPUs, can only be told from what nev
 """
 
 from fleet.models import DriverObject, Node, Operand
-from fleet.observe.mirror.kinds import KINDS, MIRRORED
+from fleet.observe.mirror.kinds import EVENTS_ABOUT, KINDS
 from fleet.observe.mirror.memory import UNREADABLE, Memory
 from fleet.observe.mirror.watch_scope import WatchScope
 
-LEARNED = tuple(part for name in MIRRORED for part in KINDS[name].parts)
+LEARNED = tuple(part for name in EVENTS_ABOUT for part in KINDS[name].parts)
 
 
 def learn(cluster_id: int, memory: Memory) -> None:

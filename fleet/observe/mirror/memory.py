@@ -6,6 +6,8 @@ It is true only while nobody else has written: a lease that another worker held 
 import threading
 from dataclasses import dataclass, field
 
+from kube.resources import NODES
+
 UNREADABLE = -1  # in the place of a fingerprint: whatever can be read of it next is new (no hash is -1)
 
 
@@ -35,7 +37,7 @@ def recall(cluster_id: int, *, epoch: int) -> Memory:
 
 
 def keep(cluster_id: int, memory: Memory) -> None:
-    there = memory.of("nodes")
+    there = memory.of(NODES.name)
     memory.likenesses = {uid: known for uid, known in memory.likenesses.items() if uid in there}
     with _lock:
         _memories[cluster_id] = memory

@@ -6,7 +6,7 @@ import structlog
 
 from fleet.models import BookmarkState
 from fleet.observe.mirror.diff import Row, fingerprint, likeness
-from fleet.observe.mirror.kinds import KINDS, MIRRORED, Kind
+from fleet.observe.mirror.kinds import CONFIGS, EVENTS_ABOUT, KINDS, Kind
 from fleet.observe.mirror.memory import UNREADABLE, Memory
 from fleet.observe.mirror.watch_scope import WatchScope
 from fleet.observe.reading.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
@@ -14,6 +14,7 @@ from fleet.observe.reading.early import Early
 from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.watch_cursor import WatchCursor
 from kube.client.decoding import Unread
+from kube.resources import DAEMON_SETS, EVENTS, NODES
 from kube.structs import ClusterPolicySeen, NodeSeen, Seen
 from kube.structs.events import EventSeen
 
@@ -77,7 +78,7 @@ class DeltaQueue:
 
     def _hear_node(self, seen: NodeSeen) -> None:
         """Nearly all that is heard of a quiet cluster: a node that lives, and nothing else. No row is made of it."""
-        kind, looks_like = KINDS["nodes"], likeness(seen)
+        kind, looks_like = KINDS[NODES.name], likeness(seen)
         written, waiting = self.memory.of(kind.name), self.pending[kind.name]
         is_same = self.memory.likenesses.get(seen.uid) == (looks_like, written.get(seen.uid))
         if is_same and seen.uid not in waiting:
@@ -129,9 +130,9 @@ class DeltaQueue:
         else:
             self._note_row(kind, seen, row)
         self._update_scope(kind, seen, row, is_gone=is_gone)
-        if kind.name in MIRRORED:
+        if kind.name in EVENTS_ABOUT:
             for event in self._early.claim(seen.uid):
-                self._note(KINDS["events"], event, is_gone=False)
+                self._note(KINDS[EVENTS.name], event, is_gone=False)
         return row is not None or has_rest
 
     def _note_rest(self, kind: Kind, seen: Seen) -> bool:
@@ -169,9 +170,9 @@ class DeltaQueue:
         """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""
         if row is None:
             return
-        if kind is KINDS["nodes"]:
+        if kind is KINDS[NODES.name]:
             self._mark(self.scope.gpu_nodes, row["name"], kind, is_in=row["is_gpu_node"] and not is_gone)
-        elif kind is KINDS["daemonsets.apps"] and not is_gone:
+        elif kind is KINDS[DAEMON_SETS.name] and not is_gone:
             self._mark(self.scope.operator_namespaces, row["namespace"], kind, is_in=True)
             if row["owner_kind"] == "ClusterPolicy":
                 self.scope.policy_namespace = row["namespace"]
@@ -181,7 +182,7 @@ class DeltaQueue:
     def _follow_policy(self, seen: ClusterPolicySeen, row: Row, *, is_gone: bool) -> None:
         self.scope.policy_namespace = seen.namespace or self.scope.policy_namespace
         said = row | {"sharing_config": "", "mig_config": ""} if is_gone else row
-        self.to_list_again |= {f"configmaps:{purpose}" for purpose in self.scope.follow_policy(said)}
+        self.to_list_again |= {CONFIGS[purpose].name for purpose in self.scope.follow_policy(said)}
 
     def _mark(self, names: set[str], name: str, kind: Kind, *, is_in: bool) -> None:
         if not is_in:
@@ -198,4 +199,4 @@ class DeltaQueue:
         return kind.name in other.after and other.is_listed_again and has_begun
 
     def _is_mirrored(self, uid: str) -> bool:
-        return any(uid in self.memory.of(name) or uid in self.pending[name] for name in MIRRORED)
+        return any(uid in self.memory.of(name) or uid in self.pending[name] for name in EVENTS_ABOUT)

@@ -13,6 +13,7 @@ from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.mirror.offered import fold, unfolded
 from fleet.observe.writing.upsert import Written, columns_of, save
 from gpu.resources import is_gpu_resource
+from kube.resources import NODES
 
 AT_ONCE = 200
 
@@ -20,7 +21,7 @@ AT_ONCE = 200
 def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
     """Write the nodes on which slices changed, as their labels and the slices now tell of them."""
     names = nodes_of_slices(slices)
-    written = Written(KINDS["nodes"])
+    written = Written(KINDS[NODES.name])
     if not names:
         return written
     offered = offered_on(cluster_id, names)

@@ -20,6 +20,7 @@ from fleet.observe.writing import allocation, cpu_memory
 from fleet.observe.writing.upsert import Written
 from fleet.observe.writing.write import CHUNK, Batch, Invalid, write
 from kube.client.decoding import Unread
+from kube.resources import PODS
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
 # person's halt must find a gap in less than a second.
@@ -71,7 +72,7 @@ class Flusher:
             if number:
                 self._let_others_write()
             written += self._write(deltas, batch)
-        if any(cursor.kind == "pods" for cursor in whole):
+        if any(cursor.kind == PODS.name for cursor in whole):
             allocation.count_all(self.cluster_id)
             cpu_memory.count_all(self.cluster_id)
         self._last_waited_ms = self._waited_ms()
@@ -178,7 +179,7 @@ class Flusher:
     def _states(self, written: list[Written], listed: Collection[str]) -> list[tuple[int, int]]:
         """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""
         keys = {row["id"] for one in written if one.kind.model is Node for row in one.alive}
-        pods = [one for one in written if one.kind.name == "pods" and "pods" not in listed]
+        pods = [one for one in written if one.kind.name == PODS.name and PODS.name not in listed]
         names = {row["node_name"] for one in pods for row in (*one.alive, *one.gone)}
         found = Node.objects.filter(Q(pk__in=keys) | Q(name__in=names), cluster_id=self.cluster_id)
         return list(found.order_by().values_list("pk", "state_code"))

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from fleet.allocation.kept import kept
+from fleet.freshness.kinds import NODES
 from fleet.messages import announce
 from fleet.models import Node, Observer
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
@@ -27,5 +28,5 @@ def note_overdue(cluster_id: int, *, epoch: int, now: datetime) -> int:
         Observer.keep(cluster_id, epoch=epoch, now=now, flushed=True)
         with kept(cluster_id, late.values_list("pk", flat=True)):
             became = late.update(mig_is_overdue=True)
-    announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("nodes",), at=now)
+    announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=(NODES,), at=now)
     return became

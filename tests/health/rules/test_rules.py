@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fleet.models.kinds import MIRRORED
 from health.rules import RULES
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import NODE, ClusterFacts, FailingPod, NodeFacts, Severity
@@ -90,6 +91,11 @@ def test_every_rule_has_a_key_of_its_own():
     keys = [rule.key for rule in RULES]
 
     assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.key)
+def test_every_rule_reads_kinds_that_are_watched(rule):
+    assert set(rule.reads) <= set(MIRRORED)
 
 
 def test_every_sentence_holds_for_one_and_for_several():

@@ -1,0 +1,58 @@
+"""The kinds that have rows here, and which rows are whose, in the order in which pages name them.
+
+What each is called and where it is served, `kube.resources` says; how its rows are made, `fleet.observe.mirror.kinds`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+
+from fleet.models.admission import LimitRange, PriorityClass, ResourceQuota
+from fleet.models.cluster_event import ClusterEvent
+from fleet.models.disruption_budget import DisruptionBudget
+from fleet.models.driver_object import DriverObject
+from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
+from fleet.models.node import Node
+from fleet.models.operand import Operand, OperandRevision
+from fleet.models.operator_config import OperatorConfig
+from fleet.models.pod import Pod
+from fleet.models.workload import Workload
+from kube import resources
+from kube.resources import Resource
+
+
+@dataclass(frozen=True)
+class MirroredKind:
+    resource: Resource[Any]
+    model: type[models.Model]  # with `cluster` and `uid`
+    shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where several share one
+
+
+MIRRORED: dict[str, MirroredKind] = {
+    kind.resource.name: kind
+    for kind in (
+        MirroredKind(resources.NODES, Node),
+        MirroredKind(resources.PODS, Pod),
+        MirroredKind(resources.DAEMON_SETS, Operand),
+        MirroredKind(resources.REVISIONS, OperandRevision),
+        MirroredKind(resources.NVIDIA_DRIVERS, DriverObject, (("kind", "NVIDIADriver"),)),
+        MirroredKind(resources.CLUSTER_POLICIES, DriverObject, (("kind", "ClusterPolicy"),)),
+        MirroredKind(resources.GPU_CLUSTERS, DriverObject, (("kind", "GPUCluster"),)),
+        MirroredKind(resources.JOBS, Workload, (("kind", "Job"),)),
+        MirroredKind(resources.REPLICA_SETS, Workload, (("kind", "ReplicaSet"),)),
+        MirroredKind(resources.DEPLOYMENTS, Workload, (("kind", "Deployment"),)),
+        MirroredKind(resources.STATEFUL_SETS, Workload, (("kind", "StatefulSet"),)),
+        MirroredKind(resources.DISRUPTION_BUDGETS, DisruptionBudget),
+        MirroredKind(resources.RESOURCE_SLICES, ResourceSlice),
+        MirroredKind(resources.RESOURCE_CLAIMS, ResourceClaim),
+        MirroredKind(resources.DEVICE_CLASSES, DeviceClass),
+        MirroredKind(resources.RESOURCE_QUOTAS, ResourceQuota),
+        MirroredKind(resources.LIMIT_RANGES, LimitRange),
+        MirroredKind(resources.PRIORITY_CLASSES, PriorityClass),
+        MirroredKind(resources.EVENTS, ClusterEvent),
+        MirroredKind(resources.SHARING_CONFIGS, OperatorConfig, (("purpose", "sharing"),)),
+        MirroredKind(resources.MIG_CONFIGS, OperatorConfig, (("purpose", "mig"),)),
+    )
+}
+DRIVER_OBJECTS = frozenset(name for name, kind in MIRRORED.items() if kind.model is DriverObject)
