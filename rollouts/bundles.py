@@ -10,25 +10,31 @@ from rollouts.models import GateAnswer, Stage, Target
 
 @dataclass(frozen=True)
 class Bundle:
-    content: dict[str, Any]  # what the hash is of: the plan, the stage, its targets, and the answers as words
+    # What the hash is of: the plan, the stage, its targets, the answers as words, and which of its gates are only
+    # advisory, each with the reason given.
+    content: dict[str, Any]
     hash: str
     evidence: dict[str, Any]  # the sentences and numbers behind the answers; new numbers do not void an approval
 
 
 def bundle_for(stage: Stage) -> Bundle:
-    """Three queries."""
+    """Three queries. What is only advisory is shown, and voids no approval when it changes."""
     targets = Target.objects.filter(stage=stage).exclude(state=TargetState.EXCLUDED).values_list("node_name", flat=True)
     earlier = GateAnswer.objects.filter(stage__plan=stage.plan_id, stage__index__lt=stage.index, is_current=True)
     rows = list(earlier.select_related("stage"))
-    content = {
+    content: dict[str, Any] = {
         "plan": stage.plan_id,
         "plan_hash": stage.plan.content_hash,
         "stage": stage.index,
         "targets": list(targets),
-        "answers": {f"{row.stage.index}:{row.gate}": row.answer for row in rows},
+        "answers": {f"{row.stage.index}:{row.gate}": row.answer for row in rows if not row.is_advisory},
     }
+    if advisory := {gate.key: gate.because for gate in stage.gates if gate.advisory}:
+        content["advisory"] = advisory
     evidence = {
         f"{row.stage.index}:{row.gate}": {
+            "answer": row.answer,
+            "is_advisory": row.is_advisory,
             "because": row.because,
             "measured": row.numbers,
             "since": row.since.isoformat(),

@@ -1,7 +1,7 @@
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from rollouts.api.serializers import Number
+from rollouts.api.serializers import Option
 from rollouts.steering.preview import Forecast, Preview, StagePreview
 
 
@@ -15,7 +15,7 @@ class PreflightCheckSerializer(serializers.Serializer):
 
 class GateChosenSerializer(serializers.Serializer):
     title = serializers.CharField()
-    options = serializers.DictField(child=Number(), help_text="Those that are not the usual ones.")
+    options = serializers.DictField(child=Option(), help_text="Those that are not the usual ones.")
 
 
 class ExcludedSerializer(serializers.Serializer):

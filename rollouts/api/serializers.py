@@ -1,12 +1,15 @@
 """Serializers that several endpoints of plans share."""
 
+from dataclasses import fields
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from edges.rest import Asked
 from fleet.api.serializers import RefSerializer
 from rollouts.gates import GATES
-from rollouts.gates.base import Answer
+from rollouts.gates.base import Answer, Gate
+from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
@@ -17,25 +20,47 @@ MOST_NODES = 100_000
 KEY_MOST = 2**63 - 1
 
 
-@extend_schema_field({"type": "number", "minimum": 0, "maximum": LONGEST})
-class Number(serializers.Field):
-    """A JSON number as it was written: 1 stays whole."""
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "number", "minimum": 0, "maximum": LONGEST},
+            {"type": "boolean"},
+            {"type": "string", "maxLength": LONGEST_REASON},
+        ]
+    }
+)
+class Option(serializers.Field):
+    """An option as it was written: 1 stays whole. Which kind each option is, the gates say."""
 
-    def to_internal_value(self, data: object) -> float | int:
-        if isinstance(data, bool) or not isinstance(data, int | float) or not 0 <= data <= LONGEST:
-            raise serializers.ValidationError(f"Must be a number from 0 to {LONGEST:.0f}.")
+    def to_internal_value(self, data: object) -> float | int | str:
+        if isinstance(data, bool):
+            return data
+        if isinstance(data, str) and len(data) <= LONGEST_REASON:
+            return data
+        if not isinstance(data, int | float) or not 0 <= data <= LONGEST:
+            kinds = f"a number from 0 to {LONGEST:.0f}, true, false, or text of at most {LONGEST_REASON} characters"
+            raise serializers.ValidationError(f"Must be {kinds}.")
         return data
 
-    def to_representation(self, value: float) -> float | int:
+    def to_representation(self, value: float | str) -> float | int | str:
         return value
 
 
 class GateOptions(serializers.DictField):
-    """Gate → its options: {"soak": {"duration_s": 1800}, "failure_budget": {"tolerate": 0}}."""
+    """Gate → its options: {"soak": {"duration_s": 1800}, "workloads_ready": {"advisory": true, "because": "…"}}."""
 
     def __init__(self, **kwargs) -> None:
-        gates = ", ".join(GATES)
-        super().__init__(child=serializers.DictField(child=Number()), help_text=f"Gates: {gates}.", **kwargs)
+        gates = "; ".join(f"{key} ({', '.join(_own_options(gate))})" for key, gate in GATES.items())
+        of_all = (
+            "Every gate but the approval also takes `advisory` (shown and stored, never counted), `because` (why: "
+            "approvers see it) and `patience_s` (how long it may wait before the plan pauses; else as its stage)."
+        )
+        super().__init__(child=serializers.DictField(child=Option()), help_text=f"{gates}. {of_all}", **kwargs)
+
+
+def _own_options(gate: type[Gate]) -> list[str]:
+    of_all = {field.name for field in fields(Gate)}
+    return [wire_name(name, kind) for name, kind in kinds_of(gate).items() if name not in of_all] or ["no options"]
 
 
 class StageDraftSerializer(Asked):
@@ -70,7 +95,18 @@ class AnswerSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = GateAnswer
-        fields = ("gate", "title", "answer", "because", "measured", "nodes", "since", "at")
+        fields = (
+            "gate",
+            "title",
+            "answer",
+            "because",
+            "measured",
+            "nodes",
+            "is_advisory",
+            "since",
+            "at",
+            "rested_on_at",
+        )
 
     def get_title(self, answer: GateAnswer) -> str:
         return GATES[answer.gate].title if answer.gate in GATES else answer.gate

@@ -21,7 +21,8 @@ from rollouts.engine.workloads import (
     waiting_by_owner,
     workloads_of,
 )
-from rollouts.gates.base import ApprovalEvidence, Evidence, TargetEvidence, When
+from rollouts.gates.base import Answer, ApprovalEvidence, Evidence, Gate, TargetEvidence, When
+from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
 from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
@@ -76,7 +77,14 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         object_trouble=live.object_trouble,
         is_live=nodes.are_live,
         stages=tuple(
-            _stage(plan, stage, surroundings, resumed_at=resumed_at, failures=failures if stage.is_rollback else {})
+            _stage(
+                plan,
+                stage,
+                surroundings,
+                resumed_at=resumed_at,
+                failures=failures if stage.is_rollback else {},
+                now=now,
+            )
             for stage in stages
         ),
         pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
@@ -152,10 +160,17 @@ def _failures_in_the_rollback(plan: Plan, *, since: datetime) -> dict[str, int]:
 
 
 def _stage(
-    plan: Plan, stage: Stage, around: _Surroundings, *, resumed_at: datetime, failures: Mapping[str, int]
+    plan: Plan,
+    stage: Stage,
+    around: _Surroundings,
+    *,
+    resumed_at: datetime,
+    failures: Mapping[str, int],
+    now: datetime,
 ) -> StageSnapshot:
     targets = list(stage.targets.all())
     gates = tuple(stage.gates)
+    answers = {answer.gate: answer for answer in stage.answers.all() if answer.is_current}
     before = _most_ready(targets)
     evidence = Evidence(
         seen_at=around.seen_at,
@@ -165,9 +180,7 @@ def _stage(
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
-        others_passing_since=_passing_since(
-            [gate.key for gate in gates if gate.when is When.THROUGH and gate.key != "soak"], stage.answers.all()
-        ),
+        others_passing_since=_passing_since(_soaked_by(gates), answers),
     )
     return StageSnapshot(
         index=stage.index,
@@ -181,7 +194,13 @@ def _stage(
         evidence=evidence,
         node_uids={target.node_name: target.node_uid for target in targets},
         failures=failures,
+        waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
     )
+
+
+def _soaked_by(gates: Iterable[Gate]) -> list[str]:
+    """The gates that the soak's clock waits for."""
+    return [gate.key for gate in gates if gate.when is When.THROUGH and not gate.advisory and gate.key != Soak.key]
 
 
 def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
@@ -193,9 +212,8 @@ def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
     return most
 
 
-def _passing_since(keys: Sequence[str], answers: Iterable[GateAnswer]) -> datetime | None:
-    current = {answer.gate: answer for answer in answers if answer.is_current}
-    if not keys or any(key not in current or current[key].answer != "pass" for key in keys):
+def _passing_since(keys: Sequence[str], current: Mapping[str, GateAnswer]) -> datetime | None:
+    if not keys or any(key not in current or current[key].answer != Answer.PASS for key in keys):
         return None
     return max(current[key].since for key in keys)
 

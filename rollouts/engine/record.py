@@ -12,13 +12,14 @@ from kube.structs import NodeSeen
 from people.models import AuditEntry, User
 from people.rights import Permission, scope_of
 from rollouts.bundles import bundle_for
-from rollouts.engine.decide.acts import Move, MoveStage, MoveTarget
+from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Command, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.unasked import ask_where_one_must
 
+LONGEST_CAUSE = 200
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
@@ -33,9 +34,13 @@ def record_answers(plan: Plan, judgements: Mapping[int, Mapping[str, Judgement]]
 
 
 def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> None:
-    is_same = before is not None and before.answer == judgement.answer and before.nodes == list(judgement.nodes)
-    if before is not None and is_same:
-        since = before.since if now - before.at <= BLIND else now
+    is_same_answer = before is not None and before.answer == judgement.answer
+    cause = judgement.cause[:LONGEST_CAUSE]
+    since = before.since if before and is_same_answer and now - before.at <= BLIND else now
+    has_same_cause = (
+        is_same_answer and before is not None and (before.cause, before.nodes) == (cause, [*judgement.nodes])
+    )
+    if before is not None and has_same_cause and before.rested_on_at is None:
         GateAnswer.objects.filter(pk=before.pk).update(
             because=judgement.because, measured=list(judgement.measured.items()), at=now, since=since
         )
@@ -46,13 +51,15 @@ def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | 
         stage=stage,
         gate=gate,
         answer=judgement.answer,
+        cause=cause,
         because=judgement.because,
+        is_advisory=any(each.key == gate and each.advisory for each in stage.gates),
         measured=list(judgement.measured.items()),
         nodes=list(judgement.nodes),
-        since=now,
+        since=since,
         at=now,
     )
-    if before is None or before.answer != judgement.answer:
+    if not is_same_answer:
         record_event(
             plan=stage.plan,
             stage=stage,
@@ -75,9 +82,23 @@ def make_moves(plan: Plan, moves: tuple[Move, ...], *, now: datetime) -> None:
             plan.keep_lease(now=now)
             for move in moves:
                 _make(plan, stages, move, now=now)
+            if any(rests_on_answers(move) for move in moves):
+                _keep_answers(plan, now=now)
     except IllegalMove as late:
         # Legal on the snapshot it was decided from: a person has moved a stage or a target since.
         raise LostRace(str(late)) from late
+
+
+def rests_on_answers(move: Move) -> bool:
+    """A stage soaks because its targets have changed; all else that a stage or plan becomes, gates have let it."""
+    if isinstance(move, MoveStage):
+        return move.to in {StageState.PROMOTING, StageState.PASSED, StageState.HALTED}
+    return isinstance(move, MovePlan)
+
+
+def _keep_answers(plan: Plan, *, now: datetime) -> None:
+    """What was answered in this round is what the move rests on: new numbers get a row of their own."""
+    GateAnswer.objects.filter(stage__plan=plan, is_current=True, at=now).update(rested_on_at=now)
 
 
 def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime) -> None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Judgement, TargetEvidence, When, fail, passed, share, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import either
 
 
 @dataclass(frozen=True)
-class AllocatableRestored:
+class AllocatableRestored(Gate):
     settle: timedelta = timedelta(minutes=2)  # the device plugin registers after the driver: until then fewer is a wait
 
     key: ClassVar[str] = "allocatable_restored"
@@ -28,20 +28,22 @@ class AllocatableRestored:
         if settled:
             offers = either(len(settled), "offers", "offer")
             sentence = f"{names(settled)} {offers} fewer GPUs than before the change."
-            return fail(sentence, nodes=settled, measured=measured)
+            return fail(sentence, cause="fewer", nodes=settled, measured=measured)
         if short:
             nodes = tuple(target.name for target in short)
             return wait(
                 f"{names(nodes)} {either(len(nodes), 'does not offer all its', 'do not offer all their')} GPUs yet.",
+                cause="not-yet",
                 nodes=nodes,
                 measured=measured,
             )
         unknown = tuple(t.name for t in evidence.changed if t.baseline is None or t.baseline.allocatable is None)
         if unknown:
             because = f"How many GPUs {names(unknown)} offered before is not known."
-            return wait(because, nodes=unknown, measured=measured, is_final=True)
+            return wait(because, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
         if evidence.not_changed:
-            return wait(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
+            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
+            return wait(to_come, cause=TO_COME, measured=measured)
         counts = ", ".join(f"{has[name]} {name} where {number} were" for name, number in sorted(was.items()))
         return passed(f"Allocatable: {counts}.", measured=measured)
 

@@ -1,11 +1,12 @@
 """What every gate is given and what it must answer. Pure: no Django, no I/O."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from rollouts.lifecycle import TargetState
 from wording.numbers import are, count
@@ -31,6 +32,7 @@ class Judgement:
     measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
     nodes: tuple[str, ...] = ()  # the nodes the sentence is about, where it is about some
     is_final: bool = False  # of a WAIT: nothing that is still to come can answer it
+    cause: str = ""  # why it answers so, without its numbers: another cause is another answer
 
 
 @dataclass(frozen=True)
@@ -121,31 +123,49 @@ class Evidence:
         return tuple(target for target in self.counted if target.state is not TargetState.CHANGED)
 
 
-class Gate(Protocol):
-    """A rule. Its options are its dataclass fields: numbers and durations that a plan may set."""
+@dataclass(frozen=True, kw_only=True)
+class Gate(ABC):
+    """A rule. Its options are its dataclass fields: what a plan may set. These every gate has."""
+
+    advisory: bool = False  # judged, shown and stored, and never counted: it halts and holds nothing
+    because: str = ""  # why it is only advisory, for whoever approves
+    patience: timedelta | None = None  # how long it may wait before a person is asked; None: as its stage
 
     key: ClassVar[str]
     title: ClassVar[str]
     when: ClassVar[When]
 
+    def __post_init__(self) -> None:
+        if self.because and not self.advisory:
+            raise ValueError("because says why it is only advisory, and it is not.")
+
+    @abstractmethod
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement: ...
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
+
+
 def wait(
-    because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING, is_final: bool = False
+    because: str,
+    *,
+    cause: str,
+    nodes: tuple[str, ...] = (),
+    measured: Mapping[str, Any] = NOTHING,
+    is_final: bool = False,
 ) -> Judgement:
-    return Judgement(Answer.WAIT, because, measured, nodes, is_final)
+    return Judgement(Answer.WAIT, because, measured, nodes, is_final, cause)
 
 
-def fail(because: str, *, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Judgement:
-    return Judgement(Answer.FAIL, because, measured, nodes)
+def fail(because: str, *, cause: str, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Judgement:
+    return Judgement(Answer.FAIL, because, measured, nodes, cause=cause)
 
 
-def passed(because: str, *, measured: Mapping[str, Any] = NOTHING) -> Judgement:
-    return Judgement(Answer.PASS, because, measured)
+def passed(because: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHING) -> Judgement:
+    return Judgement(Answer.PASS, because, measured, cause=cause)
 
 
 def share(part: int, whole: int) -> str:

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Judgement, When, fail, passed, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count
 
 
 @dataclass(frozen=True)
-class FailureBudget:
+class FailureBudget(Gate):
     tolerate: int = 0  # targets that may fail; the next one halts the stage
 
     key: ClassVar[str] = "failure_budget"
@@ -32,12 +32,13 @@ class FailureBudget:
         if len(bad) > self.tolerate:
             return fail(
                 f"{names(bad)} failed{_gone(evidence)}: {len(bad)}, where {self.tolerate} would be tolerated.",
+                cause="over",
                 nodes=bad,
                 measured=measured,
             )
         used = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node is lost"
         if to_come := [t for t in evidence.not_changed if t.name not in bad]:
-            return wait(f"{used}; {count(len(to_come), 'node')} to come.", measured=measured)
+            return wait(f"{used}; {count(len(to_come), 'node')} to come.", cause=TO_COME, measured=measured)
         return passed(f"{used}.", measured=measured)
 
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Judgement, TargetEvidence, When, fail, passed, share, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
 from wording.numbers import every
 
 
 @dataclass(frozen=True)
-class OperandsReady:
+class OperandsReady(Gate):
     timeout: timedelta = timedelta(minutes=10)  # from the new driver to a ready stack
 
     key: ClassVar[str] = "operands_ready"
@@ -23,15 +23,11 @@ class OperandsReady:
             nodes = tuple(target.name for target in down)
             sentence = f"{down[0].name}: {lacking(down[0])}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
             overdue = any(now - target.state_since > self.timeout for target in down)
-            return (
-                fail(sentence, nodes=nodes, measured=measured)
-                if overdue
-                else wait(sentence, nodes=nodes, measured=measured)
-            )
+            say = fail if overdue else wait
+            return say(sentence, cause=lacking(down[0]), nodes=nodes, measured=measured)
         if evidence.not_changed:
-            return wait(
-                f"{share(len(evidence.changed), len(evidence.counted))} back with every operand.", measured=measured
-            )
+            to_come = f"{share(len(evidence.changed), len(evidence.counted))} back with every operand."
+            return wait(to_come, cause=TO_COME, measured=measured)
         return passed(f"Every operand is ready on {every(len(evidence.counted), 'node')}.", measured=measured)
 
 

@@ -1,12 +1,17 @@
-"""A plan's gates as it writes them down, `{"soak": {"duration_s": 600}}`, and the gates they make. Pure."""
+"""A plan's gates as it writes them down, `{"soak": {"duration_s": 600}}`, and the gates they make. Pure.
+
+A length of time is written in seconds (`…_s`), a switch as true or false, a number as it is; `because` is text.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_type_hints
 
 from rollouts.gates import GATES
 from rollouts.gates.base import Gate
+
+LONGEST_REASON = 200
 
 
 class BadGate(ValueError):
@@ -26,24 +31,39 @@ def read_gates(written: Mapping[str, Mapping[str, Any]]) -> list[Gate]:
 def _read_gate(key: str, written: Mapping[str, Any]) -> Gate:
     if not isinstance(written, Mapping):
         raise BadGate(f"The options of {key} must be an object.")
-    options = {field.name: field for field in fields(GATES[key])}
+    options = kinds_of(GATES[key])
+    by_wire_name = {wire_name(option, kind): option for option, kind in options.items()}
     chosen = {}
     for name, value in written.items():
-        option = name.removesuffix("_s")
-        if option not in options or (options[option].type is timedelta) != name.endswith("_s"):
-            known = ", ".join(wire_name(field.name, field.default) for field in options.values())
-            raise BadGate(f"{key} has no option “{name}”. It has: {known}.")
-        chosen[option] = _read_value(key, name, value, options[option].default)
+        if name not in by_wire_name:
+            raise BadGate(f"{key} has no option “{name}”. It has: {', '.join(by_wire_name)}.")
+        option = by_wire_name[name]
+        chosen[option] = _read_value(key, name, value, options[option])
     try:
         return GATES[key](**chosen)
     except ValueError as refusal:
         raise BadGate(f"{key}: {refusal}") from refusal
 
 
-def _read_value(key: str, name: str, value: Any, default: Any) -> Any:
+def kinds_of(gate: type[Gate]) -> dict[str, type]:
+    """Option → bool, str, int or timedelta. Those of every gate come last."""
+    own = sorted(fields(gate), key=lambda field: field.kw_only is True)
+    hints = get_type_hints(gate)
+    return {field.name: timedelta if field.name == "patience" else hints[field.name] for field in own}
+
+
+def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise BadGate(f"{key}: {name} must be true or false.")
+        return value
+    if kind is str:
+        if not isinstance(value, str) or len(value) > LONGEST_REASON:
+            raise BadGate(f"{key}: {name} must be text of at most {LONGEST_REASON} characters.")
+        return value.strip()
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise BadGate(f"{key}: {name} must be a number that is not negative.")
-    if isinstance(default, timedelta):
+    if kind is timedelta:
         return _read_seconds(key, name, value)
     if not isinstance(value, int):
         raise BadGate(f"{key}: {name} must be a whole number.")
@@ -57,14 +77,15 @@ def _read_seconds(key: str, name: str, value: float) -> timedelta:
         raise BadGate(f"{key}: {name} is no length of time.") from beyond
 
 
-def wire_name(name: str, value: Any) -> str:
-    return f"{name}_s" if isinstance(value, timedelta) else name
+def wire_name(name: str, kind: type) -> str:
+    return f"{name}_s" if kind is timedelta else name
 
 
-def write_options(gate: Gate) -> dict[str, float | int]:
-    """Every option of a gate, as a plan would write it."""
-    values = {field.name: getattr(gate, field.name) for field in fields(gate)}  # type: ignore[arg-type]
+def write_options(gate: Gate) -> dict[str, float | int | str]:
+    """Every option of a gate, as a plan would write it; of those that every gate has, what is set."""
+    unset = {field.name for field in fields(Gate) if getattr(gate, field.name) == field.default}
+    values = {name: getattr(gate, name) for name in kinds_of(type(gate)) if name not in unset}
     return {
-        wire_name(name, value): value.total_seconds() if isinstance(value, timedelta) else value
+        wire_name(name, type(value)): value.total_seconds() if isinstance(value, timedelta) else value
         for name, value in values.items()
     }

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Judgement, When, passed, wait
+from rollouts.gates.base import Evidence, Gate, Judgement, When, passed, wait
 from wording.durations import spell
 
 
 @dataclass(frozen=True)
-class Soak:
+class Soak(Gate):
     duration: timedelta = timedelta(minutes=30)
 
     key: ClassVar[str] = "soak"
@@ -21,12 +21,12 @@ class Soak:
         needed = {"needed_s": self.duration.total_seconds()}
         since = evidence.others_passing_since
         if since is None:
-            return wait("The clock starts when every other gate passes.", measured=needed)
+            return wait("The clock starts when every other gate passes.", cause="not-begun", measured=needed)
         until = since + self.duration
         measured = {**needed, "since": since.isoformat(), "until": until.isoformat()}
         if now < until:
             sentence = f"Until {until:%H:%M:%S} UTC, {spell(self.duration)} in all, while every other gate passes."
-            return wait(sentence, measured=measured)
+            return wait(sentence, cause="running", measured=measured)
         return passed(
             f"Every other gate has passed since {since:%H:%M:%S} UTC, for the {spell(self.duration)} asked.",
             measured=measured,

@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from rollouts.gates.base import (
+    TO_COME,
     Evidence,
+    Gate,
     Judgement,
     PodEvidence,
     TargetEvidence,
@@ -25,7 +27,7 @@ from wording.numbers import count
 
 
 @dataclass(frozen=True)
-class WorkloadsReady:
+class WorkloadsReady(Gate):
     timeout: timedelta = timedelta(minutes=10)  # from a pod's start on the node to Ready: models take long to load
     max_restarts: int = 2  # more since it started on the changed node: it is not loading, it is crashing
     tolerate: int = 0  # pods that may stay unready; the next one fails
@@ -53,16 +55,17 @@ class WorkloadsReady:
             target, pod = unready[0]
             return wait(
                 f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}{_status(pod)}.",
+                cause="not-ready",
                 measured=measured,
             )
         if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
-            return wait(
-                f"No GPU pod of a tenant has run on {names(idle)} since the change.", nodes=idle, measured=measured
-            )
+            nobody = f"No GPU pod of a tenant has run on {names(idle)} since the change."
+            return wait(nobody, cause="idle", nodes=idle, measured=measured)
         if lacking := _lacking(evidence):
-            return wait(lacking, measured=measured)
+            return wait(lacking, cause="fewer", measured=measured)
         if evidence.not_changed:
-            return wait(f"{share(len(evidence.not_changed), len(evidence.counted))} still to come.", measured=measured)
+            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
+            return wait(to_come, cause=TO_COME, measured=measured)
         return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", measured=measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
@@ -75,7 +78,7 @@ def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[
     why = f": {pod.because}" if pod.because else _status(pod) or ", and nothing says why"
     others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
     sentence = f"{pod.name} does not run on {target.name} since the change{why}.{others}"
-    return fail(sentence, nodes=nodes, measured=measured)
+    return fail(sentence, cause=pod.because or pod.status or "silent", nodes=nodes, measured=measured)
 
 
 def _status(pod: PodEvidence) -> str:

@@ -6,16 +6,23 @@ from django.db.models import Q
 
 
 class GateAnswer(models.Model):
-    """What a gate answered. One current row a gate, whose numbers move; one more row whenever the answer changes."""
+    """What a gate answered. One current row a gate, whose numbers move.
+
+    One more row whenever the answer or its cause changes, and after each move that rested on it: what a stage was
+    halted or passed on is never written again.
+    """
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="answers")
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
+    cause = models.CharField(max_length=200, blank=True)  # why it answers so, without its numbers
     because = models.CharField(max_length=1000)
     measured = models.JSONField(default=list, encoder=DjangoJSONEncoder)  # pairs: a jsonb orders keys as it likes
     nodes = models.JSONField(default=list)
     since = models.DateTimeField()  # when this answer began
     at = models.DateTimeField()  # when it was last given
+    is_advisory = models.BooleanField(default=False)  # shown and stored, never counted
+    rested_on_at = models.DateTimeField(null=True)  # when a move of its stage or plan rested on it; null: none has
     is_current = models.BooleanField(default=True)
 
     class Meta:

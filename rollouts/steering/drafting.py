@@ -11,12 +11,13 @@ from fleet.models import Cluster, DriverObject, Pool
 from kube import selectors
 from people.models import AuditEntry, User
 from rollouts.components.driver_crd import WRITE_IT, is_version
+from rollouts.gates.base import When
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.models.moving import record_event
 from rollouts.queries import nodes_of
-from rollouts.steering.extremes import never_met
+from rollouts.steering.extremes import TIMEOUT_LEAST, TIMEOUT_MOST, never_met
 from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.unasked import with_approvals
@@ -30,7 +31,7 @@ GATES_BACK: Mapping[str, dict[str, Any]] = {
 }
 CANARIES = 2
 LONGEST_NAME = 100
-TIMEOUT_LEAST_S, TIMEOUT_MOST_S = 60, 7 * 24 * 3600
+TIMEOUT_LEAST_S, TIMEOUT_MOST_S = (int(most.total_seconds()) for most in (TIMEOUT_LEAST, TIMEOUT_MOST))
 
 
 def draft(
@@ -193,8 +194,9 @@ def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
         gates = read_gates(stage.gate_options)
     except BadGate as refusal:
         return [("gate_options", str(refusal))]
-    if not any(gate.key != "approval" for gate in gates):
-        return [("gate_options", "A stage without a gate can never pass. Name at least one besides the approval.")]
+    if not any(gate.when is When.THROUGH and not gate.advisory for gate in gates):
+        without = "A stage without a gate that counts can never pass."
+        return [("gate_options", f"{without} Name at least one besides the approval that is not advisory.")]
     return [("gate_options", sentence) for sentence in never_met(gates)]
 
 

@@ -1,8 +1,7 @@
 """Gates and budgets at their ends: what can never be met, and what is met whatever happens."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any
 
 from people.rights import Permission, who_may
 from rollouts.gates.approval import ApprovalGate
@@ -17,6 +16,7 @@ from wording.durations import spell
 from wording.numbers import are, count
 
 LEAST = {"approval": {"valid_for_s": 60.0}}  # below this nobody can meet it; of every other length of time: zero
+TIMEOUT_LEAST, TIMEOUT_MOST = timedelta(minutes=1), timedelta(days=7)  # of a stage, and of a gate's own patience
 LONGEST = timedelta(days=7)  # a gate that waits for longer asks nobody in time
 MOST_RESTARTS = 20  # a pod that has crashed so often is crashing
 JUDGING = frozenset({"driver_version", "operands_ready", "allocatable_restored", "workloads_ready", "failure_budget"})
@@ -24,14 +24,22 @@ JUDGING = frozenset({"driver_version", "operands_ready", "allocatable_restored",
 
 def never_met(gates: Sequence[Gate]) -> Iterator[str]:
     """Why a stage with these gates could never pass."""
-    judging = [gate for gate in gates if gate.when is When.THROUGH]
+    judging = [gate for gate in gates if gate.when is When.THROUGH and not gate.advisory]
     if judging and all(isinstance(gate, Soak) for gate in judging):
         yield "The soak counts while every other gate passes, and there is none: name one that looks at the nodes."
     for gate in gates:
-        for name, value in write_options(gate).items():
+        if gate.patience is not None and not TIMEOUT_LEAST <= gate.patience <= TIMEOUT_MOST:
+            yield f"{gate.title}: its patience must be between a minute and a week."
+        for name, value in _lengths(gate).items():
             least = LEAST.get(gate.key, {}).get(name, 0.0)
-            if name.endswith("_s") and not isinstance(gate, Soak) and value <= least:
+            if not isinstance(gate, Soak) and value <= least:
                 yield f"{gate.title}: with {name} {value:g} it could never pass."
+
+
+def _lengths(gate: Gate) -> dict[str, float]:
+    """Its own options that are lengths of time, in seconds."""
+    written = {name: value for name, value in write_options(gate).items() if name != "patience_s"}
+    return {name: float(value) for name, value in written.items() if name.endswith("_s")}
 
 
 def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Check]:
@@ -58,7 +66,7 @@ def meaningless(stage: Stage, *, nodes: int, pods: int) -> Iterator[Check]:
 def _of_the_stage(stage: Stage, nodes: int) -> Iterator[str]:
     if nodes > 1 and stage.max_unavailable >= nodes:
         yield f"its budget lets all {nodes} nodes go at once, so that no wave can stop the next."
-    present: Mapping[str, Any] = stage.gate_options
+    present = {gate.key for gate in stage.gates if not gate.advisory}
     if "soak" not in present:
         yield "it has no soak: what fails a minute later is not seen before the next stage."
     if JUDGING.isdisjoint(present):
@@ -80,8 +88,8 @@ def _of_a_gate(gate: Gate, *, nodes: int, pods: int) -> Iterator[str]:
 
 
 def _too_long(gate: Gate) -> Iterator[str]:
-    for name, value in write_options(gate).items():
-        if name.endswith("_s") and value > LONGEST.total_seconds():
+    for name, value in _lengths(gate).items():
+        if value > LONGEST.total_seconds():
             yield f"{gate.title} has {name.removesuffix('_s').replace('_', ' ')} {spell(timedelta(seconds=value))}."
 
 

@@ -19,7 +19,7 @@ OVER = (StageState.PASSED, StageState.ABANDONED)
 def stage_time(stage: Stage, nodes: int, policy: Mapping[str, Any]) -> StageTime:
     """A stage that has not begun. `policy`: the operator's; its maxParallelUpgrades of 0 is no limit."""
     parallel = int(policy.get("maxParallelUpgrades", 1)) or nodes
-    soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak)), timedelta())
+    soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak) and not gate.advisory), timedelta())
     return StageTime(nodes, min(stage.max_unavailable, parallel), soak, is_asked="approval" in stage.gate_options)
 
 

@@ -86,6 +86,8 @@ def gate_answer(to: str) -> str:
 @register.filter
 def measure(value: object) -> str:
     """One number of a gate's answer, as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(str(item) for item in value) or "nobody"
     if isinstance(value, float):

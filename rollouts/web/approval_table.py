@@ -1,6 +1,6 @@
 """The evidence as one table: a gate, what it said when the page was opened, and what it says now."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,19 @@ class GateRow:
 
 
 @dataclass(frozen=True)
+class AdvisoryRow:
+    """What a gate says that is only advisory: nothing rests on it."""
+
+    index: int
+    gate: str
+    answer: str
+    because: str
+
+
+@dataclass(frozen=True)
 class ApprovalTable:
     rows: list[GateRow]
+    advisory: list[AdvisoryRow]
     locked_because: str  # why nobody may decide before they have looked again; blank: it is what was seen
 
     @property
@@ -46,7 +57,14 @@ def table_of(bundle: Bundle, look: Look | None) -> ApprovalTable:
     words = look.because if look else {}
     now: Mapping[str, str] = bundle.content["answers"]
     rows = [_row(place, opened, words, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
-    return ApprovalTable(sorted(rows, key=lambda row: row.place), _locked(bundle, look, rows))
+    return ApprovalTable(sorted(rows, key=lambda row: row.place), list(_advisory(bundle)), _locked(bundle, look, rows))
+
+
+def _advisory(bundle: Bundle) -> Iterator[AdvisoryRow]:
+    for place, shown in sorted(bundle.evidence.items()):
+        if shown["is_advisory"]:
+            index, _, gate = place.partition(":")
+            yield AdvisoryRow(int(index), gate, shown["answer"], shown["because"])
 
 
 def _row(

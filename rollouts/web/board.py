@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -37,10 +37,16 @@ class GateLine:
 
     @property
     def options(self) -> str:
-        return ", ".join(f"{name.replace('_', ' ')} {_option(value)}" for name, value in vars(self.gate).items())
+        of_all = {field.name: field.default for field in fields(Gate)}
+        set_here = {
+            name: value for name, value in vars(self.gate).items() if name not in of_all or value != of_all[name]
+        }
+        return ", ".join(f"{name.replace('_', ' ')} {_option(value)}" for name, value in set_here.items())
 
 
 def _option(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value.total_seconds() / 60:g} min" if isinstance(value, timedelta) else str(value)
 
 
@@ -133,8 +139,8 @@ def column_of(
 
 
 def _blamed(on_page: StageOnPage) -> dict[str, str]:
-    """Node → the gate that fails because of it: its target may well be green."""
-    failing = [gate for gate in on_page.stage.gates if _answers(on_page, gate) == "fail"]
+    """Node → the gate that fails because of it: its target may well be green. What is only advisory blames nobody."""
+    failing = [gate for gate in on_page.stage.gates if not gate.advisory and _answers(on_page, gate) == "fail"]
     return {node: gate.title for gate in failing for node in on_page.answers[gate.key].nodes}
 
 

@@ -16,6 +16,7 @@ from rollouts.steering.stage_drafts import StageDraft
 
 # Gates with a number of their own on the form; the other options keep what they were.
 FORM_NAMES = {"timeout_s": "timeout_min"}  # what people write in other units than plans keep
+LONGEST_OPTIONS = 8000
 WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,9}(\.\d{0,9})?", re.ASCII)
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
@@ -24,6 +25,11 @@ OWN_FIELDS = {"approval", "soak", "failure_budget"}
 def gate_choices() -> list[tuple[str, str]]:
     """The gates that are simply on or off."""
     return [(key, gate.title) for key, gate in GATES.items() if key not in OWN_FIELDS]
+
+
+def advisable() -> list[tuple[str, str]]:
+    """The gates that may be only advisory."""
+    return [(key, gate.title) for key, gate in GATES.items() if key != "approval"]
 
 
 @dataclass
@@ -42,6 +48,8 @@ class StageRow:
     soak_min: str = "30"
     tolerate: str = "0"
     gates: list[str] = field(default_factory=list)
+    advisory: list[str] = field(default_factory=list)  # gates that are shown and not counted
+    advisory_because: str = ""
     options: dict[str, dict[str, Any]] = field(default_factory=dict)  # what has no field here: kept as it was
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -65,6 +73,8 @@ class StageRow:
             soak_min=f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",
             tolerate=str(options.get("failure_budget", {}).get("tolerate", 0)),
             gates=[key for key in options if key not in OWN_FIELDS],
+            advisory=[key for key, given in options.items() if given.get("advisory")],
+            advisory_because=next((str(given["because"]) for given in options.values() if given.get("because")), ""),
             options=options,
         )
 
@@ -86,7 +96,9 @@ class StageRow:
             soak_min=text("soak_min"),
             tolerate=text("tolerate"),
             gates=post.getlist(f"stage-{number}-gates"),
-            options=_options(text("options")),
+            advisory=[key for key in post.getlist(f"stage-{number}-advisory") if key in dict(advisable())],
+            advisory_because=text("advisory_because"),
+            options=_options(post.get(f"stage-{number}-options", "").strip()[:LONGEST_OPTIONS]),
         )
 
     @property
@@ -117,8 +129,17 @@ class StageRow:
         if needed := int(self._number("approvals") or 0):
             chosen["approval"] = {**self.options.get("approval", {}), "needed": needed}
         if soak_s:
-            chosen["soak"] = {"duration_s": soak_s}
-        return chosen
+            chosen["soak"] = {**self.options.get("soak", {}), "duration_s": soak_s}
+        return {key: self._with_advice(key, options) for key, options in chosen.items()}
+
+    def _with_advice(self, key: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A gate that was advisory keeps its own reason; one that is now has what the form says."""
+        plain = {name: value for name, value in options.items() if name not in {"advisory", "because"}}
+        if key not in self.advisory:
+            return plain
+        because = options.get("because") if options.get("advisory") else ""
+        because = because or self.advisory_because
+        return {**plain, "advisory": True} | ({"because": because} if because else {})
 
     def _number(self, name: str, kind: type[int] | type[float] = int) -> float | None:
         written = getattr(self, name)

@@ -14,7 +14,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.steering import drafting
 from rollouts.steering.refusals import BadPlan, Refusal
-from rollouts.web.draft_form import DraftForm, StageRow, gate_choices
+from rollouts.web.draft_form import DraftForm, StageRow, advisable, gate_choices
 from rollouts.web.loading import plan_for
 
 
@@ -100,6 +100,7 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
         "choices": choices,
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster),
         "gates": gate_choices(),
+        "advisable": advisable(),
         "blank": StageRow.blank(),
     }
     return render(request, "rollouts/draft.html", context, status=status)

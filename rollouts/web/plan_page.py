@@ -93,7 +93,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
 def _all_pass(columns: list[Column], on_page: PlanOnPage) -> bool:
     """Whether all that is asked of the stage whose turn it is passes. Nothing asked since the halt is no pass."""
     lines = [line for column in columns if column.on_page is on_page.current for line in column.gates]
-    asked = [line.answer for line in lines if not line.is_over]
+    asked = [line.answer for line in lines if not line.is_over and not line.gate.advisory]
     since = on_page.plan.state_since
     return bool(asked) and all(answer and answer.answer == "pass" and answer.at > since for answer in asked)
 

@@ -74,6 +74,6 @@ def _failing(on_page: PlanOnPage) -> str:
         f"{gate.title} ({one.stage.name})"
         for one in on_page.stages
         for gate in one.stage.gates
-        if (answer := one.answers.get(gate.key)) and answer.answer == "fail"
+        if not gate.advisory and (answer := one.answers.get(gate.key)) and answer.answer == "fail"
     ]
     return ", ".join(failing)

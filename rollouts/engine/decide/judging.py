@@ -5,6 +5,7 @@ from datetime import datetime
 
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.gates.base import Answer, Gate, Judgement, When, wait
+from wording.durations import spell
 from wording.lists import names
 
 
@@ -18,11 +19,27 @@ def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> Judgement:
     if judgement.answer is not Answer.PASS or gate.when is When.ENTRY:
         return judgement
     if not stage.evidence.counted:
-        return wait("The stage has no target left: there is nothing this could be judged on.")
+        return wait("The stage has no target left: there is nothing this could be judged on.", cause="no-target")
     unseen = tuple(target.name for target in stage.evidence.counted if not target.is_seen)
     if unseen:
-        return wait(f"{names(unseen)} cannot be seen: unknown is not a pass.", nodes=unseen)
+        return wait(f"{names(unseen)} cannot be seen: unknown is not a pass.", cause="unseen", nodes=unseen)
     return judgement
+
+
+def counted(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
+    """The answers that may halt the stage, hold it or let it pass: those of every gate that is not just advisory."""
+    advisory = {gate.key for gate in stage.gates if gate.advisory}
+    return {key: judgement for key, judgement in judgements.items() if key not in advisory}
+
+
+def out_of_patience(stage: StageSnapshot, key: str, *, now: datetime) -> str:
+    """For how long a gate has waited, once that is longer than it may before a person is asked. Blank: it is not.
+
+    It waits since it said so, and no longer than the stage is in its state or a person last said: go on.
+    """
+    patience = next((gate.patience for gate in stage.gates if gate.key == key), None) or stage.patience
+    since = max(stage.state_since, stage.waiting_since.get(key, stage.state_since))
+    return spell(patience) if now - since > patience else ""
 
 
 def first(answer: Answer, judgements: Mapping[str, Judgement]) -> tuple[str, Judgement] | None:
@@ -30,6 +47,6 @@ def first(answer: Answer, judgements: Mapping[str, Judgement]) -> tuple[str, Jud
 
 
 def all_pass(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> bool:
-    """Whether the stage may pass. A stage with no gate never does."""
-    through = {gate.key for gate in stage.gates if gate.when is When.THROUGH}
+    """Whether the stage may pass. A stage with no gate that counts never does."""
+    through = {gate.key for gate in stage.gates if gate.when is When.THROUGH and not gate.advisory}
     return bool(through) and all(key in judgements and judgements[key].answer is Answer.PASS for key in through)

@@ -13,7 +13,7 @@ from rollouts.engine.decide.acts import (
     PlaceHolds,
 )
 from rollouts.engine.decide.following import follow
-from rollouts.engine.decide.judging import all_pass, first, judge
+from rollouts.engine.decide.judging import all_pass, counted, first, judge
 from rollouts.engine.decide.releasing import (
     SOON,
     held_though_changed,
@@ -21,6 +21,7 @@ from rollouts.engine.decide.releasing import (
     release,
     to_hold,
     unfinished_releases,
+    wait_for_gates,
 )
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
@@ -105,9 +106,9 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
         return current.index, changed_template(snapshot)
     if escaped := tuple(node.name for node in snapshot.nodes if _escaped(snapshot, node)):
         return current.index, f"{names(escaped)} took the new driver although held."
-    for index, answers in judgements.items():
-        if failed := first(Answer.FAIL, answers):
-            return index, failed[1].because
+    for stage in snapshot.forward:
+        if failed := first(Answer.FAIL, counted(stage, judgements.get(stage.index, {}))):
+            return stage.index, failed[1].because
     return None
 
 
@@ -164,7 +165,7 @@ def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decis
     if stage.state is StageState.WAITING:
         return _wait(stage)
     if stage.state is StageState.OPENING:
-        return _open(snapshot, stage, judgements)
+        return _open(snapshot, stage, judgements, now=now)
     if stage.state is StageState.PROMOTING:
         return release(snapshot, stage, now=now)
     return _soak(stage, judgements[stage.index], now=now)
@@ -174,7 +175,7 @@ def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datet
     """Every stage has passed, and before the plan could end something is no longer as it was judged."""
     last = snapshot.forward[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
-    waits = first(Answer.WAIT, judgements.get(last.index, {}))
+    waits = first(Answer.WAIT, counted(last, judgements.get(last.index, {})))
     if not undone and not waits:
         return None
     because = (
@@ -198,13 +199,13 @@ def _wait(stage: StageSnapshot) -> Decision:
     return Decision(f"It is the turn of {stage.name}.", moves=moves, look_again_in=timedelta(0))
 
 
-def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements) -> Decision:
-    if waits := first(Answer.WAIT, judgements[stage.index]):
-        return Decision(f"{stage.name}: {waits[1].because}")
+def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, now: datetime) -> Decision:
+    if waits := wait_for_gates(stage, judgements[stage.index], now=now):
+        return waits
     earlier = [other for other in snapshot.forward if other.index < stage.index][-1:]
     for other in earlier:
-        if waits := first(Answer.WAIT, judgements.get(other.index, {})):
-            return Decision(f"{stage.name} waits: {other.name} is no longer sure. {waits[1].because}")
+        if unsure := first(Answer.WAIT, counted(other, judgements.get(other.index, {}))):
+            return Decision(f"{stage.name} waits: {other.name} is no longer sure. {unsure[1].because}")
     moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing speaks against letting its first nodes go."),)
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
@@ -213,12 +214,6 @@ def _soak(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: dateti
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))
-    waits = first(Answer.WAIT, answers)
-    if waits is None:
-        return Decision(f"{stage.name} names no gate, so it can never pass.")
-    sentence = f"{stage.name}: {waits[1].because}"
-    if waits[0] != "soak" and now - stage.state_since > stage.patience:
-        waited = f"It has waited for {spell(stage.patience)}"
-        asks = f"{sentence} {waited}: a person decides whether to wait, exclude or go back."
-        return Decision(asks, pause_because=asks)
-    return Decision(sentence, look_again_in=SOON)
+    if waits := wait_for_gates(stage, answers, now=now):
+        return replace(waits, look_again_in=SOON)
+    return Decision(f"{stage.name} names no gate that counts, so it can never pass.")

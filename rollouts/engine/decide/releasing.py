@@ -1,18 +1,23 @@
 """Who goes next, who must be held, and who is called back. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from gpu.upgrade_controller import LOOKS_AGAIN
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave
 from rollouts.engine.decide.budget import room
+from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.soak import Soak
 from rollouts.lifecycle import StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import count
 
 SOON = timedelta(seconds=1)  # something is on its way
+UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time, and the soak says how long it takes
 
 
 def release(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> Decision:
@@ -44,6 +49,20 @@ def release(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> Decis
         return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
     unqueued = f"{count(len(held), 'node')} to go; the operator has not queued them yet: {LOOKS_AGAIN}"
     return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
+
+
+def wait_for_gates(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision | None:
+    """A gate that counts waits. Once the patience of one is over the plan pauses, and a person is asked.
+
+    None: none waits.
+    """
+    waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
+    for key, judgement in waiting:
+        if key not in UNHURRIED and (waited := out_of_patience(stage, key, now=now)):
+            sentence = f"{stage.name}: {judgement.because} It has waited for {waited}"
+            asks = f"{sentence}: a person decides whether to wait, exclude or go back."
+            return Decision(asks, pause_because=asks)
+    return Decision(f"{stage.name}: {waiting[0][1].because}") if waiting else None
 
 
 def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:

@@ -117,6 +117,26 @@ def test_patience_starts_anew_when_a_pause_ends(plan: Plan):
     assert seen(plan).stages[0].state_since == later
 
 
+def test_a_gate_waits_since_it_said_so_and_one_that_passed_since_now(plan: Plan):
+    stage = plan.stages.get(index=0)
+    answered(stage, "driver_version", "wait", since=NOON - timedelta(minutes=3))
+    answered(stage, "approval", "pass", since=NOON - timedelta(minutes=3))
+
+    waiting_since = seen(plan).stages[0].waiting_since
+
+    assert waiting_since == {"driver_version": NOON - timedelta(minutes=3), "approval": NOON}
+
+
+def test_the_soak_s_clock_does_not_wait_for_what_is_only_advisory(plan: Plan):
+    stage = plan.stages.get(index=0)
+    options = {"driver_version": {}, "operands_ready": {"advisory": True}, "soak": {}}
+    type(stage).objects.filter(pk=stage.pk).update(gate_options=options)
+    answered(stage, "driver_version", "pass", since=NOON)
+    answered(stage, "operands_ready", "fail")
+
+    assert seen(plan).stages[0].evidence.others_passing_since == NOON
+
+
 @pytest.mark.parametrize(("by", "is_own"), [("amy", False), ("owner", True), ("", True)])
 def test_an_approval_by_the_author_or_by_nobody_does_not_count(plan: Plan, by: str, is_own: bool):
     Approval.objects.create(stage=plan.stages.get(index=0), bundle={}, bundle_hash="x", by=by, at=NOON)

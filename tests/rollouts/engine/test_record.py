@@ -9,7 +9,7 @@ from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
 from rollouts.engine.record import BLIND, last_told, make_moves, pause, record_answers
 from rollouts.gates.base import Answer, Judgement
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import GateAnswer, Plan, PlanEvent, Target
+from rollouts.models import GateAnswer, Plan, PlanEvent, Stage, Target
 from rollouts.steering import commands
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
@@ -64,6 +64,67 @@ def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):
 
     assert GateAnswer.objects.filter(stage__plan=plan).count() == 2
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 2
+
+
+def test_another_cause_is_another_row_of_the_same_answer_begun_when_it_began(plan: Plan):
+    waits = Judgement(Answer.WAIT, "2 of 3 nodes are still to come.", cause="to-come")
+    recorded(plan, waits)
+
+    numbers = recorded(plan, replace(waits, because="1 of 3 nodes is still to come."), at=NOON + SECOND)
+    silent = recorded(plan, replace(waits, because="node-0 is silent.", cause="silent"), at=NOON + 2 * SECOND)
+
+    assert [row.cause for row in GateAnswer.objects.filter(stage__plan=plan).order_by("pk")] == ["to-come", "silent"]
+    assert numbers.because == "1 of 3 nodes is still to come."
+    assert (silent.since, silent.at) == (NOON, NOON + 2 * SECOND)
+    assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
+
+
+def test_a_cause_longer_than_its_column_is_the_same_cause_again(plan: Plan):
+    waits = Judgement(Answer.WAIT, "Wait.", cause="x" * 500)
+
+    assert recorded(plan, waits).pk == recorded(plan, waits, at=NOON + SECOND).pk
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [(MoveStage(0, StageState.PASSED, "Every gate passed."),), (MovePlan(PlanState.HALTED, "A gate failed."),)],
+    ids=["stage", "plan"],
+)
+def test_what_a_move_rested_on_is_never_written_again(plan: Plan, moves):
+    Stage.objects.filter(plan=plan, index=0).update(state=StageState.SOAKING)
+    rested = recorded(plan, PASS)
+    make_moves(plan, moves, now=NOON)
+
+    later = recorded(plan, replace(PASS, measured={"changed": 2}), at=NOON + SECOND)
+
+    rested.refresh_from_db()
+    assert (rested.rested_on_at, rested.numbers, rested.is_current) == (NOON, {"changed": 1}, False)
+    assert (later.since, later.numbers, later.rested_on_at) == (NOON, {"changed": 2}, None)
+
+
+def test_an_answer_of_an_earlier_round_is_not_what_a_move_rests_on(plan: Plan):
+    earlier = recorded(plan, PASS)
+
+    make_moves(plan, (MovePlan(PlanState.HALTED, "Ada said so."),), now=NOON + SECOND)
+
+    earlier.refresh_from_db()
+    assert earlier.rested_on_at is None
+
+
+def test_a_stage_that_soaks_rests_on_its_targets_and_on_no_answer(plan: Plan):
+    Stage.objects.filter(plan=plan, index=0).update(state=StageState.PROMOTING)
+    answer = recorded(plan, PASS)
+
+    make_moves(plan, (MoveStage(0, StageState.SOAKING, "Every target has changed."),), now=NOON)
+
+    answer.refresh_from_db()
+    assert answer.rested_on_at is None
+
+
+def test_an_answer_says_whether_its_gate_was_advisory(plan: Plan):
+    Stage.objects.filter(plan=plan, index=0).update(gate_options={"driver_version": {"advisory": True}})
+
+    assert recorded(plan, PASS).is_advisory
 
 
 def test_a_gap_in_which_nobody_looked_begins_the_answer_anew(plan: Plan):

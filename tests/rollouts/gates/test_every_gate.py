@@ -38,6 +38,17 @@ def test_answers_in_a_sentence_whatever_was_seen(gate, shown: Evidence):
 
 
 @ALL
+@settings(max_examples=30)
+@given(shown=some_evidence())
+def test_whatever_is_no_pass_names_its_cause_without_a_number_of_nodes(gate, shown: Evidence):
+    """Another cause is another stored answer; new numbers are not."""
+    judgement = gate.judge(shown, now=NOON)
+
+    assert judgement.answer is Answer.PASS or judgement.cause
+    assert not any(target.name in judgement.cause for target in shown.targets)
+
+
+@ALL
 @given(shown=some_evidence())
 def test_speaks_of_one_as_of_one(gate, shown: Evidence):
     sentence = gate.judge(shown, now=NOON).because

@@ -60,6 +60,13 @@ def test_numbers_survive_the_round_trip(timeout_s: int, tolerate: int):
         ({"soak": {"duration_s": math.inf}}, "duration_s"),
         ({"soak": {"duration_s": math.nan}}, "duration_s"),
         ({"failure_budget": {"tolerate": 0.5}}, "whole"),
+        ({"soak": {"patience": 60}}, "patience_s"),
+        ({"soak": {"patience_s": True}}, "number"),
+        ({"soak": {"advisory": 1}}, "true or false"),
+        ({"soak": {"advisory": "true"}}, "true or false"),
+        ({"soak": {"advisory": True, "because": "x" * 201}}, "200"),
+        ({"soak": {"advisory": True, "because": 1}}, "text"),
+        ({"soak": {"because": "Too slow."}}, "only advisory, and it is not"),
         ({"soak": []}, "soak"),
         ({"soak": None}, "soak"),
     ],
@@ -73,6 +80,23 @@ def test_names_what_cannot_be_read(written, named: str):
 def test_an_approval_by_nobody_is_no_approval():
     with pytest.raises(BadGate, match="needed"):
         read_gates({"approval": {"needed": 0}})
+
+
+def test_every_gate_may_be_advisory_with_a_reason_and_have_a_patience_of_its_own():
+    written = {"advisory": True, "because": "No tenants here.", "patience_s": 90.0}
+
+    (gate,) = read_gates({"workloads_ready": written})
+
+    assert (gate.advisory, gate.because, gate.patience) == (True, "No tenants here.", timedelta(seconds=90))
+    assert write_options(gate).items() >= written.items()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({"advisory": True}, "never be advisory"), ({"patience_s": 60}, "no patience")], ids=str
+)
+def test_an_approval_always_counts_and_waits_as_long_as_people_take(options, words: str):
+    with pytest.raises(BadGate, match=words):
+        read_gates({"approval": options})
 
 
 @settings(max_examples=60)

@@ -6,7 +6,7 @@ import pytest
 
 import rollouts.gates
 from rollouts.gates import GATES
-from rollouts.gates.base import When
+from rollouts.gates.base import Gate, When
 
 BESIDE_THE_GATES = {"__init__", "base", "options", "versions"}
 ALL = pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
@@ -41,5 +41,7 @@ def test_a_gate_works_without_options_and_is_never_changed(gate):
 
 
 @ALL
-def test_every_option_is_a_duration_or_a_whole_number(gate):
-    assert {type(getattr(gate(), field.name)) for field in fields(gate)} <= {timedelta, int}
+def test_every_option_of_its_own_is_a_duration_a_whole_number_or_a_switch(gate):
+    own = {field.name for field in fields(gate)} - {field.name for field in fields(Gate)}
+
+    assert {type(getattr(gate(), name)) for name in own} <= {timedelta, int, bool}

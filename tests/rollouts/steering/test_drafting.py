@@ -44,6 +44,14 @@ PROBLEMS = {
     "pool of nowhere": ({"stages": (CANARY, replace(REST, pool_id=10**6))}, "stages.1.pool"),
     "selector": ({"stages": (CANARY, replace(REST, selector="a==b==c"))}, "stages.1.selector"),
     "no gate": ({"stages": (CANARY, replace(REST, gate_options={}))}, "stages.1.gate_options"),
+    "advisory only": (
+        {"stages": (CANARY, replace(REST, gate_options={"approval": {}, "driver_version": {"advisory": True}}))},
+        "stages.1.gate_options",
+    ),
+    "impatient": (
+        {"stages": (CANARY, replace(REST, gate_options={"driver_version": {"patience_s": 5}}))},
+        "stages.1.gate_options",
+    ),
     "approval only": ({"stages": (CANARY, replace(REST, gate_options={"approval": {}}))}, "stages.1.gate_options"),
     "unknown gate": ({"stages": (CANARY, replace(REST, gate_options={"luck": {}}))}, "stages.1.gate_options"),
 }

@@ -128,6 +128,23 @@ def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     assert "disabled" not in reject_button(seen)
 
 
+def test_what_is_only_advisory_is_named_and_voids_nothing(amy, stage, second):
+    options = second.gate_options | {"operands_ready": {"advisory": True, "because": "It flaps here."}}
+    type(second).objects.filter(pk=second.pk).update(gate_options=options)
+    answered(stage, "operands_ready", "pass", because="All up.", is_advisory=True)
+    look = opened(amy, second)
+    answered(stage, "operands_ready", "fail", because="One is down.", is_advisory=True)
+
+    seen = live(amy, second, look)
+
+    whole = Page(amy.get(f"/stages/{second.pk}/approval").content.decode()).text
+    assert "Operands ready is only advisory in" in whole
+    assert "It flaps here." in whole
+    assert "One is down." in Page(seen).text
+    assert "all 2 green" in Page(seen).text
+    assert "disabled" not in approve_button(seen)
+
+
 def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
     look, seen = opened(amy, second), bundle_for(second).hash
     answered(stage, "soak", "fail", because="It crashed.")

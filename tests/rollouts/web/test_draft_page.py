@@ -1,7 +1,7 @@
 import pytest
 
 from rollouts.models import Plan
-from rollouts.web.draft_form import DraftForm
+from rollouts.web.draft_form import DraftForm, StageRow
 from tests import make
 from tests.pages import HOSTILE, Page, page, visiting
 
@@ -56,6 +56,22 @@ def test_saves_what_was_written(ada, fleet):
     assert canary.gate_options["soak"] == {"duration_s": 300.0}
     assert rest.gate_options["approval"] == {}  # nothing says that it may go unasked
     assert rest.gate_options["failure_budget"] == {"tolerate": 1}
+
+
+def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
+    asked = written(fleet) | {"stage-0-advisory": ["operands_ready", "approval"], "stage-0-advisory_because": "Try it."}
+    ada.post("/plans/new", asked)
+    plan = Plan.objects.get()
+    canary = plan.stages.get(index=0)
+
+    seen = page(ada, f"/plans/{plan.pk}").text
+
+    assert canary.gate_options["operands_ready"] == {"timeout_s": 90, "advisory": True, "because": "Try it."}
+    assert canary.gate_options["approval"] == {"needed": 1}
+    assert "advisory yes because Try it." in seen
+    form = StageRow.of(canary, "0")
+    form.advisory = []
+    assert form.draft().gate_options["operands_ready"] == {"timeout_s": 90}
 
 
 @pytest.mark.parametrize(

@@ -429,6 +429,62 @@ def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
     assert not decision.moves
 
 
+@pytest.mark.parametrize(("seconds", "asks"), [(29, False), (31, True)])
+def test_a_gate_with_a_patience_of_its_own_asks_after_it(seconds: int, asks: bool):
+    """Its stage would have waited for an hour; another gate that waits first has not kept it from asking."""
+    gates = (DriverVersion(), OperandsReady(patience=timedelta(seconds=30)))
+    since = NOON - timedelta(seconds=seconds)
+    stage = a_stage(a_target("a", baseline=None, driver_version=""), gates=gates, state=SOAKING, state_since=since)
+
+    decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
+
+    assert bool(decision.pause_because) is asks
+    assert not asks or "It has waited for 30 s" in decision.pause_because
+
+
+def test_patience_begins_when_the_gate_begins_to_wait():
+    """One that passed through an hour of soak, and waits now, is not out of patience at once."""
+    long_ago = {"state": SOAKING, "state_since": NOON - timedelta(hours=2), "gates": (OperandsReady(),)}
+    stage = a_stage(a_target("a", baseline=None), **long_ago, waiting_since={"operands_ready": NOON})
+
+    assert not decided(a_snapshot(stage, nodes=(a_changed_node("a"),))).pause_because
+
+
+def test_an_approval_is_waited_for_as_long_as_it_takes():
+    stage = a_stage(
+        a_held_target("a"), state=OPENING, gates=(ApprovalGate(), DriverVersion()), state_since=NOON - timedelta(days=3)
+    )
+
+    decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("a"),)))
+
+    assert "approval" in decision.waiting_for
+    assert not decision.pause_because
+
+
+def test_what_is_only_advisory_neither_halts_nor_holds():
+    """It is asked and its answer stored, while the stage passes on the gates that count."""
+    gates = (DriverVersion(), OperandsReady(advisory=True), FailureBudget(advisory=True))
+    stage = a_stage(a_target("a", is_ready=False, operands=()), gates=gates, state=SOAKING)
+
+    decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
+
+    assert {key: one.answer for key, one in decision.judgements[0].items()} == {
+        "driver_version": Answer.PASS,
+        "operands_ready": Answer.WAIT,
+        "failure_budget": Answer.FAIL,
+    }
+    assert stage_moves(decision) == [(0, PASSED)]
+
+
+def test_a_stage_whose_gates_are_all_advisory_never_passes():
+    stage = a_stage(a_target("a"), gates=(DriverVersion(advisory=True),), state=SOAKING)
+
+    decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
+
+    assert not decision.moves
+    assert "no gate that counts" in decision.waiting_for
+
+
 def test_a_soak_is_not_out_of_patience():
     gates = (DriverVersion(), Soak(timedelta(hours=9)))
     stage = a_stage(
