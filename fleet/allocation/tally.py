@@ -12,8 +12,8 @@ from fleet.allocation.amounts import KINDS, PODS_READ, GpuAmount
 from fleet.allocation.cpu_memory import NOTHING as NO_CPU_MEMORY
 from fleet.allocation.cpu_memory import UNKNOWN as UNKNOWN_CPU_MEMORY
 from fleet.allocation.cpu_memory import CpuMemory, OfCluster
-from fleet.allocation.kept import NAMES
 from fleet.allocation.physical import Physical
+from fleet.allocation.sums import NAMES
 from fleet.models import NodeSums, Pool
 from fleet.models.node_sums import ALIKE
 from fleet.states.node import FAULTS, NodeState

@@ -8,7 +8,8 @@ from django.db import transaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fleet.allocation.kept import counted, kept, recount, written
+from fleet.allocation.kept import kept, recount
+from fleet.allocation.sums import counted, written
 from fleet.models import Node, NodeSums, Pool
 from fleet.observe.mirror import known
 from fleet.observe.writing.forget import forget
