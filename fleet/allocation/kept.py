@@ -1,7 +1,7 @@
 """The sums of nodes, kept by whoever writes nodes: in the same transaction, and by the statement that counts anew.
 
 Every write of a node, or of the pools it is in, stands inside `kept(cluster_id, nodes)`. It counts those nodes before
-and after, and adds the difference to the rows of `NodeSums`. `recount` counts the whole cluster.
+and after, and adds the difference to the tables of sums. `recount` counts the whole cluster.
 """
 
 from collections import Counter
@@ -27,8 +27,10 @@ class Kept:
         """Before these are written."""
         if new := set(nodes) - self._nodes:
             self.lock()
-            for key, numbers in counted(self.cluster_id, new).items():
-                self._before.setdefault(key, Counter()).update(numbers)
+            for table, rows in counted(self.cluster_id, new).items():
+                before = self._before.setdefault(table, {})
+                for key, numbers in rows.items():
+                    before.setdefault(key, Counter()).update(numbers)
             self._nodes |= new
 
     def born(self, nodes: Iterable[int]) -> None:
@@ -73,4 +75,6 @@ def recount(cluster_id: int) -> int:
         keeping.lock()
         before, after = written(cluster_id), counted(cluster_id)
         add(cluster_id, before, after)
-    return sum(before.get(key) != after.get(key) for key in {*before, *after})
+    return sum(
+        before[table].get(key) != after[table].get(key) for table in before for key in {*before[table], *after[table]}
+    )

@@ -1,20 +1,11 @@
-"""Physical GPUs of some part of the fleet, counted in the database, and what is made of them."""
+"""Physical GPUs of some part of the fleet, and what is made of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce
-
 from fleet.models import Node
 from gpu.resources import Use, Uses
 from gpu.resources.physical import COLUMNS, TITLES
-
-SUM_OF = "sum_of_"  # an aggregate may not be named as its column
-PHYSICAL_SUMS = {
-    **{SUM_OF + column: Coalesce(Sum(column), 0) for column in COLUMNS.values()},
-    "uncounted": Count("pk", filter=Q(is_gpu_node=True, physical_gpus=None)),
-}
 
 
 @dataclass
@@ -47,12 +38,6 @@ class Physical:
     def words(self) -> str:
         """`2560 whole, 512 MIG, 504 time-slicing`; blank where all are whole."""
         return "" if set(self.uses) <= {Use.WHOLE} else ", ".join(f"{number} {title}" for title, number in self.parts)
-
-
-def read_physical(nodes: QuerySet[Node]) -> Physical:
-    """One query."""
-    sums = nodes.aggregate(**PHYSICAL_SUMS)
-    return Physical.of({name.removeprefix(SUM_OF): number for name, number in sums.items()})
 
 
 def physical_of(nodes: Iterable[Node]) -> Physical:

@@ -4,9 +4,10 @@
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from django.db import connection
@@ -16,8 +17,8 @@ from django.db.models.functions import Coalesce
 
 from fleet.allocation.amounts import AMOUNT_SUMS
 from fleet.allocation.cpu_memory import ALLOCATABLE, REQUESTED
-from fleet.models import Node, NodeSums
-from fleet.models.node_sums import ALIKE
+from fleet.models import DriverSums, Node, NodeSums, SegmentSums
+from fleet.models.sums import Sums
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 
 MARK = "sum_of_"  # an aggregate may not be named as a column
@@ -39,10 +40,13 @@ OF_NODES: dict[str, Any] = {
     **{column: Coalesce(Sum(column), 0) for column in (*ALLOCATABLE, *REQUESTED)},
 }
 NAMES = tuple(OF_NODES)
+TABLES: tuple[type[Sums], ...] = (NodeSums, SegmentSums, DriverSums)
+# What nodes have in common that are in one row of each table.
+ALIKE = tuple(dict.fromkeys(column for table in TABLES for column in table.alike))
 CLUSTER, NODES = -1, "the keys of nodes"  # stand in the statement for what is asked
 
 Key = tuple[Any, ...]
-Counted = dict[Key, Counter[str]]
+Counted = dict[type[Sums], dict[Key, Counter[str]]]  # by table, and by its row
 
 
 class PoolKeys(Func):
@@ -66,19 +70,37 @@ def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> Counted:
     given: dict[Any, Any] = {CLUSTER: cluster_id, NODES: json.dumps(sorted(nodes or ()))}
     with connection.cursor() as cursor:
         cursor.execute(statement, [given.get(each, each) for each in params])
-        rows = cursor.fetchall()
-    return {_key(row): Counter(dict(zip(NAMES, map(int, row[len(ALIKE) :]), strict=True))) for row in rows}
+        rows = [_read(row) for row in cursor.fetchall()]
+    return {table: _rows_of(table, rows) for table in TABLES}
+
+
+def _rows_of(table: type[Sums], rows: Iterable[dict[str, Any]]) -> dict[Key, Counter[str]]:
+    key_of, names = itemgetter(*table.alike), table.added_up()
+    found: dict[Key, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        if row["is_gpu_node"] or not table.is_of_gpu_nodes:
+            sums = found[key_of(row)]
+            for name in names:
+                sums[name] += row[MARK + name]
+    return dict(found)
+
+
+def _read(row: tuple[Any, ...]) -> dict[str, Any]:
+    """SQLite's driver has no booleans, and PostgreSQL's sums of large numbers are decimals."""
+    found = dict(zip((*ALIKE, *(MARK + name for name in NAMES)), row, strict=True))
+    said = {name: bool(found[name]) for name in ALIKE if name.startswith("is_")}
+    return found | said | {name: int(number) for name, number in found.items() if name.startswith(MARK)}
 
 
 def written(cluster_id: int) -> Counted:
-    """As the sums say. One query."""
-    rows = NodeSums.objects.filter(cluster=cluster_id).values_list(*ALIKE, *NAMES)
-    return {_key(row): Counter(dict(zip(NAMES, row[len(ALIKE) :], strict=True))) for row in rows}
+    """As the sums say. A query a table."""
+    return {table: _written(table, cluster_id) for table in TABLES}
 
 
-def _key(row: tuple[Any, ...]) -> Key:
-    """SQLite's driver has no booleans."""
-    return tuple(bool(value) if name.startswith("is_") else value for name, value in zip(ALIKE, row, strict=False))
+def _written(table: type[Sums], cluster_id: int) -> dict[Key, Counter[str]]:
+    alike, names = table.alike, table.added_up()
+    rows = table.objects.filter(cluster=cluster_id).values_list(*alike, *names)
+    return {row[: len(alike)]: Counter(dict(zip(names, row[len(alike) :], strict=True))) for row in rows}
 
 
 @cache
@@ -88,7 +110,7 @@ def _counting(*, is_whole: bool) -> tuple[str, tuple[Any, ...]]:
     if not is_whole:
         nodes = nodes.filter(pk__in=RawSQL(_keys_in_json(), [NODES]))  # noqa: S611 - ours
     alike = nodes.annotate(pool_keys=PoolKeys(F("pk")), is_driver_said=Q(driver_unknown_since=None)).values_list(
-        "cluster", "pool_keys", *ALIKE[2:]
+        *("pool_keys" if name == "pools" else name for name in ALIKE)
     )
     return alike.annotate(**{MARK + name: each for name, each in OF_NODES.items()}).query.sql_with_params()
 
@@ -100,33 +122,38 @@ def _keys_in_json() -> str:
 
 
 def add(cluster_id: int, before: Counted, after: Counted) -> None:
-    differences = []
+    """A query a table in which something differs, and one more where a row is over."""
+    for table in TABLES:
+        _add(table, cluster_id, before.get(table, {}), after.get(table, {}))
+
+
+def _add(table: type[Sums], cluster_id: int, before: dict[Key, Counter[str]], after: dict[Key, Counter[str]]) -> None:
+    differences, names = [], table.added_up()
     for key in {*before, *after}:
         was, now = before.get(key, Counter()), after.get(key, Counter())
         if was != now:
-            differences.append((*key, *(now[name] - was[name] for name in NAMES)))
+            differences.append((*key, *(now[name] - was[name] for name in names)))
     if not differences:
         return
     with connection.cursor() as cursor:
-        cursor.executemany(_adding(), sorted(differences))
-    if len(after) < len(before) or {*before} - {*after}:
-        NodeSums.objects.filter(cluster=cluster_id, nodes__lte=0).delete()
-
-
-def _column(name: str) -> str:
-    field: Any = NodeSums._meta.get_field(name)  # noqa: SLF001 - documented, in spite of its name
-    return str(field.column)
+        cursor.executemany(_adding(table), sorted(differences))
+    if before.keys() - after.keys():
+        table.objects.filter(cluster=cluster_id, nodes__lte=0).delete()
 
 
 @cache
-def _adding() -> str:
+def _adding(model: type[Sums]) -> str:
     quote = connection.ops.quote_name
-    table = quote(NodeSums._meta.db_table)  # noqa: SLF001 - documented, in spite of its name
-    alike = [quote(_column(name)) for name in ALIKE]
-    sums = [quote(name) for name in NAMES]
+    table = quote(model._meta.db_table)  # noqa: SLF001 - documented, in spite of its name
+    alike, sums = ([quote(_column(model, name)) for name in names] for names in (model.alike, model.added_up()))
     values = ", ".join(["%s"] * (len(alike) + len(sums)))
     adding = ", ".join(f"{name} = {table}.{name} + EXCLUDED.{name}" for name in sums)
     return (
         f"INSERT INTO {table} ({', '.join(alike + sums)}) VALUES ({values}) "  # noqa: S608
         f"ON CONFLICT ({', '.join(alike)}) DO UPDATE SET {adding}"
     )
+
+
+def _column(model: type[Sums], name: str) -> str:
+    field: Any = model._meta.get_field(name)  # noqa: SLF001 - documented, in spite of its name
+    return str(field.column)

@@ -13,15 +13,13 @@ from fleet.allocation.cpu_memory import NOTHING as NO_CPU_MEMORY
 from fleet.allocation.cpu_memory import UNKNOWN as UNKNOWN_CPU_MEMORY
 from fleet.allocation.cpu_memory import CpuMemory, OfCluster
 from fleet.allocation.physical import Physical
-from fleet.allocation.sums import NAMES
-from fleet.models import NodeSums, Pool
-from fleet.models.node_sums import ALIKE
+from fleet.models import NodeSums
 from fleet.states.node import FAULTS, NodeState
 from gpu.resources import Uses
-from people.rights import Permission, scope_of
 
 # What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
 SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
+NAMES = NodeSums.added_up()
 COUNTS = ("ready", "not_ready", "readiness_unknown", "unschedulable", "held")
 NO_GPUS = GpuAmount()
 NO_DATA = GpuAmount(expected=None, allocatable=None, allocated=None, free=None)
@@ -54,17 +52,12 @@ class Alike:
 def read_alike(user: Any = None, *, clusters: Iterable[int] | None = None) -> list[Alike]:
     """All nodes that the user may see, of these clusters or of all. None: a user who sees everything. One query."""
     rows = NodeSums.objects.order_by("pk")
-    seen = scope_of(user, Permission.SEE) if user is not None else None
-    if seen is not None and not seen.everywhere:
-        of_pools = Pool.objects.filter(pk__in=seen.pool_ids).values("cluster")
-        rows = rows.filter(cluster__in=seen.cluster_ids) | rows.filter(cluster__in=of_pools)
+    if user is not None:
+        rows = rows.visible_to(user)
     if clusters is not None:
         rows = rows.filter(cluster__in=clusters)
     rows = rows.annotate(knows_pods=Exists(PODS_READ.filter(cluster=OuterRef("cluster"))))
-    found = [_alike(row) for row in rows.values_list(*ALIKE, "knows_pods", *NAMES)]
-    if seen is None or seen.everywhere:
-        return found
-    return [each for each in found if each.cluster in seen.cluster_ids or not each.pools.isdisjoint(seen.pool_ids)]
+    return [_alike(row) for row in rows.values_list(*NodeSums.alike, "knows_pods", *NAMES)]
 
 
 def _alike(row: tuple[Any, ...]) -> Alike:

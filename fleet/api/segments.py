@@ -7,7 +7,6 @@ from rest_framework.response import Response
 
 from edges.rest import Edge
 from fleet.api.filters import Words
-from fleet.models import Node
 from fleet.segments.counting import cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet
 
@@ -68,7 +67,7 @@ class SegmentList(Edge):
     )
     def get(self, request) -> Response:
         choice, axes = read(request.query_params)
-        found = segments_of(Node.objects.visible_to(self.user).with_gpus(), choice, axes=axes)
+        found = segments_of(self.user, choice, axes=axes)
         table = cross(found.matching, axes[0], axes[1]) if axes else None
         said = {"nodes": found.nodes, "gpus": found.gpus, "all_nodes": found.all_nodes, "facets": found.facets}
         return Response(SegmentsSerializer({**said, "cross": table}).data)

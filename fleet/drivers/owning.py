@@ -6,9 +6,7 @@ deleted and the ClusterPolicy takes drivers over again, so that it is believed o
 
 from collections.abc import Collection, Iterable, Sequence
 
-from django.db.models import Count, Exists, OuterRef
-
-from fleet.models import DriverObject, Node, Operand, Pod
+from fleet.models import DriverObject, DriverSums, Operand
 from gpu.operands import DRIVER
 
 OFF = frozenset({"ignored", "disabled"})  # states of an object that does not count
@@ -34,38 +32,29 @@ def labelled_owner(label: str, objects: Sequence[DriverObject]) -> DriverObject 
 
 
 def nodes_by_owner(clusters: Collection[int]) -> dict[Key, int]:
-    """How many GPU nodes each driver object moves. Four queries."""
+    """How many GPU nodes each driver object moves. Three queries, of sums: each node is in one of them."""
     objects: dict[int, list[DriverObject]] = {cluster: [] for cluster in clusters}
     for each in DriverObject.objects.filter(cluster__in=clusters):
         objects[each.cluster_id].append(each)
+    owners = _owners_of_daemon_sets(clusters)
     found: dict[Key, int] = {}
-    for key, number in [*_by_daemon_set(clusters), *_by_label(clusters, objects)]:
-        found[key] = found.get(key, 0) + number
+    sums = DriverSums.objects.filter(cluster__in=clusters)
+    for cluster, daemon_set, label, nodes in sums.values_list(*DriverSums.alike, "nodes"):
+        key = owners.get(daemon_set) or _by_label(label, objects[cluster])
+        if key is not None:
+            found[key] = found.get(key, 0) + nodes
     return found
 
 
-def _driver_pods(clusters: Collection[int]):
-    return Pod.objects.filter(cluster__in=clusters, operand=DRIVER, deleted_at=None).exclude(owner_uid="").order_by()
+def _owners_of_daemon_sets(clusters: Collection[int]) -> dict[str, Key]:
+    owned = Operand.objects.filter(cluster__in=clusters, operand=DRIVER).exclude(owner_name="")
+    return {uid: (cluster, kind, name) for uid, cluster, kind, name in owned.values_list(*OWNED)}
 
 
-def _by_daemon_set(clusters: Collection[int]) -> Iterable[tuple[Key, int]]:
-    drivers = Operand.objects.filter(cluster__in=clusters, operand=DRIVER).exclude(owner_name="").order_by()
-    owners = {uid: (cluster, kind, name) for uid, cluster, kind, name in drivers.values_list(*OWNED)}
-    pods = _driver_pods(clusters).filter(node__is_gpu_node=True).values_list("owner_uid")
-    for uid, number in pods.annotate(number=Count("node", distinct=True)):
-        if uid in owners:
-            yield owners[uid], number
-
-
-def _by_label(clusters: Collection[int], objects: dict[int, list[DriverObject]]) -> Iterable[tuple[Key, int]]:
-    """Of the nodes without a driver pod of an owned DaemonSet."""
-    owned = Operand.objects.filter(cluster__in=clusters, operand=DRIVER).exclude(owner_name="").values("uid")
-    pods = _driver_pods(clusters).filter(node=OuterRef("pk"), owner_uid__in=owned)
-    nodes = Node.objects.with_gpus().filter(~Exists(pods), cluster__in=clusters).order_by()
-    for cluster, label, number in nodes.values_list("cluster", "driver_owner").annotate(number=Count("pk")):
-        owner = labelled_owner(label, objects[cluster]) or _policy_that_installs(objects[cluster])
-        if owner is not None:
-            yield key_of(owner), number
+def _by_label(label: str, objects: Sequence[DriverObject]) -> Key | None:
+    """Whose a node is that has no driver pod of an owned DaemonSet. None: nobody's."""
+    owner = labelled_owner(label, objects) or _policy_that_installs(objects)
+    return None if owner is None else key_of(owner)
 
 
 def _policy_that_installs(objects: Iterable[DriverObject]) -> DriverObject | None:

@@ -4,6 +4,7 @@ from fleet.models.cluster import ApprovalRule, Cluster, ClusterMode
 from fleet.models.cluster_event import ClusterEvent
 from fleet.models.disruption_budget import DisruptionBudget
 from fleet.models.driver_object import DriverObject
+from fleet.models.driver_sums import DriverSums
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
 from fleet.models.gone_node import GoneNode
@@ -18,6 +19,7 @@ from fleet.models.operator_config import OperatorConfig
 from fleet.models.other_pod import OtherPod
 from fleet.models.pod import Pod
 from fleet.models.pool import Pool
+from fleet.models.segment_sums import SegmentSums
 from fleet.models.workload import Workload
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "DeviceClass",
     "DisruptionBudget",
     "DriverObject",
+    "DriverSums",
     "ExporterReading",
     "ExporterRound",
     "ExportersState",
@@ -52,5 +55,6 @@ __all__ = [
     "ResourceClaim",
     "ResourceQuota",
     "ResourceSlice",
+    "SegmentSums",
     "Workload",
 ]

@@ -1,13 +1,15 @@
 from django.db import models
 
-# What nodes must have in common to be one row.
+from fleet.models.sums import Sums, one_row_per_likeness
+
 ALIKE = ("cluster", "pools", "is_gpu_node", "state_code", "driver_version", "is_driver_said", "gpu_product")
 
 
-class NodeSums(models.Model):
-    """Nodes of a cluster that are alike, added up: what pages and REST count by. `fleet.allocation.kept` keeps them."""
+class NodeSums(Sums):
+    """What pages and REST count nodes and GPUs by."""
 
-    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="node_sums")
+    alike = ALIKE
+
     pools = models.TextField(blank=True)  # the keys of all pools they are in: 3,17; blank: in none
     is_gpu_node = models.BooleanField()
     state_code = models.IntegerField()
@@ -15,7 +17,6 @@ class NodeSums(models.Model):
     is_driver_said = models.BooleanField()  # False: the version is remembered, its label is away
     gpu_product = models.CharField(max_length=128, blank=True)
 
-    nodes = models.IntegerField()
     ready = models.IntegerField()
     not_ready = models.IntegerField()
     readiness_unknown = models.IntegerField()
@@ -61,7 +62,7 @@ class NodeSums(models.Model):
     memory_others_bytes = models.BigIntegerField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=ALIKE, name="one_row_of_sums_per_likeness")]
+        constraints = [one_row_per_likeness(ALIKE, "sums")]
 
     @property
     def pool_keys(self) -> tuple[int, ...]:

@@ -1,16 +1,18 @@
 """The fleet cut by its facets: how many nodes and GPUs have each value, under a choice of others.
 
-The database adds up nodes that are alike in everything; what is counted here are groups of nodes, not nodes.
+What is counted here are groups of nodes that are alike in everything, as whoever writes nodes keeps them.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, Sum, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models import BigIntegerField, Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models.functions import Cast
 
-from fleet.models import Cluster, Node, Pool
+from fleet.models import Cluster, Node, Pool, SegmentSums
+from fleet.models.sums import SumsQuerySet
 from fleet.segments.facets import (
     FACETS,
     NO_POOL,
@@ -21,22 +23,31 @@ from fleet.segments.facets import (
     Choice,
     Facet,
     in_several_pools,
-    narrow,
 )
 from fleet.segments.labelled import LabelValue
 from fleet.segments.operators import operator_versions
-from gpu.resources.physical import TOTAL
+from gpu.resources.physical import COLUMNS as USE_COLUMNS
 
 IN_SEVERAL = -1
-ANNOTATED = {
+OF_SUMS: dict[str, Any] = {
+    "sharing_mode": SHARING_MODE,
+    "a_pool": Case(
+        When(pools="", then=None),
+        When(pools__contains=",", then=Value(IN_SEVERAL)),
+        default=Cast("pools", BigIntegerField()),
+        output_field=BigIntegerField(),
+    ),
+}
+OF_NODES: dict[str, Any] = {
     "sharing_mode": SHARING_MODE,
     "numa": LabelValue(NUMA),
     "a_pool": Case(
         When(pk__in=in_several_pools(), then=Value(IN_SEVERAL)),
         default=Subquery(Node.pools.through.objects.filter(node=OuterRef("pk")).values("pool_id")[:1]),
-        output_field=IntegerField(),
+        output_field=BigIntegerField(),
     ),
 }
+NUMBERS = ("nodes", "uncounted", *USE_COLUMNS.values())
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,9 @@ class NodeGroup:
 
     values: Mapping[str, str]
     nodes: int
+    uncounted: int  # those of which nobody says how many GPUs they have
     gpus: int
+    uses: tuple[int, ...]  # the same GPUs by what is made of them
 
 
 @dataclass(frozen=True)
@@ -102,19 +115,31 @@ class Segments:
         return sum(group.gpus for group in self.matching)
 
     @property
+    def physical(self) -> Mapping[str, int]:
+        """Of what matches: GPUs by the columns of their uses, and the nodes that are in none of them."""
+        uses = [sum(column) for column in zip(*(group.uses for group in self.matching), strict=True)]
+        found = dict.fromkeys(USE_COLUMNS.values(), 0) | dict(zip(USE_COLUMNS.values(), uses, strict=False))
+        return found | {"uncounted": sum(group.uncounted for group in self.matching)}
+
+    @property
     def all_nodes(self) -> int:
         return sum(group.nodes for group in self.groups)
 
 
-def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
-    """Six queries. The counts of a facet heed the choice of all others, and not its own: what else one could choose.
+def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
+    """Of the GPU nodes that the user may see. Five queries.
 
-    Facets that stand apart are crossed with the others only where they are chosen, or are one of `axes`; those that are
-    dear are not even counted.
+    The counts of a facet heed the choice of all others, and not its own: what else one could choose. Those that are
+    dear are counted only where they are chosen or are one of `axes`: nobody keeps sums by them, so that nodes are read.
     """
-    crossed = [each for each in FACETS if not (each.is_apart or each.is_dear) or choice.get(each.key) or each in axes]
-    groups = groups_of(nodes, crossed)
-    counted: dict[str, Sums] = {facet.key: Sums() for facet in crossed}
+    facets = [each for each in FACETS if not each.is_dear or choice.get(each.key) or each in axes]
+    is_dear = any(each.is_dear for each in facets)
+    groups = (
+        _groups(_of_nodes(Node.objects.visible_to(user).with_gpus(), facets), facets)
+        if is_dear
+        else groups_of(SegmentSums.objects.visible_to(user), facets)
+    )
+    counted: dict[str, Sums] = {facet.key: Sums() for facet in facets}
     matching = []
     for group in groups:
         failed = [key for key, values in choice.items() if values and group.values[key] not in values]
@@ -124,37 +149,45 @@ def segments_of(nodes: QuerySet[Node], choice: Choice, *, axes: Sequence[Facet] 
             continue
         for key in failed or counted:
             counted[key].add(group.values[key], group)
-    for facet in FACETS:
-        if facet.key not in counted and not facet.is_dear:
-            counted[facet.key] = _sums_apart(narrow(nodes, choice), facet)
-    facets = [counted[facet.key].counts(facet, choice.get(facet.key, ())) for facet in FACETS if facet.key in counted]
-    return Segments(choice, groups, matching, facets)
+    return Segments(
+        choice, groups, matching, [counted[each.key].counts(each, choice.get(each.key, ())) for each in facets]
+    )
 
 
-def groups_of(nodes: QuerySet[Node], facets: Sequence[Facet]) -> list[NodeGroup]:
-    """Five queries: the nodes, and what of each group is its cluster's and its pool's to say."""
-    columns = tuple(dict.fromkeys(facet.column for facet in facets))
-    said_by = _said_by()
+def groups_of(sums: SumsQuerySet, facets: Sequence[Facet]) -> list[NodeGroup]:
+    """Five queries: the sums of segments, and what of each is its cluster's and its pool's to say."""
+    columns = _columns(facets)
+    annotated = sums.annotate(**{name: OF_SUMS[name] for name in columns if name in OF_SUMS})
+    return _groups(annotated.values_list(*columns, *NUMBERS), facets)
+
+
+def _of_nodes(nodes: QuerySet[Node], facets: Sequence[Facet]) -> QuerySet:
+    """The same rows, counted now."""
+    columns = _columns(facets)
+    annotated = nodes.order_by().annotate(**{name: OF_NODES[name] for name in columns if name in OF_NODES})
+    uses = {f"sum_of_{column}": Sum(column) for column in USE_COLUMNS.values()}
+    uncounted = Count("pk", filter=Q(physical_gpus=None))
+    return annotated.values_list(*columns).annotate(number=Count("pk"), uncounted=uncounted, **uses)
+
+
+def _columns(facets: Sequence[Facet]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(facet.column for facet in facets))
+
+
+def _groups(rows: Iterable[tuple[Any, ...]], facets: Sequence[Facet]) -> list[NodeGroup]:
+    columns, said_by = _columns(facets), _said_by()
     readers = [(facet.key, columns.index(facet.column), said_by.get(facet.key)) for facet in facets]
     return [
         NodeGroup(
-            {key: (row[at] if said is None else said.get(row[at])) or UNKNOWN for key, at, said in readers}, *row[-2:]
+            {key: (row[at] if said is None else said.get(row[at])) or UNKNOWN for key, at, said in readers},
+            nodes,
+            uncounted,
+            sum(uses),
+            tuple(uses),
         )
-        for row in _added_up(nodes, columns)
+        for row in rows
+        for nodes, uncounted, *uses in (row[len(columns) :],)
     ]
-
-
-def _sums_apart(nodes: QuerySet[Node], facet: Facet) -> "Sums":
-    sums = Sums()
-    for value, *numbers in _added_up(nodes, (facet.column,)):
-        sums.add(value or UNKNOWN, NodeGroup({}, *numbers))
-    return sums
-
-
-def _added_up(nodes: QuerySet[Node], columns: Sequence[str]) -> QuerySet:
-    """Rows of these columns, then the number of nodes and of their GPUs."""
-    found = nodes.order_by().annotate(**{name: ANNOTATED[name] for name in columns if name in ANNOTATED})
-    return found.values_list(*columns).annotate(number=Count("pk"), gpus_there=Coalesce(Sum(TOTAL), 0))
 
 
 def _said_by() -> dict[str, dict[int | None, str]]:

@@ -35,13 +35,12 @@ Choice = Mapping[str, tuple[str, ...]]  # facet → values; a node has to have o
 class Facet:
     key: str  # in the URL and in REST
     title: str  # inside a sentence
-    column: str  # of the rows that `segments` counts; several facets may read one
+    column: str  # of the rows that `counting` reads; several facets may read one
     picks: Callable[[tuple[str, ...]], Q]
     silence: str = ""  # what would say it, where nothing does
     labels: tuple[str, ...] = ()  # labels of nodes of which one may say the same, so that a pool can pick by it
     why_no_label: str = ""  # why a pool cannot
     is_verbatim: bool = False  # the column is what the one label says, so that no label needs to be read
-    is_apart: bool = False  # has so many values that it is counted beside the others, not crossed with them
     is_dear: bool = False  # read from all labels of all nodes: counted only where it is asked for
 
 
@@ -146,7 +145,6 @@ FACETS: tuple[Facet, ...] = (
         "nvlink_domain", "NVLink domain", "nvlink_domain", _column("nvlink_domain"),
         f"The label {labels.GPU_CLIQUE} says it, on nodes of multi-node NVLink.", (labels.GPU_CLIQUE,),
         is_verbatim=True,
-        is_apart=True,
     ),
     Facet(
         "numa", "NUMA", "numa", _numa, f"Node feature discovery labels nodes of several memory nodes: {NUMA}.", (NUMA,),

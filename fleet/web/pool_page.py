@@ -1,21 +1,21 @@
 """One pool: its nodes by state, its GPUs, the versions side by side, what is agreed, and who changed it."""
 
+from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.allocation.tally import Tally, read_alike, tally
+from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.freshness.cluster import heard_of
-from fleet.models import Node, Pool
-from fleet.models.node import members_of
-from fleet.segments.counting import NodeGroup, groups_of
+from fleet.models import Pool, SegmentSums
 from fleet.segments.counting import Sums as Counts
+from fleet.segments.counting import groups_of
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.states.node import TITLES, NodeState
 from fleet.web import states
@@ -46,8 +46,8 @@ def _pool(request: PersonRequest, pool_id: int) -> Pool:
 
 def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
     now = timezone.now()
-    members = Node.objects.filter(pk__in=members_of([pool.pk]))
-    sums = tally([each for each in read_alike(clusters=[pool.cluster_id]) if pool.pk in each.pools])
+    members = [each for each in read_alike(clusters=[pool.cluster_id]) if pool.pk in each.pools]
+    sums = tally(members)
     where = f"cluster {pool.cluster.name}"
     return {
         "pool": pool,
@@ -55,8 +55,8 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "by_state": _by_state(sums),
         "others": (sums.nodes or 0) - (sums.gpu_nodes or 0),
         "price_per_hour": _price_per_hour(pool, sums),
-        "versions": _versions(members),
-        "overlaps": _overlaps(request, pool),
+        "versions": _versions(pool),
+        "overlaps": _overlaps(request, pool, members),
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
         "seen": heard_of(pool.cluster, now=now),
         "query": f"pool={pool.cluster.name}/{pool.name}",
@@ -77,10 +77,10 @@ def _by_state(sums: Tally) -> list[tuple[str, str, str, int]]:
     ]
 
 
-def _versions(members) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
+def _versions(pool: Pool) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
     """What its nodes run and are, where somebody says: key, title, and the values with words and nodes."""
     facets = [BY_KEY[key] for key in SIDE_BY_SIDE]
-    groups: list[NodeGroup] = groups_of(members.with_gpus(), facets)
+    groups = groups_of(SegmentSums.objects.in_pool(pool.pk), facets)
     found = []
     for facet in facets:
         counts = Counts()
@@ -98,9 +98,10 @@ def _versions(members) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
     return found
 
 
-def _overlaps(request: PersonRequest, pool: Pool) -> list[Pool]:
-    """Other pools with nodes of this one; `shared` says how many."""
-    own = members_of([pool.pk])
-    shared = Count("nodes", filter=Q(nodes__in=own))
-    others = Pool.objects.visible_to(request.user).filter(cluster=pool.cluster_id).exclude(pk=pool.pk)
-    return list(others.annotate(shared=shared).filter(shared__gt=0))
+def _overlaps(request: PersonRequest, pool: Pool, members: Sequence[Alike]) -> list[tuple[Pool, int]]:
+    """Other pools with nodes of this one, and with how many."""
+    shared: Counter[int] = Counter()
+    for each in members:
+        shared.update(dict.fromkeys(each.pools - {pool.pk}, each.nodes))
+    others = Pool.objects.visible_to(request.user).filter(pk__in=shared)
+    return [(other, shared[other.pk]) for other in others]

@@ -12,10 +12,9 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.allocation.physical import read_physical
-from fleet.models import Node
+from fleet.allocation.physical import Physical
 from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
-from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, narrow, words_of
+from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, words_of
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.summary import cluster_lines, read_fleet
 from people.rights import Permission, scope_of
@@ -77,14 +76,13 @@ def segments_part(request: PersonRequest) -> HttpResponse:
 
 def _segments(request: PersonRequest) -> dict[str, Any]:
     choice, axes = read_choice(request.GET), _axes(request)
-    nodes = Node.objects.visible_to(request.user).with_gpus()
-    found = segments_of(nodes, choice, axes=axes)
+    found = segments_of(request.user, choice, axes=axes)
     clusters = cluster_lines(request.user, now=timezone.now())
     read = read_fleet(request.user)
     where = _Where(choice, axes)
     return {
         "found": found,
-        "physical": read_physical(narrow(nodes, choice)) if choice else read.whole.physical,
+        "physical": Physical.of(found.physical),
         "chosen": [
             (BY_KEY[key].title, words_of(key, value), where.toggled(key, value))
             for key, values in choice.items()

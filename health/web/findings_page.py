@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
@@ -15,7 +15,6 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Node, Observer, Pool
-from fleet.models.node import members_of
 from health.models import Finding
 from health.rules.base import Severity
 from health.web.trouble import trouble_of
@@ -77,7 +76,9 @@ def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
 @part
 def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
-    found = Finding.objects.visible_to(request.user).open().filter(node__in=members_of([row.pk]))
+    # Asked of each finding: there are more members than findings.
+    is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
+    found = Finding.objects.visible_to(request.user).open().filter(is_of_a_member, cluster=row.cluster_id)
     first = found.select_related("node").order_by("-opened_at", "-pk")[:SHOWN]
     return render(request, "health/_pool_findings.html", {"number": found.count(), "findings": first})
 

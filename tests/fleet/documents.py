@@ -92,7 +92,10 @@ def pod_document(name: str = "train-0", **given: Any) -> dict[str, Any]:
             "resourceVersion": "9",
             "creationTimestamp": SINCE,
             "labels": given.get("labels", {"app": "train"}),
-            "ownerReferences": [{"kind": "Job", "name": "train", "uid": "uid-of-job", "controller": True}],
+            "deletionTimestamp": given.get("leaving_since"),
+            "ownerReferences": [
+                {"kind": "Job", "name": "train", "uid": given.get("owner_uid", "uid-of-job"), "controller": True}
+            ],
         },
         "spec": {
             "nodeName": given.get("node", "gpu-001"),

@@ -1,16 +1,17 @@
-"""How much of a node is taken: the sum over the pods bound to it that still hold theirs."""
+"""What its pods say of a node: how much of it is taken, by those that still hold theirs, and whose driver it has."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from fleet.allocation.kept import kept
 from fleet.models import Node, Pod
 from fleet.observe.writing import dra
 from fleet.observe.writing.upsert import Written
+from gpu.operands import DRIVER
 from gpu.resources import Layout, count_taken
 
 AT_ONCE = 500
@@ -19,26 +20,28 @@ COLUMNS = ("gpu_allocated", "slices_allocated", "shares_allocated")
 
 @dataclass(frozen=True)
 class Taken:
-    """Of one node, by resource and in sum. Hashable: nodes on which the same is taken are written together."""
+    """Of one node, by resource and in sum. Hashable: nodes of which the same is said are written together."""
 
     requested: tuple[tuple[str, int], ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)  # whole GPUs, slices, shares
     sick: tuple[tuple[str, str], ...] = ()  # devices that the kubelet calls so, and the pod that has each
+    driver_daemon_set: str = ""  # the UID of the one whose driver pod it has
 
     @classmethod
-    def of(cls, requested: Mapping[str, int], layout: Layout, sick: Mapping[str, str]) -> "Taken":
+    def of(cls, requested: Mapping[str, int], layout: Layout, sick: Mapping[str, str], daemon_set: str) -> "Taken":
         counts = count_taken(requested, layout)
         taken = counts.whole or 0, counts.slices, counts.shares
-        return cls(tuple(sorted(requested.items())), taken, tuple(sorted(sick.items())))
+        return cls(tuple(sorted(requested.items())), taken, tuple(sorted(sick.items())), daemon_set)
 
 
 Differing = dict[Taken, list[int]]
 
 
 def touched_by(written: Written) -> set[str]:
-    """The nodes whose sum may have changed."""
+    """The nodes of which something else may be said now."""
     rows = [*written.alive, *written.gone, *(old for old, _ in written.changed)]
-    return {row["node_name"] for row in rows if (row["resources"] or row["claims"]) and row["node_name"]}
+    speaking = [row for row in rows if row["resources"] or row["claims"] or row["operand"] == DRIVER]
+    return {row["node_name"] for row in speaking if row["node_name"]}
 
 
 def recut(written: Written) -> set[str]:
@@ -75,17 +78,18 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
 
 
 def _differing(cluster_id: int, names: Collection[str] | None) -> Differing:
-    """The nodes whose sum is not what is written, by what it should be. Four queries, and two where DRA is used."""
+    """The nodes of which something else is written, by what it should be. Four queries, and two where DRA is used."""
     pods = Pod.objects.filter(cluster_id=cluster_id).not_done().exclude(node_name="").order_by()
     nodes = Node.objects.filter(cluster_id=cluster_id).order_by()
     if names is not None:
         pods, nodes = pods.filter(node_name__in=names), nodes.filter(name__in=names)
-    requested, sick = _requested(cluster_id, pods), _sick(pods)
+    requested, (sick, daemon_sets) = _requested(cluster_id, pods), _sick_and_daemon_sets(pods)
     wrong: Differing = defaultdict(list)
-    columns = ("id", "name", "layout", "requested", "devices_unhealthy", *COLUMNS)
-    for node_id, name, layout, was, ailing, *counts in nodes.values_list(*columns):
-        taken = Taken.of(requested.get(name, {}), Layout.read(layout), sick.get(name, {}))
-        if taken != Taken(tuple(sorted(was.items())), tuple(counts), tuple(sorted(ailing.items()))):
+    columns = ("id", "name", "layout", "requested", "devices_unhealthy", "driver_daemon_set", *COLUMNS)
+    for node_id, name, layout, was, ailing, daemon_set, *counts in nodes.values_list(*columns):
+        said = sick.get(name, {}), daemon_sets.get(name, "")
+        taken = Taken.of(requested.get(name, {}), Layout.read(layout), *said)
+        if taken != Taken(tuple(sorted(was.items())), tuple(counts), tuple(sorted(ailing.items())), daemon_set):
             wrong[taken].append(node_id)
     return wrong
 
@@ -104,13 +108,18 @@ def _requested(cluster_id: int, pods: QuerySet[Pod]) -> dict[str, dict[str, int]
     return sums
 
 
-def _sick(pods: QuerySet[Pod]) -> dict[str, dict[str, str]]:
-    """By node and device, the pod that has it."""
-    found: dict[str, dict[str, str]] = defaultdict(dict)
-    columns = ("node_name", "namespace", "name", "unhealthy_devices")
-    for node, namespace, name, devices in pods.exclude(unhealthy_devices=[]).values_list(*columns):
-        found[node] |= dict.fromkeys(devices, f"{namespace}/{name}")
-    return found
+def _sick_and_daemon_sets(pods: QuerySet[Pod]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """By node: by device, the pod that has it; the DaemonSet of its driver pod, of several that of the newest."""
+    sick: dict[str, dict[str, str]] = defaultdict(dict)
+    daemon_sets: dict[str, str] = {}
+    driving = Q(operand=DRIVER, deleted_at=None) & ~Q(owner_uid="")
+    speaking = pods.filter(driving | ~Q(unhealthy_devices=[])).annotate(is_driving=driving).order_by("created_at", "pk")
+    columns = ("node_name", "namespace", "name", "unhealthy_devices", "owner_uid", "is_driving")
+    for node, namespace, name, devices, owner_uid, is_driving in speaking.values_list(*columns):
+        sick[node] |= dict.fromkeys(devices, f"{namespace}/{name}")
+        if is_driving:
+            daemon_sets[node] = owner_uid
+    return sick, daemon_sets
 
 
 def _write(cluster_id: int, wrong: Differing) -> None:
@@ -118,5 +127,8 @@ def _write(cluster_id: int, wrong: Differing) -> None:
         for taken, ids in wrong.items():
             counts = dict(zip(COLUMNS, taken.counts, strict=True))
             Node.objects.filter(pk__in=ids).update(
-                requested=dict(taken.requested), devices_unhealthy=dict(taken.sick), **counts
+                requested=dict(taken.requested),
+                devices_unhealthy=dict(taken.sick),
+                driver_daemon_set=taken.driver_daemon_set,
+                **counts,
             )

@@ -23,6 +23,7 @@ ALLOCATION: Row = {
     "shares_allocated": 0,
     "requested": {},
     "devices_unhealthy": {},
+    "driver_daemon_set": "",
     **dict.fromkeys(REQUESTED, 0),
 }  # its pods' to say
 JUDGED: Row = {"unresolved": 0}  # its findings' to say

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fleet.allocation.kept import kept, recount
-from fleet.allocation.sums import counted, written
+from fleet.allocation.sums import TABLES, counted, written
 from fleet.models import Node, NodeSums, Pool
 from fleet.observe.mirror import known
 from fleet.observe.writing.forget import forget
@@ -41,10 +41,12 @@ STEP = st.one_of(
     st.tuples(st.just("node"), NODES, SEEN),
     st.tuples(st.just("gone"), NODES),
     st.tuples(st.just("pod"), st.sampled_from(["p", "q"]), NODES, st.integers(0, 4)),
+    st.tuples(st.just("driver"), st.sampled_from(["d", "e"]), NODES, st.sampled_from(["a", "b"]), st.booleans()),
+    st.tuples(st.just("no_driver"), st.sampled_from(["d", "e"])),
     st.tuples(st.just("pool"), st.sampled_from(["one", "two"]), SELECTORS),
     st.tuples(st.just("no_pool"), st.sampled_from(["one", "two"])),
     st.tuples(st.just("finding"), NODES, st.integers(0, 2)),
-    *(st.tuples(st.just(step)) for step in ("flush", "list_no_pods", "later", "sort", "die")),
+    *(st.tuples(st.just(step)) for step in ("flush", "list_pods", "list_no_pods", "later", "sort", "die")),
 )
 
 
@@ -57,6 +59,12 @@ def a_node(name: str, seen: dict):
             labels["nvidia.com/cuda.driver-version.full"] = seen["driver"]
     resources = {"nvidia.com/gpu": 8, "cpu": "64", "memory": "1Ti"} if seen["has_gpus"] else {"cpu": "8"}
     return a_node_seen(name, labels=labels, resources=resources, spec={"unschedulable": seen["unschedulable"]})
+
+
+def a_driver_pod(name: str, node: str, daemon_set: str, *, is_leaving: bool = False):
+    labels = {"app.kubernetes.io/component": "nvidia-driver"}
+    given = {"leaving_since": "2026-11-21T11:00:00Z"} if is_leaving else {}
+    return a_pod_seen(name, node=node, labels=labels, gpus=0, owner_uid=daemon_set, **given)
 
 
 @dataclass
@@ -76,6 +84,15 @@ class Writers:
 
     def pod(self, name: str, node: str, gpus: int) -> None:
         self.mirror.see("pods", a_pod_seen(name, node=node, gpus=gpus))
+
+    def driver(self, name: str, node: str, daemon_set: str, is_leaving: bool) -> None:
+        self.mirror.see("pods", a_driver_pod(name, node, daemon_set, is_leaving=is_leaving))
+
+    def no_driver(self, name: str) -> None:
+        self.mirror.see("pods", a_driver_pod(name, "", ""), is_gone=True)
+
+    def list_pods(self) -> None:
+        self.mirror.list("pods", [a_driver_pod(name, f"gpu-00{at}", "a") for at, name in ((1, "d"), (2, "e"))])
 
     def pool(self, name: str, selector: str) -> None:
         pool = Pool.objects.filter(cluster=self.mirror.cluster, name=name).first()
@@ -138,9 +155,12 @@ def test_the_kept_sums_are_those_of_a_recount(steps):
         mirror.flush()
         assert written(mirror.cluster.pk) == counted(mirror.cluster.pk)
         assert recount(mirror.cluster.pk) == 0
+        for node in Node.objects.filter(cluster=mirror.cluster):
+            drivers = node.pods.filter(operand="driver", deleted_at=None).order_by("pk")
+            assert node.driver_daemon_set == (drivers.values_list("owner_uid", flat=True).last() or "")
 
         forget(mirror.cluster.pk, epoch=1, stop=_Never(), clock=lambda: mirror.now)
-        assert not NodeSums.objects.filter(cluster=mirror.cluster).exists()
+        assert not any(table.objects.filter(cluster=mirror.cluster).exists() for table in TABLES)
 
 
 class _Never:
@@ -166,7 +186,7 @@ def test_a_node_of_two_pools_is_in_one_row_that_names_both(cluster):
 
 def test_what_was_written_past_the_keeper_is_found_by_a_recount(cluster):
     make.a_node(cluster)
-    assert recount(cluster.pk) == 1
+    assert recount(cluster.pk) == 3  # a row of each table
     Node.objects.update(is_ready=False)
 
     assert recount(cluster.pk) == 2  # one row too many, one too few
@@ -198,4 +218,4 @@ def test_the_sums_of_a_cluster_go_with_it(cluster):
 
     cluster.delete()
 
-    assert not NodeSums.objects.exists()
+    assert not any(table.objects.exists() for table in TABLES)

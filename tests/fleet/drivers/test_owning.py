@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.drivers.owning import nodes_by_owner
+from fleet.observe.writing import allocation
 from health.stack import read_stack
 from health.stack.desired import driver_object_of
 from tests import make
@@ -28,6 +29,8 @@ def a_node_of(cluster, daemon_set, **given):
 
 
 def moved(cluster) -> dict[str, int]:
+    allocation.count_all(cluster.pk)
+    make.counted()
     return {f"{kind} {name}": number for (_, kind, name), number in nodes_by_owner({cluster.pk}).items()}
 
 
@@ -79,3 +82,17 @@ def test_while_its_driver_pod_is_away_the_label_tells(cluster):
 
     assert str(driver_object_of(node, list(cluster.driver_objects.all()))) == "NVIDIADriver h100"
     assert moved(cluster) == {"NVIDIADriver h100": 1}
+
+
+def test_a_node_that_gets_a_new_driver_pod_is_counted_once(cluster):
+    """The operator's pod of before is told to go, or is not gone yet: the node is the newest one's."""
+    make.a_driver_object(cluster, "cluster-policy", kind="ClusterPolicy", uses_driver_crd=True, version="")
+    old, new = make.a_driver_object(cluster, "old"), make.a_driver_object(cluster, "new")
+    leaving, staying = (a_node_of(cluster, a_driver_set(cluster, old, f"old-{number}")) for number in range(2))
+    leaving.pods.update(deleted_at=make.NOON)
+    for node in (leaving, staying):
+        made = a_driver_set(cluster, new, f"new-{node.pk}")
+        make.a_pod(node, f"new-{node.pk}", gpus=0, operand="driver", namespace="gpu-operator", owner_uid=made.uid,
+                   created_at=make.NOON)  # fmt: skip
+
+    assert moved(cluster) == {"NVIDIADriver new": 2}

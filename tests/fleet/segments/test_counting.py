@@ -9,8 +9,14 @@ from tests import make
 pytestmark = pytest.mark.django_db
 
 
+def segments(choice, **given):
+    """Of all nodes, each counted by then."""
+    make.counted()
+    return segments_of(make.a_user(role="viewer"), choice, **given)
+
+
 def counted(key: str, **choice: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    facets = segments_of(Node.objects.with_gpus(), choice, axes=[BY_KEY[key]]).facets
+    facets = segments(choice, axes=[BY_KEY[key]]).facets
     (found,) = [each for each in facets if each.facet.key == key]
     return {each.value: (each.nodes, each.gpus) for each in found.values}
 
@@ -75,7 +81,7 @@ def test_every_value_finds_as_many_nodes_as_it_counts():
     nodes = Node.objects.with_gpus()
 
     for choice in ({}, {"zone": ("b",)}, {"numa": ("unknown",)}, {"environment": ("several", "production")}):
-        for found in segments_of(nodes, choice).facets:
+        for found in segments(choice).facets:
             for each in found.values:
                 chosen = {**choice, found.facet.key: (each.value,)}
                 assert narrow(nodes, chosen).count() == each.nodes, chosen
@@ -83,7 +89,7 @@ def test_every_value_finds_as_many_nodes_as_it_counts():
 
 def test_two_facets_are_crossed():
     a_mixed_fleet()
-    groups = segments_of(Node.objects.with_gpus(), {}).matching
+    groups = segments({}).matching
 
     table = cross(groups, BY_KEY["product"], BY_KEY["driver_version"], wide=1)
 
@@ -95,19 +101,38 @@ def test_two_facets_are_crossed():
     assert table.unshown == 1
 
 
+@pytest.mark.parametrize(
+    "choice", [{}, {"zone": ("b", "unknown")}, {"environment": ("several", "production"), "sharing": ("none",)}]
+)
+def test_the_kept_sums_say_what_the_nodes_say(choice):
+    """Where a dear facet is asked for nodes are read: what they have beside it is the same."""
+    a_mixed_fleet()
+    make.a_node(Cluster.objects.get(name="east"), "f", physical_whole=0, physical_mig=8)
+    make.a_node(Cluster.objects.get(name="east"), "g", physical_whole=0, physical_gpus=None)
+
+    kept, read = segments(choice), segments(choice, axes=[BY_KEY["numa"]])
+
+    assert kept.facets == [each for each in read.facets if each.facet.key != "numa"]
+    assert (kept.nodes, kept.gpus, kept.all_nodes) == (read.nodes, read.gpus, read.all_nodes)
+    assert kept.physical == read.physical
+
+
 @pytest.mark.parametrize("number", [1, 20])
 def test_costs_the_same_queries_whatever_the_size(number, django_assert_num_queries):
     for at in range(number):
         make.a_node(make.a_cluster(), gpus=0, kernel=f"6.8.{at}")
 
+    make.counted()
+    user = make.a_user(role="viewer")
+
     with django_assert_num_queries(6):
-        segments_of(Node.objects.with_gpus(), {})
+        segments_of(user, {})
 
 
 def test_what_no_node_says_is_silent():
     make.a_node(make.a_cluster(), zone="a")
 
-    silent = {each.facet.key for each in segments_of(Node.objects.all(), {}).facets if each.is_silent}
+    silent = {each.facet.key for each in segments({}).facets if each.is_silent}
 
     assert {"region", "capacity_type", "nvlink_domain"} <= silent
     assert not silent & {"zone", "kernel", "sharing"}
@@ -116,7 +141,7 @@ def test_what_no_node_says_is_silent():
 def test_what_is_chosen_or_has_no_node_left_is_not_called_silent():
     make.a_node(make.a_cluster(), zone="a")
 
-    found = segments_of(Node.objects.all(), {"region": ("eu",)}).facets
+    found = segments({"region": ("eu",)}).facets
 
     assert not [each.facet.key for each in found if each.is_silent]
 

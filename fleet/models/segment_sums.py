@@ -1,0 +1,43 @@
+from django.db import models
+
+from fleet.models.sums import Sums, one_row_per_likeness
+
+ALIKE = (
+    "cluster", "pools", "gpu_product", "gpu_vendor", "driver_version", "kernel", "os_image", "container_runtime",
+    "region", "zone", "instance_type", "capacity_type", "mig_strategy", "sharing", "nvlink_domain",
+)  # fmt: skip
+
+
+class SegmentSums(Sums):
+    """By everything that nodes can be told apart by: what segments are counted by."""
+
+    alike = ALIKE
+    is_of_gpu_nodes = True
+
+    pools = models.TextField(blank=True)  # as in `NodeSums`
+    gpu_product = models.CharField(max_length=128, blank=True)
+    gpu_vendor = models.CharField(max_length=16, blank=True)
+    driver_version = models.CharField(max_length=64, blank=True)
+    kernel = models.CharField(max_length=128, blank=True)
+    os_image = models.CharField(max_length=128, blank=True)
+    container_runtime = models.CharField(max_length=128, blank=True)
+    region = models.CharField(max_length=64, blank=True)
+    zone = models.CharField(max_length=64, blank=True)
+    instance_type = models.CharField(max_length=64, blank=True)
+    capacity_type = models.CharField(max_length=16, blank=True)
+    mig_strategy = models.CharField(max_length=16, blank=True)
+    sharing = models.CharField(max_length=16, blank=True)
+    nvlink_domain = models.CharField(max_length=128, blank=True)
+
+    uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
+    physical_whole = models.IntegerField()
+    physical_mig = models.IntegerField()
+    physical_partitioned = models.IntegerField()
+    physical_time_slicing = models.IntegerField()
+    physical_mps = models.IntegerField()
+    physical_shared = models.IntegerField()
+    physical_virtual = models.IntegerField()
+    physical_not_offered = models.IntegerField()
+
+    class Meta:
+        constraints = [one_row_per_likeness(ALIKE, "segment_sums")]
