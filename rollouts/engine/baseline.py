@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from fleet.models import Node, Pod
-from rollouts.engine.workloads import crashing_owners, operands_of, pods_on, ready_by_owner, workloads_of
+from rollouts.engine.workloads import crashing_owners, operands_of, pods_on, ready_by_owner, validator_of, workloads_of
 from rollouts.gates.base import Baseline
 from rollouts.models import Plan
 
@@ -17,6 +17,7 @@ def baseline_of(
     node: Node, pods: Sequence[Pod], ready: Mapping[str, int], sick: Sequence[str], *, now: datetime
 ) -> dict[str, Any]:
     """A node as it is now, to be compared with later. The JSON of `Baseline`, and each owner's count in the cluster."""
+    validator = validator_of(pods)
     on_node = Counter(pod.owner for pod in workloads_of(pods) if pod.is_ready)
     return {
         "at": now.isoformat(),
@@ -25,6 +26,10 @@ def baseline_of(
         "workloads": dict(on_node),
         "sick_owners": list(sick),
         "owners_ready": {owner: ready.get(owner, 0) for owner in on_node},
+        "validator_uid": validator.uid if validator else "",
+        "mig_config_state": node.mig_config_state,
+        "is_unschedulable": node.is_unschedulable,
+        "traits": traits_of(node),
         "operands": sorted(operand.operand for operand in operands_of(pods) if operand.is_ready),
     }
 
@@ -39,7 +44,21 @@ def read_baseline(written: dict[str, Any] | None) -> Baseline | None:
         workloads=written["workloads"],
         operands=tuple(written["operands"]),
         sick_owners=tuple(written.get("sick_owners", ())),
+        validator_uid=written.get("validator_uid", ""),
+        mig_config_state=written.get("mig_config_state", ""),
+        is_unschedulable=written.get("is_unschedulable", False),
+        traits=written.get("traits", {}),
     )
+
+
+def traits_of(node: Node) -> dict[str, str]:
+    """What a change of its driver leaves alone, by what people call it."""
+    return {
+        "kernel": node.kernel,
+        "OS image": node.os_image,
+        "MIG configuration": node.mig_config,
+        "device plugin configuration": node.plugin_config,
+    }
 
 
 def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.models import DriverObject, Node, Pod
-from rollouts.engine.baseline import read_baseline
+from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.engine.workloads import (
     DriverPod,
+    driver_started_at,
     operands_of,
     pods_on,
     ready_by_owner,
+    validator_of,
     waiting_by_owner,
     workloads_of,
 )
@@ -48,6 +50,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         bool(stale),
         oldest,
         ahead,
+        plan.mark,
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
@@ -151,6 +154,7 @@ class _Surroundings:
     is_stale: bool
     seen_at: datetime
     clock_ahead: timedelta
+    mark: str  # of the plan, as our labels name it
 
 
 def _failures_in_the_rollback(plan: Plan, *, since: datetime) -> dict[str, int]:
@@ -255,4 +259,10 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
         allocatable=node.allocatable,
         operands=operands_of(pods),
         workloads=workloads_of(pods, around.clock_ahead),
+        validator=validator_of(pods, around.clock_ahead),
+        driver_started_at=driver_started_at(pods, around.clock_ahead),
+        mig_config_state=node.mig_config_state,
+        is_unschedulable=node.is_unschedulable,
+        is_held_by_others=node.is_held and node.held_by != around.mark,
+        traits=traits_of(node),
     )

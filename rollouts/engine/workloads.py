@@ -3,14 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 
 from fleet.models import Pod
 from fleet.models.pod import PodQuerySet
-from gpu.operands import DRIVER, TITLES
-from rollouts.gates.base import OperandEvidence, PodEvidence
+from gpu.operands import DRIVER, TITLES, VALIDATOR
+from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Target
 
@@ -67,6 +67,33 @@ def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
         for pod in pods
         if pod.operand and pod.deleted_at is None
     )
+
+
+def validator_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> ValidatorEvidence | None:
+    """Its newest pod that is not on its way out. None: there is none."""
+    pod = _newest(pods, VALIDATOR)
+    if pod is None:
+        return None
+    return ValidatorEvidence(
+        uid=pod.uid,
+        is_ready=pod.is_ready,
+        started_at=(pod.started_at or pod.created_at) - ahead,
+        restarts=pod.restarts,
+        step=pod.stuck_container,
+        because=pod.waiting_because,
+        last_words=pod.last_words,
+        status=pod.status,
+    )
+
+
+def driver_started_at(pods: Sequence[Pod], ahead: timedelta) -> datetime | None:
+    pod = _newest(pods, DRIVER)
+    return None if pod is None else (pod.started_at or pod.created_at) - ahead
+
+
+def _newest(pods: Sequence[Pod], operand: str) -> Pod | None:
+    there = [pod for pod in pods if pod.operand == operand and pod.deleted_at is None]
+    return max(there, key=lambda pod: pod.started_at or pod.created_at, default=None)
 
 
 def workloads_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> tuple[PodEvidence, ...]:

@@ -4,11 +4,25 @@ from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.mig_state import MigState
+from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.operands_ready import OperandsReady
 from rollouts.gates.soak import Soak
+from rollouts.gates.validator_passed import ValidatorPassed
 from rollouts.gates.workloads_ready import WorkloadsReady
 
 GATES = {
     gate.key: gate
-    for gate in (ApprovalGate, DriverVersion, OperandsReady, AllocatableRestored, WorkloadsReady, FailureBudget, Soak)
+    for gate in (
+        ApprovalGate,
+        DriverVersion,
+        OperandsReady,
+        ValidatorPassed,
+        AllocatableRestored,
+        MigState,
+        WorkloadsReady,
+        NoForeignChange,
+        FailureBudget,
+        Soak,
+    )
 }

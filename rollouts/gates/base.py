@@ -54,6 +54,20 @@ class OperandEvidence:
 
 
 @dataclass(frozen=True)
+class ValidatorEvidence:
+    """The newest pod of the operator's validator on a node."""
+
+    uid: str
+    is_ready: bool
+    started_at: datetime  # when the node took it
+    restarts: int
+    step: str = ""  # which of its containers waits or crashed
+    because: str = ""  # why it is not ready, in the cluster's words
+    last_words: str = ""
+    status: str = ""  # as kubectl spells it
+
+
+@dataclass(frozen=True)
 class Baseline:
     """A node as it was when its release was decided."""
 
@@ -63,6 +77,10 @@ class Baseline:
     workloads: Mapping[str, int]  # owner → its Ready GPU pods on this node
     operands: tuple[str, ...]  # operands that were ready on this node
     sick_owners: tuple[str, ...] = ()  # had pods in the cluster that crashed: not to be blamed on the change
+    validator_uid: str = ""  # of the validator's pod; blank: none was there, or nobody remembers
+    mig_config_state: str = ""  # the MIG manager's word; blank: it does not cut this node
+    is_unschedulable: bool = False
+    traits: Mapping[str, str] = field(default_factory=dict)  # title → value of what the change leaves alone
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,12 @@ class TargetEvidence:
     allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource: whole GPUs, slices and shares apart
     operands: tuple[OperandEvidence, ...] = ()
     workloads: tuple[PodEvidence, ...] = ()
+    validator: ValidatorEvidence | None = None  # None: it has none now
+    driver_started_at: datetime | None = None  # when the node took its driver's pod; None: it has none now
+    mig_config_state: str = ""
+    is_unschedulable: bool = False
+    is_held_by_others: bool = False  # carries the label that keeps the operator off it, and it is not this plan's
+    traits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,9 @@ from rollouts.steering.unasked import with_approvals
 GATES_BACK: Mapping[str, dict[str, Any]] = {
     "driver_version": {},
     "operands_ready": {},
+    "validator_passed": {},
     "allocatable_restored": {},
+    "mig_state": {},
     "failure_budget": {"tolerate": 0},
 }
 CANARIES = 2

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from people.rights import Permission, who_may
+from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
@@ -19,7 +20,7 @@ LEAST = {"approval": {"valid_for_s": 60.0}}  # below this nobody can meet it; of
 TIMEOUT_LEAST, TIMEOUT_MOST = timedelta(minutes=1), timedelta(days=7)  # of a stage, and of a gate's own patience
 LONGEST = timedelta(days=7)  # a gate that waits for longer asks nobody in time
 MOST_RESTARTS = 20  # a pod that has crashed so often is crashing
-JUDGING = frozenset({"driver_version", "operands_ready", "allocatable_restored", "workloads_ready", "failure_budget"})
+JUDGING = frozenset(key for key, gate in GATES.items() if gate.when is When.THROUGH and gate is not Soak)
 
 
 def never_met(gates: Sequence[Gate]) -> Iterator[str]:

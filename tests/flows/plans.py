@@ -14,7 +14,9 @@ BAD = "580.142.10"  # under which tenants' GPU pods crash
 GATES: dict[str, dict[str, float]] = {
     "driver_version": {},
     "operands_ready": {},
+    "validator_passed": {},
     "allocatable_restored": {},
+    "mig_state": {},
     "workloads_ready": {},
     "failure_budget": {"tolerate": 0},
     "soak": {"duration_s": 1},

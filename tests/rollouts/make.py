@@ -12,6 +12,7 @@ from rollouts.gates.base import (
     OperandEvidence,
     PodEvidence,
     TargetEvidence,
+    ValidatorEvidence,
 )
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -21,6 +22,7 @@ OLD, NEW = "570.172.08", "580.95.05"
 OLD_HASH, NEW_HASH = "hash-old", "hash-new"
 DAEMONSET = "uid-of-the-driver-daemonset"
 OPERANDS = ("Device plugin", "Driver", "Validator")
+TRAITS = {"kernel": "5.15.0-151", "OS image": "Ubuntu 22.04.5 LTS", "MIG configuration": ""}
 
 
 def a_pod_on_it(name: str = "team-a/model-0", **given: Any) -> PodEvidence:
@@ -40,8 +42,21 @@ def a_baseline(**given: Any) -> Baseline:
         "allocatable": {"nvidia.com/gpu": 8},
         "workloads": {},
         "operands": OPERANDS,
+        "validator_uid": "uid-before",
+        "traits": TRAITS,
     }
     return Baseline(**row | given)
+
+
+def a_validator(**given: Any) -> ValidatorEvidence:
+    """A run since the change, through with all of its steps."""
+    row: dict[str, Any] = {
+        "uid": "uid-now",
+        "is_ready": True,
+        "started_at": NOON - timedelta(minutes=2),
+        "restarts": 0,
+    }
+    return ValidatorEvidence(**row | given)
 
 
 def ready(*operands: str) -> tuple[OperandEvidence, ...]:
@@ -60,6 +75,9 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
         "is_ready": True,
         "allocatable": {"nvidia.com/gpu": 8},
         "operands": ready(*OPERANDS),
+        "validator": a_validator(),
+        "driver_started_at": NOON - timedelta(minutes=5),
+        "traits": TRAITS,
     }
     return TargetEvidence(name=name, **row | given)
 

@@ -189,6 +189,51 @@ def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):
     assert (pod.started_at, pod.is_ready) == (NOON, False)
 
 
+def test_the_validator_of_a_node_is_its_newest_pod_that_stays_by_our_clock(plan: Plan):
+    Observer.objects.create(cluster=plan.cluster, lease_until=NOON, clock_skew_s=600.0)
+    row = Node.objects.get(name="node-0")
+    given = {"namespace": "gpu-operator", "gpus": 0, "operand": "operator-validator"}
+    a_pod(row, "validator-old", **given, started_at=NOON - timedelta(hours=1))
+    a_pod(row, "validator-now", **given, started_at=NOON, is_ready=False, stuck_container="cuda-validation")
+    a_pod(row, "validator-leaving", **given, started_at=NOON + timedelta(minutes=1), deleted_at=NOON)
+    Pod.objects.filter(name="driver-0").update(started_at=NOON - timedelta(minutes=1))
+    Target.objects.filter(node_name="node-0").update(state="changed")
+
+    shown = target(seen(plan))
+
+    assert shown.validator.uid == Pod.objects.get(name="validator-now").uid
+    assert (shown.validator.step, shown.validator.is_ready) == ("cuda-validation", False)
+    assert shown.validator.started_at == NOON - timedelta(minutes=10)
+    assert shown.driver_started_at == NOON - timedelta(minutes=11)
+
+
+def test_a_baseline_remembers_the_validator_s_pod_the_mig_manager_s_word_and_the_machine(plan: Plan):
+    row = Node.objects.get(name="node-0")
+    pod = a_pod(row, "validator-0", namespace="gpu-operator", gpus=0, operand="operator-validator")
+    Node.objects.filter(pk=row.pk).update(mig_config_state="success", mig_config="all-balanced", is_unschedulable=True)
+    Target.objects.filter(node_name="node-0").update(
+        baseline=baselines(plan, [row.uid], now=NOON)[row.uid], state="changed"
+    )
+    Node.objects.filter(pk=row.pk).update(held_by="plan-999", is_held=True)
+
+    shown = target(seen(plan))
+
+    assert shown.baseline.validator_uid == pod.uid
+    assert (shown.baseline.mig_config_state, shown.baseline.is_unschedulable) == ("success", True)
+    assert shown.baseline.traits == shown.traits
+    assert shown.traits["MIG configuration"] == "all-balanced"
+    assert shown.is_held_by_others
+
+
+def test_a_baseline_of_an_older_version_names_less(plan: Plan):
+    uid = Node.objects.get(name="node-0").uid
+    written = baselines(plan, [uid], now=NOON)[uid]
+    older = {key: value for key, value in written.items() if key not in {"validator_uid", "mig_config_state", "traits"}}
+    Target.objects.filter(node_name="node-0").update(baseline=older, state="changed")
+
+    assert target(seen(plan)).baseline.traits == {}
+
+
 def test_who_crashed_elsewhere_before_is_remembered_and_not_blamed(plan: Plan):
     untouched = Node.objects.get(name="node-2")
     a_pod(untouched, is_ready=False, restarts=9, owner_name="always-broken")

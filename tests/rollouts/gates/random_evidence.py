@@ -4,7 +4,15 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from rollouts.gates.base import ApprovalEvidence, Baseline, Evidence, OperandEvidence, PodEvidence, TargetEvidence
+from rollouts.gates.base import (
+    ApprovalEvidence,
+    Baseline,
+    Evidence,
+    OperandEvidence,
+    PodEvidence,
+    TargetEvidence,
+    ValidatorEvidence,
+)
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
@@ -19,6 +27,19 @@ baselines = st.builds(
     allocatable=st.none() | offers,
     workloads=counts,
     operands=st.lists(st.sampled_from(OPERANDS), unique=True).map(tuple),
+    validator_uid=st.sampled_from(["", "a", "b"]),
+    mig_config_state=st.sampled_from(["", "success", "failed"]),
+    is_unschedulable=st.booleans(),
+    traits=st.dictionaries(st.sampled_from(["kernel", "OS image"]), st.sampled_from(["", "1", "2"])),
+)
+validators = st.builds(
+    ValidatorEvidence,
+    uid=st.sampled_from(["a", "b"]),
+    is_ready=st.booleans(),
+    started_at=moments,
+    restarts=st.integers(0, 5),
+    step=st.sampled_from(["", "cuda-validation"]),
+    because=st.sampled_from(["", "CrashLoopBackOff"]),
 )
 pods = st.builds(
     PodEvidence,
@@ -46,6 +67,12 @@ def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.
         allocatable=offers,
         operands=st.lists(operands, max_size=3).map(tuple),
         workloads=st.lists(pods, max_size=2).map(tuple),
+        validator=st.none() | validators,
+        driver_started_at=st.none() | moments,
+        mig_config_state=st.sampled_from(["", "pending", "success", "failed"]),
+        is_unschedulable=st.booleans(),
+        is_held_by_others=st.booleans(),
+        traits=st.dictionaries(st.sampled_from(["kernel", "OS image"]), st.sampled_from(["", "1", "2"])),
     )
 
 

@@ -14,7 +14,7 @@ from rollouts.gates.base import Answer, Evidence, Judgement, When
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import some_evidence, targets
-from tests.rollouts.make import a_baseline, a_stage, a_target, evidence
+from tests.rollouts.make import TRAITS, a_baseline, a_pod_on_it, a_stage, a_target, a_validator, evidence
 
 ALL = pytest.mark.parametrize("gate", [gate() for gate in GATES.values()], ids=GATES)
 THROUGH = [gate() for gate in GATES.values() if gate.when is When.THROUGH]
@@ -70,6 +70,57 @@ def test_a_stage_without_targets_never_passes(gate, shown: Evidence):
     judgements = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
 
     assert judgements[gate.key].answer is not Answer.PASS
+
+
+not_changed = st.sampled_from(sorted({*TargetState} - {TargetState.CHANGED}))
+
+
+@ALL_THROUGH
+@settings(max_examples=20)
+@given(shown=some_evidence(), states=st.tuples(not_changed, not_changed, not_changed))
+def test_a_stage_in_which_nothing_has_changed_never_passes(gate, shown: Evidence, states: tuple[TargetState, ...]):
+    """Whatever was read of its nodes: an answer of yes needs something that was changed."""
+    unchanged = tuple(replace(target, state=state) for target, state in zip(shown.targets, states, strict=False))
+    soaked = replace(shown, targets=unchanged, others_passing_since=None)
+
+    judgements = judge(a_stage(evidence=soaked, gates=(gate,)), When.THROUGH, now=NOON)
+
+    assert judgements[gate.key].answer is not Answer.PASS
+
+
+BROKEN = a_target(
+    "broken",
+    state_since=NOON - timedelta(days=1),
+    driver_version="1.2.3",
+    upgrade_state="upgrade-failed",
+    is_ready=False,
+    allocatable={},
+    operands=(),
+    mig_config_state="failed",
+    is_unschedulable=True,
+    traits=TRAITS | {"kernel": "another"},
+    baseline=a_baseline(mig_config_state="success"),
+    validator=a_validator(is_ready=False, restarts=99),
+    workloads=(a_pod_on_it(is_ready=False, restarts=99),),
+)
+
+
+@ALL
+@settings(max_examples=40)
+@given(shown=some_evidence())
+def test_one_more_broken_node_never_makes_a_fail_a_pass(gate, shown: Evidence):
+    before = gate.judge(shown, now=NOON).answer
+
+    after = gate.judge(replace(shown, targets=(*shown.targets, BROKEN)), now=NOON).answer
+
+    assert before is not Answer.FAIL or after is Answer.FAIL
+
+
+@pytest.mark.parametrize(
+    "gate", [gate for gate in THROUGH if gate.key != "soak"], ids=[g.key for g in THROUGH if g.key != "soak"]
+)
+def test_a_node_on_which_all_is_broken_passes_nowhere(gate):
+    assert gate.judge(evidence(BROKEN), now=NOON).answer is not Answer.PASS
 
 
 @ALL_THROUGH

@@ -1,0 +1,65 @@
+"""Since its release nobody but the operator has changed what a target is, so that what is judged is this change alone.
+
+What already halts the plan is not asked here again: another version or template of the driver object, and a held node
+that took the new driver. A driver pod of an older template, or a node that left the object, is no changed target any
+more. This gate adds what else rows show of a changed node: cordoned, held by somebody else's skip label, another
+kernel, OS image, MIG layout, device plugin configuration or driver object than when it was let go. Who did it no
+object of the API says, and what was done and undone between two looks is not seen.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
+from wording.lists import names
+from wording.numbers import every
+
+
+@dataclass(frozen=True)
+class NoForeignChange(Gate):
+    key: ClassVar[str] = "no_foreign_change"
+    title: ClassVar[str] = "No change by others"
+    when: ClassVar[When] = When.THROUGH
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+        """Another machine than was let go fails; what somebody can take back, and may be about to, is waited for."""
+        seen = [target for target in evidence.changed if target.is_seen]
+        other = [target for target in seen if differences(target)]
+        kept = [target for target in seen if _kept_by_others(target)]
+        measured = {"another": len(other), "cordoned or held": len(kept), "looked at": len(seen)}
+        if other:
+            nodes = tuple(target.name for target in other)
+            more = f" {names(nodes)} are not what was let go." if other[1:] else ""
+            sentence = f"{other[0].name}: {', '.join(differences(other[0]))}.{more}"
+            return fail(sentence, cause="another", nodes=nodes, measured=measured)
+        if kept:
+            nodes = tuple(target.name for target in kept)
+            more = f" ({len(kept)} nodes in all)" if kept[1:] else ""
+            sentence = f"{kept[0].name} was {_kept_by_others(kept[0])} by somebody else since it was let go{more}."
+            return wait(sentence, cause="kept", nodes=nodes, measured=measured)
+        if unknown := tuple(target.name for target in seen if target.baseline is None or not target.baseline.traits):
+            sentence = f"What {names(unknown)} was like when it was let go is not known."
+            return wait(sentence, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
+        if evidence.not_changed or not seen:
+            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
+            return wait(to_come, cause=TO_COME, measured=measured)
+        sentence = f"{every(len(seen), 'node')} as let go, but for the driver: nobody else's change is seen."
+        return passed(f"{sentence[0].upper()}{sentence[1:]}", measured=measured)
+
+
+def differences(target: TargetEvidence) -> list[str]:
+    """Sentences without an end. Of what its baseline does not name nothing is claimed."""
+    was = target.baseline.traits if target.baseline else {}
+    return [
+        f"its {title} is {target.traits[title] or 'none'}, and was {before or 'none'}"
+        for title, before in was.items()
+        if title in target.traits and target.traits[title] != before
+    ]
+
+
+def _kept_by_others(target: TargetEvidence) -> str:
+    was_cordoned = target.baseline is not None and target.baseline.is_unschedulable
+    if target.is_unschedulable and not was_cordoned:
+        return "cordoned"
+    return "held" if target.is_held_by_others else ""

@@ -1,0 +1,86 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.mig_state import MigState
+from rollouts.lifecycle import TargetState
+from tests.make import NOON
+from tests.rollouts.make import a_baseline, a_target, evidence
+
+SMALL, LARGE = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb"
+CUT = {"nvidia.com/gpu": 4, SMALL: 14, LARGE: 2}
+LONG_AGO = NOON - timedelta(hours=1)
+
+
+def judged(*targets) -> Judgement:
+    return MigState().judge(evidence(*targets), now=NOON)
+
+
+def cut(name: str = "node-1", *, now: dict[str, int] = CUT, state: str = "success", was: str = "success", **given: Any):
+    baseline = a_baseline(allocatable=CUT, mig_config_state=was)
+    return a_target(name, baseline=baseline, allocatable=now, mig_config_state=state, **given)
+
+
+def test_passes_with_as_many_of_each_profile_as_before():
+    judgement = judged(cut(), a_target("whole"))
+
+    assert judgement.answer is Answer.PASS
+    assert judgement.because == (
+        "mig.config.state is success on 1 node with MIG: 14 1g.10gb where 14 were, 2 3g.40gb where 2 were."
+    )
+    assert judgement.measured["with MIG"] == 1
+
+
+@pytest.mark.parametrize(("nodes", "says"), [(1, "The changed node had no MIG before."),
+                                             (2, "None of 2 changed nodes had MIG before.")])  # fmt: skip
+def test_nodes_without_mig_pass_and_it_says_so(nodes: int, says: str):
+    judgement = judged(*(a_target(f"node-{number}") for number in range(nodes)))
+
+    assert (judgement.answer, judgement.because) == (Answer.PASS, says)
+
+
+@pytest.mark.parametrize("state", ["pending", "rebooting", ""])
+def test_waits_while_the_manager_is_at_work_however_few_slices_there_are(state: str):
+    judgement = judged(cut(now={}, state=state, state_since=LONG_AGO))
+
+    assert judgement.answer is Answer.WAIT
+    assert f"mig.config.state is {state or 'gone'}, not success" in judgement.because
+
+
+def test_a_manager_that_failed_fails():
+    judgement = judged(cut("a", state="failed"), cut("b"))
+
+    assert (judgement.answer, judgement.nodes) == (Answer.FAIL, ("a",))
+
+
+def test_fewer_slices_wait_for_the_plugin_and_then_fail_with_the_numbers():
+    """The label may say success from before (Z27)."""
+    fewer = {**CUT, SMALL: 12}
+
+    assert judged(cut(now=fewer)).answer is Answer.WAIT
+    judgement = judged(cut(now=fewer, state_since=LONG_AGO))
+    assert (judgement.answer, judgement.because) == (
+        Answer.FAIL,
+        "node-1 offers 12 mig-1g.10gb where 14 were.",
+    )
+
+
+def test_one_profile_does_not_stand_for_another():
+    assert judged(cut(now={SMALL: 20, LARGE: 0}, state_since=LONG_AGO)).answer is Answer.FAIL
+
+
+def test_where_no_manager_cut_a_node_its_slices_are_counted_alone():
+    assert judged(cut(state="", was="")).answer is Answer.PASS
+    assert judged(cut(state="", was="", now={}, state_since=LONG_AGO)).answer is Answer.FAIL
+
+
+def test_without_a_baseline_nobody_knows():
+    judgement = judged(a_target(baseline=None))
+
+    assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
+
+
+def test_nodes_to_come_are_waited_for():
+    assert judged(cut("a"), a_target("b", state=TargetState.HELD)).answer is Answer.WAIT

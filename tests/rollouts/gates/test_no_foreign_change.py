@@ -1,0 +1,45 @@
+from typing import Any
+
+import pytest
+
+from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.no_foreign_change import NoForeignChange
+from tests.rollouts.make import TRAITS, a_baseline, a_target, evidence
+
+
+def judged(*targets) -> Judgement:
+    return NoForeignChange().judge(evidence(*targets), now=None)  # type: ignore[arg-type]
+
+
+def test_passes_while_only_the_driver_is_another():
+    judgement = judged(a_target("a"), a_target("b"))
+
+    assert judgement.answer is Answer.PASS
+    assert judgement.because == "All 2 nodes as let go, but for the driver: nobody else's change is seen."
+
+
+def test_another_kernel_is_another_machine():
+    judgement = judged(a_target("a", traits=TRAITS | {"kernel": "6.8.0-64"}), a_target("b"))
+
+    assert (judgement.answer, judgement.nodes) == (Answer.FAIL, ("a",))
+    assert judgement.because == "a: its kernel is 6.8.0-64, and was 5.15.0-151."
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [({"is_unschedulable": True}, "cordoned"), ({"is_held_by_others": True}, "held")]
+)
+def test_what_can_be_taken_back_is_waited_for(given: dict[str, Any], says: str):
+    judgement = judged(a_target("a", **given), a_target("b"))
+
+    assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("a",))
+    assert judgement.because == f"a was {says} by somebody else since it was let go."
+
+
+def test_a_cordon_from_before_is_not_blamed_on_anybody():
+    assert judged(a_target(is_unschedulable=True, baseline=a_baseline(is_unschedulable=True))).answer is Answer.PASS
+
+
+def test_of_what_nobody_remembers_nothing_is_claimed():
+    judgement = judged(a_target(baseline=a_baseline(traits={}), traits=TRAITS | {"kernel": "6.8.0-64"}))
+
+    assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
