@@ -23,7 +23,16 @@ from kube.selectors import BadSelector
 from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate
-from rollouts.steering.refusals import AlreadyDecided, BadPlan, Blocked, NotYours, OutOfDate, Refusal, StaleBundle
+from rollouts.steering.refusals import (
+    AlreadyDecided,
+    BadFreeze,
+    BadPlan,
+    Blocked,
+    NotYours,
+    OutOfDate,
+    Refusal,
+    StaleBundle,
+)
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:quarterdeck:problem:"
@@ -56,6 +65,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     Refusal: Meaning(409, "refused", "Not now, or not like this"),
     OutOfDate: Meaning(409, "out-of-date", "What you saw has changed"),
     StaleBundle: Meaning(409, "stale-bundle", "What you saw has changed"),
+    BadFreeze: Meaning(400, "bad-freeze", "This makes no freeze"),
     BadPlan: Meaning(400, "bad-plan", "This makes no plan"),
     AlreadyDecided: Meaning(409, "already-decided", "You have decided"),
     NotYours: Meaning(403, "not-yours", "Somebody else has to decide"),

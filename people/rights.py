@@ -14,8 +14,8 @@ from people.places import Place
 class Permission(StrEnum):
     SEE = "see"
     DRAFT = "draft"  # write and change plans that have not started
-    STOP = "stop"  # halt, pause
-    RUN = "run"  # start, resume, abort, roll back
+    STOP = "stop"  # halt, pause, freeze
+    RUN = "run"  # start, resume, abort, roll back, lift a freeze
     APPROVE = "approve"
     ADMINISTER = "administer"  # clusters, pools, people
 
@@ -76,22 +76,30 @@ def who_may(permission: Permission, *, cluster_id: int) -> set[str]:
 OF: dict[Permission, str] = {
     Permission.SEE: "see this",
     Permission.DRAFT: "draft or change a plan",
-    Permission.STOP: "halt or pause a plan",
-    Permission.RUN: "start, resume, abort or roll back a plan, or take a node out of it",
+    Permission.STOP: "halt or pause a plan, freeze or stop",
+    Permission.RUN: "start, resume, abort or roll back a plan, take a node out of it, or lift a freeze",
     Permission.APPROVE: "approve or reject a stage",
     Permission.ADMINISTER: "change clusters, pools or people",
 }
 
 
 def why_not(
-    user: User | AnonymousUser, permission: Permission, *, cluster_id: int | None = None, where: str = "the fleet"
+    user: User | AnonymousUser,
+    permission: Permission,
+    *,
+    cluster_id: int | None = None,
+    pool_id: int | None = None,
+    where: str = "the fleet",
 ) -> str:
     """Why the user may not do this there, in a sentence that names what is missing. Blank: they may.
 
-    `cluster_id` None asks about the whole fleet. `where` is what the sentence calls the place: "cluster demo".
+    `cluster_id` None asks about the whole fleet; `pool_id` None about all of the cluster. `where` is what the
+    sentence calls the place: "cluster demo".
     """
     there = scope_of(user, permission)
     if there.everywhere or (cluster_id is not None and cluster_id in there.cluster_ids):
+        return ""
+    if pool_id is not None and pool_id in there.pool_ids:
         return ""
     if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
         return f"This token may not {OF[permission]}: it was issued without “{permission}”."
@@ -107,10 +115,15 @@ def may_administer(user: User | AnonymousUser, place: Place) -> bool:
 
 
 def require(
-    user: User | AnonymousUser, permission: Permission, *, cluster_id: int | None = None, where: str = "the fleet"
+    user: User | AnonymousUser,
+    permission: Permission,
+    *,
+    cluster_id: int | None = None,
+    pool_id: int | None = None,
+    where: str = "the fleet",
 ) -> None:
     """:raises NotAllowed: with the sentence of `why_not`"""
-    if refusal := why_not(user, permission, cluster_id=cluster_id, where=where):
+    if refusal := why_not(user, permission, cluster_id=cluster_id, pool_id=pool_id, where=where):
         raise NotAllowed(refusal)
 
 

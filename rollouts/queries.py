@@ -19,8 +19,10 @@ from people.rights import why_not
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval, Command, GateAnswer, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
+from rollouts.restraints import Restraint, restraints_of
 from rollouts.verbs import VERBS, why_not_now
 
+LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
 JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS, NVIDIA_DRIVERS))  # what a plan rests on
 
@@ -116,6 +118,7 @@ class PlanOnPage:
     stages: list[StageOnPage]
     current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
     pause: Command | None
+    restraint: Restraint | None  # what holds all of it back beside its own commands, where it would let something go
     held: int  # nodes that carry our label, as last read back
     to_hold: int  # nodes whose label is not as we want it yet
     foreign_holds: int
@@ -124,19 +127,32 @@ class PlanOnPage:
     @property
     def why(self) -> str:
         """Why it is not moving, in one sentence. Never blank: silence at this place would look like health."""
-        if self.pause:
-            return f"{self.pause.actor} paused it: {self.pause.because}"
+        if self._told:
+            return self._told[0]
         if self.plan.state == PlanState.DRAFT:
             return "A draft: nothing in the cluster has been touched."
         if self.plan.state == PlanState.HALTED:
             return self.plan.because or "It was halted."
         if self.plan.is_final:
-            return self.plan.because or f"It is {self.plan.state}."
+            return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
         return self.plan.waiting_for or "A worker has not looked at it yet."
 
+    @property
+    def besides(self) -> list[str]:
+        """What else holds it back, once a person has acted on `why`."""
+        return self._told[1:]
 
-def plan_on_page(plan: Plan) -> PlanOnPage:
-    """All that a plan's page shows, in a fixed number of queries (7)."""
+    @property
+    def _told(self) -> list[str]:
+        """What it was told, the one that a person must act on first at the head: a pause never ends by itself."""
+        paused = [f"{self.pause.actor} paused it: {self.pause.because}"] if self.pause else []
+        if self.restraint is None:
+            return paused
+        return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
+
+
+def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
+    """All that a plan's page shows, in a fixed number of queries (8)."""
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals")
@@ -148,6 +164,7 @@ def plan_on_page(plan: Plan) -> PlanOnPage:
         stages=stages,
         current=_current(plan, stages),
         pause=plan.commands.in_force().first(),
+        restraint=restraints_of(plan, now=now).first if plan.state in LETS_GO else None,
         held=sum(placed is not None for _, placed, _ in holds),
         to_hold=sum(wanted is (placed is None) for wanted, placed, _ in holds),
         foreign_holds=sum(foreign for _, _, foreign in holds),

@@ -13,6 +13,7 @@ from fleet.pools import asking
 from fleet.pools.membership import claimed
 from people.models import AuditEntry, RoleBinding
 from people.models.role_binding import ScopeKind
+from wording.numbers import either
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
 AT_ONCE = 500
@@ -23,7 +24,7 @@ class PoolTaken(Exception):
 
 
 class PoolInUse(Exception):
-    """A plan names the pool, and must stay readable."""
+    """A plan or a freeze names the pool, and must stay readable."""
 
 
 def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:
@@ -59,20 +60,23 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
             with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()
         except ProtectedError as error:
-            raise PoolInUse(_used(pool)) from error
+            raise PoolInUse(_used(pool, error)) from error
 
 
 def in_use(pool: Pool) -> str:
     """Why the pool cannot be deleted; blank: it can."""
     try:
         Collector(using=router.db_for_write(Pool)).collect([pool])
-    except ProtectedError:
-        return _used(pool)
+    except ProtectedError as error:
+        return _used(pool, error)
     return ""
 
 
-def _used(pool: Pool) -> str:
-    return f"A stage of a plan names pool {pool.name}. A pool with a history stays."
+def _used(pool: Pool, error: ProtectedError) -> str:
+    """By whatever names it: each model's own word for itself."""
+    kinds = sorted({str(each._meta.verbose_name) for each in error.protected_objects})  # noqa: SLF001 - Django's own
+    named_by = f"A {' and a '.join(kinds)} {either(len(kinds), 'names', 'name')}"
+    return f"{named_by} pool {pool.name}. A pool with a history stays."
 
 
 def _write(pool: Pool, fields: dict[str, Any]) -> Pool:

@@ -98,6 +98,9 @@ class PlanSerializer(SeenSerializer, PlanRowSerializer):
     )
     pause = PauseSerializer(source="seen.on_page.pause", allow_null=True, help_text="The one in force.")
     why = serializers.CharField(source="seen.on_page.why", help_text="Why it is not moving, as its page says it.")
+    besides = serializers.ListField(
+        source="seen.on_page.besides", child=serializers.CharField(), help_text="What else holds it back after that."
+    )
     holds = HoldsSerializer(source="seen.on_page")
     buttons = ButtonSerializer(source="seen.buttons", many=True)
     takes_s = serializers.FloatField(
@@ -118,6 +121,7 @@ class PlanSerializer(SeenSerializer, PlanRowSerializer):
             "current_stage",
             "pause",
             "why",
+            "besides",
             "holds",
             "buttons",
             "takes_s",

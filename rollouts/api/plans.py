@@ -116,14 +116,17 @@ class SuggestedStages(PlanEdge):
 
 
 def shown(plan: Plan, user) -> dict[str, Any]:
-    on_page = plan_on_page(plan)
-    duration = expected(plan, on_page, now=timezone.now())
+    now = timezone.now()
+    on_page = plan_on_page(plan, now=now)
+    duration = expected(plan, on_page, now=now)
     return PlanSerializer(PlanSeen(on_page, buttons(plan, user), duration)).data
 
 
 def drafted(plan: Plan, user) -> dict[str, Any]:
+    now = timezone.now()
     try:
-        told = preview(plan, now=timezone.now())
+        told = preview(plan, now=now)
     except ObjectGone:
         told = None
-    return DraftSerializer(DraftSeen(plan_on_page(plan), buttons(plan, user), duration=None, preview=told)).data
+    on_page = plan_on_page(plan, now=now)
+    return DraftSerializer(DraftSeen(on_page, buttons(plan, user), duration=None, preview=told)).data

@@ -28,6 +28,7 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
 from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
+from rollouts.restraints import restraints_of
 
 
 def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
@@ -56,6 +57,8 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
     failures = _failures_in_the_rollback(plan, since=resumed_at)
+    restraints = restraints_of(plan, now=now)
+    first = restraints.first
     return Snapshot(
         seen_at=oldest,
         stale_because=stale,
@@ -67,7 +70,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         armed_since=max(plan.armed_since, resumed_at) if plan.armed_since else None,
         may_be_armed_for=timedelta(seconds=plan.max_armed_s),
         paused_because=f"Paused by {pause.actor}: {pause.because}" if pause else "",
-        stopped_because=live.stopped_because,
+        stopped_because=live.stopped_because or (first.sentence if first and first.is_stop else ""),
+        frozen_because=first.sentence if first else "",
+        restrained={uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()},
         policy=read_policy(plan, len(rows)),
         recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
         sealed_hashes=plan.sealed.get("revisions", {}),

@@ -93,7 +93,7 @@ class Snapshot:
     armed_since: datetime | None  # or since a person last let it go on; None: it is not
     may_be_armed_for: timedelta
     paused_because: str  # blank: not paused
-    stopped_because: str  # blank: nothing in the cluster tells us to stop
+    stopped_because: str  # blank: neither the cluster nor the fleet's stop tells us to stop
     policy: UpgradePolicy
     recorded_hashes: Mapping[str, str]  # DaemonSet uid → revision of the old version, as sealed or accepted since
     newest_hashes: Mapping[str, str]  # DaemonSet uid → newest revision now, read live
@@ -106,12 +106,19 @@ class Snapshot:
     object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
     template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
     sealed_hashes: Mapping[str, str] = field(default_factory=dict)  # DaemonSet uid → revision that the plan began from
+    frozen_because: str = ""  # blank: no freeze holds all of it back
+    restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property
     def has_daemonsets(self) -> bool:
         """Whether the object runs a driver anywhere: without, nobody can tell a node that left from a pause."""
         return bool(self.newest_hashes)
+
+    @property
+    def told_to_wait(self) -> str:
+        """By whose word nothing of it is let go. Blank: by nobody's."""
+        return self.stopped_because or self.paused_because or self.frozen_because
 
     @property
     def has_old_version(self) -> bool:

@@ -1,5 +1,6 @@
 from rollouts.models.approval import Approval
 from rollouts.models.command import Command, Verb
+from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
 from rollouts.models.plan import Plan
@@ -12,6 +13,7 @@ from rollouts.models.writer_lease import WriterLease
 __all__ = [
     "Approval",
     "Command",
+    "Freeze",
     "GateAnswer",
     "Hold",
     "Plan",

@@ -48,6 +48,7 @@ class Stage(Moving):
     objects = StageQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "stage of a plan"
         constraints = [
             models.UniqueConstraint(fields=["plan", "index"], name="one_stage_per_index"),
             models.CheckConstraint(condition=Q(max_unavailable__gte=1), name="a_stage_may_move_something"),

@@ -17,6 +17,10 @@ class BadPlan(Refusal):
         self.problems = [{"field": field, "sentence": sentence} for field, sentence in problems]
 
 
+class BadFreeze(BadPlan):
+    """What was written down makes no freeze."""
+
+
 class OutOfDate(Refusal):
     """The caller decided on a state or revision that is no more."""
 

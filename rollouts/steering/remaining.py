@@ -27,7 +27,7 @@ def remaining(
     plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None, sight: ClusterSight, *, now: datetime
 ) -> Duration | None:
     """None: nothing of it moves, nobody sees whether it does, or nobody knows yet which nodes will. One query."""
-    if plan.state not in MOVING or on_page.current is None or on_page.pause or not sight.is_live:
+    if plan.state not in MOVING or on_page.current is None or on_page.pause or on_page.restraint or not sight.is_live:
         return None
     policy = upgrade_policy(driver_object) if driver_object else {}
     back = plan.state == PlanState.ROLLING_BACK

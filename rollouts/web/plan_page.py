@@ -59,7 +59,8 @@ def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
-    now, on_page = timezone.now(), plan_on_page(row)
+    now = timezone.now()
+    on_page = plan_on_page(row, now=now)
     sight = sight_of_cluster(row.cluster, list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now)
     seen_until = None if sight.is_live else sight.heard_at or row.cluster.added_at
     node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))

@@ -75,7 +75,9 @@ def test_a_refusal_names_the_role_and_the_place():
     cluster = a_cluster("east")
     user = a_user(role="viewer")
 
-    with pytest.raises(NotAllowed, match=r"^To halt or pause a plan you need the role operator, approver or admin"):
+    with pytest.raises(
+        NotAllowed, match=r"^To halt or pause a plan, freeze or stop you need the role operator, approver or admin"
+    ):
         require(user, Permission.STOP, cluster_id=cluster.pk, where="cluster east")
 
     assert why_not(user, Permission.SEE) == ""

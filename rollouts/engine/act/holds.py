@@ -13,6 +13,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
 from rollouts.engine.snapshot import UPGRADE_REQUIRED
 from rollouts.models import Hold, Plan
+from rollouts.restraints import why_not
 
 
 def place_holds(writer: Writer, act: PlaceHolds) -> None:
@@ -24,6 +25,8 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
     want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(act.nodes):
+        if act.even_queued and why_not(writer.plan, [uid], now=writer.clock()):
+            return  # The operator would take it at once.
         free_node(writer, uid, name, even_queued=act.even_queued or writer.plan.write_intended_at is None)
 
 

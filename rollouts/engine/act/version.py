@@ -15,6 +15,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
 from rollouts.models.moving import record_event
 from rollouts.queries import driver_daemonsets
+from rollouts.restraints import restraints_of
 
 
 def write_version(writer: Writer, act: WriteVersion) -> None:
@@ -72,13 +73,15 @@ def _with_driver_pod(writer: Writer) -> set[str]:
 def _intend(plan: Plan, *, now: datetime) -> None:
     """From this commit on the new version may be in the cluster.
 
-    :raises LostRace: when somebody halted, paused or aborted the plan first
+    :raises LostRace: when somebody halted, paused, froze or aborted the plan first
     """
     with transaction.atomic():
         plan.keep_lease(now=now)
         free = Plan.objects.filter(pk=plan.pk, state=PlanState.HOLDING, epoch=plan.epoch)
         if not free.update(write_intended_at=now) or plan.commands.in_force().exists():
             raise LostRace("The plan may no longer write the version.")
+        if frozen := restraints_of(plan, now=now).first:
+            raise LostRace(frozen.sentence)
     plan.write_intended_at = now
 
 

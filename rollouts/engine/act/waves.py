@@ -19,6 +19,7 @@ from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall
 from rollouts.engine.snapshot import NOT_BEGUN
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
+from rollouts.restraints import restraints_of, why_not
 from rollouts.unasked import GATE, why_live
 
 MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the rollback stage
@@ -92,6 +93,8 @@ def _may_go_live(writer: Writer, target: Target) -> bool:
     not_begun = seen.labels.get(UPGRADE_STATE, "") in NOT_BEGUN
     if seen.uid != target.node_uid or not is_ours or not not_begun:
         return False
+    if restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):
+        return False
     return target.stage.is_rollback or (not seen.is_unschedulable and _may_go_unasked(writer, target, seen))
 
 
@@ -119,7 +122,7 @@ def _intend(
     """
     with transaction.atomic():
         plan.keep_lease(now=now)
-        _still_may(plan, stage)
+        _still_may(plan, stage, targets, now=now)
         under_way = stage.targets.filter(state__in=IN_FLIGHT).count()
         if under_way + len(targets) > stage.max_unavailable:
             raise LostRace(f"{stage.name} has {under_way} nodes on the way and may have {stage.max_unavailable}.")
@@ -134,7 +137,7 @@ def _intend(
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
 
 
-def _still_may(plan: Plan, stage: Stage) -> None:
+def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
     """The guarded updates lock both rows: a halt that commits first makes them miss, one that comes later waits."""
     state = MAY_RELEASE[stage.is_rollback]
     if not Plan.objects.filter(pk=plan.pk, state=state, epoch=plan.epoch).update(state=state):
@@ -143,6 +146,8 @@ def _still_may(plan: Plan, stage: Stage) -> None:
         raise LostRace(f"{stage.name} may not release anything any more.")
     if plan.commands.in_force().exists():
         raise LostRace("The plan is paused.")
+    if because := why_not(plan, [target.node_uid for target in targets], now=now):
+        raise LostRace(because)
 
 
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
@@ -157,4 +162,7 @@ def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
 def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
     free = Plan.objects.filter(pk=writer.plan.pk, epoch=writer.plan.epoch, state=MAY_RELEASE[stage.is_rollback])
     paused = writer.plan.commands.in_force().exists()
-    return free.exists() and not paused and Target.objects.filter(pk=target.pk, state=TargetState.RELEASING).exists()
+    releasing = Target.objects.filter(pk=target.pk, state=TargetState.RELEASING)
+    if paused or not (free.exists() and releasing.exists()):
+        return False
+    return not why_not(writer.plan, [target.node_uid], now=writer.clock())

@@ -38,7 +38,8 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if freeing := free_strays(snapshot):
         return freeing
     if freeing := _free_what_never_changed(snapshot):
-        return freeing
+        waits = snapshot.stopped_because or snapshot.frozen_because
+        return Decision(waits) if waits else freeing
     if waiting := in_the_operators_hands(snapshot) or _still_changing(snapshot):
         return waiting
     left = tuple(node for node in snapshot.nodes if snapshot.write_intended and not _is_left_alone(snapshot, node))

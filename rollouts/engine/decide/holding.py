@@ -24,7 +24,7 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if snapshot.template_change:
         because = changed_template(snapshot)
         return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
-    if blocked := snapshot.stopped_because or snapshot.paused_because or snapshot.stale_because:
+    if blocked := snapshot.told_to_wait or snapshot.stale_because:
         return Decision(blocked)
     if not snapshot.policy.auto_upgrade:
         return Decision("autoUpgrade is off: the operator would not change any node. Switch it on, or abort.")

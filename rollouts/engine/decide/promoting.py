@@ -18,7 +18,9 @@ from rollouts.engine.decide.releasing import (
     SOON,
     held_though_changed,
     recall,
+    recall_restrained,
     release,
+    says_who_goes_back,
     to_hold,
     unfinished_releases,
     wait_for_gates,
@@ -49,8 +51,8 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
         )
     if moves:
         return Decision(AS_BEFORE, moves=moves, judgements=judgements, look_again_in=timedelta(0))
-    blocked = snapshot.stopped_because or snapshot.paused_because or _without_controller(snapshot)
-    called_back = recall(snapshot) if blocked else ()
+    blocked = snapshot.told_to_wait or _without_controller(snapshot)
+    called_back = recall(snapshot) if blocked else recall_restrained(snapshot, snapshot.forward)
     if unheld := to_hold(snapshot):
         sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
@@ -60,6 +62,10 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
         return Decision(blocked, acts=called_back, judgements=judgements)
     if asks := _armed_for_too_long(snapshot, now=now):
         return Decision(asks, acts=recall(snapshot), judgements=judgements, pause_because=asks)
+    if called_back:
+        return Decision(
+            says_who_goes_back(snapshot, called_back), called_back, judgements=judgements, look_again_in=SOON
+        )
     return replace(_step(snapshot, judgements, now=now), judgements=judgements)
 
 

@@ -1,5 +1,6 @@
 """Who goes next, who must be held, and who is called back. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -14,7 +15,7 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
-from wording.numbers import count
+from wording.numbers import are, count, either
 
 SOON = timedelta(seconds=1)  # something is on its way
 UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time, and the soak says how long it takes
@@ -39,10 +40,15 @@ def release(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> Decis
         for target in held
         if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.name)
     ]
+    restrained = restrained_in(snapshot, stage)
     wave = tuple(ready[: free.nodes])
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.because}.")
         return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
+    if restrained and len({*restrained, *cordoned}) == len(held):
+        others = tuple(name for name in cordoned if name not in restrained)
+        but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
+        return Decision(f"{says_what_waits(stage, restrained)}{but}")
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
     if cordoned:
@@ -73,7 +79,8 @@ def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
 def _may_go(snapshot: Snapshot, stage: StageSnapshot, name: str) -> bool:
     """The label to take off is ours and was seen, and the operator has the node in its queue."""
     node = next((node for node in snapshot.nodes if node.uid == stage.node_uids[name]), None)
-    return node is not None and node.has_label and not node.hold_is_foreign
+    is_ours = node is not None and node.has_label and not node.hold_is_foreign
+    return is_ours and stage.node_uids[name] not in snapshot.restrained
 
 
 def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
@@ -109,6 +116,36 @@ def recall(snapshot: Snapshot, stages: Sequence[StageSnapshot] | None = None) ->
         if targets := tuple(target.name for target in let_go if stage.node_uids[target.name] not in begun):
             found.append(Recall(stage.index, targets))
     return tuple(found)
+
+
+def recall_restrained(snapshot: Snapshot, stages: Sequence[StageSnapshot]) -> tuple[Recall, ...]:
+    """What was let go, has not begun, and may not go any more: its pool was frozen since (hazard Z3)."""
+    found = []
+    for one in recall(snapshot, stages):
+        uids = next(stage.node_uids for stage in stages if stage.index == one.stage_index)
+        if targets := tuple(name for name in one.targets if uids[name] in snapshot.restrained):
+            found.append(Recall(one.stage_index, targets))
+    return tuple(found)
+
+
+def says_who_goes_back(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
+    held = tuple(name for one in called_back for name in one.targets)
+    uids = {name: uid for stage in snapshot.stages for name, uid in stage.node_uids.items()}
+    return f"Holding {names(held)} again. {snapshot.restrained[uids[held[0]]]}"
+
+
+def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
+    """Held target's name → what holds it back beside its plan."""
+    uids = {target.name: stage.node_uids[target.name] for target in stage.in_state(TargetState.HELD)}
+    return {name: snapshot.restrained[uid] for name, uid in uids.items() if uid in snapshot.restrained}
+
+
+def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str]) -> str:
+    """The sentence that holds most of them back."""
+    (sentence, number), *_ = Counter(restrained.values()).most_common(1)
+    wait = either(number, "waits", "wait")
+    still = "" if number == len(restrained) else f" Of {len(restrained)}, {number} {wait} for this."
+    return f"{stage.name}: {count(len(restrained), 'node')} to go. {sentence}{still}"
 
 
 def held_though_changed(snapshot: Snapshot) -> dict[str, str]:

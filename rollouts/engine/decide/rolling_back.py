@@ -26,7 +26,15 @@ from rollouts.engine.decide.acts import (
 from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.following import follow, lost
 from rollouts.engine.decide.judging import all_pass, first, judge
-from rollouts.engine.decide.releasing import SOON, recall, unfinished_releases
+from rollouts.engine.decide.releasing import (
+    SOON,
+    recall,
+    recall_restrained,
+    restrained_in,
+    says_what_waits,
+    says_who_goes_back,
+    unfinished_releases,
+)
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES, free_strays
 from rollouts.engine.decide.templates import ask_which_template
@@ -172,7 +180,7 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
         return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
     if seen := follow(snapshot, stage):
         return Decision(AS_BEFORE, moves=seen, look_again_in=timedelta(0))
-    if unfinished := unfinished_releases(snapshot, stage):
+    if not snapshot.told_to_wait and (unfinished := unfinished_releases(snapshot, stage)):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(snapshot):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
@@ -207,15 +215,19 @@ def _failed(snapshot: Snapshot) -> dict[str, str]:
 
 def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
-    if blocked := snapshot.stopped_because or snapshot.paused_because or snapshot.stale_because:
+    if blocked := snapshot.told_to_wait or snapshot.stale_because:
         return Decision(blocked, acts=recall(snapshot))
+    if called_back := recall_restrained(snapshot, (stage,)):
+        return Decision(says_who_goes_back(snapshot, called_back), called_back, look_again_in=SOON)
     if again := try_again(snapshot):
         sentence = f"{names(tuple(move.name for move in again))} failed in the rollback and is tried again."
         return Decision(sentence, moves=again, look_again_in=timedelta(0))
     held = stage.in_state(TargetState.HELD)
     free = room(snapshot, stage)
     nodes = {node.uid: node for node in snapshot.nodes}
-    ready = [t.name for t in held if t.is_seen and _waits(nodes.get(stage.node_uids[t.name]))]
+    restrained = restrained_in(snapshot, stage)
+    may_go = [target for target in held if target.is_seen and target.name not in restrained]
+    ready = [target.name for target in may_go if _waits(nodes.get(stage.node_uids[target.name]))]
     # Nodes that are broken already lose nothing by going first, and room() counts them whether they go or not.
     broken = [name for name in ready if nodes[stage.node_uids[name]].is_unavailable]
     may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
@@ -228,6 +240,8 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     others = [target for target in held if target not in failed]
     if failed and not on_the_way and not (others and free.nodes):
         return ask_for_help(snapshot, failed, now=now)
+    if held and len(restrained) == len(held):
+        return Decision(says_what_waits(stage, restrained))
     if held:
         return Decision(f"{count(len(held), 'node')} to bring back; {free.because}.", look_again_in=SOON)
     if on_the_way:

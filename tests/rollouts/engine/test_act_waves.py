@@ -1,15 +1,19 @@
 """Each thing that could forbid a release, in a test in which the release loses."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from edges.moves import LostRace
+from fleet.models import Node
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Hold, Plan, Target
-from rollouts.steering import commands
+from rollouts.steering import commands, freezing
+from rollouts.steering.freezing import Where
+from tests.make import a_cluster, a_pool
 from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground
 
 WAVE = ReleaseWave(0, (CANARY,), "1 node: the stage may have 1.")
@@ -35,6 +39,16 @@ def budget_is_used(ground: Ground) -> None:
     )
 
 
+def frozen(ground: Ground, **given) -> None:
+    freezing.freeze(Where(**given), actor="bea", because="Quarter end.", now=ground.clock())
+
+
+def its_pool_is_frozen(ground: Ground) -> None:
+    pool = a_pool(ground.cluster, "canaries")
+    Node.objects.get(cluster=ground.cluster, name=CANARY).pools.add(pool)
+    frozen(ground, cluster=ground.cluster, pool=pool)
+
+
 FORBIDDEN = {
     "halted": told(commands.halt),
     "paused": told(commands.pause),
@@ -43,6 +57,10 @@ FORBIDDEN = {
     "stage halted": stage_halts,
     "lease over": lease_is_over,
     "budget used": budget_is_used,
+    "fleet stopped": lambda ground: freezing.stop(actor="bea", because="Smoke.", now=ground.clock()),
+    "fleet frozen": frozen,
+    "cluster frozen": lambda ground: frozen(ground, cluster=ground.cluster),
+    "pool frozen": its_pool_is_frozen,
 }
 
 
@@ -62,7 +80,10 @@ def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
     assert not ground.stage().waves.exists()
 
 
-@pytest.mark.parametrize("why", ["halted", "paused", "aborted", "lease over"])
+AGAIN = ["halted", "paused", "aborted", "lease over", "fleet stopped", "fleet frozen", "cluster frozen", "pool frozen"]
+
+
+@pytest.mark.parametrize("why", AGAIN)
 def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Ground, why: str):
     """The label is asked for once more before each node: a halt stops the wave in its middle."""
     ground.armed()
@@ -75,6 +96,36 @@ def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Grou
 
     assert ground.releases() == []
     assert CANARY in ground.held()
+
+
+def test_a_pool_that_only_its_labels_name_is_frozen_for_it_as_well(ground: Ground):
+    """Rows are late: the API server shows the labels by which it is in the frozen pool by now."""
+    ground.armed()
+    pool = a_pool(ground.cluster, "canaries", selector="tier=canary")
+    frozen(ground, cluster=ground.cluster, pool=pool)
+    ground.label(CANARY, tier="canary")
+
+    ground.act(WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
+
+
+def test_other_freezes_forbid_nothing(ground: Ground):
+    """Of another cluster, of another pool, one that ran out, one that was lifted."""
+    ground.armed()
+    other = a_pool(ground.cluster, "others", selector="tier=other")
+    frozen(ground, cluster=a_cluster("south"))
+    frozen(ground, cluster=ground.cluster, pool=other)
+    soon = ground.clock() + timedelta(seconds=1)
+    freezing.freeze(Where(), actor="bea", because="Short.", until=soon, now=ground.clock())
+    lifted = freezing.stop(actor="bea", because="Smoke.", now=ground.clock())
+    freezing.lift(lifted, actor="bea", because="A toaster.", now=ground.clock())
+    ground.clock.move(seconds=1)
+
+    ground.act(WAVE)
+
+    assert ground.releases() == [CANARY]
 
 
 @pytest.mark.parametrize("change", ["cordon", "begin", "foreign", "freed"])

@@ -59,8 +59,18 @@ def disturb(worker: Worker, chance: random.Random, number: int) -> None:
             world.nodes[name].crashes_for = chance.randint(3, 30)
         case 10 | 11 | 12 | 13:
             change_the_object(world, name, chance, number)
-        case how if how > 62:
-            person.approve(worker)
+        case how if how > 13:
+            steer(worker, name, how, number)
+
+
+def steer(worker: Worker, name: str, how: int, number: int) -> None:
+    """Somebody freezes, lifts or approves."""
+    if how <= 16:
+        person.freeze(worker, name, whole=number % 3 == 0)
+    elif how <= 20:
+        person.lift(worker)
+    elif how > 62:
+        person.approve(worker)
 
 
 def change_the_object(world: World, name: str, chance: random.Random, number: int) -> None:
@@ -84,9 +94,13 @@ def go_away(world: World, name: str, chance: random.Random) -> None:
 def step(worker: Worker) -> None:
     releases_before = {name for name, node in worker.world.nodes.items() if node.let_go_by_us}
     may_release = worker.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) and not worker.is_paused
+    frozen = {name for name in worker.world.nodes if worker.holds_back(name)}
+    is_forward = worker.state is PlanState.PROMOTING
     worker.round()
+    assert worker.waiting_for, "nothing is said of why it waits"
     fresh = {name for name, node in worker.world.nodes.items() if node.let_go_by_us} - releases_before
     assert may_release or not fresh, f"{fresh} let go while {worker.state}, paused: {worker.is_paused}"
+    assert not (is_forward and fresh & frozen), f"{fresh & frozen} let go though frozen"
     worker.world.tick()
     worker.now += TICK
     at_work = [node.name for node in worker.world.nodes.values() if node.let_go_by_us and node.is_at_work]
@@ -102,6 +116,7 @@ def calm_down(worker: Worker, chance: random.Random) -> None:
         for node in worker.world.nodes.values():
             node.cordoned_by_others = False
         person.approve(worker)
+        person.lift(worker)
         if worker.is_paused:
             person.resume(worker)
         if worker.state is PlanState.HALTED or tick == GIVE_UP_AFTER:

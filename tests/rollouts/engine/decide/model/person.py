@@ -51,6 +51,17 @@ def _close(worker: Worker) -> None:
             stage.state = StageState.ABANDONED
 
 
+def freeze(worker: Worker, name: str, *, whole: bool) -> None:
+    """The fleet, or the pool of a node."""
+    worker.is_frozen = worker.is_frozen or whole
+    worker.frozen.add(name)
+
+
+def lift(worker: Worker) -> None:
+    worker.is_frozen = False
+    worker.frozen.clear()
+
+
 def approve(worker: Worker) -> None:
     for stage in worker.stages[:-1]:
         stage.is_approved = stage.is_approved or stage.state is StageState.OPENING

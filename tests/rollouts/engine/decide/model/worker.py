@@ -73,6 +73,8 @@ class Worker:
     is_write_intended: bool = False
     is_armed: bool = False
     is_paused: bool = False
+    is_frozen: bool = False  # the fleet is, or its cluster
+    frozen: set[str] = field(default_factory=set)  # nodes whose pool is
     now: datetime = NOON
     holds: dict[str, HoldRow] = field(default_factory=dict)
     waiting_for: str = ""
@@ -113,6 +115,8 @@ class Worker:
             object_version=self.world.version,
             write_intended=self.is_write_intended,
             paused_because="Paused." if self.is_paused else "",
+            frozen_because="Frozen." if self.holds_all_back else "",
+            restrained={f"uid-of-{name}": "Its pool is frozen." for name in self.seen if self.holds_back(name)},
             recorded_hashes=self.templates["old"],
             sealed_hashes=self.sealed["revisions"],
             template_change=self.template_change.says if self.template_change else "",
@@ -123,6 +127,14 @@ class Worker:
             gone={f"uid-of-{name}": why for name in self._known() if (why := self._gone(name))},
             is_live=is_live,
         )
+
+    @property
+    def holds_all_back(self) -> bool:
+        """No freeze here says that it holds those who go back (Z32)."""
+        return self.is_frozen and self.state in (PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED)
+
+    def holds_back(self, name: str) -> bool:
+        return self.holds_all_back or (self.state is PlanState.PROMOTING and name in self.frozen)
 
     def _known(self) -> set[str]:
         return {name for stage in self.stages for name in stage.targets} | set(self.holds)
@@ -207,7 +219,7 @@ class Worker:
                 self._record_holds()
                 decision = decide(self.snapshot(is_live=True), now=self.now)
             self.interrupt()
-            self.waiting_for = decision.waiting_for
+            self.waiting_for = decision.waiting_for or self.waiting_for
             if not self._move(decision.moves):
                 return
             if decision.void_because:
@@ -310,7 +322,7 @@ class Worker:
                 for name in set(unheld) & set(self.holds):
                     self.holds[name].was_placed = False
                 return
-            if self.state is not PlanState.HOLDING or self.is_paused:
+            if self.state is not PlanState.HOLDING or self.is_paused or self.is_frozen:
                 return
             held = [node.has_label for node in self.world.nodes.values() if node.is_selected]
             assert all(held), "written before every node was held"
@@ -330,6 +342,8 @@ class Worker:
         may = self.state is MAY_RELEASE[stage.is_rollback] and stage.state is StageState.PROMOTING
         in_flight = sum(row.state in IN_FLIGHT for row in stage.targets.values())
         if self.is_paused or not may or in_flight + len(ready) > self.max_unavailable:
+            return
+        if any(self.holds_back(name) for name in ready):
             return
         self._die_here()
         for name in ready:
@@ -351,7 +365,7 @@ class Worker:
 
     def _let_go(self, stage: StageRow, names: list[str]) -> None:
         for name in names:
-            if self.is_paused or self.state is not MAY_RELEASE[stage.is_rollback]:
+            if self.is_paused or self.state is not MAY_RELEASE[stage.is_rollback] or self.holds_back(name):
                 return
             self._die_here()
             assert stage.targets[name].state is TargetState.RELEASING, f"{name} is let go without an intent"

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+from fleet.models import Cluster, Pool
+from people.rights import Permission, Scope, scope_of
+
+
+class FreezeQuerySet(models.QuerySet["Freeze"]):
+    def visible_to(self, user) -> FreezeQuerySet:
+        """One of the fleet binds everybody who sees anything; one of a cluster whoever sees a pool of it."""
+        return self.within(scope_of(user, Permission.SEE))
+
+    def within(self, there: Scope) -> FreezeQuerySet:
+        if there.everywhere:
+            return self
+        if there.nowhere:
+            return self.none()
+        of_their_clusters = Pool.objects.filter(pk__in=there.pool_ids).values("cluster")
+        return self.filter(
+            Q(cluster=None)
+            | Q(cluster__in=there.cluster_ids)
+            | Q(pool__in=there.pool_ids)
+            | Q(pool=None, cluster__in=of_their_clusters)
+        )
+
+    def in_force(self, *, now: datetime) -> FreezeQuerySet:
+        return self.filter(Q(until=None) | Q(until__gt=now), ended_at=None)
+
+    def binding(self, cluster_id: int) -> FreezeQuerySet:
+        """Of the fleet, of this cluster, or of a pool of it."""
+        return self.filter(Q(cluster=None) | Q(cluster=cluster_id))
+
+
+class Freeze(models.Model):
+    """Nothing is let go in its scope while it is in force: who said so, when, why, and until when."""
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, null=True, related_name="freezes")  # null: the whole fleet
+    pool = models.ForeignKey(Pool, models.PROTECT, null=True, related_name="freezes")  # null: all of the cluster
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+    because = models.CharField(max_length=1000)
+    until = models.DateTimeField(null=True)  # it ends by itself; null: somebody has to lift it
+    holds_rollbacks = models.BooleanField(default=False)  # else one who goes back is not held (hazard Z32)
+    is_stop = models.BooleanField(default=False)  # the one stop of the fleet
+    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same freeze
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.CharField(max_length=150, blank=True)
+    ended_because = models.CharField(max_length=1000, blank=True)
+
+    objects = FreezeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_stop"], condition=Q(is_stop=True, ended_at__isnull=True), name="one_stop_in_force"
+            ),
+            models.UniqueConstraint(fields=["by", "key"], condition=~Q(key=""), name="one_freeze_per_key"),
+            models.CheckConstraint(
+                condition=Q(pool__isnull=True) | Q(cluster__isnull=False), name="a_frozen_pool_names_its_cluster"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_stop=False) | Q(cluster__isnull=True, until__isnull=True, holds_rollbacks=True),
+                name="a_stop_is_of_everything",
+            ),
+        ]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{'stop' if self.is_stop else 'freeze'} {self.pk} of {self.place}"
+
+    @property
+    def mark(self) -> str:
+        """The subject of its audit entries."""
+        return f"freeze:{self.pk}"
+
+    @property
+    def place(self) -> str:
+        """As a sentence calls it. `cluster` and `pool` are read with it."""
+        if self.cluster is None:
+            return "the fleet"
+        return f"pool {self.cluster.name}/{self.pool.name}" if self.pool else f"cluster {self.cluster.name}"
+
+    def is_in_force(self, *, now: datetime) -> bool:
+        return self.ended_at is None and (self.until is None or self.until > now)

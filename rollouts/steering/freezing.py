@@ -1,0 +1,174 @@
+"""Freezing the fleet, a cluster or a pool, stopping everything, and lifting it. Each is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from fleet.models import Cluster, Pool
+from people.models import AuditEntry
+from people.rights import Permission, require, why_not
+from rollouts.lifecycle import PlanState
+from rollouts.models import Freeze, Plan
+from rollouts.models.moving import record_event
+from rollouts.models.plan import wake_plans
+from rollouts.restraints import GOES_BACK, ended, restraint_by
+from rollouts.steering.refusals import BadFreeze, Refusal
+
+MOST = timedelta(days=366)  # a freeze of more is a cluster that nothing may be done to: its mode says so
+HELD = frozenset({PlanState.HOLDING, PlanState.PROMOTING})
+LIFTED = "A freeze was lifted: the cluster is looked at first."
+
+
+@dataclass(frozen=True)
+class Where:
+    """What is frozen: a pool, all of a cluster, or, with neither, the whole fleet."""
+
+    cluster: Cluster | None = None
+    pool: Pool | None = None
+
+    @property
+    def words(self) -> str:
+        return Freeze(cluster=self.cluster, pool=self.pool).place
+
+    def why_not(self, user, permission: Permission) -> str:
+        """Why the user may not do this here. Blank: they may."""
+        return why_not(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
+
+    def require(self, user, permission: Permission) -> None:
+        """:raises NotAllowed: with the sentence of `why_not`"""
+        require(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
+
+    def plans(self):
+        """Those that it binds, or may bind a node of."""
+        under_way = Plan.objects.under_way()
+        return under_way.filter(cluster=self.cluster) if self.cluster else under_way
+
+    @property
+    def _cluster_id(self) -> int | None:
+        return self.cluster.pk if self.cluster else None
+
+    @property
+    def _pool_id(self) -> int | None:
+        return self.pool.pk if self.pool else None
+
+
+def where_of(freeze: Freeze) -> Where:
+    return Where(freeze.cluster, freeze.pool)
+
+
+def freeze(
+    where: Where,
+    *,
+    actor: str,
+    because: str,
+    now: datetime,
+    until: datetime | None = None,
+    holds_rollbacks: bool = False,
+    key: str = "",
+) -> Freeze:
+    """From this commit on no release is recorded in its scope, and before each label it is asked again.
+
+    :raises BadFreeze: when it would be over already, or never
+    """
+    if until is not None and until <= now:
+        raise BadFreeze(("until", "This is over already: give an instant that is still to come, or none."))
+    if until is not None and until - now > MOST:
+        raise BadFreeze(("until", f"At most {MOST.days} days from now. Leave it out for a freeze that somebody lifts."))
+    row = Freeze(
+        cluster=where.cluster, pool=where.pool, by=actor, at=now, because=because, until=until,
+        holds_rollbacks=holds_rollbacks, key=key,
+    )  # fmt: skip
+    return _put_in_force(where, row, now=now)
+
+
+def stop(*, actor: str, because: str, now: datetime, key: str = "") -> Freeze:
+    """Stop the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it.
+
+    :raises Refusal: when it is stopped already: the sentence says by whom
+    """
+    row = Freeze(by=actor, at=now, because=because, holds_rollbacks=True, is_stop=True, key=key)
+    return _put_in_force(Where(), row, now=now)
+
+
+def lift(freeze: Freeze, *, actor: str, because: str, now: datetime) -> None:
+    """:raises Refusal: when it is in force no more"""
+    where = where_of(freeze)
+    with transaction.atomic():
+        plans = list(where.plans().select_for_update().order_by("pk"))
+        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        if not Freeze.objects.in_force(now=now).filter(pk=freeze.pk).update(**ends):
+            raise Refusal(_how_it_ended(Freeze.objects.get(pk=freeze.pk)))
+        freeze.refresh_from_db()
+        AuditEntry.record(freeze.mark, verb="lift", actor=actor, because=because, now=now)
+        _tell(plans, freeze, LIFTED, to="lift", actor=actor, because=because, now=now)
+    wake_plans(where.plans(), now=now)
+
+
+def stop_in_force(*, now: datetime) -> Freeze | None:
+    """The stop of the fleet. One query."""
+    return Freeze.objects.in_force(now=now).filter(is_stop=True).first()
+
+
+def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
+    if same := _given(row):
+        return same
+    try:
+        with transaction.atomic():
+            # A release records its intent under the plan's row: who has all of them knows that none is in the middle.
+            plans = list(where.plans().select_for_update().order_by("pk"))
+            row.save(force_insert=True)
+            _record(row, now=now)
+            sentence = restraint_by(row, now=now).sentence
+            _tell(plans, row, sentence, to=_word(row), actor=row.by, because=row.because, now=now)
+    except IntegrityError as taken:
+        if same := _given(row):
+            return same
+        if row.is_stop and (standing := stop_in_force(now=now)):
+            raise Refusal(f"It is stopped already. {restraint_by(standing, now=now).sentence}") from taken
+        raise
+    wake_plans(where.plans(), now=now)
+    return row
+
+
+def _given(row: Freeze) -> Freeze | None:
+    """What this caller's key has made already. None: no key, or nothing yet.
+
+    :raises Refusal: when the key named another freeze
+    """
+    found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
+    if found and (found.cluster_id, found.pool_id, found.is_stop) != (row.cluster_id, row.pool_id, row.is_stop):
+        raise Refusal("This Idempotency-Key named another freeze. Choose a new one.")
+    return found
+
+
+def _record(row: Freeze, *, now: datetime) -> None:
+    evidence = {"scope": row.place, "until": row.until, "holds_rollbacks": row.holds_rollbacks}
+    AuditEntry.record(row.mark, verb=_word(row), actor=row.by, because=row.because, evidence=evidence, now=now)
+
+
+def _tell(
+    plans: Iterable[Plan], row: Freeze, sentence: str, *, to: str, actor: str, because: str, now: datetime
+) -> None:
+    """Each plan's history has it, its page is told, and says nothing that has become untrue until the next round."""
+    for plan in plans:
+        goes_back = plan.state in GOES_BACK
+        if goes_back and not row.holds_rollbacks:
+            continue
+        what = ended(f"{row.place[0].upper()}{row.place[1:]}: {because}")
+        record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=what)
+        if row.pool_id is None and (goes_back or plan.state in HELD):
+            Plan.objects.filter(pk=plan.pk).update(waiting_for=sentence[:1000])
+
+
+def _word(row: Freeze) -> str:
+    return "stop" if row.is_stop else "freeze"
+
+
+def _how_it_ended(row: Freeze) -> str:
+    if row.ended_at is None:
+        return "It has run out already: there is nothing to lift."
+    return f"{row.ended_by} has lifted it already: there is nothing to lift."

@@ -1,0 +1,171 @@
+"""Freezing, stopping and lifting: what is kept of it, whom it binds, and who loses."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError
+
+from people.models import AuditEntry
+from people.models.audit_entry import broken_links
+from rollouts.models import Freeze, Plan
+from rollouts.queries import plan_on_page
+from rollouts.restraints import restraints_of
+from rollouts.steering import commands, freezing
+from rollouts.steering.freezing import Where
+from rollouts.steering.refusals import BadFreeze, Refusal
+from tests.make import NOON, a_fleet, a_plan, a_user
+from tests.rollouts.rows import in_state
+
+pytestmark = pytest.mark.django_db
+LATER = NOON + timedelta(hours=68)  # NOON is a Thursday
+
+
+def a_freeze(where: Where | None = None, **given) -> Freeze:
+    row = {"actor": "ada", "because": "quarter end", "now": NOON}
+    return freezing.freeze(where or Where(), **row | given)
+
+
+def test_it_is_kept_with_who_why_and_until_when():
+    cluster = a_fleet("north")
+
+    row = a_freeze(Where(cluster), until=LATER, holds_rollbacks=True)
+
+    (entry,) = AuditEntry.objects.filter(subject=row.mark)
+    assert (entry.verb, entry.actor, entry.because) == ("freeze", "ada", "quarter end")
+    assert entry.evidence["scope"] == "cluster north"
+    assert entry.evidence["holds_rollbacks"] is True
+
+
+def test_a_plan_says_whose_freeze_it_waits_for_at_once():
+    plan = a_plan(a_fleet("north"))
+
+    a_freeze(until=LATER)
+
+    says = f"The fleet is frozen by ada until {LATER:%A} 08:00 UTC: quarter end."
+    plan.refresh_from_db()
+    assert plan_on_page(plan, now=NOON).why == says
+    assert plan.waiting_for == says
+    assert plan.events.first().to == "freeze"
+
+
+def test_a_plan_of_another_cluster_is_not_told():
+    plan = a_plan(a_fleet("north"))
+
+    a_freeze(Where(a_fleet("south")))
+
+    assert plan_on_page(plan, now=NOON).restraint is None
+    assert not plan.events.filter(to="freeze").exists()
+
+
+def test_it_ends_by_itself():
+    plan = a_plan()
+    a_freeze(until=LATER)
+
+    assert restraints_of(plan, now=LATER - timedelta(seconds=1)).first is not None
+    assert restraints_of(plan, now=LATER).first is None
+
+
+def test_lifting_is_kept_and_told():
+    plan = a_plan()
+    row = a_freeze()
+
+    freezing.lift(row, actor="ben", because="It is over.", now=LATER)
+
+    assert (row.ended_by, row.ended_because, row.ended_at) == ("ben", "It is over.", LATER)
+    assert plan.events.first().to == "lift"
+    assert [entry.verb for entry in AuditEntry.objects.filter(subject=row.mark)] == ["freeze", "lift"]
+    assert not list(broken_links(AuditEntry.objects.all()))
+
+
+def test_who_lifts_what_was_lifted_meanwhile_loses():
+    row = a_freeze()
+    late = Freeze.objects.get(pk=row.pk)
+    freezing.lift(row, actor="ben", because="It is over.", now=NOON)
+
+    with pytest.raises(Refusal, match="ben has lifted it already"):
+        freezing.lift(late, actor="ada", because="x", now=NOON)
+
+    assert AuditEntry.objects.filter(subject=row.mark, verb="lift").count() == 1
+
+
+def test_what_ran_out_cannot_be_lifted():
+    row = a_freeze(until=LATER)
+
+    with pytest.raises(Refusal, match="run out"):
+        freezing.lift(row, actor="ada", because="x", now=LATER)
+
+
+def test_there_is_one_stop_and_who_comes_second_is_told_by_whom():
+    freezing.stop(actor="ada", because="Smoke.", now=NOON)
+
+    with pytest.raises(Refusal, match=r"stopped already\. The fleet is stopped by ada: Smoke\."):
+        freezing.stop(actor="ben", because="Smoke!", now=NOON)
+
+    assert Freeze.objects.count() == 1
+
+
+def test_the_same_key_is_the_same_freeze():
+    first = a_freeze(key="k1")
+
+    assert a_freeze(key="k1") == first
+    assert a_freeze(key="k1", actor="ben") != first
+    with pytest.raises(Refusal, match="named another freeze"):
+        freezing.stop(actor="ada", because="x", key="k1", now=NOON)
+
+
+def test_two_who_send_one_key_at_once_make_one_freeze(monkeypatch):
+    """The second looked before the first was committed: the constraint is what tells it."""
+    first = a_freeze(key="k1")
+    looks: list[int] = []
+    truly = freezing._given
+    monkeypatch.setattr(freezing, "_given", lambda row: truly(row) if looks else looks.append(1))
+
+    assert a_freeze(key="k1") == first
+    assert Freeze.objects.count() == 1
+
+
+@pytest.mark.parametrize("until", [NOON, NOON - timedelta(days=1), NOON + timedelta(days=367)])
+def test_an_end_that_makes_no_sense_is_refused(until):
+    with pytest.raises(BadFreeze) as refusal:
+        a_freeze(until=until)
+
+    assert refusal.value.problems[0]["field"] == "until"
+    assert not Freeze.objects.exists()
+
+
+def test_a_stop_that_spares_anything_cannot_be_written():
+    with pytest.raises(IntegrityError):
+        Freeze.objects.create(by="x", at=NOON, because="x", is_stop=True, holds_rollbacks=False)
+
+
+ORDER = ["stop", "pause", "until a person lifts it", "until Sunday", "until Saturday"]
+
+
+@pytest.mark.parametrize("first", range(len(ORDER)))
+def test_what_a_person_must_act_on_comes_first(first: int):
+    """What never ends by itself is said before what does, and of those the last."""
+    plan, ada = a_plan(), a_user("ada", role="operator")
+    in_state(plan, "promoting")
+    for what in reversed(ORDER[first:]):
+        if what == "stop":
+            freezing.stop(actor="ada", because="stop", now=NOON)
+        elif what == "pause":
+            commands.pause(plan, actor=ada, because="pause", now=NOON)
+        else:
+            until = {"until Sunday": NOON + timedelta(days=3), "until Saturday": NOON + timedelta(days=2)}.get(what)
+            a_freeze(because=what, until=until)
+
+    on_page = plan_on_page(Plan.objects.get(pk=plan.pk), now=NOON)
+
+    assert on_page.why.endswith((f": {ORDER[first]}.", f": {ORDER[first]}"))
+    assert on_page.why not in on_page.besides
+
+
+def test_the_waking_of_its_plans_is_in_their_rows():
+    plan, other = a_plan(a_fleet("north")), a_plan(a_fleet("south"))
+    Plan.objects.update(next_look_at=LATER)
+
+    a_freeze(Where(plan.cluster))
+
+    assert Plan.objects.get(pk=plan.pk).next_look_at == NOON
+    assert Plan.objects.get(pk=other.pk).next_look_at == LATER

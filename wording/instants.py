@@ -1,0 +1,14 @@
+"""When something is."""
+
+from datetime import UTC, datetime, tzinfo
+
+
+def moment(at: datetime, *, now: datetime, zone: tzinfo = UTC, called: str = "UTC") -> str:
+    """ "08:00 UTC" today, "Monday 08:00 UTC" within a week, else "30 November 2026 08:00 UTC". `called`: the zone."""
+    local, today = at.astimezone(zone), now.astimezone(zone).date()
+    days = (local.date() - today).days
+    time = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
+    if days == 0:
+        return f"{time} {called}"
+    day = f"{local:%A}" if 0 < days < 7 else f"{local.day} {local:%B %Y}"
+    return f"{day} {time} {called}"
