@@ -50,7 +50,7 @@ class Restraints:
     def of_nodes(self, uids: Collection[str]) -> dict[str, Restraint]:
         """Node's uid → why it may not go. Those of pools bind the nodes that are in the pool now. One query at most."""
         wanted = frozenset(uids)
-        found = dict.fromkeys(wanted, self.first) if self.first else {}
+        found: dict[str, Restraint | None] = dict.fromkeys(wanted, self.first)
         pools = _pools_of(self.cluster_id, uids, self.of_pools) if self.of_pools else {}
         for uid, its in pools.items():
             if uid not in wanted:

@@ -80,6 +80,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "fleet.web.unwatched.unwatched",
+                "rollouts.web.stopping.stop",
             ],
         },
     },

@@ -2,6 +2,7 @@ from django.urls import path
 
 from rollouts.api.approvals import AwaitedList, StageApprovals
 from rollouts.api.commands import VERB_VIEWS, Exclusions
+from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageDetail, StageList
 from rollouts.verbs import VERBS
@@ -9,6 +10,10 @@ from rollouts.verbs import VERBS
 urlpatterns = [
     path("approvals", AwaitedList.as_view()),
     path("driver-objects/<int:driver_object_id>/suggested-stages", SuggestedStages.as_view()),
+    path("freezes", FreezeList.as_view()),
+    path("freezes/<int:freeze_id>", FreezeDetail.as_view()),
+    path("freezes/<int:freeze_id>/lifts", FreezeLifts.as_view()),
+    path("freeze-previews", FreezePreviews.as_view()),
     path("plans", PlanList.as_view()),
     path("plans/<int:plan_id>", PlanDetail.as_view()),
     path("plans/<int:plan_id>/events", PlanEventList.as_view()),
@@ -18,5 +23,7 @@ urlpatterns = [
     path("stages/<int:stage_id>", StageDetail.as_view()),
     path("stages/<int:stage_id>/approvals", StageApprovals.as_view()),
     path("stages/<int:stage_id>/bundle", StageBundle.as_view()),
+    path("stop", Stop.as_view()),
+    path("stop/lifts", StopLifts.as_view()),
     path("targets/<int:target_id>/exclusions", Exclusions.as_view()),
 ]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
+from django.db.models import Count
 
 from fleet.models import Cluster, Pool
-from people.models import AuditEntry
+from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
-from rollouts.lifecycle import PlanState
-from rollouts.models import Freeze, Plan
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Freeze, Plan, StageKind, Target
 from rollouts.models.moving import record_event
-from rollouts.models.plan import wake_plans
+from rollouts.models.plan import PlanQuerySet, wake_plans
 from rollouts.restraints import GOES_BACK, ended, restraint_by
 from rollouts.steering.refusals import BadFreeze, Refusal
+from wording.numbers import count, either
 
 MOST = timedelta(days=366)  # a freeze of more is a cluster that nothing may be done to: its mode says so
 HELD = frozenset({PlanState.HOLDING, PlanState.PROMOTING})
@@ -42,7 +44,7 @@ class Where:
         """:raises NotAllowed: with the sentence of `why_not`"""
         require(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
 
-    def plans(self):
+    def plans(self) -> PlanQuerySet:
         """Those that it binds, or may bind a node of."""
         under_way = Plan.objects.under_way()
         return under_way.filter(cluster=self.cluster) if self.cluster else under_way
@@ -54,6 +56,57 @@ class Where:
     @property
     def _pool_id(self) -> int | None:
         return self.pool.pk if self.pool else None
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """What a freeze would do to one plan, as things are now."""
+
+    plan: Plan
+    is_held: bool  # False: it goes back, and this freeze does not say that it holds who does
+    to_go: int  # nodes that would stay held
+    called_back: int  # nodes let go that have not begun
+    going_on: int  # nodes that have begun: no label stops those
+
+    @property
+    def sentence(self) -> str:
+        if not self.is_held:
+            return "It is on its way back, and goes on: this freeze holds no rollback."
+        parts = [
+            f"{count(self.to_go, 'node')} {either(self.to_go, 'stays', 'stay')} held",
+            f"{self.called_back} let go {either(self.called_back, 'is', 'are')} held again" if self.called_back else "",
+            f"{self.going_on} already on the way {either(self.going_on, 'goes', 'go')} on" if self.going_on else "",
+        ]
+        return f"{', '.join(part for part in parts if part)}."
+
+
+def held_back_by(where: Where, *, holds_rollbacks: bool, user: User) -> list[HeldBack]:
+    """What such a freeze would hold back, of the plans that this person may see. Three queries at most."""
+    plans = list(where.plans().visible_to(user).select_related("cluster").order_by("pk"))
+    targets = Target.objects.filter(stage__plan__in=plans)
+    if where.pool:
+        targets = targets.filter(node_uid__in=where.pool.nodes.values("uid"))
+    rows = targets.order_by().values_list("stage__plan", "stage__kind", "state").annotate(number=Count("pk"))
+    counts = {(plan, kind == StageKind.ROLLBACK, state): 0 for plan, kind, state, _ in rows}
+    for plan, kind, state, number in rows:
+        counts[plan, kind == StageKind.ROLLBACK, state] += number
+    found = [_held_back(plan, counts, holds_rollbacks=holds_rollbacks) for plan in plans]
+    return [one for one in found if where.pool is None or one.to_go or one.called_back or one.going_on]
+
+
+def _held_back(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, holds_rollbacks: bool) -> HeldBack:
+    goes_back = plan.state in GOES_BACK
+
+    def number(*states: TargetState) -> int:
+        return sum(counts.get((plan.pk, goes_back, state), 0) for state in states)
+
+    return HeldBack(
+        plan,
+        is_held=holds_rollbacks or not goes_back,
+        to_go=number(TargetState.HELD),
+        called_back=number(TargetState.RELEASING, TargetState.RELEASED),
+        going_on=number(TargetState.CHANGING),
+    )
 
 
 def where_of(freeze: Freeze) -> Where:
@@ -74,15 +127,20 @@ def freeze(
 
     :raises BadFreeze: when it would be over already, or never
     """
-    if until is not None and until <= now:
-        raise BadFreeze(("until", "This is over already: give an instant that is still to come, or none."))
-    if until is not None and until - now > MOST:
-        raise BadFreeze(("until", f"At most {MOST.days} days from now. Leave it out for a freeze that somebody lifts."))
+    refuse_end(until, now=now)
     row = Freeze(
         cluster=where.cluster, pool=where.pool, by=actor, at=now, because=because, until=until,
         holds_rollbacks=holds_rollbacks, key=key,
     )  # fmt: skip
     return _put_in_force(where, row, now=now)
+
+
+def refuse_end(until: datetime | None, *, now: datetime) -> None:
+    """:raises BadFreeze: when a freeze with this end would be over already, or as good as never"""
+    if until is not None and until <= now:
+        raise BadFreeze(("until", "This is over already: give an instant that is still to come, or none."))
+    if until is not None and until - now > MOST:
+        raise BadFreeze(("until", f"At most {MOST.days} days from now. Leave it out for a freeze that somebody lifts."))
 
 
 def stop(*, actor: str, because: str, now: datetime, key: str = "") -> Freeze:
@@ -108,9 +166,17 @@ def lift(freeze: Freeze, *, actor: str, because: str, now: datetime) -> None:
     wake_plans(where.plans(), now=now)
 
 
+def lift_stop(*, actor: str, because: str, now: datetime) -> None:
+    """:raises Refusal: when the fleet is not stopped"""
+    standing = stop_in_force(now=now)
+    if standing is None:
+        raise Refusal("The fleet is not stopped: there is nothing to lift.")
+    lift(standing, actor=actor, because=because, now=now)
+
+
 def stop_in_force(*, now: datetime) -> Freeze | None:
     """The stop of the fleet. One query."""
-    return Freeze.objects.in_force(now=now).filter(is_stop=True).first()
+    return Freeze.objects.in_force(now=now).filter(is_stop=True).select_related("cluster", "pool").first()
 
 
 def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:

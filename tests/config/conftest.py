@@ -1,5 +1,7 @@
 import pytest
 
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
 from tests.make import a_node_event, a_plan, a_stage_to_approve, a_user
 
@@ -11,6 +13,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     node = stage.plan.cluster.nodes.first()
     a_node_event(node)
     pat = a_user("pat", role="viewer")
+    freeze = freezing.freeze(Where(node.cluster), actor="pat", because="Quarter end.", now=now)
     return {
         "person_id": pat.pk,
         "binding_id": pat.bindings.get().pk,
@@ -20,5 +23,6 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
         "target_id": stage.targets.get().pk,
+        "freeze_id": freeze.pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

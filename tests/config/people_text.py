@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict, parse_cookie
+from django.utils import timezone
 from django.utils.http import parse_etags
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -22,6 +23,7 @@ from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole
 from edges.paging import Pages
 from edges.parsing import LARGEST_BODY_BYTES, SmallJSONParser
+from edges.requests import PersonRequest
 from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.models import Node, Pod
@@ -45,6 +47,7 @@ from rollouts.components.driver_crd import is_version
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
+from rollouts.web.freezes_page import FreezeForm
 
 REFUSALS = (APIException, BadGate, BadPlan, BadPoolFile, BadSelector, NulCharacter, ValidationError, yaml.YAMLError)
 HEADERS_BYTES = 65_536  # what uvicorn takes of headers and of the first line
@@ -87,6 +90,12 @@ def _stage(text: str) -> None:
              "tolerate", "gates", "options")  # fmt: skip
     given = {f"stage-0-{name}": text for name in names}
     DraftForm.read(_query(stage="0", revision=text, title=text, to_version=text, **given)).stages()
+
+
+def _freeze(text: str) -> None:
+    request = PersonRequest()
+    request.POST = _query(on=text, until=text, because=text, holds_rollbacks=text)
+    FreezeForm.read(request).ends_at(now=timezone.now())
 
 
 def _page(text: str) -> Any:
@@ -171,7 +180,9 @@ PARSERS = (
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
-           ("fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written")),
+           ("fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written",
+            "rollouts.web.stopping")),
+    Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze, ("rollouts.web.freezes_page",)),
     Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(NewPerson, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
            _fields(RoleRequest, "role", "scope", "scope_id")),

@@ -5,6 +5,8 @@ from django.test.utils import CaptureQueriesContext
 
 from people.models import User
 from rollouts.models import GateAnswer, Stage
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where
 from tests.callers import calling
 from tests.config.test_who_may import READS
 from tests.make import (
@@ -40,6 +42,7 @@ def widen(stage: Stage, root: User) -> None:
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         a_plan(a_fleet())
+        freezing.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
         a_user(f"more-{number}", role="viewer", on=a_cluster())
         give(root, "viewer", on=a_cluster())
 
@@ -69,6 +72,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
         "person_id": root.pk,
+        "freeze_id": freezing.freeze(Where(node.cluster), actor="ada", because="x", now=NOON).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }
     caller = calling(root)

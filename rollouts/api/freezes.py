@@ -1,0 +1,193 @@
+"""Freezes of the fleet, a cluster or a pool, and the one stop of everything. To lift one is a resource of its own."""
+
+from typing import Any
+
+import django_filters as filters
+from django.db.models import QuerySet
+from django.http import Http404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import KEY, Asked, Edge, Listing
+from fleet.api.serializers import RefSerializer
+from fleet.models import Cluster, Pool
+from people.rights import Permission, require_somewhere, scope_of
+from rollouts.api.serializers import KEY_MOST
+from rollouts.models import Freeze
+from rollouts.restraints import restraint_by
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where, held_back_by, where_of
+
+
+class FreezeSerializer(serializers.ModelSerializer):
+    cluster = RefSerializer(allow_null=True, help_text="Null: the whole fleet.")
+    pool = RefSerializer(allow_null=True, help_text="Null: all of the cluster.")
+    is_in_force = serializers.SerializerMethodField()
+    sentence = serializers.SerializerMethodField(help_text="As plans say it that wait for it.")
+
+    class Meta:
+        model = Freeze
+        fields = (
+            "id", "is_stop", "cluster", "pool", "by", "at", "because", "until", "holds_rollbacks", "is_in_force",
+            "sentence", "ended_at", "ended_by", "ended_because",
+        )  # fmt: skip
+
+    def get_is_in_force(self, freeze: Freeze) -> bool:
+        return freeze.is_in_force(now=timezone.now())
+
+    def get_sentence(self, freeze: Freeze) -> str:
+        return restraint_by(freeze, now=timezone.now()).sentence
+
+
+class WhereRequest(Asked):
+    cluster = serializers.IntegerField(
+        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Its id. Null: the whole fleet."
+    )
+    pool = serializers.IntegerField(
+        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Its id. Null: all of the cluster."
+    )
+    holds_rollbacks = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Else who goes back is not held: one operator alone can always go back.",
+    )
+
+
+class FreezeRequest(WhereRequest):
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and said by every plan that waits.")
+    until = serializers.DateTimeField(
+        allow_null=True, required=False, help_text="It ends by itself then. Null: when somebody lifts it."
+    )
+
+
+class LiftRequest(Asked):
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class StopRequest(LiftRequest):
+    confirm = serializers.BooleanField(help_text="true: the whole fleet is meant, rollbacks included.")
+
+    def validate_confirm(self, said: bool) -> bool:  # noqa: FBT001 - as DRF calls it
+        if not said:
+            raise serializers.ValidationError("Say true: this stops every plan of the fleet, rollbacks included.")
+        return said
+
+
+class StopSerializer(serializers.Serializer):
+    in_force = FreezeSerializer(allow_null=True, help_text="Null: the fleet is not stopped.")
+
+
+class HeldBackSerializer(serializers.Serializer):
+    """What a freeze would do to one plan, as things are now."""
+
+    plan = serializers.IntegerField(source="plan.pk")
+    title = serializers.CharField(source="plan.title")
+    is_held = serializers.BooleanField(help_text="False: it is on its way back, and goes on.")
+    to_go = serializers.IntegerField(help_text="Nodes that would stay held.")
+    called_back = serializers.IntegerField(help_text="Nodes let go that have not begun: they are held again.")
+    going_on = serializers.IntegerField(help_text="Nodes that have begun: no label stops those.")
+    sentence = serializers.CharField()
+
+
+class FreezeFilters(filters.FilterSet):
+    cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
+    is_in_force = filters.BooleanFilter(method="in_force", label="Whether it binds now.")
+
+    class Meta:
+        model = Freeze
+        fields: list[str] = []
+
+    def in_force(self, freezes: QuerySet[Freeze], _name: str, wanted: bool) -> QuerySet[Freeze]:  # noqa: FBT001 - as django-filter calls it
+        standing = Freeze.objects.in_force(now=timezone.now()).values("pk")
+        return freezes.filter(pk__in=standing) if wanted else freezes.exclude(pk__in=standing)
+
+
+class FreezeEdge(Edge):
+    def freeze(self, freeze_id: int) -> Freeze:
+        return self.load(Freeze.objects.visible_to(self.user).select_related("cluster", "pool"), freeze_id)
+
+    def where(self, asked: dict[str, Any]) -> Where:
+        """What is named, as far as the caller may see it."""
+        cluster_id, pool_id = asked.pop("cluster", None), asked.pop("pool", None)
+        if pool_id is None:
+            return Where(self.load(Cluster.objects.visible_to(self.user), cluster_id) if cluster_id else None)
+        pool = self.load(Pool.objects.visible_to(self.user).select_related("cluster"), pool_id)
+        if cluster_id not in (None, pool.cluster_id):
+            raise serializers.ValidationError({"pool": "This pool is of another cluster."})
+        return Where(pool.cluster, pool)
+
+
+class FreezeList(FreezeEdge, Listing):
+    """Freezes and stops, the newest first, those that have ended included."""
+
+    serializer_class = FreezeSerializer
+    filterset_class = FreezeFilters
+    queryset = Freeze.objects.none()
+
+    def get_queryset(self) -> QuerySet[Freeze]:
+        return Freeze.objects.visible_to(self.user).select_related("cluster", "pool")
+
+    @extend_schema(request=FreezeRequest, responses={201: FreezeSerializer}, parameters=[KEY])
+    def post(self, request) -> Response:
+        """Let nothing go there from now on. What was let go and has not begun is held again."""
+        require_somewhere(self.user, Permission.STOP)
+        asked = self.read(FreezeRequest)
+        where = self.where(asked)
+        where.require(self.user, Permission.STOP)
+        row = freezing.freeze(where, actor=self.user.username, key=self.key(), now=timezone.now(), **asked)
+        return Response(FreezeSerializer(row).data, status=201)
+
+
+class FreezeDetail(FreezeEdge):
+    @extend_schema(responses=FreezeSerializer)
+    def get(self, request, freeze_id: int) -> Response:
+        return Response(FreezeSerializer(self.freeze(freeze_id)).data)
+
+
+class FreezeLifts(FreezeEdge):
+    @extend_schema(request=LiftRequest, responses={204: None})
+    def post(self, request, freeze_id: int) -> Response:
+        """End a freeze, or the stop. Its plans go on."""
+        freeze = self.freeze(freeze_id)
+        where_of(freeze).require(self.user, Permission.RUN)
+        freezing.lift(freeze, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
+        return Response(status=204)
+
+
+class FreezePreviews(FreezeEdge):
+    """Look before freezing. Changes nothing."""
+
+    @extend_schema(request=WhereRequest, responses=HeldBackSerializer(many=True))
+    def post(self, request) -> Response:
+        require_somewhere(self.user, Permission.STOP)
+        asked = self.read(WhereRequest)
+        held = held_back_by(self.where(asked), holds_rollbacks=asked["holds_rollbacks"], user=self.user)
+        return Response(HeldBackSerializer(held, many=True).data)
+
+
+class Stop(Edge):
+    """The one stop of the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it."""
+
+    @extend_schema(responses=StopSerializer)
+    def get(self, request) -> Response:
+        if scope_of(self.user, Permission.SEE).nowhere:
+            raise Http404
+        return Response(StopSerializer({"in_force": freezing.stop_in_force(now=timezone.now())}).data)
+
+    @extend_schema(request=StopRequest, responses={201: FreezeSerializer}, parameters=[KEY])
+    def post(self, request) -> Response:
+        Where().require(self.user, Permission.STOP)
+        because = self.read(StopRequest)["because"]
+        row = freezing.stop(actor=self.user.username, because=because, key=self.key(), now=timezone.now())
+        return Response(FreezeSerializer(row).data, status=201)
+
+
+class StopLifts(Edge):
+    @extend_schema(request=LiftRequest, responses={204: None})
+    def post(self, request) -> Response:
+        """Let the fleet go on."""
+        Where().require(self.user, Permission.RUN)
+        freezing.lift_stop(actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
+        return Response(status=204)

@@ -1,0 +1,45 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from rollouts.management.placing import takes_who_and_why, who_and_why
+from rollouts.models import Plan
+from rollouts.restraints import restraint_by
+from rollouts.steering.freezing import stop
+from rollouts.steering.refusals import Refusal
+from wording.numbers import count
+
+NO_WORKER = (
+    "A worker holds what has not begun within a second or two. Where none runs, nothing is let go, and nothing is "
+    "held again: docs/takeover.md."
+)
+
+
+class Command(BaseCommand):
+    help = "Stop the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        takes_who_and_why(parser)
+        parser.add_argument("--yes", action="store_true", help="do not ask once more")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        asked = who_and_why(given)
+        plans = Plan.objects.under_way().count()
+        if not given["yes"] and not self._is_meant(plans):
+            raise CommandError("Nothing is stopped.")
+        now = timezone.now()
+        try:
+            row = stop(now=now, **asked)
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
+        self.stdout.write(f"{restraint_by(row, now=now).sentence} {NO_WORKER}")
+        self.stdout.write("bin/manage lift stop --because WHY lets it go on.")
+
+    def _is_meant(self, plans: int) -> bool:
+        self.stdout.write(f"This stops {count(plans, 'plan')} under way, rollbacks included, in every cluster.")
+        try:
+            return input("Type “stop” to go on: ").strip() == "stop"
+        except EOFError:
+            return False

@@ -1,0 +1,87 @@
+"""The stop of the fleet on every page: the button, the banner while it is in force, and the way to lift it."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.db.models import prefetch_related_objects
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+from django.views.decorators.http import require_POST
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from people.rights import NotAllowed, Permission, scope_of
+from rollouts.models import Freeze
+from rollouts.restraints import restraint_by
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where
+from rollouts.steering.refusals import Refusal
+
+
+@dataclass(frozen=True)
+class StopOnPage:
+    in_force: Freeze | None
+    sentence: str  # blank: the fleet is not stopped
+    may_ask: bool  # who sees anything sees the button
+    why_not: str  # why this person may not stop the fleet; blank: they may
+    why_not_lift: str
+
+
+def stop(request: HttpRequest) -> dict[str, object]:
+    """For templates. Two queries, where a page asks for it."""
+    return {"stop": SimpleLazyObject(lambda: _stop(request.user))}
+
+
+@part
+def banner_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "rollouts/_stop_banner.html")
+
+
+@require_POST
+def put_in_force(request: PersonRequest) -> HttpResponse:
+    try:
+        Where().require(request.user, Permission.STOP)
+        key = request.POST.get("key", "")[:100]
+        freezing.stop(actor=request.user.username, because=because_of(request), key=key, now=timezone.now())
+    except (NotAllowed, Refusal) as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Stopped: nothing is let go anywhere until somebody lifts it.")
+    return redirect("freezes")
+
+
+@require_POST
+def lift(request: PersonRequest) -> HttpResponse:
+    try:
+        Where().require(request.user, Permission.RUN)
+        freezing.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())
+    except (NotAllowed, Refusal) as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Lifted: the plans of the fleet go on.")
+    return redirect("freezes")
+
+
+def because_of(request: PersonRequest) -> str:
+    """:raises Refusal: when nothing was written"""
+    because = request.POST.get("because", "").strip()[:1000]
+    if not because:
+        raise Refusal("Say why: the next person at this page will want to know.")
+    return because
+
+
+def _stop(user) -> StopOnPage:
+    prefetch_related_objects([user], "bindings")
+    if scope_of(user, Permission.SEE).nowhere:
+        return StopOnPage(None, "", may_ask=False, why_not="", why_not_lift="")
+    now = timezone.now()
+    row = freezing.stop_in_force(now=now)
+    return StopOnPage(
+        row,
+        restraint_by(row, now=now).sentence if row else "",
+        may_ask=True,
+        why_not=Where().why_not(user, Permission.STOP),
+        why_not_lift=Where().why_not(user, Permission.RUN),
+    )

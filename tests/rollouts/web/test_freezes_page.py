@@ -1,0 +1,208 @@
+"""The page of freezes, the form with its preview, and the stop on every page."""
+
+from datetime import timedelta
+
+import pytest
+
+from rollouts.models import Freeze
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, Page, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+STOP_SAYS = "The fleet is stopped by ada: Smoke."
+
+
+@pytest.fixture
+def ada():
+    return visiting(make.a_user("ada", role="operator"))
+
+
+@pytest.fixture
+def bob():
+    return visiting(make.a_user("bob", role="viewer"))
+
+
+def send(client, path: str, **asked) -> tuple[int, str]:
+    response = client.post(path, {"because": "quarter end", **asked}, follow=True)
+    return response.status_code, Page(response.content.decode()).text
+
+
+def frozen(where: Where | None = None, **given) -> Freeze:
+    return freezing.freeze(where or Where(), **{"actor": "ada", "because": "quarter end", "now": NOON} | given)
+
+
+def test_nothing_is_frozen_at_first(ada):
+    text = page(ada, "/freezes").text
+
+    assert "Nothing is frozen." in text
+    assert "No freeze has ended yet." in text
+
+
+def test_what_is_frozen_is_said_with_what_it_binds(ada):
+    make.a_plan(make.a_fleet("north"))
+    frozen(until=NOON + timedelta(hours=3))
+
+    text = page(ada, "/freezes").text
+
+    assert "The fleet is frozen by ada until 15:00 UTC: quarter end." in text
+    assert "binds 1 plan under way · a rollback goes on · ends by itself in 3 h" in text
+
+
+def test_it_is_shown_before_it_is_in_force(ada):
+    plan = make.a_plan(make.a_fleet("north"))
+    on = f"cluster-{plan.cluster_id}"
+
+    _, shown = send(ada, "/freezes/new", on=on)
+
+    assert not Freeze.objects.exists()
+    assert "What it holds back in cluster north" in shown
+    assert "3 nodes stay held." in shown
+    _, done = send(ada, "/freezes/new", on=on, seen=f"{on} False")
+    assert "Cluster north is frozen by ada: quarter end." in done
+
+
+def test_another_place_than_the_one_that_was_looked_at_is_looked_at_first(ada):
+    plan = make.a_plan(make.a_fleet("north"))
+
+    send(ada, "/freezes/new", on="fleet", seen=f"cluster-{plan.cluster_id} False")
+
+    assert not Freeze.objects.exists()
+
+
+def test_sent_twice_it_is_one(ada):
+    for _ in range(2):
+        send(ada, "/freezes/new", on="fleet", seen="fleet False", key="k1")
+
+    assert Freeze.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"because": " "}, "Say why"),
+        ({"until": "soon"}, "no date and time"),
+        ({"until": "2020-01-01T08:00"}, "over already"),
+        ({"until": "2050-01-01T08:00"}, "At most 366 days"),
+        ({"on": "cluster-0"}, "Choose what to freeze"),
+        ({"on": "moon"}, "Choose what to freeze"),
+        ({"on": "pool-x"}, "Choose what to freeze"),
+    ],
+)
+def test_what_cannot_be_is_said_beside_its_field(ada, asked, says):
+    status, text = send(ada, "/freezes/new", **{"on": "fleet", "seen": "fleet False"} | asked)
+
+    assert status == 400
+    assert says in text
+    assert not Freeze.objects.exists()
+
+
+def test_a_freeze_is_lifted_with_a_reason(ada):
+    row = frozen()
+
+    _, refused = send(ada, f"/freezes/{row.pk}/lifts", because="")
+    _, done = send(ada, f"/freezes/{row.pk}/lifts", because="It is over.")
+    _, late = send(ada, f"/freezes/{row.pk}/lifts", because="x")
+
+    assert "Say why" in refused
+    assert "Lifted: the plans of the fleet go on." in done
+    assert "It is over." in done
+    assert "ada has lifted it already" in late
+
+
+def test_the_stop_is_on_every_page_with_who_and_why(ada, bob):
+    plan = make.a_plan()
+    send(ada, "/stop", because="Smoke.")
+
+    for path in ("/", "/plans", f"/plans/{plan.pk}", "/pools", "/findings", "/account", "/freezes"):
+        assert STOP_SAYS in page(bob, path).text, path
+    assert STOP_SAYS in bob.get("/parts/stop").content.decode()
+    html = page(bob, "/plans")
+    assert "dialog-lift-stop" not in html.ids
+    assert "dialog-lift-stop" in page(ada, "/plans").ids
+
+
+def test_the_stop_is_lifted_where_it_is_shown(ada):
+    send(ada, "/stop", because="Smoke.")
+
+    _, done = send(ada, "/stop/lifts", because="A toaster.")
+    _, late = send(ada, "/stop/lifts", because="x")
+
+    assert "Lifted: the plans of the fleet go on." in done
+    assert STOP_SAYS not in page(ada, "/plans").text
+    assert "nothing to lift" in late
+
+
+def test_a_stop_needs_a_reason_and_the_second_is_told_of_the_first(ada):
+    _, refused = send(ada, "/stop", because=" ")
+    assert not Freeze.objects.exists()
+    send(ada, "/stop", because="Smoke.")
+    _, second = send(ada, "/stop", because="Smoke!")
+
+    assert "Say why" in refused
+    assert f"It is stopped already. {STOP_SAYS}" in second
+
+
+def test_who_may_not(bob):
+    row = frozen()
+
+    assert "To halt or pause a plan, freeze or stop you need" in send(bob, "/stop")[1]
+    assert "lift a freeze you need" in send(bob, f"/freezes/{row.pk}/lifts")[1]
+    assert "lift a freeze you need" in send(bob, "/stop/lifts")[1]
+    _, refused = send(bob, "/freezes/new", on="fleet", seen="fleet False")
+    assert "you need the role" in refused
+    assert Freeze.objects.count() == 1
+
+
+def test_a_stranger_gets_nowhere():
+    row = frozen()
+    eve = visiting(make.a_user("eve"))
+
+    for path in ("/stop", "/stop/lifts", f"/freezes/{row.pk}/lifts", "/freezes/new"):
+        eve.post(path, {"because": "x", "on": "fleet", "seen": "fleet False"})
+
+    row.refresh_from_db()
+    assert row.ended_at is None
+    assert Freeze.objects.count() == 1
+
+
+def test_one_of_another_cluster_is_no_page_for_them():
+    row = frozen(Where(make.a_fleet("north")))
+    cid = visiting(make.a_user("cid", role="operator", on=make.a_fleet("south")))
+
+    assert cid.post(f"/freezes/{row.pk}/lifts", {"because": "x"}).status_code == 404
+    assert "north" not in page(cid, "/freezes").text
+
+
+def test_a_plan_says_what_else_holds_it_back(ada):
+    plan = make.a_plan()
+    frozen()
+    plan.commands.create(verb="pause", actor="ben", at=NOON, because="Lunch.")
+
+    text = page(ada, f"/plans/{plan.pk}").text
+
+    assert "ben paused it: Lunch." in text
+    assert "Besides: The fleet is frozen by ada: quarter end." in text
+
+
+def test_what_people_wrote_is_only_text(ada):
+    frozen(because=HOSTILE)
+    freezing.lift(frozen(because=HOSTILE), actor="ada", because=HOSTILE, now=NOON)
+    freezing.stop(actor="ada", because=HOSTILE, now=NOON)
+
+    for path in ("/freezes", "/plans", "/parts/freezes", "/parts/stop"):
+        assert HOSTILE not in ada.get(path).content.decode()
+    page(ada, "/freezes")
+
+
+def test_the_number_of_queries_does_not_grow(ada, queries_of):
+    make.a_plan()
+    frozen()
+    few = queries_of(ada, "/freezes")
+
+    for _ in range(3):
+        frozen(Where(make.a_plan(make.a_fleet()).cluster))
+
+    assert queries_of(ada, "/freezes") == few
