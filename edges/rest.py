@@ -1,6 +1,7 @@
 """What every REST view is made of: read what was asked, load what may be seen, answer with a page."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
@@ -86,12 +87,21 @@ class Listing(Edge, generics.ListAPIView):
         return self.get_paginated_response(shown.data)
 
 
-class SeenSerializer(serializers.ModelSerializer):
-    """Writes a row together with what was found out about it: fields of the latter have `source="seen.…"`."""
+@dataclass(frozen=True)
+class Flat:
+    """A model's row and what was found out about it, read as one. Where both have a name, what was found is said."""
 
+    _found: Any
+    _row: Model
+
+    def __getattr__(self, name: str) -> Any:
+        is_found = name in vars(self._found) or hasattr(type(self._found), name)
+        return getattr(self._found if is_found else self._row, name)
+
+
+# Writes a model's row with what was found out about it. A docstring would stand in the schema, at each heir of it.
+class RowSerializer(serializers.ModelSerializer):
     row: str  # the attribute of what is given that is the model's row
 
     def to_representation(self, instance: Any) -> Any:
-        row = getattr(instance, self.row)
-        row.seen = instance
-        return super().to_representation(row)
+        return super().to_representation(Flat(instance, getattr(instance, self.row)))

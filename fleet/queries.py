@@ -13,7 +13,7 @@ from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
-from fleet.freshness.kinds import NODES, PODS, KindFreshness, by_kind
+from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, by_kind
 from fleet.freshness.sight import ClusterSight, sight_of_cluster
 from fleet.models import (
     Bookmark,
@@ -63,13 +63,48 @@ class NodeSeen:
     pods_freshness: KindFreshness
 
     @property
+    def seen_at(self) -> datetime | None:
+        return self.nodes_freshness.heard_at
+
+    @property
+    def freshness(self) -> Freshness:
+        return self.nodes_freshness.state
+
+    @property
+    def knows_pods(self) -> bool:
+        """Whether pods were ever seen: else nobody knows what they took."""
+        return self.pods_freshness.is_known
+
+    @property
     def gpu_allocated(self) -> int | None:
-        """None: pods were never seen, so that nobody knows what they took."""
-        return self.node.gpu_allocated if self.pods_freshness.is_known else None
+        return self.node.gpu_allocated if self.knows_pods else None
+
+    @property
+    def slices_allocated(self) -> int | None:
+        return self.node.slices_allocated if self.knows_pods else None
+
+    @property
+    def shares_allocated(self) -> int | None:
+        return self.node.shares_allocated if self.knows_pods else None
+
+    @property
+    def requested(self) -> Mapping[str, int] | None:
+        return self.node.requested if self.knows_pods else None
+
+    @property
+    def physical_gpus(self) -> int | None:
+        """None: a GPU node of which nobody says how many."""
+        return self.node.physical_gpus if self.node.is_gpu_node else 0
+
+    @property
+    def gpus_missing(self) -> int | None:
+        """None: a GPU node that never named any."""
+        never_named = self.node.is_gpu_node and self.node.gpu_expected is None and not self.node.expected
+        return None if never_named else self.node.gpus_missing
 
     @property
     def cpu_memory(self) -> CpuMemory:
-        return CpuMemory.of(vars(self.node), knows_pods=self.pods_freshness.is_known)
+        return CpuMemory.of(vars(self.node), knows_pods=self.knows_pods)
 
 
 @dataclass(frozen=True)

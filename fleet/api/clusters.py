@@ -5,7 +5,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge, Listing, SeenSerializer
+from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
 from fleet.drivers.mode import DriverSetBy
@@ -31,16 +31,16 @@ class SightSerializer(serializers.Serializer):
     unwatched_since = serializers.DateTimeField(allow_null=True, help_text="No worker takes it up. Null: one does.")
 
 
-class ClusterSerializer(SeenSerializer):
+class ClusterSerializer(RowSerializer):
     row = "cluster"
-    counts = TallySerializer(source="seen.tally")
+    counts = TallySerializer(source="tally")
     cpu_memory = ClusterCpuMemorySerializer(
-        source="seen.tally.cpu_memory", help_text="Of the nodes that the caller may see."
+        source="tally.cpu_memory", help_text="Of the nodes that the caller may see."
     )
-    sight = SightSerializer(source="seen.sight")
-    freshness = FreshnessSerializer(source="seen.kinds", many=True)
-    kubeconfig = serializers.CharField(source="seen.kubeconfig", allow_null=True, help_text=ADMINS)
-    context = serializers.CharField(source="seen.context", allow_null=True, help_text=ADMINS)  # type: ignore[assignment]
+    sight = SightSerializer()
+    freshness = FreshnessSerializer(source="kinds", many=True)
+    kubeconfig = serializers.CharField(allow_null=True, help_text=ADMINS)
+    context = serializers.CharField(allow_null=True, help_text=ADMINS)  # type: ignore[assignment]
 
     class Meta:
         model = Cluster
@@ -93,8 +93,8 @@ class ExportersSerializer(serializers.ModelSerializer):
 class ClusterDetailSerializer(ClusterSerializer):
     observer = ObserverSerializer(allow_null=True, help_text="Null: no worker has ever watched it.")
     exporters = ExportersSerializer(source="exporter_round", allow_null=True, help_text="Null: nobody has looked yet.")
-    operator = OperatorSerializer(source="seen.drivers.operator")
-    driver_mode = DriverModeSerializer(source="seen.drivers.mode")
+    operator = OperatorSerializer(source="drivers.operator")
+    driver_mode = DriverModeSerializer(source="drivers.mode")
     compatibility = serializers.HyperlinkedIdentityField(
         view_name="api-cluster-compatibility", lookup_url_kwarg="cluster_id"
     )

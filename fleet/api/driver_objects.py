@@ -1,17 +1,17 @@
 from django.utils import timezone
 from rest_framework import serializers
 
-from edges.rest import Listing, SeenSerializer
+from edges.rest import Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import DriverObject
 from fleet.queries import DriverObjectSeen, see_driver_objects
 
 
-class DriverObjectSerializer(SeenSerializer):
+class DriverObjectSerializer(RowSerializer):
     row = "driver_object"
     cluster = RefSerializer()
     version = serializers.SerializerMethodField(help_text="Null: the operator's own default.")
-    nodes = serializers.IntegerField(source="seen.nodes", allow_null=True, help_text="GPU nodes it moves.")
+    nodes = serializers.IntegerField(allow_null=True, help_text="GPU nodes it moves.")
 
     class Meta:
         model = DriverObject

@@ -1,10 +1,9 @@
 from collections.abc import Iterable
-from typing import Any
 
 from django.utils import timezone
 from rest_framework import serializers
 
-from edges.rest import Listing, SeenSerializer
+from edges.rest import Flat, Listing, RowSerializer
 from fleet.allocation.holders import gpus_held
 from fleet.allocation.holding import GpuHeld
 from fleet.api.filters import GpuFilters
@@ -13,24 +12,21 @@ from fleet.api.serializers import RefSerializer
 from fleet.models import Gpu
 
 
-class GpuSerializer(SeenSerializer):
+class GpuSerializer(RowSerializer):
     """A board. How it is partitioned and shared is its node's to say."""
 
     row = "gpu"
     cluster = RefSerializer(source="node.cluster")
     node = RefSerializer()
     uuid = serializers.SerializerMethodField(help_text="Null: nothing has named it yet.")
-    may_have_more = serializers.BooleanField(
-        source="seen.may_have_more", help_text="GPUs here are shared, and not all who share them are placed."
-    )
+    may_have_more = serializers.BooleanField(help_text="GPUs here are shared, and not all who share them are placed.")
     holders = HolderSerializer(
-        source="seen.holders",
         many=True,
         allow_null=True,
         help_text="Null: GPUs of the node are held, and nothing says whether this one is.",
     )
     taints = serializers.ListField(
-        source="seen.taints", child=serializers.CharField(), help_text="Why its DRA driver lets nothing new on it."
+        child=serializers.CharField(), help_text="Why its DRA driver lets nothing new on it."
     )
 
     class Meta:
@@ -48,8 +44,8 @@ class GpuSerializer(SeenSerializer):
             "taints",
         )
 
-    def get_uuid(self, gpu: Any) -> str | None:
-        return gpu.seen.uuid or None
+    def get_uuid(self, gpu: Flat) -> str | None:
+        return gpu.uuid or None
 
 
 class GpuList(Listing):

@@ -1,12 +1,10 @@
-from typing import Any
-
 from django.http import Http404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Edge, Listing, SeenSerializer
+from edges.rest import Edge, Listing, RowSerializer
 from fleet.api.cpu_memory import CpuMemorySerializer
 from fleet.api.filters import NodeFilters
 from fleet.api.gpus import GpuSerializer
@@ -33,7 +31,7 @@ ROW = (
 )  # fmt: skip
 
 
-class NodeRowSerializer(SeenSerializer):
+class NodeRowSerializer(RowSerializer):
     row = "node"
     cluster = RefSerializer()
     pools = RefSerializer(many=True)
@@ -44,26 +42,36 @@ class NodeRowSerializer(SeenSerializer):
     capacity = AmountsField(help_text="GPU resources only. `gpu_…` count the whole GPUs among them, of any vendor.")
     allocatable = AmountsField()
     expected = AmountsField(help_text="The most of each that was seen under this layout.")
-    requested = serializers.SerializerMethodField(help_text="By the pods bound to it. Null: pods were never seen.")
-    physical_gpus = serializers.SerializerMethodField(
-        help_text="Boards, as many as were ever seen. Null: a GPU node of which nobody says how many."
+    requested = AmountsField(
+        allow_null=True, read_only=True, help_text="By the pods bound to it. Null: pods were never seen."
+    )
+    physical_gpus = serializers.IntegerField(
+        allow_null=True,
+        read_only=True,
+        help_text="Boards, as many as were ever seen. Null: a GPU node of which nobody says how many.",
     )
     physical_gpus_by_use = UsesSerializer(source="uses", help_text="Each of them once.")
-    gpu_allocated = serializers.IntegerField(source="seen.gpu_allocated", allow_null=True)
-    slices_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
-    shares_allocated = serializers.SerializerMethodField(help_text="Null: pods were never seen.")
-    cpu_memory = CpuMemorySerializer(source="seen.cpu_memory")
+    gpu_allocated = serializers.IntegerField(allow_null=True)
+    slices_allocated = serializers.IntegerField(
+        allow_null=True, read_only=True, help_text="Null: pods were never seen."
+    )
+    shares_allocated = serializers.IntegerField(
+        allow_null=True, read_only=True, help_text="Null: pods were never seen."
+    )
+    cpu_memory = CpuMemorySerializer()
     unhealthy_gpus = serializers.ListField(
         source="unhealthy", child=serializers.CharField(), help_text="In a sentence each: who calls which so."
     )
-    gpus_missing = serializers.SerializerMethodField(
+    gpus_missing = serializers.IntegerField(
+        allow_null=True,
+        read_only=True,
         help_text="There once, and not allocatable now: GPUs, slices or shares, whichever the node offers. "
-        "Null: a GPU node that never named any."
+        "Null: a GPU node that never named any.",
     )
     missing = serializers.CharField(source="missing_in_words", help_text="`1 GPU (4 of its time-slices)`, or blank.")
     driver_version = serializers.SerializerMethodField(help_text="As it last said. Null: it never did.")
-    seen_at = serializers.DateTimeField(source="seen.nodes_freshness.heard_at", allow_null=True)
-    freshness = serializers.CharField(source="seen.nodes_freshness.state", help_text="See a cluster's `freshness`.")
+    seen_at = serializers.DateTimeField(allow_null=True)
+    freshness = serializers.CharField(help_text="See a cluster's `freshness`.")
 
     class Meta:
         model = Node
@@ -71,26 +79,6 @@ class NodeRowSerializer(SeenSerializer):
 
     def get_driver_version(self, node: Node) -> str | None:
         return node.driver_version or None
-
-    def get_physical_gpus(self, node: Node) -> int | None:
-        return node.physical_gpus if node.is_gpu_node else 0
-
-    def get_gpus_missing(self, node: Node) -> int | None:
-        never_named = node.is_gpu_node and node.gpu_expected is None and not node.expected
-        return None if never_named else node.gpus_missing
-
-    @extend_schema_field(AmountsField(allow_null=True))
-    def get_requested(self, node: Node) -> dict[str, int] | None:
-        return node.requested if self._knows_pods(node) else None
-
-    def get_slices_allocated(self, node: Node) -> int | None:
-        return node.slices_allocated if self._knows_pods(node) else None
-
-    def get_shares_allocated(self, node: Node) -> int | None:
-        return node.shares_allocated if self._knows_pods(node) else None
-
-    def _knows_pods(self, node: Any) -> bool:
-        return bool(node.seen.pods_freshness.is_known)
 
     def get_state(self, node: Node) -> str:
         return STATES[node.state]
@@ -106,22 +94,19 @@ class NodeSerializer(NodeRowSerializer):
     labels = serializers.DictField(child=serializers.CharField())
     annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
     taints = TaintSerializer(many=True)
-    resources = ResourceSerializer(source="seen.resources", many=True)
-    gpus = GpuSerializer(source="seen.gpus", many=True)
-    unplaced = UnplacedSerializer(source="seen.unplaced", many=True)
+    resources = ResourceSerializer(many=True)
+    gpus = GpuSerializer(many=True)
+    unplaced = UnplacedSerializer(many=True)
     disagreements = serializers.ListField(
-        source="seen.disagreements",
         child=serializers.CharField(),
         help_text="Of its DCGM exporter with claims and kubelets, which are believed.",
     )
-    exporter = ExporterSerializer(
-        source="seen.exporter", allow_null=True, help_text="Null: no DCGM exporter of it was ever asked."
-    )
+    exporter = ExporterSerializer(allow_null=True, help_text="Null: no DCGM exporter of it was ever asked.")
     exporter_note = serializers.CharField(
-        source="seen.exporter_note", help_text="Why not every pod is placed, or how old that is; blank: nothing to say."
+        help_text="Why not every pod is placed, or how old that is; blank: nothing to say."
     )
-    pods = PodSerializer(source="seen.pods", many=True, allow_null=True, help_text="Null: pods were never seen.")
-    pods_freshness = FreshnessSerializer(source="seen.pods_freshness")
+    pods = PodSerializer(many=True, allow_null=True, help_text="Null: pods were never seen.")
+    pods_freshness = FreshnessSerializer()
     events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
     stack = serializers.HyperlinkedIdentityField(view_name="api-node-stack", lookup_url_kwarg="node_id")
 

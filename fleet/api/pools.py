@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge, Listing, SeenSerializer
+from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.filters import PoolFilters
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, TallySerializer
 from fleet.models import Cluster, Node, Pool
@@ -16,11 +16,11 @@ from fleet.queries import PoolSeen, see_pools
 from people.rights import Permission, require
 
 
-class PoolSerializer(SeenSerializer):
+class PoolSerializer(RowSerializer):
     row = "pool"
     cluster = RefSerializer()
-    counts = TallySerializer(source="seen.tally")
-    nodes_freshness = FreshnessSerializer(source="seen.nodes_freshness")
+    counts = TallySerializer(source="tally")
+    nodes_freshness = FreshnessSerializer()
 
     class Meta:
         model = Pool

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 
-from edges.rest import KEY, Asked, Edge, Listing, SeenSerializer
+from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from people import accounts
 from people.accounts import HasItAlready
 from people.api.tokens import TokenSerializer, by_hand
@@ -35,11 +35,11 @@ class GivenRoleSerializer(serializers.Serializer):
     )
 
 
-class PersonSerializer(SeenSerializer):
+class PersonSerializer(RowSerializer):
     row = "person"
     has_password = serializers.SerializerMethodField(help_text="Whether one was ever set by a link.")
     last_sign_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
-    roles = GivenRoleSerializer(source="seen.roles", many=True)
+    roles = GivenRoleSerializer(many=True)
 
     class Meta:
         model = User

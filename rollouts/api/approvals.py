@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Listing, SeenSerializer
+from edges.rest import Asked, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import PlanRowSerializer
@@ -28,15 +28,15 @@ class DecisionRequest(Asked):
     )
 
 
-class AwaitedSerializer(SeenSerializer, StageRowSerializer):
+class AwaitedSerializer(RowSerializer, StageRowSerializer):
     """A stage that waits for an approval, as the caller sees it."""
 
     row = "stage"
     plan = PlanRowSerializer()  # type: ignore[assignment]
-    needed = serializers.IntegerField(source="seen.needed", help_text="Different people.")
-    given = ApprovalSerializer(source="seen.given", many=True)
-    may_decide = serializers.BooleanField(source="seen.may_decide")
-    why_not = serializers.CharField(source="seen.why_not", help_text="Why the caller may not; blank: they may.")
+    needed = serializers.IntegerField(help_text="Different people.")
+    given = ApprovalSerializer(many=True)
+    may_decide = serializers.BooleanField()
+    why_not = serializers.CharField(help_text="Why the caller may not; blank: they may.")
 
     class Meta(StageRowSerializer.Meta):
         fields = (*StageRowSerializer.Meta.fields, "needed", "given", "may_decide", "why_not")

@@ -4,7 +4,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from edges.rest import Asked, SeenSerializer
+from edges.rest import Asked, Flat, RowSerializer
 from fleet.api.serializers import RefSerializer
 from rollouts.api.previews import PreviewSerializer
 from rollouts.api.serializers import (
@@ -14,7 +14,7 @@ from rollouts.api.serializers import (
     StageDraftSerializer,
     StageRowSerializer,
 )
-from rollouts.models import Command, Plan, PlanEvent, Stage
+from rollouts.models import Command, Plan, PlanEvent
 from rollouts.queries import Button, PlanOnPage
 from rollouts.steering.duration import Duration
 from rollouts.steering.preview import Preview
@@ -60,19 +60,18 @@ class ButtonSerializer(serializers.Serializer):
     resource = serializers.CharField(help_text="POST to /plans/{id}/{resource}.")
 
 
-class StageOnPlanSerializer(SeenSerializer, StageRowSerializer):
+class StageOnPlanSerializer(RowSerializer, StageRowSerializer):
     row = "stage"
-    targets_by_state = serializers.DictField(source="seen.counts", child=serializers.IntegerField())
+    targets_by_state = serializers.DictField(source="counts", child=serializers.IntegerField())
     answers = serializers.SerializerMethodField(help_text="What each gate says now.")
-    approvals = ApprovalSerializer(source="seen.approvals", many=True)
+    approvals = ApprovalSerializer(many=True)
 
     class Meta(StageRowSerializer.Meta):
         fields = (*StageRowSerializer.Meta.fields, "targets_by_state", "answers", "approvals")
 
     @extend_schema_field(AnswerSerializer(many=True))
-    def get_answers(self, stage: Stage) -> list[dict[str, Any]]:
-        answers = stage.seen.answers.values()  # type: ignore[attr-defined]
-        return list(AnswerSerializer(answers, many=True).data)
+    def get_answers(self, stage: Flat) -> list[dict[str, Any]]:
+        return list(AnswerSerializer(stage.answers.values(), many=True).data)
 
 
 @dataclass(frozen=True)
@@ -90,29 +89,27 @@ class PlanSeen:
         return self.on_page.current.stage.pk if self.on_page.current else None
 
 
-class PlanSerializer(SeenSerializer, PlanRowSerializer):
+class PlanSerializer(RowSerializer, PlanRowSerializer):
     row = "plan"
-    stages = StageOnPlanSerializer(source="seen.on_page.stages", many=True)
-    current_stage = serializers.IntegerField(
-        source="seen.current_stage", allow_null=True, help_text="Null: none has its turn."
-    )
-    pause = PauseSerializer(source="seen.on_page.pause", allow_null=True, help_text="The one in force.")
-    why = serializers.CharField(source="seen.on_page.why", help_text="Why it is not moving, as its page says it.")
+    stages = StageOnPlanSerializer(source="on_page.stages", many=True)
+    current_stage = serializers.IntegerField(allow_null=True, help_text="Null: none has its turn.")
+    pause = PauseSerializer(source="on_page.pause", allow_null=True, help_text="The one in force.")
+    why = serializers.CharField(source="on_page.why", help_text="Why it is not moving, as its page says it.")
     besides = serializers.ListField(
-        source="seen.on_page.besides", child=serializers.CharField(), help_text="What else holds it back after that."
+        source="on_page.besides", child=serializers.CharField(), help_text="What else holds it back after that."
     )
-    holds = HoldsSerializer(source="seen.on_page")
-    buttons = ButtonSerializer(source="seen.buttons", many=True)
+    holds = HoldsSerializer(source="on_page")
+    buttons = ButtonSerializer(many=True)
     takes_s = serializers.FloatField(
-        source="seen.duration.takes_s",
+        source="duration.takes_s",
         default=None,
         allow_null=True,
         help_text="What is left, without people's time. Null: nothing moves, or its cluster is not seen.",
     )
     takes = serializers.CharField(
-        source="seen.duration.sentence", default="", help_text="What that is reckoned from; blank: it is null."
+        source="duration.sentence", default="", help_text="What that is reckoned from; blank: it is null."
     )
-    seq = serializers.IntegerField(source="seen.on_page.seq", help_text="Of the newest event this was made from.")
+    seq = serializers.IntegerField(source="on_page.seq", help_text="Of the newest event this was made from.")
 
     class Meta(PlanRowSerializer.Meta):
         fields = (
@@ -136,9 +133,7 @@ class DraftSeen(PlanSeen):
 
 
 class DraftSerializer(PlanSerializer):
-    preview = PreviewSerializer(
-        source="seen.preview", allow_null=True, help_text="Null: the cluster no longer shows the driver object."
-    )
+    preview = PreviewSerializer(allow_null=True, help_text="Null: the cluster no longer shows the driver object.")
 
     class Meta(PlanSerializer.Meta):
         fields = (*PlanSerializer.Meta.fields, "preview")
