@@ -36,7 +36,7 @@ Freshnesses = Mapping[str, KindFreshness]
 
 
 @dataclass(frozen=True)
-class ClusterSeen:
+class ClusterRow:
     cluster: Cluster
     freshness: Freshnesses  # by kind; nodes and pods are always in it
     tally: Tally
@@ -50,14 +50,14 @@ class ClusterSeen:
 
 
 @dataclass(frozen=True)
-class PoolSeen:
+class PoolRow:
     pool: Pool
     nodes_freshness: KindFreshness
     tally: Tally
 
 
 @dataclass(frozen=True)
-class NodeSeen:
+class NodeRow:
     node: Node
     nodes_freshness: KindFreshness
     pods_freshness: KindFreshness
@@ -108,13 +108,13 @@ class NodeSeen:
 
 
 @dataclass(frozen=True)
-class DriverObjectSeen:
+class DriverObjectRow:
     driver_object: DriverObject
     nodes: int | None  # GPU nodes it moves; None: nodes were never seen
 
 
 @dataclass(frozen=True)
-class NodeInDetail(NodeSeen):
+class NodeInDetail(NodeRow):
     """Everything about one node."""
 
     resources: Sequence[ResourceLine]
@@ -132,14 +132,14 @@ class NodeGone:
     again: Node | None  # who has its name now
 
 
-def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterSeen]:
+def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterRow]:
     """Five queries, of clusters with their observers. Counts only the nodes that the user may see."""
     administers = scope_of(user, Permission.ADMINISTER)
     marks = _bookmarks([cluster.pk for cluster in clusters])
     freshness = {cluster.pk: by_kind(marks[cluster.pk], now=now) for cluster in clusters}
     alike = read_alike(user, clusters=[cluster.pk for cluster in clusters])
     return [
-        ClusterSeen(
+        ClusterRow(
             cluster=cluster,
             freshness=freshness[cluster.pk],
             sight=sight_of_cluster(cluster, marks[cluster.pk], now=now),
@@ -151,20 +151,20 @@ def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[Cl
     ]
 
 
-def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolSeen]:
+def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolRow]:
     clusters = {pool.cluster_id for pool in pools}
     freshness, alike = freshness_by_cluster(clusters, now=now), read_alike(user, clusters=clusters)
     return [
-        PoolSeen(pool, kinds[NODES], known(tally([each for each in alike if pool.pk in each.pools]), kinds))
+        PoolRow(pool, kinds[NODES], known(tally([each for each in alike if pool.pk in each.pools]), kinds))
         for pool in pools
         for kinds in (freshness[pool.cluster_id],)
     ]
 
 
-def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeSeen]:
+def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeRow]:
     """One query. Load them with `for_rows`, or each row costs two more."""
     freshness = freshness_by_cluster({node.cluster_id for node in nodes}, now=now)
-    return [NodeSeen(node, kinds[NODES], kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id],)]
+    return [NodeRow(node, kinds[NODES], kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id],)]
 
 
 def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
@@ -219,14 +219,14 @@ def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:
     return NodeEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid)
 
 
-def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime) -> list[DriverObjectSeen]:
+def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime) -> list[DriverObjectRow]:
     """Four queries."""
     clusters = {each.cluster_id for each in driver_objects}
     freshness = freshness_by_cluster(clusters, now=now)
     numbers = nodes_by_owner(clusters)
     known = {cluster for cluster, kinds in freshness.items() if kinds[NODES].is_known}
     return [
-        DriverObjectSeen(each, numbers.get(key_of(each), 0) if each.cluster_id in known else None)
+        DriverObjectRow(each, numbers.get(key_of(each), 0) if each.cluster_id in known else None)
         for each in driver_objects
     ]
 

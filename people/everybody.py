@@ -10,15 +10,15 @@ from people.places import Place, every_place
 
 
 @dataclass(frozen=True)
-class RoleSeen:
+class GivenRole:
     binding: RoleBinding
     place: Place | None  # None: what it was given on is gone
 
 
 @dataclass(frozen=True)
-class PersonSeen:
+class PersonRow:
     person: User
-    roles: Sequence[RoleSeen]
+    roles: Sequence[GivenRole]
 
 
 def everybody() -> QuerySet[User]:
@@ -27,11 +27,11 @@ def everybody() -> QuerySet[User]:
     )
 
 
-def see_people(people: Iterable[User]) -> list[PersonSeen]:
+def see_people(people: Iterable[User]) -> list[PersonRow]:
     """Two queries for people with their bindings: what roles are given on."""
     there = {(place.scope, place.key): place for place in every_place()}
     return [
-        PersonSeen(each, [RoleSeen(b, there.get((b.scope, b.scope_id))) for b in each.bindings.all()])
+        PersonRow(each, [GivenRole(b, there.get((b.scope, b.scope_id))) for b in each.bindings.all()])
         for each in people
     ]
 

@@ -13,7 +13,7 @@ from fleet.drivers.reading import Drivers, read_drivers
 from fleet.freshness.sight import Sight
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
-from fleet.queries import ClusterSeen, see_clusters
+from fleet.queries import ClusterRow, see_clusters
 from people.rights import Permission, require
 
 MODES = [(mode.value, mode.value) for mode in DriverSetBy]
@@ -68,7 +68,7 @@ class DriverModeSerializer(serializers.Serializer):
 
 
 @dataclass(frozen=True)
-class ClusterInDetail(ClusterSeen):
+class ClusterInDetail(ClusterRow):
     """Everything about one cluster."""
 
     drivers: Drivers
@@ -117,7 +117,7 @@ class ClusterList(Listing):
     def get_queryset(self):
         return Cluster.objects.visible_to(self.user).select_related("observer")
 
-    def see(self, rows) -> list[ClusterSeen]:
+    def see(self, rows) -> list[ClusterRow]:
         return see_clusters(rows, user=self.user, now=timezone.now())
 
 

@@ -4,7 +4,7 @@ from rest_framework import serializers
 from edges.rest import Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import DriverObject
-from fleet.queries import DriverObjectSeen, see_driver_objects
+from fleet.queries import DriverObjectRow, see_driver_objects
 
 
 class DriverObjectSerializer(RowSerializer):
@@ -33,5 +33,5 @@ class DriverObjectList(Listing):
     def get_queryset(self):
         return DriverObject.objects.visible_to(self.user).select_related("cluster")
 
-    def see(self, rows) -> list[DriverObjectSeen]:
+    def see(self, rows) -> list[DriverObjectRow]:
         return see_driver_objects(rows, now=timezone.now())

@@ -12,7 +12,7 @@ from fleet.api.pods import PodSerializer
 from fleet.api.resources import AmountsField, ExporterSerializer, ResourceSerializer, UnplacedSerializer
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, UsesSerializer
 from fleet.models import Node, NodeEvent
-from fleet.queries import NodeLeft, NodeSeen, for_rows, node_gone, see_node, see_nodes, timeline
+from fleet.queries import NodeLeft, NodeRow, for_rows, node_gone, see_node, see_nodes, timeline
 from fleet.states.node import NodeState
 
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
@@ -131,7 +131,7 @@ class NodeList(Listing):
     def get_queryset(self):
         return for_rows(Node.objects.visible_to(self.user))
 
-    def see(self, rows) -> list[NodeSeen]:
+    def see(self, rows) -> list[NodeRow]:
         return see_nodes(rows, now=timezone.now())
 
 

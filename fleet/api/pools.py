@@ -12,7 +12,7 @@ from fleet.models.pool import PoolApproval, validate_selector
 from fleet.pools.making import change_pool, create_pool, delete_pool
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
-from fleet.queries import PoolSeen, see_pools
+from fleet.queries import PoolRow, see_pools
 from people.rights import Permission, require
 
 
@@ -101,7 +101,7 @@ class PoolList(Listing):
     def get_queryset(self):
         return Pool.objects.visible_to(self.user).select_related("cluster")
 
-    def see(self, rows) -> list[PoolSeen]:
+    def see(self, rows) -> list[PoolRow]:
         return see_pools(rows, user=self.user, now=timezone.now())
 
     @extend_schema(request=PoolRequest, responses={201: PoolSerializer})

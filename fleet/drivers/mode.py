@@ -42,7 +42,7 @@ class DriverMode:
 
 
 @dataclass(frozen=True)
-class OperatorSeen:
+class RunningOperator:
     version: str  # blank: nothing says it
     read_from: str  # "labels of ClusterPolicy cluster-policy"; blank: nothing says it
     disagreement: str = ""  # another place that says another version
@@ -146,15 +146,15 @@ def _count(drivers: Sequence[DriverObject]) -> str:
 
 def operator_of(
     objects: Sequence[DriverObject], operands: Sequence[Operand], deployments: Iterable[Workload] = ()
-) -> OperatorSeen:
+) -> RunningOperator:
     """The first place that says it: the chart's labels, the operator itself, the validator, which is built with it."""
     places = _places(objects, operands, deployments)
     said = [(version.removeprefix("v"), place) for version, place in places if numbers(version)]
     if not said:
-        return OperatorSeen("", "")
+        return RunningOperator("", "")
     version, place = said[0]
     others = [f"{where} says {other}" for other, where in said[1:] if agree(version, other) is False]
-    return OperatorSeen(version, place, f"{others[0][0].upper()}{others[0][1:]}." if others else "")
+    return RunningOperator(version, place, f"{others[0][0].upper()}{others[0][1:]}." if others else "")
 
 
 def _places(

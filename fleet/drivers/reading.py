@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fleet.drivers.mode import DriverMode, OperatorSeen, mode_of, operator_of
+from fleet.drivers.mode import DriverMode, RunningOperator, mode_of, operator_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Operand, Workload
 from kube.resources import CLUSTER_POLICIES
 
@@ -12,7 +12,7 @@ POLICIES = CLUSTER_POLICIES.name
 
 @dataclass(frozen=True)
 class Drivers:
-    operator: OperatorSeen
+    operator: RunningOperator
     mode: DriverMode
 
 

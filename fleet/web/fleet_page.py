@@ -117,7 +117,7 @@ class Counted(Paginator):
 @dataclass(frozen=True)
 class NodeLine:
     node: Node
-    seen: states.Seen
+    seen: states.NodeStateOnPage
     is_stale: bool
     heard_at: datetime | None
     uses: Sequence[tuple[str, int]]  # of its GPUs, where not all are whole

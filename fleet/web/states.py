@@ -48,7 +48,7 @@ STEPS: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class NodeStateOnPage:
     code: NodeState
     glyph: str
     word: str
@@ -56,15 +56,15 @@ class Seen:
     since: datetime | None = None
 
 
-def state_of(node: Node, *, is_live: bool = True) -> Seen:
+def state_of(node: Node, *, is_live: bool = True) -> NodeStateOnPage:
     """`is_live`: whether its cluster is seen now; else it is how the node was."""
     seen = _state_of(node)
-    return seen if is_live else Seen(seen.code, "unseen", f"was {seen.word}", seen.because)
+    return seen if is_live else NodeStateOnPage(seen.code, "unseen", f"was {seen.word}", seen.because)
 
 
-def _state_of(node: Node) -> Seen:
+def _state_of(node: Node) -> NodeStateOnPage:
     code = node.state
-    return Seen(code, GLYPHS[code], _word(node, code), _because(node, code), _since(node, code))
+    return NodeStateOnPage(code, GLYPHS[code], _word(node, code), _because(node, code), _since(node, code))
 
 
 def _since(node: Node, code: NodeState) -> datetime | None:

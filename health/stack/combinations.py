@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, S
 from django.db.models.lookups import Exact
 
 from fleet.allocation.tally import SAID_DRIVER
-from fleet.drivers.mode import DriverMode, DriverSetBy, OperatorSeen
+from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
 from fleet.drivers.reading import POLICIES, are_policies_known, drivers_of
 from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand
 from fleet.segments.labelled import LabelValue
@@ -47,7 +47,7 @@ ALIKE = (
 class Surroundings:
     """What all nodes of a cluster have in common."""
 
-    operator: OperatorSeen
+    operator: RunningOperator
     mode: DriverMode
     facts: Facts
     precompiled: frozenset[str]  # names of NVIDIADrivers; blank: the ClusterPolicy

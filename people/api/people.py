@@ -14,7 +14,7 @@ from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from people import accounts
 from people.accounts import HasItAlready
 from people.api.tokens import TokenSerializer, by_hand
-from people.everybody import PersonSeen, RoleSeen, everybody, see_people, tokens_of
+from people.everybody import GivenRole, PersonRow, everybody, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.models.role_binding import ScopeKind
 from people.password_links import path_for
@@ -105,7 +105,7 @@ class PersonList(PeopleEdge, Listing):
     def get_queryset(self) -> QuerySet[User]:
         return everybody()
 
-    def see(self, rows) -> list[PersonSeen]:
+    def see(self, rows) -> list[PersonRow]:
         return see_people(rows)
 
     @extend_schema(request=NewPerson, responses={201: PersonSerializer}, parameters=[KEY])
@@ -155,7 +155,7 @@ class PersonRoles(PeopleEdge):
             if before is None:  # somebody took it since
                 raise
             given, status = before, 200
-        return Response(GivenRoleSerializer(RoleSeen(given, place)).data, status=status)
+        return Response(GivenRoleSerializer(GivenRole(given, place)).data, status=status)
 
 
 class PersonRole(PeopleEdge):

@@ -75,7 +75,7 @@ class StageOnPlanSerializer(RowSerializer, StageRowSerializer):
 
 
 @dataclass(frozen=True)
-class PlanSeen:
+class PlanInDetail:
     on_page: PlanOnPage
     buttons: list[Button]
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
@@ -128,7 +128,7 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
 
 
 @dataclass(frozen=True)
-class DraftSeen(PlanSeen):
+class DraftInDetail(PlanInDetail):
     preview: Preview | None
 
 

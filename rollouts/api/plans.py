@@ -10,13 +10,13 @@ from edges.rest import Listing
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import (
-    DraftSeen,
+    DraftInDetail,
     DraftSerializer,
     PlanChange,
     PlanEventSerializer,
+    PlanInDetail,
     PlanRequest,
     PlanRowSerializer,
-    PlanSeen,
     PlanSerializer,
 )
 from rollouts.api.previews import PreviewSerializer
@@ -119,7 +119,7 @@ def shown(plan: Plan, user) -> dict[str, Any]:
     now = timezone.now()
     on_page = plan_on_page(plan, now=now)
     duration = expected(plan, on_page, now=now)
-    return PlanSerializer(PlanSeen(on_page, buttons(plan, user), duration)).data
+    return PlanSerializer(PlanInDetail(on_page, buttons(plan, user), duration)).data
 
 
 def drafted(plan: Plan, user) -> dict[str, Any]:
@@ -129,4 +129,4 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
     except ObjectGone:
         told = None
     on_page = plan_on_page(plan, now=now)
-    return DraftSerializer(DraftSeen(on_page, buttons(plan, user), duration=None, preview=told)).data
+    return DraftSerializer(DraftInDetail(on_page, buttons(plan, user), duration=None, preview=told)).data
