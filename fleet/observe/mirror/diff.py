@@ -1,10 +1,10 @@
 """What is new about an object: against what was seen of it last, and against its row. Pure."""
 
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.rows.gpus import amount_columns, layout_columns, physical_columns
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu import labels as keys
@@ -14,13 +14,12 @@ from gpu.resources.names import is_dra
 from gpu.resources.remembering import Since
 from kube.structs import Seen
 
-Row = dict[str, Any]
 ENCODER = msgspec.json.Encoder()
 # Labels that vanish while the driver is replaced: gpu-feature-discovery takes its own away when it is stopped.
 KEPT_WHILE_SILENT = ("driver_version", "gpu_product", "gpu_memory_mib", "gpu_vendor")
 
 
-def fingerprint(row: Row) -> int:
+def fingerprint(row: Columns) -> int:
     """Equal for equal rows. A heartbeat that changes nothing we keep does not change it."""
     return hash(ENCODER.encode(row))
 
@@ -31,7 +30,7 @@ def likeness(seen: Seen) -> int:
     return hash(ENCODER.encode(msgspec.structs.replace(seen, metadata=unversioned)))
 
 
-def remember(old: Row | None, new: Row, *, now: datetime) -> Row:
+def remember(old: Columns | None, new: Columns, *, now: datetime) -> Columns:
     """The node's row with what earlier looks told: its GPUs and driver are the same while nobody names them."""
     before = old or {}
     row = dict(new)
@@ -45,7 +44,7 @@ def remember(old: Row | None, new: Row, *, now: datetime) -> Row:
     return row | _resources(old, row) | _reconfiguring(before, row, now=now)
 
 
-def _reconfiguring(before: Row, row: Row, *, now: datetime) -> Row:
+def _reconfiguring(before: Columns, row: Columns, *, now: datetime) -> Columns:
     """Since when the MIG manager is at work on this order: no label says when it began."""
     if row["mig_config_state"] not in RECONFIGURING:
         return {"mig_changing_since": None, "mig_is_overdue": False}
@@ -54,18 +53,18 @@ def _reconfiguring(before: Row, row: Row, *, now: datetime) -> Row:
     return {"mig_changing_since": since, "mig_is_overdue": now - since >= RECONFIGURED_WITHIN}
 
 
-def _domain(before: Row, row: Row) -> Row:
+def _domain(before: Columns, row: Columns) -> Columns:
     """The NVLink domain is a label of gpu-feature-discovery too; while that speaks, an absent one means none."""
     is_silent = not row["labels"].get(keys.GPU_PRODUCT)
     return {"nvlink_domain": before["nvlink_domain"]} if is_silent and before.get("nvlink_domain") else {}
 
 
-def _names_its_driver(row: Row) -> bool:
+def _names_its_driver(row: Columns) -> bool:
     """NVIDIA's do, through gpu-feature-discovery. Of other vendors only some, so that silence means nothing."""
     return row["gpu_vendor"] in ("", "nvidia") or bool(row["driver_version"])
 
 
-def _resources(old: Row | None, row: Row) -> Row:
+def _resources(old: Columns | None, row: Columns) -> Columns:
     """How the GPUs are cut and shared, and how many of each resource are expected under that."""
     text, since = _layout(old, row)
     layout = Layout.read(text)
@@ -81,24 +80,24 @@ def _resources(old: Row | None, row: Row) -> Row:
     }
 
 
-def _physical(old: Row | None, row: Row, expected: dict[str, int], layout: Layout, since: Since) -> Row:
+def _physical(old: Columns | None, row: Columns, expected: dict[str, int], layout: Layout, since: Since) -> Columns:
     """The GPUs as boards. A label may be away, and a board lost, while nobody cut or shared them anew."""
     uses = uses_in(row) if _is_counted_by_dra(row) else _uses(row, expected, layout)
     before = uses_in(old) if old and since is Since.SAME else {}
     return physical_columns(before if sum(before.values()) > sum(uses.values()) else uses)
 
 
-def _is_counted_by_dra(row: Row) -> bool:
+def _is_counted_by_dra(row: Columns) -> bool:
     """Its slices name each board, also those that only virtual machines may have."""
     return any(map(is_dra, row["capacity"]))
 
 
-def _uses(row: Row, expected: dict[str, int], layout: Layout) -> Uses:
+def _uses(row: Columns, expected: dict[str, int], layout: Layout) -> Uses:
     registered = len(registered_in(row["annotations"]))
     return uses_of(row["labels"], expected, layout, product=row["gpu_product"], registered=registered)
 
 
-def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
+def _layout(old: Columns | None, row: Columns) -> tuple[str, Since]:
     """The layout that holds now, and whether what was expected still is."""
     said = row["layout"]
     if old is None:
@@ -120,17 +119,17 @@ def _layout(old: Row | None, row: Row) -> tuple[str, Since]:
     return (said, Since.RECUT) if _is_carried_out(old, row, now) else (known, Since.SAME)
 
 
-def _has_more(old: Row, row: Row, layout: Layout) -> bool:
+def _has_more(old: Columns, row: Columns, layout: Layout) -> bool:
     return any(row["capacity"].get(name, 0) > old["expected"].get(name, 0) for name in layout.ways)
 
 
-def _is_carried_out(old: Row, row: Row, layout: Layout) -> bool:
+def _is_carried_out(old: Columns, row: Columns, layout: Layout) -> bool:
     """Whether GPUs were cut by the order that the node has. Its label is there before the MIG manager begins."""
     if row["mig_config_state"] == "failed":
         return False
     return old["mig_config"] == row["mig_config"] or _counts_differ(old["expected"], row["labels"], layout)
 
 
-def _counts_differ(expected: Row, labels: dict[str, str], layout: Layout) -> bool:
+def _counts_differ(expected: dict[str, int], labels: dict[str, str], layout: Layout) -> bool:
     counted = most_by_labels(labels, layout)
     return any(expected.get(name, 0) != number for name, number in counted.items() if layout.way(name).profile)

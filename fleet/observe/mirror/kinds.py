@@ -11,6 +11,7 @@ from django.db import models
 
 from fleet.models import OtherPod
 from fleet.models.kinds import MIRRORED
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
 from fleet.observe.mirror.rows.cpu_memory import other_pod_row
 from fleet.observe.mirror.rows.dra import claim_row, class_row, slice_row
@@ -49,14 +50,12 @@ from kube.resources import (
     Resource,
 )
 
-Row = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Kind:
     resource: Resource[Any]
     model: Any  # a model class with `cluster` and `uid`
-    row: Callable[[Any, WatchScope], Row | None]  # None: an object we do not keep
+    row: Callable[[Any, WatchScope], Columns | None]  # None: an object we do not keep
     after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
     is_listed_again: bool = True  # when those say of more objects that they are kept than they did
     moves_plans: bool = True  # whether a plan may want to look when one of them changes
@@ -95,7 +94,7 @@ def _named(purpose: str) -> Callable[[Resource[Any], WatchScope], Resource[Any]]
     return where
 
 
-def _kept_pod(seen: Any, scope: WatchScope) -> Row | None:
+def _kept_pod(seen: Any, scope: WatchScope) -> Columns | None:
     return pod_row(seen) if is_kept(seen, scope) else None
 
 
@@ -115,7 +114,7 @@ CONFIGS: dict[str, Resource[Any]] = {SHARING: SHARING_CONFIGS, MIG: MIG_CONFIGS}
 EVENTS_ABOUT = (PODS.name, *(resource.name for resource in WORKLOADS))
 
 
-def _read(resource: Resource[Any], row: Callable[[Any, WatchScope], Row | None], **how: Any) -> Kind:
+def _read(resource: Resource[Any], row: Callable[[Any, WatchScope], Columns | None], **how: Any) -> Kind:
     """`fleet.models.kinds` says which rows are its."""
     kept = MIRRORED[resource.name]
     return Kind(resource, kept.model, row, shares=kept.shares, **how)

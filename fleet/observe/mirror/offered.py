@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from fleet.allocation.devices import Offered
-from fleet.observe.mirror.diff import Row
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.rows.gpus import amount_columns, gpu_columns, physical_columns
 from fleet.observe.mirror.rows.node import driver_version_in
 from gpu.resources import Layout, Unhealthy, uses_in, vendor_of, written
 from gpu.resources.names import is_dra
 
 
-def fold(row: Row, offered: Offered | None) -> Row:
+def fold(row: Columns, offered: Offered | None) -> Columns:
     """A node's row as seen, with what is offered on it by ResourceSlices. None: nothing is."""
     if offered is None:
         return row
@@ -37,7 +37,7 @@ def _tainted(offered: Offered) -> Iterator[Unhealthy]:
             yield Unhealthy(called, because, device.index, device.board)
 
 
-def unfolded(old: Row) -> Row:
+def unfolded(old: Columns) -> Columns:
     """A node's row as its own object alone would make it again: from the labels and amounts that were kept of it."""
     labels = old["labels"]
     capacity, allocatable = (_of_plugins(old[name]) for name in ("capacity", "allocatable"))

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.rows.node import paused_operands
 from gpu.operands import title_of
 from gpu.resources import Layout, layout_in_words
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -18,18 +17,18 @@ class Entry:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-def entries(old: Row | None, new: Row) -> list[Entry]:
+def entries(old: Columns | None, new: Columns) -> list[Entry]:
     """What one change is worth, in the order of `ASPECTS`. A node seen for the first time has one."""
     if old is None:
         return [Entry("ready", "Seen for the first time.", {"ready": new["is_ready"]})]
     return [entry for aspect in ASPECTS for entry in aspect(old, new)]
 
 
-def left(old: Row) -> Entry:
+def left(old: Columns) -> Entry:
     return Entry("ready", "The node left the cluster.", {"driver_version": old.get("driver_version", "")})
 
 
-def _ready(old: Row, new: Row) -> Iterator[Entry]:
+def _ready(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["is_ready"] == new["is_ready"]:
         return
     because = f": {new['not_ready_because']}" if new["not_ready_because"] else ""
@@ -41,13 +40,13 @@ def _ready(old: Row, new: Row) -> Iterator[Entry]:
     yield Entry("ready", sentence, {"was": old["is_ready"], "is": new["is_ready"]})
 
 
-def _cordon(old: Row, new: Row) -> Iterator[Entry]:
+def _cordon(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["is_unschedulable"] != new["is_unschedulable"]:
         # The API does not say who did it.
         yield Entry("cordon", "Cordoned." if new["is_unschedulable"] else "Uncordoned.")
 
 
-def _version(old: Row, new: Row) -> Iterator[Entry]:
+def _version(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["driver_version"], new["driver_version"]
     if was != now:
         sentence = f"Runs driver {now}, before {was}." if was else f"Runs driver {now}."
@@ -58,7 +57,7 @@ def _version(old: Row, new: Row) -> Iterator[Entry]:
         yield Entry("version", f"Names its driver again: still {now}.", {"is": now})
 
 
-def _upgrade(old: Row, new: Row) -> Iterator[Entry]:
+def _upgrade(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["upgrade_state"], new["upgrade_state"]
     if was != now:
         sentence = f"The upgrade controller says {now}." if now else "The upgrade controller says nothing any more."
@@ -73,7 +72,7 @@ AMOUNTS = (
 )
 
 
-def _layout(old: Row, new: Row) -> Iterator[Entry]:
+def _layout(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["layout"], new["layout"]
     if was == now or (not was and Layout.read(now).is_plain):
         return
@@ -84,7 +83,7 @@ def _layout(old: Row, new: Row) -> Iterator[Entry]:
     yield Entry("capacity", sentence, {"was": was, "is": now})
 
 
-def _capacity(old: Row, new: Row) -> Iterator[Entry]:
+def _capacity(old: Columns, new: Columns) -> Iterator[Entry]:
     """A count of what is no longer given out so is told by the layout already."""
     for column, words in AMOUNTS:
         was, now = old[column], new[column]
@@ -93,7 +92,7 @@ def _capacity(old: Row, new: Row) -> Iterator[Entry]:
             yield Entry("capacity", sentence, {"column": column, "was": was, "is": now})
 
 
-def _mig(old: Row, new: Row) -> Iterator[Entry]:
+def _mig(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["mig_config_state"], new["mig_config_state"]
     if was == now or not now:
         return
@@ -106,7 +105,7 @@ def _mig(old: Row, new: Row) -> Iterator[Entry]:
     yield Entry("capacity", sentence, {"was": was, "is": now, "config": new["mig_config"]})
 
 
-def _hold(old: Row, new: Row) -> Iterator[Entry]:
+def _hold(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["is_held"] == new["is_held"]:
         return
     if new["is_held"]:
@@ -116,7 +115,7 @@ def _hold(old: Row, new: Row) -> Iterator[Entry]:
         yield Entry("label", "Released: the upgrade controller may touch it.", {"held_by": old["held_by"]})
 
 
-def _paused(old: Row, new: Row) -> Iterator[Entry]:
+def _paused(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = set(paused_operands(old["labels"])), set(paused_operands(new["labels"]))
     if now - was:
         names = ", ".join(title_of(name) for name in sorted(now - was))
@@ -126,7 +125,7 @@ def _paused(old: Row, new: Row) -> Iterator[Entry]:
         yield Entry("label", f"No longer paused: {names}.", {"resumed": sorted(was - now)})
 
 
-def _kernel(old: Row, new: Row) -> Iterator[Entry]:
+def _kernel(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["kernel"] and old["kernel"] != new["kernel"]:
         sentence = f"Runs kernel {new['kernel']}, before {old['kernel']}."
         yield Entry("version", sentence, {"was": old["kernel"], "is": new["kernel"]})
@@ -136,7 +135,7 @@ def _count(number: int | None) -> str:
     return "unknown" if number is None else str(number)
 
 
-ASPECTS: tuple[Callable[[Row, Row], Iterator[Entry]], ...] = (
+ASPECTS: tuple[Callable[[Columns, Columns], Iterator[Entry]], ...] = (
     _upgrade,
     _cordon,
     _paused,

@@ -11,6 +11,8 @@ from typing import Any
 
 from django.db import models
 
+from fleet.observe.mirror.rows import Columns
+
 FIRST_YEAR, LAST_YEAR = 1, 9999
 MOST_JSON_CHARS = 512 * 1024  # an object of the API has 1.5 MiB at most, and we keep a part of it
 MOST = {
@@ -19,11 +21,10 @@ MOST = {
     models.PositiveBigIntegerField: 2**63 - 1,
     models.BigIntegerField: 2**63 - 1,
 }
-Row = dict[str, Any]
 Check = Callable[[Any], str]
 
 
-def why_invalid(model: type[models.Model], row: Row) -> str:
+def why_invalid(model: type[models.Model], row: Columns) -> str:
     """Blank: it is valid."""
     for name, check in _checks_of(model):
         # What is empty or 0 is valid in any column, and most are.

@@ -5,9 +5,10 @@ from datetime import datetime
 import structlog
 
 from fleet.models import BookmarkState
-from fleet.observe.mirror.diff import Row, fingerprint, likeness
+from fleet.observe.mirror.diff import fingerprint, likeness
 from fleet.observe.mirror.kinds import CONFIGS, EVENTS_ABOUT, KINDS, Kind
 from fleet.observe.mirror.memory import UNREADABLE, Memory
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.watch_scope import WatchScope
 from fleet.observe.reading.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
 from fleet.observe.reading.early import Early
@@ -159,14 +160,14 @@ class DeltaQueue:
             self.memory.of(kind.name)[unread.uid] = UNREADABLE
         return self.cursors[kind.name].cannot_read(unread)
 
-    def _note_row(self, kind: Kind, seen: Seen, row: Row) -> None:
+    def _note_row(self, kind: Kind, seen: Seen, row: Columns) -> None:
         mark = fingerprint(row)
         waiting = self.pending[kind.name]
         if seen.uid in waiting or self.memory.of(kind.name).get(seen.uid) != mark:
             waiting[seen.uid] = Pending(row, seen.resource_version, mark)
             self.cursors[kind.resource.name].can_read(seen.uid)
 
-    def _update_scope(self, kind: Kind, seen: Seen, row: Row | None, *, is_gone: bool) -> None:
+    def _update_scope(self, kind: Kind, seen: Seen, row: Columns | None, *, is_gone: bool) -> None:
         """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""
         if row is None:
             return
@@ -179,7 +180,7 @@ class DeltaQueue:
         elif isinstance(seen, ClusterPolicySeen):
             self._follow_policy(seen, row, is_gone=is_gone)
 
-    def _follow_policy(self, seen: ClusterPolicySeen, row: Row, *, is_gone: bool) -> None:
+    def _follow_policy(self, seen: ClusterPolicySeen, row: Columns, *, is_gone: bool) -> None:
         self.scope.policy_namespace = seen.namespace or self.scope.policy_namespace
         said = row | {"sharing_config": "", "mig_config": ""} if is_gone else row
         self.to_list_again |= {CONFIGS[purpose].name for purpose in self.scope.follow_policy(said)}

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from fleet.observe.mirror.diff import Row
+from fleet.observe.mirror.rows import Columns
 
 
 @dataclass(frozen=True)
 class Pending:
     """`row` None: the object is gone."""
 
-    row: Row | None
+    row: Columns | None
     resource_version: str
     fingerprint: int

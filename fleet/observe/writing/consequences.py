@@ -5,7 +5,7 @@ from datetime import datetime
 from fleet.messages import listeners
 from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observe.mirror import timeline
-from fleet.observe.mirror.diff import Row
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing import allocation, cpu_memory, dra, gpus, pools
 from fleet.observe.writing.statement import upsert
 from fleet.observe.writing.upsert import Written
@@ -43,7 +43,7 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
 
 def _has_crashed(written: Written) -> bool:
     """Whether a container of an operand is newly stuck: its log may tell why."""
-    pairs: list[tuple[Row, Row]] = [*(({}, row) for row in written.new), *written.changed]
+    pairs: list[tuple[Columns, Columns]] = [*(({}, row) for row in written.new), *written.changed]
     return any(
         row["operand"]
         and row["stuck_container"]

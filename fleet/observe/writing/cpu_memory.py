@@ -8,7 +8,7 @@ from django.db.models import Case, Q, QuerySet, Sum, Value, When
 from fleet.allocation.cpu_memory import REQUESTED
 from fleet.allocation.kept import kept
 from fleet.models import Node, OtherPod, Pod
-from fleet.observe.mirror.diff import Row
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing.statement import update
 from fleet.observe.writing.upsert import Written
 
@@ -24,7 +24,7 @@ Sums = dict[str, dict[str, int]]  # by the node's name and the column
 
 def touched_by(written: Written) -> set[str]:
     """The nodes whose sums may have changed: by a pod that only became ready, none has."""
-    rows: list[Row] = [*written.new, *written.gone]
+    rows: list[Columns] = [*written.new, *written.gone]
     for old, new in written.changed:
         if any(old[column] != new[column] for column in COUNTED if column in new):
             rows += (old, new)

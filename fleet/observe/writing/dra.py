@@ -8,9 +8,10 @@ from django.db.models import Q
 
 from fleet.allocation.devices import Key, Offered, offered_on
 from fleet.models import Node, Pod, ResourceClaim
-from fleet.observe.mirror.diff import Row, remember
+from fleet.observe.mirror.diff import remember
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.mirror.offered import fold, unfolded
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing.upsert import Written, columns_of, save
 from gpu.resources import is_gpu_resource
 from kube.resources import NODES
@@ -67,7 +68,7 @@ def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dic
     return {node: offered[node].taken(keys) for node, keys in held.items() if node in offered}
 
 
-def _every(written: Written) -> list[Row]:
+def _every(written: Written) -> list[Columns]:
     return [*written.alive, *written.gone, *(old for old, _ in written.changed)]
 
 

@@ -11,8 +11,8 @@ from django.db.models import Q
 from fleet.freshness.lag import Lag
 from fleet.messages import announce, listeners
 from fleet.models import LostLease, Node, Pod
-from fleet.observe.mirror.diff import Row
 from fleet.observe.mirror.kinds import KINDS
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.watch_cursor import WatchCursor
@@ -185,7 +185,7 @@ class Flusher:
         return list(found.order_by().values_list("pk", "state_code"))
 
 
-def _name_in(row: Row | None) -> str:
+def _name_in(row: Columns | None) -> str:
     return "/".join(str(row[key]) for key in ("namespace", "name") if row.get(key)) if row else "one that is gone"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fleet.allocation.devices import Device, Offered, offered_on
 from fleet.models import Gpu
-from fleet.observe.mirror.diff import Row
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing.statement import upsert
 from fleet.observe.writing.upsert import Written
 from gpu.resources import Registered, registered_in
@@ -36,10 +36,10 @@ def _drop_shares(written: Written) -> None:
             Gpu.objects.filter(node__in=nodes, index__gte=number, uuid="").delete()
 
 
-def fit(nodes: Iterable[Row], offered: Mapping[str, Offered]) -> None:
+def fit(nodes: Iterable[Columns], offered: Mapping[str, Offered]) -> None:
     """Make rows for GPUs that have none, and give all of a node what is said of them."""
-    counted: list[Row] = []
-    named: list[Row] = []
+    counted: list[Columns] = []
+    named: list[Columns] = []
     for row in nodes:
         if row["name"] in offered:
             named.extend(_by_slices(row, offered[row["name"]]))
@@ -51,31 +51,31 @@ def fit(nodes: Iterable[Row], offered: Mapping[str, Offered]) -> None:
     upsert(Gpu, named, unique=("node", "index"), only_new={})
 
 
-def _board(row: Row) -> tuple[object, ...]:
+def _board(row: Columns) -> tuple[object, ...]:
     """What the rows are made from. A count that a driver offers stands for the UUIDs behind it."""
     by_slices = sorted((name, amount) for name, amount in row["capacity"].items() if is_dra(name))
     return row["gpu_product"], row["gpu_memory_mib"], _number(row), by_slices, registered_in(row["annotations"])
 
 
-def _number(row: Row) -> int:
+def _number(row: Columns) -> int:
     """Boards, as many as the node's row counts; at most so many get a row of their own."""
     return min(row["physical_gpus"] or 0, BOARDS_AT_MOST)
 
 
-def _by_labels(nodes: Iterable[Row]) -> Iterator[Row]:
+def _by_labels(nodes: Iterable[Columns]) -> Iterator[Columns]:
     for row in nodes:
         said = {"product": row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
         yield from ({"node": row["id"], "index": index, **said} for index in range(_number(row)))
 
 
-def _by_plugin(row: Row, boards: Iterable[Registered]) -> Iterator[Row]:
+def _by_plugin(row: Columns, boards: Iterable[Registered]) -> Iterator[Columns]:
     """In the order of their registration, which is that of their numbers."""
     for index, board in enumerate(boards):
         said = {"product": board.product or row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
         yield {"node": row["id"], "index": index, **said, "uuid": board.uuid}
 
 
-def _by_slices(row: Row, offered: Offered) -> Iterator[Row]:
+def _by_slices(row: Columns, offered: Offered) -> Iterator[Columns]:
     for index, board in sorted(numbered(offered).items())[:BOARDS_AT_MOST]:
         memory = board.memory_mib if not board.is_cut else row["gpu_memory_mib"]
         product = board.product or ("" if offered.first("product") else row["gpu_product"])

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from fleet.allocation.kept import kept
 from fleet.models import Node, Pool
-from fleet.observe.mirror.diff import Row
+from fleet.observe.mirror.rows import Columns
 from fleet.pools.membership import belongs
 from kube.selectors import parse
 
 AT_ONCE = 500
 
 
-def sort_nodes(cluster_id: int, nodes: Iterable[Row]) -> None:
+def sort_nodes(cluster_id: int, nodes: Iterable[Columns]) -> None:
     """Put these nodes into the pools they belong to, and out of those they do not. Costs two queries, and changes."""
     rows = {row["id"]: row for row in nodes}
     pools = {pool.pk: parse(pool.selector) for pool in Pool.objects.filter(cluster_id=cluster_id)}

@@ -12,12 +12,13 @@ from fleet.allocation.cpu_memory import REQUESTED
 from fleet.allocation.devices import offered_on
 from fleet.allocation.kept import kept
 from fleet.models import Node, Pod
-from fleet.observe.mirror.diff import Row, remember
+from fleet.observe.mirror.diff import remember
 from fleet.observe.mirror.kinds import Kind
 from fleet.observe.mirror.offered import fold
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing.statement import keys_of, upsert_lists
 
-ALLOCATION: Row = {
+ALLOCATION: Columns = {
     "gpu_allocated": 0,
     "slices_allocated": 0,
     "shares_allocated": 0,
@@ -26,10 +27,10 @@ ALLOCATION: Row = {
     "driver_daemon_set": "",
     **dict.fromkeys(REQUESTED, 0),
 }  # its pods' to say
-JUDGED: Row = {"unresolved": 0}  # its findings' to say
+JUDGED: Columns = {"unresolved": 0}  # its findings' to say
 NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION, *JUDGED})
 COMMON = ("cluster", "uid", "changed_at")
-BORN_WITH: dict[type[models.Model], Row] = {Node: ALLOCATION | JUDGED}
+BORN_WITH: dict[type[models.Model], Columns] = {Node: ALLOCATION | JUDGED}
 
 
 @dataclass
@@ -37,15 +38,15 @@ class Written:
     """What of one kind differs from its rows. Every row has its `uid`; those that were there, their `id`."""
 
     kind: Kind
-    new: list[Row] = field(default_factory=list)
-    changed: list[tuple[Row, Row]] = field(default_factory=list)  # as it was, as it is
-    gone: list[Row] = field(default_factory=list)
+    new: list[Columns] = field(default_factory=list)
+    changed: list[tuple[Columns, Columns]] = field(default_factory=list)  # as it was, as it is
+    gone: list[Columns] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone)
 
     @property
-    def alive(self) -> list[Row]:
+    def alive(self) -> list[Columns]:
         return [*self.new, *(row for _, row in self.changed)]
 
 
@@ -55,7 +56,7 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
     return tuple(column.name for column in every if not column.generated and column.name not in NOT_COMPARED)
 
 
-def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now: datetime) -> Written:
+def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Columns | None], *, now: datetime) -> Written:
     """Which rows are new, different, gone. Costs one query, one more where rows are there, and for nodes one more."""
     rows = _with_devices(cluster_id, rows) if kind.model is Node else rows
     before = _before(cluster_id, kind, rows)
@@ -76,7 +77,7 @@ def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Row | None], *, now:
     return written
 
 
-def _before(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Row]:
+def _before(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Columns]:
     """What is written of these. While a first list is, that is nothing: only the keys are asked for."""
     ids = keys_of(kind.model, cluster_id, "uid", uids).values()
     if not ids:
@@ -85,12 +86,12 @@ def _before(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Row]:
     return {row["uid"]: row for row in there.values("id", "uid", *columns_of(kind.model))}
 
 
-def _with_devices(cluster_id: int, rows: Mapping[str, Row | None]) -> dict[str, Row | None]:
+def _with_devices(cluster_id: int, rows: Mapping[str, Columns | None]) -> dict[str, Columns | None]:
     offered = offered_on(cluster_id, [row["name"] for row in rows.values() if row])
     return {uid: row and fold(row, offered.get(row["name"])) for uid, row in rows.items()}
 
 
-def _as_seen(kind: Kind, old: Row | None, row: Row, *, now: datetime) -> Row:
+def _as_seen(kind: Kind, old: Columns | None, row: Columns, *, now: datetime) -> Columns:
     """A row of its own: what is queued stays as it is, for another try."""
     seen = remember(old, row, now=now) if kind.model is Node else dict(row)
     if "created_at" in seen and seen["created_at"] is None:
@@ -127,7 +128,7 @@ def _save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now
 
 def _own_columns(
     cluster_id: int, written: Written, versions: Mapping[str, str]
-) -> dict[str, Callable[[Row], str | int | None]]:
+) -> dict[str, Callable[[Columns], str | int | None]]:
     """What a row of one model alone is written with, and is not compared by."""
     if written.kind.model is Node:
         return {"resource_version": lambda row: versions[row["uid"]]}
