@@ -24,7 +24,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 
 
-class Rows(Collector):
+class DatabaseCollector(Collector):
     def __init__(self, now: datetime) -> None:
         self.now = now
 
@@ -161,5 +161,5 @@ class Metrics(Edge):
     def get(self, request) -> HttpResponse:
         require(self.user, Permission.SEE)
         registry = CollectorRegistry()
-        registry.register(Rows(timezone.now()))
+        registry.register(DatabaseCollector(timezone.now()))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from edges.digits import SENTENCE
 from people.models import User
 
-Row = TypeVar("Row", bound=Model)
+M = TypeVar("M", bound=Model)
 KEY_HEADER = "Idempotency-Key"
 KEY_AT_MOST = 100
 KEY = OpenApiParameter(
@@ -70,7 +70,7 @@ class Edge(APIView):
             raise serializers.ValidationError({KEY_HEADER: f"At most {KEY_AT_MOST} printable ASCII characters."})
         return key
 
-    def load(self, visible: QuerySet[Row], pk: int) -> Row:
+    def load(self, visible: QuerySet[M], pk: int) -> M:
         """404 for what is not there and for what the caller may not see: they look the same."""
         return get_object_or_404(visible, pk=pk)
 

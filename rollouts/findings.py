@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from fleet.models import Cluster
-from health.judging.sources import Source
+from health.judging.sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, Target
@@ -37,4 +37,4 @@ def _how_far(plan: Plan) -> str:
     return f"with {let_go} of {count(let_go + untouched, 'node')} let go, between two versions"
 
 
-HALTED = Source("plan-halted", "Plan halted", timedelta(0), halted_plans)
+HALTED = FindingSource("plan-halted", "Plan halted", timedelta(0), halted_plans)

@@ -171,7 +171,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
         "Role": "people.models.Role",
-        "DriverVersionRole": "health.stack.Role",
+        "DriverVersionRole": "health.stack.DriverVersionRole",
         "ApprovalRule": "fleet.models.ApprovalRule",
         "PoolApproval": "fleet.models.pool.PoolApproval",
         "PlanState": "rollouts.lifecycle.PlanState",

@@ -9,7 +9,7 @@ from edges.rest import Edge
 from fleet.api.nodes import OfANode
 from fleet.models import Cluster
 from gpu.compatibility import Support
-from health.stack import Role, read_stack
+from health.stack import DriverVersionRole, read_stack
 from health.stack.causes import Weight
 from health.stack.combinations import look
 
@@ -55,7 +55,7 @@ class OperandSerializer(serializers.Serializer):
 
 
 class SaidSerializer(serializers.Serializer):
-    role = serializers.ChoiceField(choices=[(role.value, role.value) for role in Role])
+    role = serializers.ChoiceField(choices=[(role.value, role.value) for role in DriverVersionRole])
     by = serializers.CharField(help_text="The place that says it.")
     version = serializers.CharField(help_text="Blank: it says none.")
     note = serializers.CharField(help_text="What the version does not tell, or why there is none.")

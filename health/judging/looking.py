@@ -19,7 +19,7 @@ from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pool
 from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.resources import unhealthy_in_words
 from health.judging.failing import failing_pods
-from health.judging.sources import SOURCES, Source
+from health.judging.sources import SOURCES, FindingSource
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules import RULES
@@ -47,7 +47,7 @@ class Subject:
 @dataclass(frozen=True)
 class Signal:
     subject: Subject
-    rule: Rule | Source
+    rule: Rule | FindingSource
     wrong: Wrong
 
     @property

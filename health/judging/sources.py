@@ -9,7 +9,7 @@ from health.rules.base import Wrong
 
 
 @dataclass(frozen=True)
-class Source:
+class FindingSource:
     """What a rule is to this app, for what an app above knows."""
 
     key: str  # that no rule of this app has
@@ -18,9 +18,9 @@ class Source:
     say: Callable[[Cluster], Iterable[tuple[str, Wrong]]]  # each with its subject, unique within source and cluster
 
 
-SOURCES: dict[str, Source] = {}
+SOURCES: dict[str, FindingSource] = {}
 
 
-def register(source: Source) -> None:
+def register(source: FindingSource) -> None:
     """Call it in `AppConfig.ready`; again for the same key does no harm."""
     SOURCES[source.key] = source

@@ -15,7 +15,7 @@ from health.stack.on_node import OperandOnNode
 DRA = frozenset({"gpu.nvidia.com", "gpu.amd.com"})
 
 
-class Role(StrEnum):
+class DriverVersionRole(StrEnum):
     DESIRED = "desired"
     ROLLED_OUT = "rolled out"
     RUNNING = "running"
@@ -25,7 +25,7 @@ class Role(StrEnum):
 class Said:
     """What one place says. A blank version: it says none, and the note why."""
 
-    role: Role
+    role: DriverVersionRole
     by: str
     version: str
     note: str = ""
@@ -69,20 +69,22 @@ def driver_versions(
 def _asked(desired: Desired) -> Said:
     if desired.conflict:
         note = "While several select a node, the operator changes nothing: delete one, or give it another nodeSelector."
-        return Said(Role.DESIRED, f"{desired.conflict}, which all select this node", "", note)
+        return Said(DriverVersionRole.DESIRED, f"{desired.conflict}, which all select this node", "", note)
     if not desired.by:
-        return Said(Role.DESIRED, "no driver object selects this node", "")
+        return Said(DriverVersionRole.DESIRED, "no driver object selects this node", "")
     note = "" if desired.version else "It names no version: the operator's own default."
-    return Said(Role.DESIRED, desired.by, desired.version, note or _limits(desired.version))
+    return Said(DriverVersionRole.DESIRED, desired.by, desired.version, note or _limits(desired.version))
 
 
 def _rolled_out(row: OperandOnNode | None) -> list[Said]:
     if row is None or not row.pod:
-        return [Said(Role.ROLLED_OUT, "image of the driver pod", "", "There is no driver pod on this node.")]
+        return [
+            Said(DriverVersionRole.ROLLED_OUT, "image of the driver pod", "", "There is no driver pod on this node.")
+        ]
     note = _limits(row.version)
     if row.is_current is False:
         note = f"{note} The pod is of an older template than its DaemonSet's newest.".strip()
-    return [Said(Role.ROLLED_OUT, "image of the driver pod", row.version, note)]
+    return [Said(DriverVersionRole.ROLLED_OUT, "image of the driver pod", row.version, note)]
 
 
 def _limits(version: str) -> str:
@@ -98,17 +100,22 @@ def _label(node: Node, offered: Sequence[Said]) -> Said:
     if node.driver_unknown_since:
         since = f"{node.driver_unknown_since:%H:%M} UTC"
         if not node.driver_version:
-            return Said(Role.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False)
+            return Said(
+                DriverVersionRole.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False
+            )
         note = f"Unknown since {since}: the label is gone. It last said {node.driver_version}."
-        return Said(Role.RUNNING, by, node.driver_version, note, is_known=False)
+        return Said(DriverVersionRole.RUNNING, by, node.driver_version, note, is_known=False)
     is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0], *AMD_DRIVER_VERSION))
     is_of_a_slice = not is_labelled and any(agree(each.version, node.driver_version) for each in offered)
     if is_of_a_slice or not node.driver_version:
         is_nvidia = node.gpu_vendor in ("", "nvidia")
         return Said(
-            Role.RUNNING, by, "", "GPU feature discovery has not labelled it." if is_nvidia else "It says none."
+            DriverVersionRole.RUNNING,
+            by,
+            "",
+            "GPU feature discovery has not labelled it." if is_nvidia else "It says none.",
         )
-    return Said(Role.RUNNING, by, node.driver_version)
+    return Said(DriverVersionRole.RUNNING, by, node.driver_version)
 
 
 def _slices(slices: Sequence[ResourceSlice]) -> list[Said]:
@@ -122,17 +129,21 @@ def _slices(slices: Sequence[ResourceSlice]) -> list[Said]:
         for device in each.devices
         if device.get("driver_version")
     }
-    return [Said(Role.RUNNING, "ResourceSlice of the node", version) for version in sorted(versions)]
+    return [Said(DriverVersionRole.RUNNING, "ResourceSlice of the node", version) for version in sorted(versions)]
 
 
-WORDS = {Role.RUNNING: "the node runs", Role.ROLLED_OUT: "its driver pod carries", Role.DESIRED: "the cluster asks for"}
+WORDS = {
+    DriverVersionRole.RUNNING: "the node runs",
+    DriverVersionRole.ROLLED_OUT: "its driver pod carries",
+    DriverVersionRole.DESIRED: "the cluster asks for",
+}
 
 
 def _disagreement(sources: Sequence[Said], node: Node) -> str:
     said = [each for each in sources if each.version and each.is_known]
     if all(agree(one.version, other.version) is not False for one in said for other in said):
         return ""
-    running = [each for each in said if each.role is Role.RUNNING]
+    running = [each for each in said if each.role is DriverVersionRole.RUNNING]
     if len(running) > 1 and agree(running[0].version, running[1].version) is False:
         parts = [f"the {each.by} says {each.version}" for each in running]
     else:

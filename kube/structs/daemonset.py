@@ -38,7 +38,7 @@ class TemplateMeta(Struct, frozen=True):
     labels: dict[str, str] | None = None
 
 
-class ClaimReference(Struct, frozen=True):
+class PodResourceClaim(Struct, frozen=True):
     """How a pod names a claim of its own: an existing one, or one that is made for it from a template."""
 
     name: str = ""
@@ -52,7 +52,7 @@ class TemplateSpec(Struct, frozen=True):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
-    resource_claims: list[ClaimReference] | None = None
+    resource_claims: list[PodResourceClaim] | None = None
 
     @property
     def terms(self) -> list[Term]:

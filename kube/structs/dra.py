@@ -68,7 +68,7 @@ class Cel(Struct, frozen=True):
     expression: str | None = ""
 
 
-class Selector(Struct, frozen=True):
+class DeviceSelector(Struct, frozen=True):
     cel: Cel | None = None
 
 
@@ -76,7 +76,7 @@ class Wish(Struct, frozen=True):
     """What is asked for: of a class, so many, for which all selectors hold."""
 
     device_class_name: str | None = ""
-    selectors: list[Selector] | None = None
+    selectors: list[DeviceSelector] | None = None
     allocation_mode: str | None = ""  # ExactCount, All; blank: ExactCount
     count: int | None = None  # none: 1
     admin_access: bool | None = False
@@ -134,7 +134,7 @@ class ClaimSeen(Seen, frozen=True):
 
 
 class ClassSpec(Struct, frozen=True):
-    selectors: list[Selector] | None = None
+    selectors: list[DeviceSelector] | None = None
     extended_resource_name: str | None = ""
 
 

@@ -16,12 +16,12 @@ class Involved(Struct, frozen=True):
     uid: str | None = ""  # of a node, what kubelets report: its name
 
 
-class Source(Struct, frozen=True):
+class EventSource(Struct, frozen=True):
     component: str | None = ""
     host: str | None = ""
 
 
-class Series(Struct, frozen=True):
+class EventSeries(Struct, frozen=True):
     count: int | None = 0
     last_observed_time: datetime | None = None
 
@@ -31,10 +31,10 @@ class EventSeen(Seen, frozen=True):
     type: str | None = ""  # Normal, Warning
     reason: str | None = ""
     message: str | None = ""
-    source: Source | None = None
+    source: EventSource | None = None
     reporting_component: str | None = ""
     count: int | None = None
-    series: Series | None = None
+    series: EventSeries | None = None
     first_timestamp: datetime | None = None
     last_timestamp: datetime | None = None
     event_time: datetime | None = None

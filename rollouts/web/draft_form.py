@@ -33,7 +33,7 @@ def advisable() -> list[tuple[str, str]]:
 
 
 @dataclass
-class StageRow:
+class StageFields:
     """One stage as text, so that what cannot be read can be shown again as it was written."""
 
     number: str = "0"
@@ -54,11 +54,11 @@ class StageRow:
     problems: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def blank(cls) -> "StageRow":
+    def blank(cls) -> "StageFields":
         return cls.of(StageDraft("", StageKind.POOL), "NEW")
 
     @classmethod
-    def of(cls, stage: StageDraft | Stage, number: str) -> "StageRow":
+    def of(cls, stage: StageDraft | Stage, number: str) -> "StageFields":
         options = {key: dict(value) for key, value in stage.gate_options.items()}
         return cls(
             number=number,
@@ -79,7 +79,7 @@ class StageRow:
         )
 
     @classmethod
-    def read(cls, post: QueryDict, number: str) -> "StageRow":
+    def read(cls, post: QueryDict, number: str) -> "StageFields":
         def text(name: str) -> str:
             return post.get(f"stage-{number}-{name}", "").strip()[:1000]
 
@@ -169,16 +169,16 @@ class DraftForm:
     title: str = ""
     to_version: str = ""
     revision: int = 0
-    rows: list[StageRow] = field(default_factory=list)
+    rows: list[StageFields] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def suggested(cls, stages: Iterable[StageDraft]) -> "DraftForm":
-        return cls(rows=[StageRow.of(stage, str(number)) for number, stage in enumerate(stages)])
+        return cls(rows=[StageFields.of(stage, str(number)) for number, stage in enumerate(stages)])
 
     @classmethod
     def of(cls, plan: Plan) -> "DraftForm":
-        rows = [StageRow.of(stage, str(number)) for number, stage in enumerate(plan.stages.forward())]
+        rows = [StageFields.of(stage, str(number)) for number, stage in enumerate(plan.stages.forward())]
         return cls(title=plan.title, to_version=plan.to_version, revision=plan.revision, rows=rows)
 
     @classmethod
@@ -187,7 +187,7 @@ class DraftForm:
             title=post.get("title", "").strip()[:200],
             to_version=post.get("to_version", "").strip()[:64],
             revision=whole(post.get("revision", "")) or 0,
-            rows=[StageRow.read(post, number[:8]) for number in post.getlist("stage")[:50]],
+            rows=[StageFields.read(post, number[:8]) for number in post.getlist("stage")[:50]],
         )
 
     def stages(self) -> list[StageDraft]:

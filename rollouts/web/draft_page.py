@@ -14,7 +14,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.steering import drafting
 from rollouts.steering.refusals import BadPlan, Refusal
-from rollouts.web.draft_form import DraftForm, StageRow, advisable, gate_choices
+from rollouts.web.draft_form import DraftForm, StageFields, advisable, gate_choices
 from rollouts.web.loading import plan_for
 
 
@@ -101,7 +101,7 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster),
         "gates": gate_choices(),
         "advisable": advisable(),
-        "blank": StageRow.blank(),
+        "blank": StageFields.blank(),
     }
     return render(request, "rollouts/draft.html", context, status=status)
 

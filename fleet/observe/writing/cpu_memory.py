@@ -19,7 +19,7 @@ BY = Case(
     When(is_tenant=True, then=Value("tenants")),
     default=Value("others"),
 )
-Sums = dict[str, dict[str, int]]  # by the node's name and the column
+RequestsByNode = dict[str, dict[str, int]]  # by the node's name and the column
 
 
 def touched_by(written: Written) -> set[str]:
@@ -63,7 +63,7 @@ def _differing(cluster_id: int, names: Collection[str] | None) -> Iterable[tuple
     if names is not None:
         nodes, kept = nodes.filter(name__in=names), kept.filter(node_name__in=names)
         others = others.filter(node_name__in=names)
-    sums: Sums = defaultdict(lambda: dict.fromkeys(REQUESTED, 0))
+    sums: RequestsByNode = defaultdict(lambda: dict.fromkeys(REQUESTED, 0))
     for pods in (kept, others):
         _add(sums, pods.order_by())
     for node_id, name, *was in nodes.order_by().values_list("id", "name", *REQUESTED):
@@ -72,7 +72,7 @@ def _differing(cluster_id: int, names: Collection[str] | None) -> Iterable[tuple
             yield (*wanted, node_id)
 
 
-def _add(sums: Sums, pods: QuerySet) -> None:
+def _add(sums: RequestsByNode, pods: QuerySet) -> None:
     rows = pods.values_list("node_name", "by").annotate(Sum("cpu_m"), Sum("memory_bytes"))
     for node, by, cpu_m, memory_bytes in rows:
         sums[node][f"cpu_{by}_m"] += int(cpu_m)

@@ -1,7 +1,7 @@
 import pytest
 
 from rollouts.models import Plan
-from rollouts.web.draft_form import DraftForm, StageRow
+from rollouts.web.draft_form import DraftForm, StageFields
 from tests import make
 from tests.pages import HOSTILE, Page, page, visiting
 
@@ -69,7 +69,7 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
     assert canary.gate_options["operands_ready"] == {"timeout_s": 90, "advisory": True, "because": "Try it."}
     assert canary.gate_options["approval"] == {"needed": 1}
     assert "advisory yes because Try it." in seen
-    form = StageRow.of(canary, "0")
+    form = StageFields.of(canary, "0")
     form.advisory = []
     assert form.draft().gate_options["operands_ready"] == {"timeout_s": 90}
 

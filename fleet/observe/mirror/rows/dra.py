@@ -16,8 +16,8 @@ from kube.structs.dra import (
     ClaimSeen,
     ClassSeen,
     Device,
+    DeviceSelector,
     Request,
-    Selector,
     SliceSeen,
     SliceSpec,
     Wish,
@@ -157,5 +157,5 @@ def class_row(seen: ClassSeen) -> dict[str, Any]:
     }
 
 
-def _expressions(selectors: list[Selector] | None) -> list[str]:
+def _expressions(selectors: list[DeviceSelector] | None) -> list[str]:
     return [fitted(selector.cel.expression, WORDS) for selector in (selectors or [])[:MOST] if selector.cel]

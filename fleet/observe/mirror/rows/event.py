@@ -4,7 +4,7 @@ from typing import Any
 
 from fleet.observe.mirror.rows.text import fitted, fitted_count, fitted_instant
 from fleet.observe.mirror.watch_scope import WatchScope
-from kube.structs.events import EventSeen, Involved, Series, Source
+from kube.structs.events import EventSeen, EventSeries, EventSource, Involved
 
 
 def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
@@ -12,7 +12,7 @@ def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
     about = seen.about
     if not is_kept(about, scope):
         return None
-    series, source = seen.series or Series(), seen.source or Source()
+    series, source = seen.series or EventSeries(), seen.source or EventSource()
     made_at = seen.metadata.creation_timestamp
     return {
         "namespace": fitted(seen.metadata.namespace, 63),

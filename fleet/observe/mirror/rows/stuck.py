@@ -15,13 +15,13 @@ READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps i
 
 
 @dataclass(frozen=True)
-class Trouble:
+class StuckContainer:
     container: str
     because: str
     last_words: str
 
 
-def waiting_because(seen: PodSeen, trouble: Trouble | None) -> str:
+def waiting_because(seen: PodSeen, trouble: StuckContainer | None) -> str:
     """`trouble`: what `stuck` found. Blank: it runs, or is done."""
     if seen.status.phase == "Succeeded":
         return ""
@@ -35,7 +35,7 @@ def waiting_because(seen: PodSeen, trouble: Trouble | None) -> str:
     return ""
 
 
-def stuck(seen: PodSeen) -> Trouble | None:
+def stuck(seen: PodSeen) -> StuckContainer | None:
     """The first of its containers that waits for more than its turn, or crashes; of a failed pod, the one that did.
 
     Else the init container that is at work, with nothing to say: a validation that never ends looks just like that.
@@ -45,17 +45,17 @@ def stuck(seen: PodSeen) -> Trouble | None:
     return _in_trouble(seen) or _at_work(seen)
 
 
-def _in_trouble(seen: PodSeen) -> Trouble | None:
+def _in_trouble(seen: PodSeen) -> StuckContainer | None:
     statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
     found = ((status, _because(status)) for status in statuses)
-    return next((Trouble(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
+    return next((StuckContainer(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
 
 
-def _at_work(seen: PodSeen) -> Trouble | None:
+def _at_work(seen: PodSeen) -> StuckContainer | None:
     for status in seen.status.init_container_statuses or ():
         state = status.state
         if not status.ready and state is not None and state.waiting is None and state.terminated is None:
-            return Trouble(fitted(status.name, 253), "", "")
+            return StuckContainer(fitted(status.name, 253), "", "")
     return None
 
 
