@@ -9,6 +9,7 @@ PLAN_S = 90.0
 # What a plan asks of every stage. Soak is seconds here: the fleet's own clock runs faster than ours.
 GATES = {
     "approval": {"needed": 1},
+    "compatibility": {"allow_unknown": True},
     "driver_version": {},
     "operands_ready": {},
     "validator_passed": {},

@@ -23,9 +23,11 @@ from rollouts.engine.workloads import (
     waiting_by_owner,
     workloads_of,
 )
-from rollouts.gates.base import Answer, ApprovalEvidence, Evidence, Gate, TargetEvidence, When
+from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, TargetEvidence, When
+from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.matrix import combinations, despite
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
 from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
 from rollouts.restraints import restraints_of
@@ -179,6 +181,7 @@ def _stage(
 ) -> StageSnapshot:
     targets = list(stage.targets.all())
     gates = tuple(stage.gates)
+    said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
     answers = {answer.gate: answer for answer in stage.answers.all() if answer.is_current}
     before = _most_ready(targets)
     evidence = Evidence(
@@ -189,6 +192,9 @@ def _stage(
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
+        combinations=said,
+        compared=compared,
+        despite=despite(plan),
         others_passing_since=_passing_since(_soaked_by(gates), answers),
     )
     return StageSnapshot(
@@ -205,6 +211,16 @@ def _stage(
         failures=failures,
         waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
     )
+
+
+def _said_by_matrix(
+    plan: Plan, stage: Stage, targets: Sequence[Target], gates: Sequence[Gate], *, now: datetime
+) -> tuple[tuple[Combination, ...], int]:
+    """Asked for the stage that opens, and for no other: four queries a round at most."""
+    if stage.state != StageState.OPENING or not any(isinstance(gate, Compatibility) for gate in gates):
+        return (), 0
+    uids = [target.node_uid for target in targets if target.state != TargetState.EXCLUDED]
+    return combinations(plan, uids, today=now.date())
 
 
 def _soaked_by(gates: Iterable[Gate]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.mig_state import MigState
@@ -15,6 +16,7 @@ GATES = {
     gate.key: gate
     for gate in (
         ApprovalGate,
+        Compatibility,
         DriverVersion,
         OperandsReady,
         ValidatorPassed,

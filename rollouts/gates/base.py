@@ -8,6 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from gpu.compatibility.verdicts import Support
 from rollouts.lifecycle import TargetState
 from wording.numbers import are, count
 
@@ -106,6 +107,15 @@ class TargetEvidence:
 
 
 @dataclass(frozen=True)
+class Combination:
+    """What the compatibility matrix says of the new version on some of the stage's nodes."""
+
+    support: Support
+    sentence: str
+    nodes: int
+
+
+@dataclass(frozen=True)
 class ApprovalEvidence:
     by: str
     at: datetime
@@ -125,6 +135,9 @@ class Evidence:
     workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → its Ready pods in the cluster
     workloads_waiting_for_room: Mapping[str, int] = field(default_factory=dict)  # owner → pods that fit nowhere
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
+    combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
+    compared: int = 0  # nodes that they are about
+    despite: str = ""  # who started the plan although the matrix spoke against it, and why; blank: nobody
     others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
 
     @property

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from fleet.models import DriverObject, Node, Operand
+from fleet.models import Node
 from gpu.compatibility import Support, Verdict, the_matrix
-from health.stack.combinations import Line, compare_driver, surroundings
+from health.stack.combinations import Line
+from rollouts.gates.compatibility import Compatibility
+from rollouts.matrix import BARRED, UNKNOWN_VERSION, lines_for
 from rollouts.models import Plan, Stage
 from rollouts.preflight import Check
 from wording.numbers import count
 
-BLOCKS = {Support.KNOWN_BAD: "known-bad", Support.UNSUPPORTED: "unsupported"}
 Barred = tuple[list[Check], list[Check]]  # blockers, warnings
 HOW = "If it must be, start it with a reason of its own: it is kept, and approvers see it."
 NEVER = "It cannot be overridden where a stage goes unasked."
@@ -18,17 +19,26 @@ NEVER = "It cannot be overridden where a stage goes unasked."
 
 def version_checks(plan: Plan, stages: Sequence[Stage], nodes: Sequence[Node], *, today: date) -> Barred:
     """Three queries."""
-    objects = list(DriverObject.objects.filter(cluster=plan.cluster_id))
-    operands = list(Operand.objects.filter(cluster=plan.cluster_id))
-    around = surroundings(plan.cluster, objects, operands)
-    there = compare_driver(nodes, around, plan.to_version, today=today)
-    back = compare_driver(nodes, around, plan.from_version, today=today) if plan.from_version else ()
+    said = lines_for(plan, nodes, [plan.to_version, plan.from_version], today=today)
+    there, back = said[plan.to_version], said[plan.from_version]
     # Nobody overrides what nobody else is asked about.
     may = all("approval" in stage.gate_options for stage in stages)
     found = [_check(line, plan.to_version, len(nodes), may=may) for line in there if _is_worth_saying(line.verdict)]
-    blockers = [check for check in found if check.code in {*BLOCKS.values(), "unknown-version"}]
+    blockers = [check for check in found if check.code in {*BARRED.values(), UNKNOWN_VERSION}]
     warnings = [check for check in found if check not in blockers]
+    if not blockers:
+        blockers = list(_gates_that_cannot_tell(stages, there))
     return blockers, [*_unlisted(plan.to_version), *warnings, *_of_the_rollback(plan.from_version, back)]
+
+
+def _gates_that_cannot_tell(stages: Sequence[Stage], lines: Sequence[Line]) -> Iterator[Check]:
+    """What the matrix does not know at the start it does not know at the gate: the stage would wait for ever."""
+    unknown = next((line for line in lines if line.verdict.answer is Support.UNKNOWN), None)
+    for stage in stages:
+        gate = next((gate for gate in stage.gates if isinstance(gate, Compatibility)), None)
+        if unknown and gate and not gate.advisory and not gate.allow_unknown:
+            sentence = f"{stage.name}: {gate.title} could never pass. {unknown.verdict.sentence}"
+            yield Check("unmeasured", sentence, "Set its option allow_unknown, or make it advisory with a reason.")
 
 
 def _is_worth_saying(verdict: Verdict) -> bool:
@@ -39,7 +49,7 @@ def _check(line: Line, version: str, nodes: int, *, may: bool) -> Check:
     verdict = line.verdict
     of = "" if version in verdict.sentence else f"{version}: "
     sentence = f"{of}{verdict.sentence}{_where(line, nodes)}"
-    code = BLOCKS.get(verdict.answer, "unknown-version" if _is_unknown_branch(verdict, version) else "")
+    code = BARRED.get(verdict.answer, UNKNOWN_VERSION if _is_unknown_branch(verdict, version) else "")
     if code:
         fix = f"{verdict.action} {HOW if may else NEVER}".strip()
         return Check(code, sentence, fix, may_be_overridden=may)
@@ -66,6 +76,6 @@ def _where(line: Line, nodes: int) -> str:
 def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Check]:
     """They run it now: that is said, and hinders nobody from leaving it."""
     for line in lines:
-        if line.verdict.answer in BLOCKS or _is_unknown_branch(line.verdict, version):
+        if line.verdict.answer in BARRED or _is_unknown_branch(line.verdict, version):
             sentence = f"A rollback leads to {version}. {line.verdict.sentence}"
             yield Check("rollback", sentence, line.verdict.action, is_grave=True)

@@ -234,6 +234,30 @@ def test_a_baseline_of_an_older_version_names_less(plan: Plan):
     assert target(seen(plan)).baseline.traits == {}
 
 
+def test_the_matrix_is_asked_about_the_nodes_of_a_stage_that_opens_and_of_no_other(
+    plan: Plan, django_assert_max_num_queries
+):
+    gates = {"compatibility": {"allow_unknown": True}, "driver_version": {}}
+    plan.stages.forward().update(gate_options=gates, state="waiting")
+    plan.stages.filter(index=1).update(state="opening")
+
+    with django_assert_max_num_queries(27):
+        canary, rest, _ = seen(plan).stages
+
+    assert (canary.evidence.combinations, canary.evidence.compared) == ((), 0)
+    assert rest.evidence.compared == len(rest.targets) == 2
+    assert "580" in rest.evidence.combinations[0].sentence
+
+
+def test_what_was_overridden_at_the_start_is_known_to_the_gate(plan: Plan):
+    assert seen(plan).stages[0].evidence.despite == ""
+    for code, despite in {"unsupported": "ada started it despite this: We must.", "busy": ""}.items():
+        sealed = {"despite": {"by": "ada", "because": "We must.", "checks": [{"code": code}]}}
+        Plan.objects.filter(pk=plan.pk).update(sealed=plan.sealed | sealed)
+
+        assert seen(plan).stages[0].evidence.despite == despite
+
+
 def test_who_crashed_elsewhere_before_is_remembered_and_not_blamed(plan: Plan):
     untouched = Node.objects.get(name="node-2")
     a_pod(untouched, is_ready=False, restarts=9, owner_name="always-broken")

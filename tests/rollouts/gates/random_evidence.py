@@ -4,9 +4,11 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from gpu.compatibility.verdicts import Support
 from rollouts.gates.base import (
     ApprovalEvidence,
     Baseline,
+    Combination,
     Evidence,
     OperandEvidence,
     PodEvidence,
@@ -97,5 +99,10 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         workloads_ready_now=counts,
         workloads_waiting_for_room=counts,
         workloads_ready_before=counts,
+        combinations=st.lists(
+            st.builds(Combination, st.sampled_from(Support), st.just("It is said."), st.integers(0, 3)), max_size=2
+        ).map(tuple),
+        compared=st.integers(0, 3),
+        despite=st.sampled_from(["", "ada started it despite this: we must."]),
         others_passing_since=st.none() | moments,
     )

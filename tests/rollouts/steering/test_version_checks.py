@@ -1,5 +1,7 @@
 """What the matrix says of the version a plan goes to, and of the one a rollback leads to."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +55,25 @@ def test_a_version_that_is_known_to_fail_on_some_nodes_says_on_how_many(cluster,
 
     assert "does not work with driver 595.71.05" in said
     assert said.endswith("That is about 1 node of 3.")
+
+
+def compatible(**options):
+    return [replace(stage, gate_options=stage.gate_options | {"compatibility": options}) for stage in (CANARY, REST)]
+
+
+def test_a_gate_that_the_matrix_cannot_answer_is_named_before_the_start_with_the_ways_out(cluster, owner):
+    """Else the stage would wait for ever for what nobody knows."""
+    version = "580.126.20"  # not among those that NVIDIA lists for this operator
+    cluster.driver_objects.filter(kind="ClusterPolicy").update(operator_version="v26.7.0")
+    plan = a_draft(cluster, owner, to_version=version, stages=compatible())
+
+    checks = [check for check in preview(plan, now=NOON).blockers if check.code == "unmeasured"]
+
+    assert [check.sentence.partition(":")[0] for check in checks] == ["Canary", "Rest"]
+    assert "allow_unknown" in checks[0].fix
+    assert not checks[0].may_be_overridden
+    for options in ({"allow_unknown": True}, {"advisory": True, "because": "It is new."}):
+        assert barred(a_draft(cluster, owner, to_version=version, stages=compatible(**options))) == {}
 
 
 def test_a_maintained_and_listed_version_is_not_barred(cluster, owner):

@@ -1,0 +1,50 @@
+"""What the compatibility matrix says of a driver on some nodes of a plan: for its preview, and for its gate."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+
+from fleet.models import DriverObject, Node, Operand
+from gpu.compatibility import Support
+from health.stack.combinations import Line, compare_driver, is_compared, surroundings
+from rollouts.gates.base import Combination
+from rollouts.models import Plan
+
+BARRED = {Support.KNOWN_BAD: "known-bad", Support.UNSUPPORTED: "unsupported"}  # answer → code of the blocker
+UNKNOWN_VERSION = "unknown-version"
+COLUMNS = (
+    "uid", "os_image", "labels", "kubelet_version", "container_runtime", "driver_unknown_since", "driver_version",
+    "gpu_product", "mig_strategy", "driver_owner", "kernel", "is_gpu_node", "gpu_vendor",
+)  # fmt: skip
+
+
+def lines_for(
+    plan: Plan, nodes: Iterable[Node], versions: Sequence[str], *, today: date
+) -> Mapping[str, tuple[Line, ...]]:
+    """Version → what is said of it, the worst first; nothing of a blank one. Three queries."""
+    objects = list(DriverObject.objects.filter(cluster=plan.cluster_id))
+    operands = list(Operand.objects.filter(cluster=plan.cluster_id))
+    around = surroundings(plan.cluster, objects, operands)
+    those = list(nodes)
+    return {version: compare_driver(those, around, version, today=today) if version else () for version in versions}
+
+
+def combinations(plan: Plan, uids: Sequence[str], *, today: date) -> tuple[tuple[Combination, ...], int]:
+    """The same of the version that the plan goes to, as its gate is given it, and how many nodes it is about.
+
+    Four queries.
+    """
+    nodes = [
+        node for node in Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).only(*COLUMNS) if is_compared(node)
+    ]
+    lines = lines_for(plan, nodes, [plan.to_version], today=today)[plan.to_version]
+    said = tuple(Combination(line.verdict.answer, line.verdict.sentence, line.nodes) for line in lines)
+    return said, len(nodes)
+
+
+def despite(plan: Plan) -> str:
+    """Who started the plan although the matrix spoke against its version, and why. Blank: it did not."""
+    overridden = plan.sealed.get("despite", {})
+    codes = {check["code"] for check in overridden.get("checks", ())}
+    if not codes & {*BARRED.values(), UNKNOWN_VERSION}:
+        return ""
+    return f"{overridden['by']} started it despite this: {overridden['because']}"
