@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 
 from fleet.allocation.amounts import AMOUNT_SUMS
 from fleet.allocation.cpu_memory import ALLOCATABLE, REQUESTED
-from fleet.models import DriverSums, Node, NodeSums, SegmentSums
+from fleet.models import Node, NodeSums, SegmentSums
 from fleet.models.sums import Sums
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 
@@ -40,7 +40,7 @@ OF_NODES: dict[str, Any] = {
     **{column: Coalesce(Sum(column), 0) for column in (*ALLOCATABLE, *REQUESTED)},
 }
 NAMES = tuple(OF_NODES)
-TABLES: tuple[type[Sums], ...] = (NodeSums, SegmentSums, DriverSums)
+TABLES: tuple[type[Sums], ...] = (NodeSums, SegmentSums)
 # What nodes have in common that are in one row of each table.
 ALIKE = tuple(dict.fromkeys(column for table in TABLES for column in table.alike))
 CLUSTER, NODES = -1, "the keys of nodes"  # stand in the statement for what is asked

@@ -6,7 +6,9 @@ deleted and the ClusterPolicy takes drivers over again, so that it is believed o
 
 from collections.abc import Collection, Iterable, Sequence
 
-from fleet.models import DriverObject, DriverSums, Operand
+from django.db.models import Sum
+
+from fleet.models import DriverObject, Operand, SegmentSums
 from gpu.operands import DRIVER
 
 OFF = frozenset({"ignored", "disabled"})  # states of an object that does not count
@@ -38,8 +40,8 @@ def nodes_by_owner(clusters: Collection[int]) -> dict[Key, int]:
         objects[each.cluster_id].append(each)
     owners = _owners_of_daemon_sets(clusters)
     found: dict[Key, int] = {}
-    sums = DriverSums.objects.filter(cluster__in=clusters)
-    for cluster, daemon_set, label, nodes in sums.values_list(*DriverSums.alike, "nodes"):
+    sums = SegmentSums.objects.filter(cluster__in=clusters).values_list("cluster", "driver_daemon_set", "driver_owner")
+    for cluster, daemon_set, label, nodes in sums.annotate(number=Sum("nodes")):
         key = owners.get(daemon_set) or _by_label(label, objects[cluster])
         if key is not None:
             found[key] = found.get(key, 0) + nodes

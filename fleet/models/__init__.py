@@ -4,7 +4,6 @@ from fleet.models.cluster import ApprovalRule, Cluster, ClusterMode
 from fleet.models.cluster_event import ClusterEvent
 from fleet.models.disruption_budget import DisruptionBudget
 from fleet.models.driver_object import DriverObject
-from fleet.models.driver_sums import DriverSums
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
 from fleet.models.gone_node import GoneNode
@@ -32,7 +31,6 @@ __all__ = [
     "DeviceClass",
     "DisruptionBudget",
     "DriverObject",
-    "DriverSums",
     "ExporterReading",
     "ExporterRound",
     "ExportersState",

@@ -1,8 +1,12 @@
 from django.db import models
 
-from fleet.models.sums import Sums, one_row_per_likeness
+from fleet.models.sums import Sums, SumsQuerySet, one_row_per_likeness
 
 ALIKE = ("cluster", "pools", "is_gpu_node", "state_code", "driver_version", "is_driver_said", "gpu_product")
+
+
+class NodeSumsQuerySet(SumsQuerySet["NodeSums"]):
+    """Rows are seen with their cluster, or with a pool of theirs."""
 
 
 class NodeSums(Sums):
@@ -60,6 +64,8 @@ class NodeSums(Sums):
     memory_tenants_bytes = models.BigIntegerField()
     memory_operands_bytes = models.BigIntegerField()
     memory_others_bytes = models.BigIntegerField()
+
+    objects = NodeSumsQuerySet.as_manager()
 
     class Meta:
         constraints = [one_row_per_likeness(ALIKE, "sums")]

@@ -1,15 +1,20 @@
 from django.db import models
 
-from fleet.models.sums import Sums, one_row_per_likeness
+from fleet.models.sums import Sums, SumsQuerySet, one_row_per_likeness
 
 ALIKE = (
     "cluster", "pools", "gpu_product", "gpu_vendor", "driver_version", "kernel", "os_image", "container_runtime",
-    "region", "zone", "instance_type", "capacity_type", "mig_strategy", "sharing", "nvlink_domain",
+    "region", "zone", "instance_type", "capacity_type", "mig_strategy", "sharing", "nvlink_domain", "is_driver_said",
+    "driver_daemon_set", "driver_owner", "kubelet_version", "plugin_config", "mig_config",
 )  # fmt: skip
 
 
+class SegmentSumsQuerySet(SumsQuerySet["SegmentSums"]):
+    """Rows are seen with their cluster, or with a pool of theirs."""
+
+
 class SegmentSums(Sums):
-    """By everything that nodes can be told apart by: what segments are counted by."""
+    """By everything that GPU nodes are told apart by, but for their state: what each is, runs, and is asked for."""
 
     alike = ALIKE
     is_of_gpu_nodes = True
@@ -28,6 +33,12 @@ class SegmentSums(Sums):
     mig_strategy = models.CharField(max_length=16, blank=True)
     sharing = models.CharField(max_length=16, blank=True)
     nvlink_domain = models.CharField(max_length=128, blank=True)
+    is_driver_said = models.BooleanField()  # as in `NodeSums`
+    driver_daemon_set = models.CharField(max_length=64, blank=True)
+    driver_owner = models.CharField(max_length=253, blank=True)
+    kubelet_version = models.CharField(max_length=64, blank=True)
+    plugin_config = models.CharField(max_length=128, blank=True)
+    mig_config = models.CharField(max_length=128, blank=True)
 
     uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
     physical_whole = models.IntegerField()
@@ -38,6 +49,8 @@ class SegmentSums(Sums):
     physical_shared = models.IntegerField()
     physical_virtual = models.IntegerField()
     physical_not_offered = models.IntegerField()
+
+    objects = SegmentSumsQuerySet.as_manager()
 
     class Meta:
         constraints = [one_row_per_likeness(ALIKE, "segment_sums")]

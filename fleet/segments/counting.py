@@ -12,7 +12,6 @@ from django.db.models import BigIntegerField, Case, Count, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
 from fleet.models import Cluster, Node, Pool, SegmentSums
-from fleet.models.sums import SumsQuerySet
 from fleet.segments.facets import (
     FACETS,
     NO_POOL,
@@ -154,11 +153,12 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
     )
 
 
-def groups_of(sums: SumsQuerySet, facets: Sequence[Facet]) -> list[NodeGroup]:
+def groups_of(sums: QuerySet[SegmentSums], facets: Sequence[Facet]) -> list[NodeGroup]:
     """Five queries: the sums of segments, and what of each is its cluster's and its pool's to say."""
     columns = _columns(facets)
     annotated = sums.annotate(**{name: OF_SUMS[name] for name in columns if name in OF_SUMS})
-    return _groups(annotated.values_list(*columns, *NUMBERS), facets)
+    rows = annotated.values_list(*columns).annotate(**{f"sum_of_{column}": Sum(column) for column in NUMBERS})
+    return _groups(rows, facets)
 
 
 def _of_nodes(nodes: QuerySet[Node], facets: Sequence[Facet]) -> QuerySet:

@@ -19,7 +19,7 @@ from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
 from fleet.freshness.kinds import by_kind
 from fleet.freshness.sight import unwatched_since_of
-from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Node, Observer, Operand
+from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Observer, Operand
 from fleet.models.bookmark import VOID
 from fleet.models.kinds import DRIVER_OBJECTS
 from fleet.queries import known
@@ -62,7 +62,6 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     bookmarks = list(Bookmark.objects.filter(cluster=row))
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
-    nodes = Node.objects.visible_to(request.user).filter(cluster=row)
     heard = cluster_freshness(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     read = read_fleet(request.user, cluster=row)
@@ -81,7 +80,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "drivers": drivers_of(row, objects, operands, are_known=are_policies_known(bookmarks)),
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
-        **(_of_all(row, objects, nodes) if sees_all else {}),
+        **(_of_all(row, objects) if sees_all else {}),
         **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),
     }
 
@@ -109,12 +108,12 @@ def _as_of(
     return min((at for each in marks if (at := each.heard_at or each.listed_at)), default=None)
 
 
-def _of_all(row: Cluster, objects: list[DriverObject], nodes: Any) -> dict[str, Any]:
+def _of_all(row: Cluster, objects: list[DriverObject]) -> dict[str, Any]:
     """What is of no pool: only for those who see the whole cluster."""
     return {
         "objects": objects,
         "operator_trouble": operator_trouble(row),
-        "configs": config_cards(row.pk, objects, nodes.with_gpus()),
+        "configs": config_cards(row.pk, objects),
         "dra": dra_card(row.pk),
         "quotas": quota_card(row.pk),
     }

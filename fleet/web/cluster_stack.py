@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, TextField
+from django.db.models import Count, F, Q, Sum, TextField
 from django.db.models.functions import Cast
 
 from fleet.models import (
     DeviceClass,
     DriverObject,
     LimitRange,
-    Node,
     Operand,
     OperatorConfig,
     ResourceClaim,
     ResourceQuota,
     ResourceSlice,
+    SegmentSums,
 )
 from gpu.labels import MIG_CONFIG, PLUGIN_CONFIG
 from gpu.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
@@ -91,12 +91,12 @@ class ConfigCard:
         return is_somebodys or any(line.nodes for line in self.lines)
 
 
-def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QuerySet[Node]) -> list[ConfigCard]:
+def config_cards(cluster_id: int, objects: Sequence[DriverObject]) -> list[ConfigCard]:
     """Two queries. No card for a cluster that neither shares nor cuts: the operator makes layouts for everybody."""
     configs = list(OperatorConfig.objects.filter(cluster=cluster_id))
     policy = next((each for each in objects if each.kind == "ClusterPolicy" and each.state != "ignored"), None)
     sharing, mig = (policy.sharing_config, policy.mig_config) if policy else ("", "")
-    picks, mig_picks = _picks(nodes)
+    picks, mig_picks = _picks(cluster_id)
     cards = [
         _config_card("sharing", "Sharing", sharing, PLUGIN_CONFIG, configs, picks),
         _config_card("mig", "MIG", mig, MIG_CONFIG, configs, mig_picks),
@@ -104,13 +104,14 @@ def config_cards(cluster_id: int, objects: Sequence[DriverObject], nodes: QueryS
     return [card for card in cards if card.is_used]
 
 
-def _picks(nodes: QuerySet[Node]) -> tuple[Counter[str], Counter[str]]:
+def _picks(cluster_id: int) -> tuple[Counter[str], Counter[str]]:
     """How many GPU nodes pick which entry, to share and to cut."""
     sharing: Counter[str] = Counter()
     mig: Counter[str] = Counter()
-    for row in nodes.order_by().values("plugin_config", "mig_config").annotate(number=Count("pk")):
-        sharing[row["plugin_config"]] += row["number"]
-        mig[row["mig_config"]] += row["number"]
+    picked = SegmentSums.objects.filter(cluster=cluster_id).values_list("plugin_config", "mig_config")
+    for plugin_config, mig_config, number in picked.annotate(number=Sum("nodes")):
+        sharing[plugin_config] += number
+        mig[mig_config] += number
     return sharing, mig
 
 

@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpu.versions import driver_of
 
 Numbers = tuple[int, ...]
 LONGEST = 6
+REMEMBERED = 4096  # texts: a matrix is held against the same few versions with every page
 
 
+@lru_cache(REMEMBERED)
 def numbers(text: str) -> Numbers:
     """The dotted number a version begins with: v1.33.4+rke2r1 → 1, 33, 4. Empty: it begins with none."""
     leading = driver_of(text)
     return tuple(int(part) for part in leading.split(".")) if leading else ()
 
 
+@lru_cache(REMEMBERED)
 def order(text: str) -> Numbers:
     """For comparing: 26.7 and 26.7.0 are the same."""
     found = numbers(text)

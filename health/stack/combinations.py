@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, Subquery, TextField, When
+from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, Sum, TextField, Value, When
 from django.db.models.lookups import Exact
 
 from fleet.allocation.tally import SAID_DRIVER
 from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
 from fleet.drivers.reading import POLICIES, are_policies_known, drivers_of
-from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand
+from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand, SegmentSums
 from fleet.segments.labelled import LabelValue
 from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
 from gpu.compatibility.systems import distribution_of
@@ -28,6 +28,9 @@ IS_OPENSHIFT = Q(os_image__startswith="Red Hat Enterprise Linux CoreOS")
 # AKS does not name itself in its version; it labels its nodes (learn.microsoft.com/azure/aks/use-labels).
 AKS = "kubernetes.azure.com/cluster"
 ON_AZURE = Q(kernel__endswith="-azure") | Q(os_image__startswith="Microsoft Azure Linux")
+OURS = ("", "nvidia")
+LABELS_MATTER = PRE_MATTERS | IS_OPENSHIFT | ON_AZURE
+OF_LABELS = ("openshift", "aks", "is_pre")
 # What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
 ALIKE = (
     "os_image",
@@ -123,18 +126,17 @@ def _driver(each: DriverObject) -> str:
 
 
 def look(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Comparison]:
-    """Five queries, and those of the rights. Counts only the nodes that the user may see."""
+    """Six queries, and those of the rights. Counts only the nodes that the user may see."""
     objects = list(DriverObject.objects.filter(cluster=cluster))
     operands = list(Operand.objects.filter(cluster=cluster))
     bookmarks = list(Bookmark.objects.filter(cluster=cluster, kind=POLICIES))
     around = surroundings(cluster, objects, operands, are_known=are_policies_known(bookmarks))
-    nodes = Node.objects.visible_to(user).filter(cluster=cluster)
-    return around, compare(nodes, around, today=today)
+    return around, compare(cluster, around, user=user, today=today)
 
 
-def compare(nodes: QuerySet[Node], around: Surroundings, *, today: date) -> Comparison:
-    """One query. Of a cluster's GPU nodes of NVIDIA; without any, what concerns the cluster alone."""
-    groups = list(_groups(nodes, with_kernel=bool(around.precompiled))[: AT_MOST + 1])
+def compare(cluster: Cluster, around: Surroundings, *, user: Any, today: date) -> Comparison:
+    """Two queries. Of a cluster's GPU nodes of NVIDIA; without any, what concerns the cluster alone."""
+    groups = _groups(cluster, user, with_kernel=bool(around.precompiled))
     shown = groups[:AT_MOST]
     if not shown:
         return Comparison(_without_nodes(around, today), 0, 0, is_truncated=False)
@@ -169,7 +171,7 @@ def compare_driver(nodes: Iterable[Node], around: Surroundings, driver: str, *, 
 
 def is_compared(node: Node) -> bool:
     """The matrix is of NVIDIA's GPUs."""
-    return node.is_gpu_node and node.gpu_vendor in {"", "nvidia"}
+    return node.is_gpu_node and node.gpu_vendor in OURS
 
 
 def row_of(node: Node) -> dict[str, Any]:
@@ -194,22 +196,29 @@ def _label(key: str) -> Subquery:
     return Subquery(Node.objects.filter(pk=OuterRef("pk")).order_by().values(said=LabelValue(key)))
 
 
-def _groups(nodes: QuerySet[Node], *, with_kernel: bool) -> QuerySet[Any, dict[str, Any]]:
-    ours = nodes.with_gpus().filter(gpu_vendor__in=["", "nvidia"])  # type: ignore[attr-defined]
+def _groups(cluster: Cluster, user: Any, *, with_kernel: bool) -> list[dict[str, Any]]:
+    """The largest first. Of most systems the sums say everything; of the others nodes are read, for their labels."""
     alike = (*ALIKE, "kernel") if with_kernel else ALIKE
+    sums = SegmentSums.objects.visible_to(user).filter(cluster=cluster, gpu_vendor__in=OURS)
+    said_driver = Case(When(is_driver_said=True, then=F("driver_version")), default=Value(""))
+    in_sums = [column for column in alike if column not in OF_LABELS]
+    kept = sums.exclude(LABELS_MATTER).annotate(said_driver=said_driver).values(*in_sums).annotate(number=Sum("nodes"))
+    groups = [dict.fromkeys(OF_LABELS) | group for group in kept]
+    if sums.filter(LABELS_MATTER).exists():
+        groups += _read_with_labels(cluster, user, alike)
+    return sorted(groups, key=lambda group: (-group["number"], *(str(group[column] or "") for column in alike)))
+
+
+def _read_with_labels(cluster: Cluster, user: Any, alike: Sequence[str]) -> QuerySet[Node, dict[str, Any]]:
+    nodes = Node.objects.visible_to(user).with_gpus().filter(LABELS_MATTER, cluster=cluster, gpu_vendor__in=OURS)
     pre_installed = Case(When(Exact(_label(DEPLOY_DRIVER), PRE_INSTALLED), then=True), default=False)
-    return (
-        ours.order_by()
-        .annotate(
-            said_driver=SAID_DRIVER,
-            is_pre=Case(When(PRE_MATTERS, then=pre_installed), output_field=BooleanField(null=True)),
-            openshift=Case(When(IS_OPENSHIFT, then=_label(OPENSHIFT)), output_field=TextField(null=True)),
-            aks=Case(When(ON_AZURE, then=_label(AKS)), output_field=TextField(null=True)),
-        )
-        .values(*alike)
-        .annotate(number=Count("pk"))
-        .order_by("-number", *alike)
+    annotated = nodes.order_by().annotate(
+        said_driver=SAID_DRIVER,
+        is_pre=Case(When(PRE_MATTERS, then=pre_installed), output_field=BooleanField(null=True)),
+        openshift=Case(When(IS_OPENSHIFT, then=_label(OPENSHIFT)), output_field=TextField(null=True)),
+        aks=Case(When(ON_AZURE, then=_label(AKS)), output_field=TextField(null=True)),
     )
+    return annotated.values(*alike).annotate(number=Count("pk"))
 
 
 def _facts(group: dict[str, Any], around: Surroundings) -> Facts:

@@ -18,7 +18,8 @@ def a_config(cluster, purpose="sharing", **entries):
 
 
 def cards(cluster):
-    return config_cards(cluster.pk, list(cluster.driver_objects.all()), Node.objects.filter(cluster=cluster))
+    make.counted()
+    return config_cards(cluster.pk, list(cluster.driver_objects.all()))
 
 
 def test_counts_the_nodes_that_pick_each_entry_and_those_that_pick_none():

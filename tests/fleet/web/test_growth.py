@@ -50,9 +50,19 @@ def paths() -> list[str]:
     make.an_operand(cluster, owner_kind="NVIDIADriver", owner_name="h200")
     pools = [make.a_pool(cluster), make.a_pool(cluster)]
     a_fleet(range(FEW))
+    node = Node.objects.earliest("pk")
     place = f"clusters/{cluster.pk}"
-    pages = ["/", "/pools", f"/pools/{pools[0].pk}", "/segments", "/segments?zone=a", "/findings"]
-    lists = ["driver-objects", "clusters", place, "pools", "segments", "segments?zone=a", "nodes"]
+    pages = ["/", "/pools", f"/pools/{pools[0].pk}", f"/nodes/{node.pk}", "/segments", "/segments?zone=a", "/findings"]
+    lists = [
+        "driver-objects",
+        "clusters",
+        place,
+        f"{place}/compatibility",
+        "pools",
+        "segments",
+        "segments?zone=a",
+        "nodes",
+    ]
     return [*pages, *(f"/?{each}" for each in FILTERS), *(f"/api/v1/{each}" for each in lists)]
 
 

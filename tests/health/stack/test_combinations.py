@@ -1,7 +1,10 @@
+from collections import Counter
+
 import pytest
 
 from fleet.models import Node
 from gpu.compatibility import Support
+from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from health.stack.combinations import AKS, OPENSHIFT, compare, compare_node, look, surroundings
 from tests import make
 from tests.make import NOON
@@ -25,7 +28,8 @@ def cluster():
 
 def compared(cluster):
     around = surroundings(cluster, list(cluster.driver_objects.all()), list(cluster.operands.all()))
-    return compare(Node.objects.filter(cluster=cluster), around, today=TODAY)
+    make.counted()
+    return compare(cluster, around, user=make.a_user(role="viewer"), today=TODAY)
 
 
 def nodes_of(found, subject):
@@ -112,6 +116,7 @@ def test_counts_only_what_one_may_see(cluster):
     pool = make.a_pool(cluster)
     make.a_node(cluster, pool=pool, **AS_LISTED)
     make.a_node(cluster, **AS_LISTED)
+    make.counted()
 
     _, found = look(cluster, user=make.a_user(role="viewer", on=pool), today=TODAY)
 
@@ -179,3 +184,19 @@ def test_aks_is_told_by_its_label_as_its_version_does_not_name_it(cluster):
     assert "Operator 26.7.0, Ubuntu 24.04, AKS 1.36" in [
         each.subject for each in compare_node(node, around, today=TODAY)
     ]
+
+
+def test_the_kept_sums_and_the_nodes_that_are_read_for_their_labels_are_all_of_them(cluster):
+    """Each answer is about as many nodes as would get it one by one."""
+    azure, ubuntu_26 = {"kernel": "6.8.0-1034-azure"}, {"os_image": "Ubuntu 26.04 LTS"}
+    make.a_node(cluster, **AS_LISTED)
+    make.a_node(cluster, **AS_LISTED | azure, labels={AKS: "MC_ml_east"})
+    make.a_node(cluster, **AS_LISTED | ubuntu_26, labels={DEPLOY_DRIVER: PRE_INSTALLED})
+    make.a_node(cluster, **AS_LISTED, driver_unknown_since=NOON)
+    around = surroundings(cluster, list(cluster.driver_objects.all()), [])
+
+    found = compared(cluster)
+
+    one_by_one = Counter(verdict for node in Node.objects.all() for verdict in compare_node(node, around, today=TODAY))
+    assert {line.verdict: line.nodes for line in found.lines} == one_by_one
+    assert (found.nodes, found.groups) == (4, 4)
