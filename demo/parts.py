@@ -48,7 +48,7 @@ def simulator(fleet: Fleet, folder: Path) -> list[str]:
 def actors(fleet: Fleet) -> list[str]:
     """The same actors against an API server that somebody else runs."""
     return [
-        *(sys.executable, "-m", "simulator.actors", "--kubeconfig", str(fleet.kubeconfig), "--context", fleet.context),
+        *(sys.executable, "-m", "simulator.cast", "--kubeconfig", str(fleet.kubeconfig), "--context", fleet.context),
         *("--seed", fleet.name, "--nodes", str(fleet.nodes), "--speed", str(fleet.speed)),
         *faults(fleet),
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import uvloop
 
-from simulator.actors.inside import EMPTY
+from simulator.cast.inside import EMPTY
 from simulator.faults import FAULTS
 from simulator.faults.board import UnknownFault, parse
 from simulator.fleets import FLEETS

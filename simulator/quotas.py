@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from simulator.actors.quantities import amount, amounts, container_requests
 from simulator.etcd import Etcd
 from simulator.kinds import POD, RESOURCE_QUOTA
+from simulator.quantities import amount, amounts, container_requests
 from simulator.refusals import Refused, forbidden
 
 Obj = dict[str, Any]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from simulator import kubeconfig
 from simulator.actors.churn import Churn
-from simulator.actors.inside import raise_curtain
 from simulator.bootstrap import add_roles
+from simulator.cast.inside import raise_curtain
 from simulator.clock import Clock
 from simulator.disruption import BudgetKeeper
 from simulator.faults.board import Board

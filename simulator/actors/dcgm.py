@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from simulator.actors.gpu_operator.node.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA
+from simulator.actors.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA
 from simulator.actors.kubelet.devices import Device, Holdings
 from simulator.actors.kubelet.host import Host
 from simulator.actors.objects import Obj, labels, name, namespace, node_of

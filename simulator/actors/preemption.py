@@ -1,7 +1,7 @@
 """Whom a more important pod may push aside: the fewest, the least important, the youngest."""
 
 from simulator.actors.objects import Obj, is_terminating, spec
-from simulator.actors.quantities import Amounts, requests
+from simulator.quantities import Amounts, requests
 
 
 def importance(pod: Obj) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from simulator.actors import fits, preemption
 from simulator.actors.objects import Key, Obj, by_age, condition, is_active, is_finished, key, name, node_of, spec
-from simulator.actors.quantities import Amounts, amounts, requests
 from simulator.actors.world import World
 from simulator.clock import stamp
 from simulator.kinds import NODE, POD
+from simulator.quantities import Amounts, amounts, requests
 
 SOURCE = "default-scheduler"
 TOLD_AGAIN_S = 60

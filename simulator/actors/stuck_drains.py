@@ -1,10 +1,10 @@
 """Budgets that let nobody go: while the fault is on, the GPU pods of one node cannot be evicted."""
 
 from simulator.actors.objects import Obj, annotations, controller, is_active, labels, namespace, uid
-from simulator.actors.quantities import wants_gpu
 from simulator.actors.world import World
 from simulator.faults import Board, StuckDrain
 from simulator.kinds import DISRUPTION_BUDGET, POD
+from simulator.quantities import wants_gpu
 from simulator.selectors import from_label_selector
 
 BEFORE = "faults.example.com/max-unavailable-before"

@@ -3,8 +3,8 @@ own chart beside a ClusterPolicy."""
 
 from typing import Any
 
+from simulator.actors import apps
 from simulator.actors.gpu_operator import keys
-from simulator.actors.gpu_operator.node import apps
 from simulator.fleets.images import images
 from simulator.fleets.operands import VALIDATOR_IMAGE, daemon_set, init_container
 

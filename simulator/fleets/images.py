@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from simulator.actors.gpu_operator.node import apps
+from simulator.actors import apps
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from simulator.actors.quantities import container_requests
 from simulator.fleets.tenants import Workload, replica_set
+from simulator.quantities import container_requests
 
 Obj = dict[str, Any]
 

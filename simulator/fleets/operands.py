@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from simulator.actors import apps
 from simulator.actors.gpu_operator import keys
-from simulator.actors.gpu_operator.node import apps
 from simulator.fleets.images import images
 
 Obj = dict[str, Any]

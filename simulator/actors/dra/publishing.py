@@ -1,9 +1,9 @@
 """ResourceSlices follow the DRA driver's pod on a node; half a minute after it has gone the kubelet wipes them."""
 
+from simulator.actors import apps
 from simulator.actors.dra.api import Api
 from simulator.actors.dra.slices import resource_slice
 from simulator.actors.durations import Durations
-from simulator.actors.gpu_operator.node import apps
 from simulator.actors.kubelet.host import Host
 from simulator.actors.objects import Obj, is_true, labels, node_of, spec
 from simulator.actors.world import World

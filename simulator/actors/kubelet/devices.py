@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from simulator.actors.kubelet.host import Host
 from simulator.actors.objects import Obj, is_finished, uid
-from simulator.actors.quantities import is_gpu, requests
 from simulator.actors.sharing import MigStrategy
 from simulator.actors.uuids import gpu_uuid, mig_uuid
 from simulator.actors.world import World
 from simulator.kinds import POD
+from simulator.quantities import is_gpu, requests
 
 GPU, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
 

@@ -9,10 +9,10 @@ from simulator.actors.kubelet.sandbox import Sandbox, rejected
 from simulator.actors.kubelet.script import Player, Script
 from simulator.actors.kubelet.ward import Dress, Life, Ward
 from simulator.actors.objects import Obj, is_finished, is_terminating, is_true, name, node_of, status, uid
-from simulator.actors.quantities import amounts, is_gpu, requests, wants_gpu
 from simulator.actors.world import World
 from simulator.faults import Board
 from simulator.kinds import NODE, POD
+from simulator.quantities import amounts, is_gpu, requests, wants_gpu
 
 LifeOf = Callable[[Obj], Life | None]
 

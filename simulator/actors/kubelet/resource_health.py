@@ -2,10 +2,10 @@
 
 from simulator.actors.kubelet.devices import Device, Holdings
 from simulator.actors.objects import Obj, is_true, node_of, status, uid
-from simulator.actors.quantities import container_requests, wants_gpu
 from simulator.actors.world import World
 from simulator.faults import Board, LostGpus
 from simulator.kinds import POD
+from simulator.quantities import container_requests, wants_gpu
 
 
 class ResourceHealth:

@@ -3,9 +3,9 @@
 from simulator.actors.kubelet.script import Script, Wait
 from simulator.actors.kubelet.ward import Ward
 from simulator.actors.objects import Obj, annotations
-from simulator.actors.quantities import wants_gpu
 from simulator.faults import BadDriver
 from simulator.faults.bad_driver import Harm
+from simulator.quantities import wants_gpu
 
 RUNTIME_ANNOTATION = "hardware.example.com/runtime-seconds"
 JOB_RUNTIME_S = 60.0

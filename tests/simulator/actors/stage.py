@@ -12,7 +12,6 @@ from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
 from simulator.actors.objects import Obj, labels
 from simulator.actors.play import Play
-from simulator.actors.quantities import wants_gpu
 from simulator.actors.store_cluster import StoreCluster
 from simulator.clock import Clock
 from simulator.disruption import BudgetKeeper
@@ -22,6 +21,7 @@ from simulator.fleets.plan import Plan
 from simulator.fleets.planting import Planting
 from simulator.fleets.small import small
 from simulator.kinds import EVENT, NODE, POD
+from simulator.quantities import wants_gpu
 from simulator.store import Store
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

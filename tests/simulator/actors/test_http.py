@@ -28,7 +28,7 @@ def cluster(tmp_path_factory) -> Iterator[HttpCluster]:
     kubeconfig = tmp_path_factory.mktemp("bare") / "kubeconfig"
     server = started("simulator", "--fleet", "none", "--kubeconfig-out", str(kubeconfig), "--die-with-parent")
     cast = started(
-        "simulator.actors", "--kubeconfig", str(kubeconfig), "--seed", "small", "--nodes", "2", "--speed", "60"
+        "simulator.cast", "--kubeconfig", str(kubeconfig), "--seed", "small", "--nodes", "2", "--speed", "60"
     )
     yield HttpCluster.of_kubeconfig(str(kubeconfig))
     for process in (cast, server):

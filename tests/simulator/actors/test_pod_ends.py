@@ -1,7 +1,7 @@
 """What answers behind a pod: metrics and logs."""
 
+from simulator.actors.apps import DCGM_EXPORTER
 from simulator.actors.dcgm import Exporters
-from simulator.actors.gpu_operator.node.apps import DCGM_EXPORTER
 from simulator.actors.journal import Journal
 from simulator.actors.pod_logs import PodLogs
 from tests.simulator.actors.stage import Stage, a_fleet

@@ -1,7 +1,7 @@
 """Operands that do not come up, as the cluster shows it: states, events, and what the containers write."""
 
+from simulator.actors import apps
 from simulator.actors.gpu_operator.keys import COMPONENT, DRIVER_COMPONENT
-from simulator.actors.gpu_operator.node import apps
 from simulator.actors.gpu_operator.node.last_words import CRASHES, NO_RUNTIME, PANIC, VALIDATIONS
 from simulator.actors.kubelet.host import Host
 from simulator.actors.kubelet.pulling import pull

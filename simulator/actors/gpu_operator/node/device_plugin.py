@@ -1,7 +1,7 @@
 """What the node offers: allocatable follows the device plugin at once, capacity is forgotten five minutes later."""
 
+from simulator.actors import apps
 from simulator.actors.durations import Durations
-from simulator.actors.gpu_operator.node import apps
 from simulator.actors.gpu_operator.node.offers import offered
 from simulator.actors.kubelet.host import Host
 from simulator.actors.loop import Timer

@@ -3,21 +3,21 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from simulator.actors.apps import GATES
 from simulator.actors.dra.holding import holds_devices
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.acts import Acts
 from simulator.actors.gpu_operator.node import ailing, last_words
-from simulator.actors.gpu_operator.node.apps import GATES
 from simulator.actors.gpu_operator.node.pausing import to_pause, to_resume
 from simulator.actors.gpu_operator.template import digest_of, version_of
 from simulator.actors.kubelet.script import Script, Until, Wait
 from simulator.actors.kubelet.ward import Ward
 from simulator.actors.objects import Obj, annotations, is_finished, is_terminating, name, namespace
-from simulator.actors.quantities import wants_gpu
 from simulator.faults import BadDriver
 from simulator.faults.bad_driver import Harm
 from simulator.faults.broken_operand import Ailment
 from simulator.kinds import NODE, POD
+from simulator.quantities import wants_gpu
 from simulator.refusals import Refused
 
 EVICT_AGAIN_S = 5

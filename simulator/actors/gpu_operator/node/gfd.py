@@ -1,8 +1,8 @@
 """GPU Feature Discovery: writes its labels while it runs, and takes them away when it goes."""
 
+from simulator.actors import apps
 from simulator.actors.durations import Durations
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
-from simulator.actors.gpu_operator.node import apps
 from simulator.actors.gpu_operator.node.gfd_labels import (
     DRIVER_LABELS,
     GPU_LABELS,

@@ -7,7 +7,7 @@ issue 478 (NVML).
 
 from collections.abc import Sequence
 
-from simulator.actors.gpu_operator.node import apps
+from simulator.actors import apps
 
 NO_RUNTIME = (
     "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "

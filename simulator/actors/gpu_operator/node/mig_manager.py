@@ -4,19 +4,18 @@ mig-parted pkg/mig/reconfigure: operands that use GPUs are paused by their label
 while one of them holds a GPU the new cut fails (or, with WITH_REBOOT, the node is rebooted to change the mode).
 """
 
-from simulator.actors import mig
+from simulator.actors import apps, mig
 from simulator.actors.dra.holding import holds_devices
 from simulator.actors.durations import Durations
 from simulator.actors.gpu_operator.active import active_policy
-from simulator.actors.gpu_operator.node import apps
 from simulator.actors.kubelet.host import MIG_CONFIG, MIG_STATE, Host
 from simulator.actors.kubelet.reboot import Reboots
 from simulator.actors.kubelet.script import Player, Script, Wait
 from simulator.actors.objects import Obj, is_finished, is_true, labels, name, node_of, spec
-from simulator.actors.quantities import wants_gpu
 from simulator.actors.skus import SKUS
 from simulator.actors.world import World
 from simulator.kinds import NODE, POD
+from simulator.quantities import wants_gpu
 
 PAUSED = "paused-for-mig-change"
 CLIENTS = (apps.DEVICE_PLUGIN, apps.GFD, apps.DCGM_EXPORTER, apps.DCGM)

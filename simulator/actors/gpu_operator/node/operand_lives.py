@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 
+from simulator.actors import apps
 from simulator.actors.gpu_operator.keys import COMPONENT, DRIVER_COMPONENT
-from simulator.actors.gpu_operator.node import ailing, apps, driver_life
+from simulator.actors.gpu_operator.node import ailing, driver_life
 from simulator.actors.gpu_operator.node.last_words import VALIDATIONS
 from simulator.actors.kubelet.sandbox import Container
 from simulator.actors.kubelet.script import Script, Until, Wait
 from simulator.actors.kubelet.ward import Life, Ward
 from simulator.actors.objects import Obj, is_true, labels, status
-from simulator.actors.quantities import amounts, is_gpu
 from simulator.faults import BadDriver
 from simulator.faults.bad_driver import Harm
 from simulator.kinds import POD
+from simulator.quantities import amounts, is_gpu
 
 
 def life(ward: Ward) -> Script:

@@ -1,7 +1,7 @@
 """Operands stop and come back through their node labels (k8s-driver-manager, maybeSetPaused)."""
 
+from simulator.actors.apps import GATES
 from simulator.actors.gpu_operator.keys import PAUSED
-from simulator.actors.gpu_operator.node.apps import GATES
 from simulator.actors.objects import Obj, labels
 
 

@@ -7,8 +7,8 @@ from simulator.actors.gpu_operator.policy import Policy
 from simulator.actors.gpu_operator.snapshot import Seen, Snapshot
 from simulator.actors.gpu_operator.states import UpgradeState
 from simulator.actors.objects import Obj, name, phase
-from simulator.actors.quantities import wants_gpu
 from simulator.kinds import POD
+from simulator.quantities import wants_gpu
 
 DRAIN_INSTEAD = "Pod deletion failed but drain is enabled in spec. Will attempt a node drain"
 

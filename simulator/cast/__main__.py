@@ -1,4 +1,4 @@
-"""`python -m simulator.actors --kubeconfig F`: the actors against any API server that has no controllers of its own."""
+"""`python -m simulator.cast --kubeconfig F`: the actors against any API server that has no controllers of its own."""
 
 import argparse
 import faulthandler
@@ -23,7 +23,7 @@ from simulator.numbers import factor, whole
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m simulator.actors", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m simulator.cast", description=__doc__)
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--context")
     parser.add_argument("--seed", choices=sorted(FLEETS), help="plant this fleet, where there is no node yet")
