@@ -1,10 +1,11 @@
 """Resource quantities as numbers: CPU in millicores, memory in bytes, everything else counted."""
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
-from simulator.actors.objects import Obj, spec
-
+Obj = dict[str, Any]
 SUFFIXES = {
     "Ki": 2**10,
     "Mi": 2**20,
@@ -36,9 +37,9 @@ def amounts(quantities: dict[str, str] | None) -> Amounts:
 def requests(pod: Obj) -> Amounts:
     """What the scheduler books for a pod: the sum of its containers, or its largest init container."""
     total: Amounts = Counter({"pods": 1})
-    for container in spec(pod).get("containers") or ():
+    for container in _containers(pod):
         total.update(container_requests(container))
-    for container in spec(pod).get("initContainers") or ():
+    for container in _containers(pod, "initContainers"):
         for resource, wanted in container_requests(container).items():
             total[resource] = max(total[resource], wanted)
     return total
@@ -56,4 +57,8 @@ def is_gpu(resource: str) -> bool:
 
 def wants_gpu(pod: Obj) -> bool:
     """Containers only, not init containers, as the operator's own pod filter counts."""
-    return any(is_gpu(key) for container in spec(pod).get("containers") or () for key in container_requests(container))
+    return any(is_gpu(key) for container in _containers(pod) for key in container_requests(container))
+
+
+def _containers(pod: Obj, which: str = "containers") -> Iterable[Obj]:
+    return (pod.get("spec") or {}).get(which) or ()

@@ -1,8 +1,8 @@
 """A node's ResourceSlice of the driver gpu.nvidia.com (k8s-dra-driver-gpu cmd/gpu-kubelet-plugin: deviceinfo.go)."""
 
 from simulator.actors import mig
+from simulator.actors.cuda import cuda_of
 from simulator.actors.dra.api import Api
-from simulator.actors.gpu_operator.node.gfd_labels import CUDA_OF_BRANCH
 from simulator.actors.kubelet.host import Host
 from simulator.actors.objects import Obj, name, uid
 from simulator.actors.skus import SKUS, Sku
@@ -43,7 +43,7 @@ def _devices(api: Api, host: Host, index: int) -> list[Obj]:
 
 
 def _attributes(host: Host, sku: Sku, index: int) -> Obj:
-    cuda = CUDA_OF_BRANCH.get(host.driver.partition(".")[0], "13.0")
+    cuda = cuda_of(host.driver)
     return {
         "type": {"string": "gpu"},
         "uuid": {"string": gpu_uuid(host.name, index)},

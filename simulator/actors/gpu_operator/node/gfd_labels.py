@@ -1,12 +1,11 @@
 """The labels of GPU Feature Discovery (k8s-device-plugin internal/lm: nvml.go, resource.go, mig-strategy.go)."""
 
 from simulator.actors import mig
+from simulator.actors.cuda import cuda_of
 from simulator.actors.mig import Layout
 from simulator.actors.sharing import MigStrategy, PluginConfig, Strategy
 from simulator.actors.skus import Sku
 
-# Of the CUDA that each driver branch brings.
-CUDA_OF_BRANCH = {"535": "12.2", "550": "12.4", "570": "12.8", "580": "13.0", "590": "13.1", "595": "13.2"}
 TIMESTAMP = "nvidia.com/gfd.timestamp"
 CLIQUE = "nvidia.com/gpu.clique"
 DRIVER_LABELS = ("nvidia.com/cuda.", TIMESTAMP)
@@ -34,7 +33,7 @@ GPU_LABELS = (
 
 def driver_labels(version: str) -> dict[str, str]:
     major, minor, revision = ([*version.split("."), "", ""])[:3]
-    cuda = CUDA_OF_BRANCH.get(major, "13.0")
+    cuda = cuda_of(version)
     cuda_major, _, cuda_minor = cuda.partition(".")
     return {
         "nvidia.com/cuda.driver-version.full": version,
