@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from fleet.models import DriverObject, Node, Operand
+from fleet.drivers.reading import read_drivers
+from fleet.models import Node
 from gpu.compatibility import Support
 from health.stack.combinations import Line, compare_driver, is_compared, surroundings
 from rollouts.gates.base import Combination
@@ -20,10 +21,8 @@ COLUMNS = (
 def lines_for(
     plan: Plan, nodes: Iterable[Node], versions: Sequence[str], *, today: date
 ) -> Mapping[str, tuple[Line, ...]]:
-    """Version → what is said of it, the worst first; nothing of a blank one. Three queries."""
-    objects = list(DriverObject.objects.filter(cluster=plan.cluster_id))
-    operands = list(Operand.objects.filter(cluster=plan.cluster_id))
-    around = surroundings(plan.cluster, objects, operands)
+    """Version → what is said of it, the worst first; nothing of a blank one. Four queries."""
+    around = surroundings(read_drivers(plan.cluster))
     those = list(nodes)
     return {version: compare_driver(those, around, version, today=today) if version else () for version in versions}
 
@@ -31,7 +30,7 @@ def lines_for(
 def combinations(plan: Plan, uids: Sequence[str], *, today: date) -> tuple[tuple[Combination, ...], int]:
     """The same of the version that the plan goes to, as its gate is given it, and how many nodes it is about.
 
-    Four queries.
+    Five queries.
     """
     nodes = [
         node for node in Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).only(*COLUMNS) if is_compared(node)

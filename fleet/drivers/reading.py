@@ -12,6 +12,9 @@ POLICIES = CLUSTER_POLICIES.name
 
 @dataclass(frozen=True)
 class Drivers:
+    cluster: Cluster
+    objects: Sequence[DriverObject]
+    operands: Sequence[Operand]
     operator: RunningOperator
     mode: DriverMode
 
@@ -21,7 +24,8 @@ def drivers_of(
 ) -> Drivers:
     """One query. `are_known`: as `are_policies_known` says."""
     operator = operator_of(objects, operands, Workload.objects.operators().filter(cluster=cluster))
-    return Drivers(operator, mode_of(objects, operator=operator.version, are_known=are_known))
+    mode = mode_of(objects, operator=operator.version, are_known=are_known)
+    return Drivers(cluster, objects, operands, operator, mode)
 
 
 def read_drivers(cluster: Cluster) -> Drivers:

@@ -11,8 +11,8 @@ from django.db.models.lookups import Exact
 
 from fleet.allocation.tally import SAID_DRIVER
 from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
-from fleet.drivers.reading import POLICIES, are_policies_known, drivers_of
-from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand, SegmentSums
+from fleet.drivers.reading import Drivers, read_drivers
+from fleet.models import Cluster, DriverObject, Node, Operand, SegmentSums
 from fleet.segments.labelled import LabelValue
 from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
 from gpu.compatibility.systems import distribution_of
@@ -91,20 +91,17 @@ class Comparison:
         return {answer: found[answer] for answer in Support if found[answer]}
 
 
-def surroundings(
-    cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, are_known: bool = True
-) -> Surroundings:
-    """One query."""
-    drivers = drivers_of(cluster, objects, operands, are_known=are_known)
+def surroundings(drivers: Drivers) -> Surroundings:
     operator, mode = drivers.operator, drivers.mode
+    objects, operands, kubernetes = drivers.objects, drivers.operands, drivers.cluster.server_version
     lead = next((each for each in objects if each.kind != "NVIDIADriver" and each.state != "ignored"), None)
     facts = Facts(
         operator=operator.version,
         mode=mode.mode.value
         if mode.mode in {DriverSetBy.CLUSTER_POLICY, DriverSetBy.NVIDIA_DRIVER, DriverSetBy.GPU_CLUSTER}
         else "",
-        kubernetes=cluster.server_version,
-        distribution=distribution_of(cluster.server_version),
+        kubernetes=kubernetes,
+        distribution=distribution_of(kubernetes),
         toolkit=_image_of("container-toolkit", operands),
         mig_manager=_image_of("mig-manager", operands),
         cdi=lead.uses_cdi if lead else None,
@@ -127,10 +124,7 @@ def _driver(each: DriverObject) -> str:
 
 def look(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Comparison]:
     """Six queries, and those of the rights. Counts only the nodes that the user may see."""
-    objects = list(DriverObject.objects.filter(cluster=cluster))
-    operands = list(Operand.objects.filter(cluster=cluster))
-    bookmarks = list(Bookmark.objects.filter(cluster=cluster, kind=POLICIES))
-    around = surroundings(cluster, objects, operands, are_known=are_policies_known(bookmarks))
+    around = surroundings(read_drivers(cluster))
     return around, compare(cluster, around, user=user, today=today)
 
 

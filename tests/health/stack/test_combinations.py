@@ -2,6 +2,7 @@ from collections import Counter
 
 import pytest
 
+from fleet.drivers.reading import read_drivers
 from fleet.models import Node
 from gpu.compatibility import Support
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
@@ -27,7 +28,7 @@ def cluster():
 
 
 def compared(cluster):
-    around = surroundings(cluster, list(cluster.driver_objects.all()), list(cluster.operands.all()))
+    around = surroundings(read_drivers(cluster))
     make.counted()
     return compare(cluster, around, user=make.a_user(role="viewer"), today=TODAY)
 
@@ -67,7 +68,7 @@ def test_gpus_of_other_vendors_are_not_judged_by_this_matrix(cluster):
 def test_a_node_without_gpus_is_not_judged(cluster):
     node = make.a_node(cluster, is_gpu_node=False, gpus=0)
 
-    assert compare_node(node, surroundings(cluster, [], []), today=TODAY) == []
+    assert compare_node(node, surroundings(read_drivers(cluster)), today=TODAY) == []
 
 
 def test_a_precompiled_driver_is_judged_by_its_kernel(cluster):
@@ -133,7 +134,7 @@ def test_openshift_is_told_by_node_feature_discovery_or_by_kubernetes(cluster):
 
     assert nodes_of(found, "Operator 26.7.0, Red Hat CoreOS, OpenShift 4.21") == [1]
     assert nodes_of(found, "Operator 26.7.0, Red Hat CoreOS, OpenShift 4.20") == [1]
-    around = surroundings(cluster, list(cluster.driver_objects.all()), [])
+    around = surroundings(read_drivers(cluster))
     assert "told from Kubernetes 1.33" in " ".join(
         verdict.sentence for verdict in compare_node(silent, around, today=TODAY)
     )
@@ -180,7 +181,7 @@ def test_aks_is_told_by_its_label_as_its_version_does_not_name_it(cluster):
 
     assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, AKS 1.36") == [1]
     assert nodes_of(found, "Operator 26.7.0, Ubuntu 24.04, Kubernetes 1.36") == [1]
-    around = surroundings(cluster, list(cluster.driver_objects.all()), [])
+    around = surroundings(read_drivers(cluster))
     assert "Operator 26.7.0, Ubuntu 24.04, AKS 1.36" in [
         each.subject for each in compare_node(node, around, today=TODAY)
     ]
@@ -193,7 +194,7 @@ def test_the_kept_sums_and_the_nodes_that_are_read_for_their_labels_are_all_of_t
     make.a_node(cluster, **AS_LISTED | azure, labels={AKS: "MC_ml_east"})
     make.a_node(cluster, **AS_LISTED | ubuntu_26, labels={DEPLOY_DRIVER: PRE_INSTALLED})
     make.a_node(cluster, **AS_LISTED, driver_unknown_since=NOON)
-    around = surroundings(cluster, list(cluster.driver_objects.all()), [])
+    around = surroundings(read_drivers(cluster))
 
     found = compared(cluster)
 
