@@ -32,7 +32,7 @@ Unit = tuple[str, str]  # the resource, and which of it
 
 
 @dataclass(frozen=True)
-class Device:
+class OfferedDevice:
     driver: str
     pool: str
     name: str
@@ -104,10 +104,10 @@ class Device:
 class Offered:
     """What DRA drivers offer on one node."""
 
-    devices: tuple[Device, ...]
+    devices: tuple[OfferedDevice, ...]
 
     @cached_property
-    def units(self) -> dict[Unit, Device]:
+    def units(self) -> dict[Unit, OfferedDevice]:
         """What is counted, each with the device that stands for it: slices, and boards that are whole or can be cut."""
         found = {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
         others = {device.board for device in self.devices if not device.is_for_machines}
@@ -140,7 +140,7 @@ class Offered:
         return {use: number for use, number in found.items() if number}
 
     @property
-    def boards(self) -> list[Device]:
+    def boards(self) -> list[OfferedDevice]:
         return [device for device in self.devices if device.type in WHOLE]
 
     def first(self, name: str) -> Any:
@@ -161,7 +161,7 @@ def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
     for row in rows:
         pool = row["driver"], row["pool"]
         newest[pool] = max(newest.get(pool, 0), row["pool_generation"])
-    found: dict[str, dict[Key, Device]] = defaultdict(dict)
+    found: dict[str, dict[Key, OfferedDevice]] = defaultdict(dict)
     for row in rows:
         if row["pool_generation"] == newest[row["driver"], row["pool"]]:
             devices = (_device(row, device) for device in row["devices"])
@@ -169,7 +169,7 @@ def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
     return {node: Offered(tuple(_paired(devices.values()))) for node, devices in found.items()}
 
 
-def _paired(devices: Iterable[Device]) -> Iterator[Device]:
+def _paired(devices: Iterable[OfferedDevice]) -> Iterator[OfferedDevice]:
     """With the UUID of their board for those that are offered to virtual machines.
 
     NVIDIA's driver makes them one of their own from their address (cmd/gpu-kubelet-plugin/nvlib.go, getVfioDeviceInfo),
@@ -188,9 +188,9 @@ def _paired(devices: Iterable[Device]) -> Iterator[Device]:
             yield replace(device, uuid=unaddressed.pop()) if unaddressed else device
 
 
-def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> Device:
+def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> OfferedDevice:
     memory = said.get("memory_bytes")
-    return Device(
+    return OfferedDevice(
         driver=row["driver"],
         pool=row["pool"],
         name=said.get("name", ""),
@@ -214,7 +214,7 @@ def _taint(said: Mapping[str, str]) -> str:
     return f"{said.get('key', '')}={said['value']}" if said.get("value") else said.get("key", "")
 
 
-def _rank(device: Device) -> int:
+def _rank(device: OfferedDevice) -> int:
     """The last one stands for its unit: the board itself rather than a slice that could be cut. 0: none stands for it.
 
     A board's second offer, for virtual machines, is no more of it.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from fleet.allocation.devices import Device, Key
+from fleet.allocation.devices import Key, OfferedDevice
 from fleet.models import ExporterReading, Gpu, Pod
 
 
@@ -88,8 +88,8 @@ class GpuHeld:
 class Placement:
     """What of one node is known by its names, while pods are placed."""
 
-    by_key: Mapping[Key, Device]
-    profiles: Mapping[str, Device]  # slices by their own UUID
+    by_key: Mapping[Key, OfferedDevice]
+    profiles: Mapping[str, OfferedDevice]  # slices by their own UUID
     holders: dict[str, list[Holder]] = field(default_factory=lambda: defaultdict(list))  # by the board's UUID
     unplaced: list[Unplaced] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)

@@ -80,7 +80,7 @@ class FacetCounts:
         return bool(self.values) and not said
 
 
-class Sums:
+class CountsByValue:
     """Nodes and GPUs by value."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
         if is_dear
         else groups_of(SegmentSums.objects.visible_to(user), facets)
     )
-    counted: dict[str, Sums] = {facet.key: Sums() for facet in facets}
+    counted: dict[str, CountsByValue] = {facet.key: CountsByValue() for facet in facets}
     matching = []
     for group in groups:
         failed = [key for key, values in choice.items() if values and group.values[key] not in values]

@@ -14,8 +14,7 @@ from edges.requests import PersonRequest
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.freshness.cluster import heard_of
 from fleet.models import Pool, SegmentSums
-from fleet.segments.counting import Sums as Counts
-from fleet.segments.counting import groups_of
+from fleet.segments.counting import CountsByValue, groups_of
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.states.node import TITLES, NodeState
 from fleet.web import states
@@ -83,7 +82,7 @@ def _versions(pool: Pool) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
     groups = groups_of(SegmentSums.objects.in_pool(pool.pk), facets)
     found = []
     for facet in facets:
-        counts = Counts()
+        counts = CountsByValue()
         for group in groups:
             counts.add(group.values[facet.key], group)
         counted = counts.counts(facet, ())

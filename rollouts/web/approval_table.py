@@ -12,7 +12,7 @@ ORDER = {"fail": 0, "wait": 1, "pass": 3}
 
 
 @dataclass(frozen=True)
-class GateLine:
+class GateComparison:
     index: int
     gate: str
     opened: str  # answer; blank: not asked then
@@ -43,7 +43,7 @@ class AdvisoryRow:
 
 @dataclass(frozen=True)
 class ApprovalTable:
-    rows: list[GateLine]
+    rows: list[GateComparison]
     advisory: list[AdvisoryRow]
     locked_because: str  # why nobody may decide before they have looked again; blank: it is what was seen
 
@@ -69,9 +69,9 @@ def _advisory(bundle: Bundle) -> Iterator[AdvisoryRow]:
 
 def _row(
     place: str, opened: Mapping[str, str], words: Mapping[str, str], now: Mapping[str, str], shown: Mapping[str, Any]
-) -> GateLine:
+) -> GateComparison:
     index, _, gate = place.partition(":")
-    return GateLine(
+    return GateComparison(
         index=int(index),
         gate=gate,
         opened=opened.get(place, ""),
@@ -82,7 +82,7 @@ def _row(
     )
 
 
-def _locked(bundle: Bundle, look: Look | None, rows: list[GateLine]) -> str:
+def _locked(bundle: Bundle, look: Look | None, rows: list[GateComparison]) -> str:
     if look is None:
         return "What you saw is not known any more."
     if look.bundle_hash == bundle.hash:

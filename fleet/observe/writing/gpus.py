@@ -6,7 +6,7 @@ They are boards: `gpu.resources.physical` says how many, and where nobody tells 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from fleet.allocation.devices import Device, Offered, offered_on
+from fleet.allocation.devices import Offered, OfferedDevice, offered_on
 from fleet.models import Gpu
 from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing.statement import upsert
@@ -83,13 +83,13 @@ def _by_slices(row: Columns, offered: Offered) -> Iterator[Columns]:
         yield {"node": row["id"], "index": index, **said, "uuid": board.board}
 
 
-def numbered(offered: Offered) -> dict[int, Device]:
+def numbered(offered: Offered) -> dict[int, OfferedDevice]:
     """The boards by number: that in the device's name, else the next that is free. A cut board is told by a slice."""
-    boards: dict[str, Device] = {}
+    boards: dict[str, OfferedDevice] = {}
     for device in sorted(offered.devices, key=lambda device: (device.is_cut, device.is_for_machines, device.name)):
         if device.is_board:
             boards.setdefault(device.board, device)
-    found: dict[int, Device] = {}
+    found: dict[int, OfferedDevice] = {}
     rest = []
     for device in boards.values():
         if device.index is None or device.index in found:
