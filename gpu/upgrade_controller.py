@@ -7,5 +7,11 @@ was seen to stand in pod-restart-required for up to that long after its new driv
 
 from datetime import timedelta
 
+# States of a node, as its label says them (NVIDIA/k8s-operator-libs, pkg/upgrade/consts.go).
+UPGRADE_REQUIRED = "upgrade-required"
+UPGRADE_DONE = "upgrade-done"
+UPGRADE_FAILED = "upgrade-failed"
+CORDON_REQUIRED = "cordon-required"
+
 LOOKS_EVERY = timedelta(minutes=2)
 LOOKS_AGAIN = "the operator looks again within two minutes"

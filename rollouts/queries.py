@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 
 from django.db.models import Prefetch, Q, QuerySet
 
-from fleet.models import Bookmark, Cluster, DriverObject, Node, Observer, Operand, OperandRevision, Pod
+from fleet.models import Bookmark, DriverObject, Node, Observer, Operand, OperandRevision, Pod
 from fleet.segments.labelled import labelled
 from gpu.operands import DRIVER
 from gpu.resources.words import layout_in_words
-from kube.resources import DAEMON_SETS, NODES, NVIDIA_DRIVERS, PODS
+from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from people.rights import why_not
 from rollouts.lifecycle import PlanState, StageState
@@ -24,7 +24,7 @@ from rollouts.verbs import VERBS, why_not_now
 
 LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
-JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS, NVIDIA_DRIVERS))  # what a plan rests on
+JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a plan rests on, with its object
 
 
 def nodes_of(driver_object: DriverObject | Plan) -> QuerySet[Node]:
@@ -37,6 +37,12 @@ def nodes_of(driver_object: DriverObject | Plan) -> QuerySet[Node]:
         if daemonset.node_selector:
             wanted |= labelled(exactly(daemonset.node_selector))
     return Node.objects.filter(wanted, cluster=cluster_id, is_gpu_node=True)
+
+
+def changeable() -> Q:
+    """The driver objects that a plan can be written for: what says a version that some node is to run."""
+    runs_drivers = Q(kind="ClusterPolicy", uses_driver_crd=False, is_driver_off=False)
+    return Q(kind="NVIDIADriver") | (runs_drivers & ~Q(state="ignored"))
 
 
 def object_uid(driver_object: DriverObject | Plan) -> str:
@@ -79,10 +85,16 @@ def upgrade_policy(driver_object: DriverObject) -> dict:
     return policy.upgrade_policy if policy else {}
 
 
-def stale_because(cluster: Cluster, *, now: datetime) -> str:
+def judged_kinds(plan: Plan) -> tuple[str, ...]:
+    """Not the kinds of other driver objects: where the ClusterPolicy says the version, NVIDIADrivers may be absent."""
+    return (*JUDGED_KINDS, DRIVER_OBJECTS[plan.object_kind].name)
+
+
+def stale_because(plan: Plan, *, now: datetime) -> str:
     """Why the cluster's rows may not be acted on. Blank: they may."""
-    marks = {mark.kind: mark for mark in Bookmark.objects.filter(cluster=cluster, kind__in=JUDGED_KINDS)}
-    for kind in JUDGED_KINDS:
+    cluster, kinds = plan.cluster, judged_kinds(plan)
+    marks = {mark.kind: mark for mark in Bookmark.objects.filter(cluster=cluster, kind__in=kinds)}
+    for kind in kinds:
         mark = marks.get(kind)
         if mark is None or mark.heard_at is None:
             return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."
@@ -97,9 +109,11 @@ def clock_ahead(cluster_id: int) -> timedelta:
     return timedelta(seconds=skew_s) if skew_s and abs(skew_s) > TOLD_BY_A_DATE_S else timedelta(0)
 
 
-def seen_at(cluster_id: int, *, now: datetime) -> datetime:
+def seen_at(plan: Plan, *, now: datetime) -> datetime:
     """The oldest of what a plan rests on."""
-    heard = Bookmark.objects.filter(cluster=cluster_id, kind__in=JUDGED_KINDS).values_list("heard_at", flat=True)
+    heard = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).values_list(
+        "heard_at", flat=True
+    )
     return min((at for at in heard if at is not None), default=now)
 
 

@@ -34,13 +34,19 @@ class IsolatedCanary:
 def isolated_canary(
     driver_object: str,
     *,
+    kind: str,
     is_fallback: bool,
     has_own_policies: bool | None,
     since: str,
     to_version: str,
     nodes: Sequence[str],
 ) -> IsolatedCanary:
-    """`has_own_policies`: whether the operator is as new as `since`; None: nobody knows its version."""
+    """`kind`: of the driver object.
+
+    `has_own_policies`: whether the operator is as new as `since`; None: nobody knows its version.
+    """
+    if kind != "NVIDIADriver":
+        return IsolatedCanary(f"A {kind} has one driver version for the whole cluster.")
     if has_own_policies is None:
         return IsolatedCanary(f"It takes operator {since} or newer, and nothing here says which one runs.")
     if not has_own_policies:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.states.pod import ENDED
+from gpu.operands import DRIVER, operand_of
 from kube import client
 from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
 from rollouts.engine.workloads import DriverPod
@@ -45,7 +46,7 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
         daemonset
         for namespace in sorted({row.namespace for row in known})
         for daemonset in client.list_daemonsets(connection, namespace=namespace)
-        if daemonset.metadata.owner and daemonset.metadata.owner.uid == plan.object_uid
+        if _is_its_driver(plan, daemonset)
     ]
     uids = {daemonset.uid for daemonset in daemonsets}
     revisions = [
@@ -64,6 +65,13 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
         stopped_because=_stopped(plan, switch),
         daemonsets=tuple(daemonsets),
     )
+
+
+def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:
+    """A ClusterPolicy owns the DaemonSets of all operands."""
+    owner = daemonset.metadata.owner
+    is_driver = operand_of(daemonset.pod_labels, daemonset.name) == DRIVER
+    return owner is not None and owner.uid == plan.object_uid and is_driver
 
 
 def ask_nodes(connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:

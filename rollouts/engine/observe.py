@@ -41,10 +41,10 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     nodes = from_cluster(plan, live, seen) if seen else from_rows(plan)
     rows, drivers = nodes.selected, nodes.drivers
     stages = list(plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index"))
-    stale = stale_because(plan.cluster, now=now)
+    stale = stale_because(plan, now=now)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
     ahead = clock_ahead(plan.cluster_id)
-    oldest = seen_at(plan.cluster_id, now=now)
+    oldest = seen_at(plan, now=now)
     surroundings = _Surroundings(
         {row.uid: row for row in rows},
         pods_on(plan, _names_to_judge(stages)),
@@ -62,6 +62,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     restraints = restraints_of(plan, now=now)
     first = restraints.first
     return Snapshot(
+        component=plan.its_component,
         seen_at=oldest,
         stale_because=stale,
         state=PlanState(plan.state),
@@ -133,6 +134,7 @@ def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ah
         name=row.name,
         has_label=row.is_held,
         label_is_ours=row.held_by == plan.mark,
+        phase=plan.its_component.phase(row.upgrade_state),
         upgrade_state=row.upgrade_state,
         is_ready=row.is_ready,
         is_unschedulable=row.is_unschedulable,

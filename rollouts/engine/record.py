@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from edges.moves import IllegalMove, LostRace
-from gpu.labels import HELD_BY, UPGRADE_SKIP
+from gpu.labels import HELD_BY
 from kube.structs import NodeSeen
 from people.models import AuditEntry, User
 from people.rights import Permission, scope_of
@@ -186,7 +186,8 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
     """Make the holds' rows say what the API server shows: no label is not placed, a node that is gone not wanted."""
     ours = Hold.objects.filter(plan=plan, is_foreign=False)
     there = {node.uid for node in seen}
-    labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and UPGRADE_SKIP in node.labels}
+    key = plan.its_component.hold.key
+    labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and key in node.labels}
     with transaction.atomic():
         plan.keep_lease(now=now)
         ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled).update(placed_at=None)

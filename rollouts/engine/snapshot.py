@@ -5,15 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from gpu.versions import same
+from rollouts.components.base import BEGUN, Component, Phase
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
-
-# States of the operator's upgrade controller (reference: NVIDIA/k8s-operator-libs pkg/upgrade/consts.go).
-UPGRADE_REQUIRED = "upgrade-required"
-UPGRADE_DONE = "upgrade-done"
-UPGRADE_FAILED = "upgrade-failed"
-CORDON_REQUIRED = "cordon-required"
-NOT_BEGUN = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE})
 
 
 @dataclass(frozen=True)
@@ -24,7 +18,8 @@ class NodeSnapshot:
     name: str
     has_label: bool  # the label that keeps the upgrade controller off it is there
     label_is_ours: bool  # the annotation beside it names this plan
-    upgrade_state: str
+    phase: Phase  # how far its change is, as the component reads it
+    upgrade_state: str  # in the words of whoever carries it out
     is_ready: bool | None  # None: nobody knows
     is_unschedulable: bool
     driver_version: str
@@ -45,8 +40,8 @@ class NodeSnapshot:
 
     @property
     def has_begun(self) -> bool:
-        """The operator is, or was, at work on it and has not said that it is done."""
-        return self.upgrade_state not in NOT_BEGUN
+        """Somebody is, or was, at work on it and has not said that it is done."""
+        return self.phase in BEGUN
 
 
 @dataclass(frozen=True)
@@ -83,6 +78,7 @@ class UpgradePolicy:
 
 @dataclass(frozen=True)
 class Snapshot:
+    component: Component  # what is changed, and how
     seen_at: datetime  # the oldest of what this rests on
     stale_because: str  # blank: fresh enough to act on
     state: PlanState
@@ -146,6 +142,10 @@ class Snapshot:
         newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == newest
 
+    def runs(self, node: NodeSnapshot, version: str) -> bool:
+        """Read back from the node itself, never from the word of whoever changed it."""
+        return self.component.has_changed(wanted=version, loaded=node.driver_version, is_in_sync=self.is_in_sync(node))
+
     def never_changed(self, node: NodeSnapshot) -> bool:
         """It still has the driver pod that it had when the plan began, whatever became of the template since."""
         sealed = self.sealed_hashes.get(self.pod_daemonsets.get(node.uid, ""))
@@ -156,4 +156,4 @@ class Snapshot:
 
         In sync, and not of the recorded template: a DaemonSet that came later has no recorded one.
         """
-        return self.is_in_sync(node) and same(node.driver_version, self.from_version)
+        return self.runs(node, self.from_version)

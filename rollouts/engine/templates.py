@@ -16,9 +16,6 @@ from edges.moves import LostRace
 from rollouts.engine.live import Live
 from rollouts.models import Plan
 
-# The version is what the plan changes; the others say who takes the template and how fast, not what it is.
-NOT_OF_THE_TEMPLATE = frozenset({"version", "upgradePolicy", "nodeSelector", "default"})
-
 Digests = Mapping[str, str]
 
 
@@ -36,8 +33,8 @@ class TemplateChange:
         return {"says": self.says, "spec": dict(self.spec), "old": dict(self.old), "new": dict(self.new)}
 
 
-def digests_of(spec: Mapping[str, Any]) -> dict[str, str]:
-    return {name: digest(value)[:16] for name, value in spec.items() if name not in NOT_OF_THE_TEMPLATE}
+def digests_of(plan: Plan, spec: Mapping[str, Any]) -> dict[str, str]:
+    return {name: digest(value)[:16] for name, value in plan.its_component.template(spec).items()}
 
 
 def learn(plan: Plan, live: Live, *, now: datetime) -> None:
@@ -50,8 +47,9 @@ def learn(plan: Plan, live: Live, *, now: datetime) -> None:
 def learned(plan: Plan, live: Live) -> dict[str, Any]:
     if live.object_trouble:
         return plan.templates
-    known = {"spec": digests_of(live.spec), "old": plan.sealed.get("revisions", {}), "new": {}} | plan.templates
-    is_our_spec = digests_of(live.spec) == known["spec"]  # else it is somebody else's template, of whichever version
+    spec = digests_of(plan, live.spec)
+    known = {"spec": spec, "old": plan.sealed.get("revisions", {}), "new": {}} | plan.templates
+    is_our_spec = spec == known["spec"]  # else it is somebody else's template, of whichever version
     if plan.write_intended_at and not live.unsettled and is_our_spec:  # put back at once, it is seen for a moment
         known["new"] = _changed_by_version(known["old"], live.hashes) | known["new"]
     return known
@@ -67,7 +65,7 @@ def change(plan: Plan, live: Live) -> TemplateChange | None:
         return None
     known = plan.templates
     is_forward = live.object_version == plan.to_version
-    spec = digests_of(live.spec)
+    spec = digests_of(plan, live.spec)
     if live.unsettled or live.object_version not in {plan.from_version, plan.to_version}:
         newest: Digests = {}
     else:

@@ -9,6 +9,8 @@ from edges.moves import LostRace
 from fleet.messages import wake
 from fleet.models import Cluster
 from people.rights import Permission, Scope, scope_of
+from rollouts.components import component_of
+from rollouts.components.base import Component
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
 from rollouts.models.moving import Moving
 
@@ -95,6 +97,16 @@ class Plan(Moving):
     def mark(self) -> str:
         """What our labels and annotations in the cluster name as their owner."""
         return f"plan-{self.pk}"
+
+    @property
+    def its_component(self) -> Component:
+        """What it changes, and by which object."""
+        return component_of(self.component, self.object_kind, self.object_name)
+
+    @property
+    def command_back(self) -> str:
+        """What puts the old version back without us."""
+        return self.its_component.command(self.from_version)
 
     @property
     def is_final(self) -> bool:

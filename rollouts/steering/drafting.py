@@ -10,7 +10,8 @@ from django.db.models import F
 from fleet.models import Cluster, DriverObject, Pool
 from kube import selectors
 from people.models import AuditEntry, User
-from rollouts.components.driver_crd import WRITE_IT, is_version
+from rollouts.components import KINDS
+from rollouts.components.driver import WRITE_IT, is_version
 from rollouts.gates.base import When
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.lifecycle import PlanState, StageState
@@ -51,6 +52,10 @@ def draft(
     :raises BadPlan: naming each field that is wrong
     """
     _check(cluster, to_version, stages)
+    if driver_object.kind not in KINDS:
+        raise BadPlan(
+            ("driver_object", f"A {driver_object.kind} says no driver version: it is shown, and not changed.")
+        )
     stages = with_approvals(cluster, stages)
     with transaction.atomic():
         plan = Plan.objects.create(

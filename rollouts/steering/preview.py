@@ -15,7 +15,8 @@ from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import VALIDATOR
 from gpu.upgrade_controller import LOOKS_EVERY
 from kube import selectors
-from rollouts.components.driver_crd import DriverFacts, preflight, warnings
+from rollouts.components.base import BEGUN
+from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Plan, Stage
 from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered
@@ -145,7 +146,7 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
                 *goes_unasked(plan, stages),
                 *warned,
                 *_meaningless(plan, stages, picks),
-                *warnings(facts),
+                *plan.its_component.warnings(facts),
                 *_pick_warnings(picks),
                 *_budget_warnings(stages, nodes),
             ],
@@ -181,16 +182,17 @@ def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
         policy_uses_crd=bool(policy and policy.uses_driver_crd),
         has_policy=policy is not None,
         upgrade_policy=upgrade_policy(driver_object),
+        is_driver_off=driver_object.is_driver_off,
         owned_by=tuple(driver_object.owned_by),
         nodes=len(nodes),
         pre_installed=tuple(node.name for node in nodes if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED),
         unsettled=tuple(d.name for d in driver_daemonsets(plan) if d.observed_generation < d.generation),
-        under_way=tuple(n.name for n in nodes if n.upgrade_state not in {"", "upgrade-done", "upgrade-required"}),
+        under_way=tuple(n.name for n in nodes if plan.its_component.phase(n.upgrade_state) in BEGUN),
     )
 
 
 def _blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFacts, *, now: datetime):
-    if stale := stale_because(plan.cluster, now=now):
+    if stale := stale_because(plan, now=now):
         yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
     if plan.cluster.mode != ClusterMode.OPERATE:
         yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
@@ -201,7 +203,7 @@ def _blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFa
     same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
     if other := same_object.exclude(pk=plan.pk).first():
         yield Check("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
-    yield from preflight(facts)
+    yield from plan.its_component.preflight(facts)
     for stage in stages:
         if not picks.by_stage.get(stage.index):
             yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
@@ -293,6 +295,7 @@ def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
     canary, _ = _canary_and_others(picks)
     return isolated_canary(
         plan.object_name,
+        kind=plan.object_kind,
         is_fallback=any(each.is_fallback and each.name == plan.object_name for each in objects),
         has_own_policies=has_own_policies(operator_of(objects, list(validators)).version),
         since=OWN_POLICIES_FROM,

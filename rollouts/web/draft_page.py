@@ -12,6 +12,7 @@ from fleet.models import DriverObject, Pool
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
+from rollouts.queries import changeable
 from rollouts.steering import drafting
 from rollouts.steering.refusals import BadPlan, Refusal
 from rollouts.web.draft_form import DraftForm, StageFields, advisable, gate_choices
@@ -109,5 +110,5 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
 def _objects(request: PersonRequest) -> list[DriverObject]:
     """The objects a plan can be written for, where one may draft."""
     there = scope_of(request.user, Permission.DRAFT)
-    rows = DriverObject.objects.filter(kind="NVIDIADriver").select_related("cluster")
+    rows = DriverObject.objects.filter(changeable()).select_related("cluster")
     return list(rows if there.everywhere else rows.filter(cluster__in=there.cluster_ids))

@@ -43,7 +43,7 @@ from people.models.api_token import digest_of
 from people.throttle import LONGEST_NAME
 from people.web.account import TokenForm
 from rollouts.api.plan_serializers import PlanRequest
-from rollouts.components.driver_crd import is_version
+from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm

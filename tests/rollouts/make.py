@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from rollouts.components.driver_crd import DriverCrd
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.gates.base import (
     ApprovalEvidence,
@@ -20,6 +21,7 @@ from tests.make import NOON
 
 OLD, NEW = "570.172.08", "580.95.05"
 OLD_HASH, NEW_HASH = "hash-old", "hash-new"
+COMPONENT = DriverCrd("default")
 DAEMONSET = "uid-of-the-driver-daemonset"
 OPERANDS = ("Device plugin", "Driver", "Validator")
 TRAITS = {"kernel": "5.15.0-151", "OS image": "Ubuntu 22.04.5 LTS", "MIG configuration": ""}
@@ -115,7 +117,8 @@ def a_node_snapshot(name: str = "node-1", **given: Any) -> NodeSnapshot:
         "pod_hash": OLD_HASH,
         "hold_wanted": True,
     }
-    return NodeSnapshot(name=name, **row | given)
+    shown = row | given
+    return NodeSnapshot(name=name, phase=COMPONENT.phase(shown["upgrade_state"]), **shown)
 
 
 def a_changed_node(name: str = "node-1", **given: Any) -> NodeSnapshot:
@@ -160,6 +163,7 @@ def a_policy(**given: Any) -> UpgradePolicy:
 def a_snapshot(*stages: StageSnapshot, nodes: tuple[NodeSnapshot, ...] = (), **given: Any) -> Snapshot:
     """A plan in the middle of its promotion: the new version is written and the template has followed."""
     row: dict[str, Any] = {
+        "component": COMPONENT,
         "seen_at": NOON,
         "stale_because": "",
         "state": PlanState.PROMOTING,

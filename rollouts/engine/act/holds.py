@@ -5,13 +5,13 @@ from datetime import datetime
 
 from django.db import transaction
 
-from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP, UPGRADE_STATE
+from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
+from rollouts.components.base import Phase
 from rollouts.engine.act.labels import clear_queued
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
-from rollouts.engine.snapshot import UPGRADE_REQUIRED
 from rollouts.models import Hold, Plan
 from rollouts.restraints import why_not
 
@@ -56,13 +56,13 @@ def hold_node(writer: Writer, uid: str, name: str) -> bool:
     now = writer.clock()
 
     def held(seen: NodeSeen) -> client.Patch:
-        if seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(UPGRADE_SKIP) == "true":
+        if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels):
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        return client.node_patch(seen, labels={UPGRADE_SKIP: "true"}, annotations=ours)
+        return client.node_patch(seen, labels={writer.hold.key: writer.hold.value}, annotations=ours)
 
     seen = writer.change(uid, name, held)
-    if seen is None or seen.labels.get(UPGRADE_SKIP) != "true":
+    if seen is None or not writer.hold.is_on(seen.labels):
         return False
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=now, trouble="")
     return True
@@ -76,13 +76,13 @@ def free_node(writer: Writer, uid: str, name: str, *, even_queued: bool) -> bool
     """
 
     def freed(seen: NodeSeen) -> client.Patch:
-        is_queued = seen.labels.get(UPGRADE_STATE) == UPGRADE_REQUIRED
+        is_queued = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) is Phase.QUEUED
         if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued):
             return []
-        return client.node_patch(seen, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+        return client.node_patch(seen, labels={writer.hold.key: None}, annotations={HELD_BY: None, HELD_SINCE: None})
 
     seen = writer.change(uid, name, freed)
-    if seen is None or UPGRADE_SKIP in seen.labels:
+    if seen is None or writer.hold.key in seen.labels:
         return False
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=None, trouble="")
     return True

@@ -1,11 +1,11 @@
 """The operator's own state label, where only a change of it gets a node out of a state (nvidia.md 2.2, 2.8)."""
 
 from gpu.labels import UPGRADE_STATE
+from gpu.upgrade_controller import UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ClearUpgradeState, RequeueFailed
-from rollouts.engine.snapshot import UPGRADE_FAILED, UPGRADE_REQUIRED
 
 
 def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:

@@ -5,9 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from edges.moves import LostRace
-from gpu.labels import UPGRADE_SKIP
 from kube import client
-from rollouts.components import COMPONENTS
 from rollouts.engine.act.holds import hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
@@ -31,9 +29,8 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
     seen = client.get_driver_object(writer.connection, plan.object_kind, plan.object_name)
     if seen.uid != plan.object_uid:
         raise client.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
-    change = COMPONENTS[plan.component](plan.object_name).patch(act.old, act.new)
-    path = tuple(change.path.strip("/").split("/"))
-    patch = client.field_patch(seen, path, old=change.old or None, new=change.new)
+    change = writer.component.patch(act.old, act.new)
+    patch = client.field_patch(seen, change.path, old=change.old or None, new=change.new)
     shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else seen
     if (shown.driver.version or "") != act.new:
         return  # Something in between changed it again; the next round reads it and says so.
@@ -46,7 +43,7 @@ def _not_held_live(writer: Writer) -> set[str]:
     Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25). And not
     those that are gone: a label that nobody can place must not keep the version from being written for ever.
     """
-    free = {node.name for node in client.list_nodes(writer.connection) if UPGRADE_SKIP not in node.labels}
+    free = {node.name for node in client.list_nodes(writer.connection) if writer.hold.key not in node.labels}
     wanted = {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)}
     return (wanted | _with_driver_pod(writer)) & free
 

@@ -9,14 +9,14 @@ from django.db import transaction
 from django.db.models import Max
 
 from edges.moves import LostRace
-from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
+from gpu.labels import HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
+from rollouts.components.base import BEGUN
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
-from rollouts.engine.snapshot import NOT_BEGUN
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.restraints import restraints_of, why_not
@@ -89,8 +89,8 @@ def _may_go_live(writer: Writer, target: Target) -> bool:
         seen = client.get_node(writer.connection, target.node_name)
     except client.Absent:
         return False
-    is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and seen.labels.get(UPGRADE_SKIP) == "true"
-    not_begun = seen.labels.get(UPGRADE_STATE, "") in NOT_BEGUN
+    is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels)
+    not_begun = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) not in BEGUN
     if seen.uid != target.node_uid or not is_ours or not not_begun:
         return False
     if restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):

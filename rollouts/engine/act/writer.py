@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kube import client
 from kube.structs import NodeSeen
+from rollouts.components.base import Component, NodeLabel
 from rollouts.models import Hold, Plan
 
 MOST_AT_ONCE = 100  # nodes an act touches before the round ends: a person's word must not wait for five thousand
@@ -17,6 +18,14 @@ class Writer:
     plan: Plan
     connection: client.Connection
     clock: Callable[[], datetime]
+
+    @property
+    def component(self) -> Component:
+        return self.plan.its_component
+
+    @property
+    def hold(self) -> NodeLabel:
+        return self.component.hold
 
     def some(self, nodes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """As many nodes as one act may touch, the lease moved on the way."""

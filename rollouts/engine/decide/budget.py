@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from rollouts.engine.snapshot import CORDON_REQUIRED, NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
+from gpu.upgrade_controller import CORDON_REQUIRED
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.gates.allocatable_restored import fewer
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.operands_ready import lacking

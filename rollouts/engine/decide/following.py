@@ -2,17 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpu.versions import same
+from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import MoveTarget
-from rollouts.engine.snapshot import (
-    NOT_BEGUN,
-    UPGRADE_DONE,
-    UPGRADE_FAILED,
-    UPGRADE_REQUIRED,
-    NodeSnapshot,
-    Snapshot,
-    StageSnapshot,
-)
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TARGET_MOVES, PlanState, StageState, TargetState
 
@@ -88,11 +80,11 @@ def _next_state(
         return _on_its_way_already(snapshot, stage, node)
     if stage.is_rollback and _waits_again(target, node):
         return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
-    if node.upgrade_state == UPGRADE_FAILED:
+    if node.phase is Phase.FAILED:
         return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
     if is_changed(snapshot, stage, node):
         return TargetState.CHANGED, f"{node.driver_version} is loaded."
-    if node.upgrade_state not in NOT_BEGUN:
+    if node.has_begun:
         return TargetState.CHANGING, f"The operator has begun: {node.upgrade_state}."
     if target.state is TargetState.RELEASING and not node.has_label:
         return TargetState.RELEASED, "The hold is gone."
@@ -104,7 +96,7 @@ def _next_state(
 def _waits_again(target: TargetEvidence, node: NodeSnapshot) -> bool:
     """It was on its way, and a template that is another by now queued it anew after it was held."""
     was_on_its_way = target.state in {TargetState.CHANGING, TargetState.FAILED}
-    return was_on_its_way and node.is_held and node.upgrade_state == UPGRADE_REQUIRED
+    return was_on_its_way and node.is_held and node.phase is Phase.QUEUED
 
 
 def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> tuple[TargetState, str] | None:
@@ -112,7 +104,7 @@ def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnap
 
     One that failed is not on its way: it waits for its wave.
     """
-    at_work = node.has_begun and node.upgrade_state != UPGRADE_FAILED
+    at_work = node.phase is Phase.AT_WORK
     if stage.is_rollback and (at_work or is_changed(snapshot, stage, node)):
         return TargetState.CHANGING, "It was on its way when the rollback began."
     return None
@@ -121,9 +113,8 @@ def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnap
 def is_changed(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> bool:
     """The newest template runs on it, the operator is through, and the node itself names the wanted version."""
     wanted = snapshot.from_version if stage.is_rollback else snapshot.to_version
-    through = node.upgrade_state in {"", UPGRADE_DONE}
     written = snapshot.object_version == wanted and not snapshot.unsettled
-    return written and through and snapshot.is_in_sync(node) and same(node.driver_version, wanted)
+    return written and node.phase in THROUGH and snapshot.runs(node, wanted)
 
 
 def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot) -> bool:

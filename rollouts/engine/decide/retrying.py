@@ -8,9 +8,10 @@ finds the same pod with the same restarts and fails at once (ProcessPodRestartNo
 
 from datetime import datetime
 
+from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import Decision, MoveTarget
 from rollouts.engine.decide.releasing import SOON
-from rollouts.engine.snapshot import UPGRADE_FAILED, Snapshot
+from rollouts.engine.snapshot import Snapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TargetState
 from wording.lists import names
@@ -59,7 +60,7 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
 
 def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
     """Nodes that the operator gave up on, after their driver pod was made anew or before that."""
-    failed = (node for node in snapshot.nodes if node.upgrade_state == UPGRADE_FAILED)
+    failed = (node for node in snapshot.nodes if node.phase is Phase.FAILED)
     return frozenset(node.uid for node in failed if snapshot.is_in_sync(node) is has_its_pod)
 
 

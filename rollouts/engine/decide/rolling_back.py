@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import (
     AS_BEFORE,
     ClearUpgradeState,
@@ -38,14 +39,7 @@ from rollouts.engine.decide.releasing import (
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES, free_strays
 from rollouts.engine.decide.templates import ask_which_template
-from rollouts.engine.snapshot import (
-    UPGRADE_DONE,
-    UPGRADE_FAILED,
-    UPGRADE_REQUIRED,
-    NodeSnapshot,
-    Snapshot,
-    StageSnapshot,
-)
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
@@ -116,7 +110,7 @@ def _has_to_wait(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def is_at_work(node: NodeSnapshot) -> bool:
-    return node.has_begun and node.upgrade_state != UPGRADE_FAILED
+    return node.phase is Phase.AT_WORK
 
 
 def is_ours(node: NodeSnapshot) -> bool:
@@ -138,15 +132,15 @@ def _template_is_back(snapshot: Snapshot) -> bool:
 
 
 def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
-    if queued := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.upgrade_state == UPGRADE_REQUIRED):
+    if queued := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.QUEUED):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
     # Switched off, the operator calls nobody done.
-    judged = {UPGRADE_DONE} if snapshot.policy.auto_upgrade else {UPGRADE_DONE, ""}
-    if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.upgrade_state in judged):
+    judged = {Phase.DONE} if snapshot.policy.auto_upgrade else THROUGH
+    if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase in judged):
         sentence = f"Letting {count(len(free), 'node')} go that never changed."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
-    if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and not node.upgrade_state):
+    if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.UNKNOWN):
         return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
     return None
 
@@ -209,7 +203,7 @@ def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
 def _failed(snapshot: Snapshot) -> dict[str, str]:
     """Failed nodes leave upgrade-failed only by the label, and each keeps one of the operator's slots until then."""
     targets = set(snapshot.rollback_stage.node_uids.values())
-    stuck = (node for node in snapshot.nodes if node.uid in targets and node.upgrade_state == UPGRADE_FAILED)
+    stuck = (node for node in snapshot.nodes if node.uid in targets and node.phase is Phase.FAILED)
     return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
 
 
@@ -253,7 +247,7 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
 
 
 def _waits(node: NodeSnapshot | None) -> bool:
-    return node is not None and node.has_label and node.upgrade_state == UPGRADE_REQUIRED
+    return node is not None and node.has_label and node.phase is Phase.QUEUED
 
 
 def _settle(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:

@@ -9,6 +9,7 @@ from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 def offered(name: str = "default", **given) -> IsolatedCanary:
     """Where it can be done."""
     usual = {
+        "kind": "NVIDIADriver",
         "is_fallback": True,
         "has_own_policies": True,
         "since": "26.7.0",
@@ -21,6 +22,7 @@ def offered(name: str = "default", **given) -> IsolatedCanary:
 @pytest.mark.parametrize(
     ("given", "because"),
     [
+        ({"kind": "ClusterPolicy"}, "one driver version for the whole cluster"),
         ({"has_own_policies": None}, "nothing here says which one runs"),
         ({"has_own_policies": False}, "26.7.0 or newer"),
         ({"is_fallback": False}, "in conflict"),

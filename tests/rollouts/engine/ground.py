@@ -1,6 +1,6 @@
 """A small cluster that answers over HTTP, its rows, and a plan in it. Nothing moves but what a test moves."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from rollouts.models import Plan, Stage, StageKind, Target
 from rollouts.steering.drafting import draft
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.starting import start
-from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.store_cluster import StoreCluster
-from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW
+from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW, Mode
 from simulator.fleets.planting import Planting
 from simulator.fleets.small import small
 from simulator.kinds import CONFIG_MAP, DAEMON_SET, NAMESPACE, NODE, POD
@@ -43,7 +43,12 @@ JUDGED = tuple(
         "clusterpolicies.nvidia.com",
     )
 )
-MOVING = (KINDS["nodes"], KINDS["nvidiadrivers.nvidia.com"])  # of the others, no test moves any
+# Of the others, no test moves any.
+MOVING = (
+    KINDS["nodes"],
+    KINDS["nvidiadrivers.nvidia.com"],
+    KINDS["clusterpolicies.nvidia.com"],
+)
 QUICK_GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}}
 
 
@@ -65,6 +70,7 @@ class Ground:
     ada: User
     connection: client.Connection
     clock: Clock = field(default_factory=Clock)
+    mode: Mode = Mode.NVIDIA_DRIVER
     plan: Plan = field(init=False)
     read_until: int = 0
     versions: dict[str, tuple[str, str]] = field(default_factory=dict)  # uid → kind and resource version of its row
@@ -129,11 +135,30 @@ class Ground:
     def cordon(self, name: str) -> None:
         self.store.patch(NODE, name, {"spec": {"unschedulable": True}}, how="merge")
 
+    @property
+    def is_by_policy(self) -> bool:
+        return self.mode is Mode.CLUSTER_POLICY
+
+    def driver_spec(self) -> dict[str, Any]:
+        if self.is_by_policy:
+            return self.store.get(CLUSTER_POLICY, "cluster-policy")["spec"]["driver"]
+        return self.store.get(NVIDIA_DRIVER, "h100")["spec"]
+
+    def change_driver(self, **given: Any) -> None:
+        """As somebody else with kubectl."""
+        if self.is_by_policy:
+            self.change_policy(driver=given)
+        else:
+            self.store.patch(NVIDIA_DRIVER, "h100", {"spec": given}, how="merge")
+
+    def change_policy(self, **given: Any) -> None:
+        self.store.patch(CLUSTER_POLICY, "cluster-policy", {"spec": given}, how="merge")
+
     def version(self) -> str:
-        return self.store.get(NVIDIA_DRIVER, "h100")["spec"]["version"]
+        return self.driver_spec()["version"]
 
     def write_version(self, version: str) -> None:
-        self.store.patch(NVIDIA_DRIVER, "h100", {"spec": {"version": version}}, how="merge")
+        self.change_driver(version=version)
 
     def take_the_new_driver(self, name: str) -> None:
         """The node names the new version as loaded, and its pod is in sync: the template here never changes."""
@@ -180,10 +205,11 @@ class Ground:
     def draft(self, *, gates: dict[str, dict[str, Any]] = QUICK_GATES, max_unavailable: int = 1) -> Plan:
         canary = StageDraft("Canary", StageKind.CANARY, count=1, gate_options=gates, max_unavailable=max_unavailable)
         rest = StageDraft("Rest", StageKind.POOL, gate_options=gates, max_unavailable=max_unavailable)
+        of = {"kind": "ClusterPolicy"} if self.is_by_policy else {"kind": "NVIDIADriver", "name": "h100"}
         self.plan = draft(
             cluster=self.cluster,
             title="",
-            driver_object=self.cluster.driver_objects.get(kind="NVIDIADriver", name="h100"),
+            driver_object=self.cluster.driver_objects.get(**of),
             to_version=NEW,
             stages=[canary, rest],
             actor=self.ada,
@@ -266,8 +292,9 @@ class Ground:
         ]
 
 
-def a_ground(simulation: Simulation) -> Ground:
-    Planting(StoreCluster(simulation.store), small(nodes=6), simulation.store.clock.now()).plant()
+def a_ground(simulation: Simulation, mode: Mode = Mode.NVIDIA_DRIVER) -> Ground:
+    fleet = replace(small(nodes=6), mode=mode)
+    Planting(StoreCluster(simulation.store), fleet, simulation.store.clock.now()).plant()
     simulation.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
     uid = simulation.store.get(NAMESPACE, "kube-system")["metadata"]["uid"]
     row = {"uid": uid, "kubeconfig": str(Path(simulation.kubeconfig)), "context": "simulator", "approval": "none"}
@@ -275,7 +302,7 @@ def a_ground(simulation: Simulation) -> Ground:
     for kind in KINDS:
         a_bookmark(cluster, kind)
     connection = client.connect(cluster.kubeconfig, cluster.context)
-    ground = Ground(simulation, cluster, a_user("ada", role="operator"), connection)
+    ground = Ground(simulation, cluster, a_user("ada", role="operator"), connection, mode=mode)
     ground.look()
     return ground
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fleet.models import Node
 from gpu.compatibility import the_matrix
 from people.models import AuditEntry
-from rollouts.components.driver_crd import VERSION
+from rollouts.components.driver import VERSION
 from rollouts.steering.preview import forward, preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start

@@ -7,7 +7,7 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.components.driver_crd import is_version
+from rollouts.components.driver import is_version
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
 

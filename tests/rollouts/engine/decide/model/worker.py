@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from rollouts.components.driver_crd import DriverCrd
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
 from rollouts.engine.live import Live
@@ -88,6 +89,7 @@ class Worker:
 
     from_version, to_version = OLD, NEW
     object_kind, object_name = "NVIDIADriver", "h100"
+    its_component = DriverCrd("h100")
 
     @property
     def sealed(self) -> dict[str, Any]:

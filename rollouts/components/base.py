@@ -1,0 +1,95 @@
+"""What the engine asks of every component: how its change is written, held, let go and read back. Pure.
+
+docs/design/0005-components.md has the table of those that are here and of those to come.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from rollouts.preflight import Check
+
+
+class Unit(StrEnum):
+    """What changes as one."""
+
+    NODE = "node"
+    POOL = "pool"
+    CLUSTER = "cluster"
+
+
+class Phase(StrEnum):
+    """How far the change of one node is, whoever carries it out."""
+
+    UNKNOWN = "unknown"  # nobody has judged it
+    QUEUED = "queued"  # it is to change, and will once it may
+    AT_WORK = "at-work"  # no hold stops it any more
+    FAILED = "failed"
+    DONE = "done"  # as the object says
+
+
+BEGUN = frozenset({Phase.AT_WORK, Phase.FAILED})
+THROUGH = frozenset({Phase.UNKNOWN, Phase.DONE})  # nobody is at work on it, and nobody is about to be
+
+
+@dataclass(frozen=True)
+class FieldPatch:
+    kind: str
+    name: str
+    path: tuple[str, ...]
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class NodeLabel:
+    key: str
+    value: str
+
+    def is_on(self, labels: Mapping[str, str]) -> bool:
+        return labels.get(self.key) == self.value
+
+
+class Component(Protocol):
+    """One way of changing something. Made with the name of the object that it writes."""
+
+    key: ClassVar[str]  # of what is changed; one may be changed by objects of several kinds
+    kind: ClassVar[str]  # of the object that says how it should be
+    unit: ClassVar[Unit]
+    hold: ClassVar[NodeLabel]  # a node with it does not begin to change; taken off, it may
+
+    @property
+    def name(self) -> str: ...
+
+    def patch(self, old: str, new: str) -> FieldPatch:
+        """What is written, forward and back."""
+        ...
+
+    def command(self, version: str) -> str:
+        """What writes a version without us, for a shell."""
+        ...
+
+    def template(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Those parts of the object's spec that say what is made of it, without the field that a plan writes."""
+        ...
+
+    def phase(self, state: str) -> Phase:
+        """`state`: what whoever carries the change out says of the node."""
+        ...
+
+    def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:
+        """`loaded`: what the node itself names; `is_in_sync`: its pod is of the newest template."""
+        ...
+
+    def no_way_back(self, version: str) -> str:
+        """Why there is no proven way back to what is there now. Blank: there is one."""
+        ...
+
+    def preflight(self, facts: Any) -> Iterable[Check]:
+        """What stands against starting."""
+        ...
+
+    def warnings(self, facts: Any) -> Iterable[Check]:
+        """What an approver must see."""
+        ...

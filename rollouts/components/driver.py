@@ -1,0 +1,167 @@
+"""The driver, whichever object says its version: what is common to both ways of changing it. Pure.
+
+The operator's upgrade controller changes the nodes; the skip label keeps it off one (reference: k8s-operator-libs
+pkg/upgrade). A rollback is the same field with the earlier version: the DaemonSet controller finds the earlier template
+again, so pods that never changed count as in sync (ProcessDoneOrUnknownNodes).
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, ClassVar, cast
+
+from gpu.labels import UPGRADE_SKIP
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from gpu.versions import same
+from rollouts.components.base import FieldPatch, NodeLabel, Phase, Unit
+from rollouts.preflight import Check
+from wording.numbers import are, count, either
+
+LONGEST = 64
+VERSION = re.compile(r"\d+(\.\d+){1,3}", re.ASCII)  # the digits of other scripts are no version to anybody else
+WRITE_IT = "Write it as 580.126.20, with the digits 0 to 9."
+PHASES = {
+    "": Phase.UNKNOWN,
+    UPGRADE_REQUIRED: Phase.QUEUED,
+    UPGRADE_FAILED: Phase.FAILED,
+    UPGRADE_DONE: Phase.DONE,
+}
+# The version is what a plan changes; the others say who takes the template and how fast, not what it is.
+NOT_OF_THE_TEMPLATE = frozenset({"version", "upgradePolicy", "nodeSelector", "default"})
+
+
+@dataclass(frozen=True)
+class DriverFacts:
+    """What is known of the object and its nodes when somebody asks whether a plan may start."""
+
+    kind: str
+    object_version: str
+    to_version: str
+    state: str
+    message: str
+    use_precompiled: bool
+    sandbox_workloads: bool
+    policy_uses_crd: bool
+    has_policy: bool
+    upgrade_policy: Mapping[str, Any]
+    owned_by: tuple[str, ...]
+    nodes: int
+    is_driver_off: bool = False  # the ClusterPolicy leaves drivers to the nodes' images
+    pre_installed: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
+    under_way: tuple[str, ...] = field(default=())  # nodes in the middle of another change
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What a driver component has, whichever object it writes."""
+
+    key: ClassVar[str] = "driver"
+    kind: ClassVar[str]
+    path: ClassVar[tuple[str, ...]]  # of the version, in the object
+    unit: ClassVar[Unit] = Unit.NODE
+    hold: ClassVar[NodeLabel] = NodeLabel(UPGRADE_SKIP, "true")
+
+    name: str
+
+    def patch(self, old: str, new: str) -> FieldPatch:
+        return FieldPatch(self.kind, self.name, self.path, old, new)
+
+    def template(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def command(self, version: str) -> str:
+        """What writes the version without us, for a shell."""
+        body = json.dumps(reduce(lambda inner, part: {part: inner}, reversed(self.path), cast("Any", version)))
+        resource = self.kind.lower()
+        return f"kubectl patch {resource} {shlex.quote(self.name)} --type=merge -p {shlex.quote(body)}"
+
+    def phase(self, state: str) -> Phase:
+        """`state`: the label of the upgrade controller. What is none of these, it is at work on (nvidia.md 2.2)."""
+        return PHASES.get(state, Phase.AT_WORK)
+
+    def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:
+        return is_in_sync and same(loaded, wanted)
+
+    def no_way_back(self, version: str) -> str:
+        """A version is put back by its name, and told to be back by what nodes name as loaded."""
+        if not version:
+            return "The object names no version: the operator's own default runs, and no name leads back to it."
+        if not is_version(version):
+            return f"The object names {version[:LONGEST]}, which no node names as loaded: nobody could tell it is back."
+        return ""
+
+    def preflight(self, facts: DriverFacts) -> Iterator[Check]:
+        """What makes the lever useless or dangerous (hazards Z2, Z9). None: it may start."""
+        if not is_version(facts.to_version):
+            yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT)
+        if facts.to_version == facts.object_version:
+            yield Check("same-version", f"The object already asks for {facts.to_version}.")
+        if because := self.no_way_back(facts.object_version):
+            yield Check("no-way-back", because, "Name the version that runs now in the object, then draft anew.")
+        yield from self._mode(facts)
+        yield from _nodes(facts)
+        yield from _policy(facts)
+
+    def warnings(self, facts: DriverFacts) -> Iterator[Check]:
+        return warnings(facts)
+
+    def _mode(self, facts: DriverFacts) -> Iterator[Check]:
+        """Whether this object is what says which driver runs."""
+        raise NotImplementedError
+
+
+def is_version(text: str) -> bool:
+    return len(text) <= LONGEST and VERSION.fullmatch(text) is not None
+
+
+def _nodes(facts: DriverFacts) -> Iterator[Check]:
+    if facts.sandbox_workloads:
+        yield Check("sandbox", "sandboxWorkloads is on, which switches the upgrade controller off.")
+    if facts.use_precompiled:
+        yield Check("precompiled", "Precompiled drivers name a branch only: which driver would load is not known.")
+    if facts.state not in {"ready", ""}:
+        why = facts.message or f"its state is {facts.state}"
+        yield Check("not-ready", f"The object is not in order: {why}")
+    if facts.pre_installed:
+        many = either(len(facts.pre_installed), "1 node brings its", f"{len(facts.pre_installed)} nodes bring their")
+        yield Check("pre-installed", f"{many} own driver; it is never managed.")
+    if facts.owned_by:
+        owners = " and ".join(facts.owned_by)
+        sentence = f"The object belongs to {owners}, which would write its own version over ours."
+        yield Check("owned", sentence, "Change the version there, or take the object out of it first.")
+    if not facts.nodes:
+        yield Check("no-nodes", "The object runs a driver on no node.")
+    if facts.unsettled:
+        yield Check("unsettled", f"{facts.unsettled[0]} is not through with its last change.", "Wait until it is.")
+    if facts.under_way:
+        many = f"{count(len(facts.under_way), 'node')} {are(len(facts.under_way))}"
+        yield Check("under-way", f"{many} in the middle of another change.", "Wait until that is through.")
+
+
+def _policy(facts: DriverFacts) -> Iterator[Check]:
+    policy = facts.upgrade_policy
+    if policy.get("autoUpgrade") is not True:
+        sentence = "autoUpgrade is not on: without it the operator's upgrade controller changes no node."
+        yield Check("auto-upgrade", sentence, "Set upgradePolicy.autoUpgrade to true.")
+    if policy.get("maxParallelUpgrades") == 0:
+        sentence = "maxParallelUpgrades is 0, which means: as many as there are. A slip would take every node."
+        yield Check("parallel", sentence, "Set it to a number.")
+
+
+def warnings(facts: DriverFacts) -> Iterator[Check]:
+    """What may be started, and an approver must see (hazard Z12)."""
+    policy = facts.upgrade_policy
+    deletion, drain = policy.get("podDeletion") or {}, policy.get("drain") or {}
+    if deletion.get("force"):
+        sentence = "podDeletion.force is on: unmanaged pods, which no controller makes again, are deleted for good."
+        yield Check("force", sentence)
+    if deletion.get("deleteEmptyDir") or drain.get("deleteEmptyDir"):
+        yield Check("empty-dir", "deleteEmptyDir is on: what pods keep on the node's disk is lost.")
+    if drain.get("enable"):
+        yield Check("drain", "drain is on: where GPU pods cannot be evicted, the whole node is drained.")
+    if not (policy.get("waitForCompletion") or {}).get("podSelector"):
+        yield Check("no-wait", "waitForCompletion names no pods: running jobs are not waited for.")

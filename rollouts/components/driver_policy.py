@@ -1,0 +1,36 @@
+"""The driver of every node, where the ClusterPolicy says its one version. Pure.
+
+A ClusterPolicy has no selector for its driver: every GPU node of the cluster is held before the version is written, and
+all that a plan does not take stays held (hazard Z1; gpu-operator api/nvidia/v1/clusterpolicy_types.go).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from rollouts.components.driver import NOT_OF_THE_TEMPLATE, Driver, DriverFacts
+from rollouts.preflight import Check
+
+DRIVER = "driver"
+# Said beside the driver, and in its pods' template: tolerations and labels, and the containers of GDS and GDRCopy.
+BESIDE_IT = ("daemonsets", "gds", "gdrcopy")
+
+
+class DriverPolicy(Driver):
+    kind: ClassVar[str] = "ClusterPolicy"
+    path: ClassVar[tuple[str, ...]] = ("spec", DRIVER, "version")
+
+    def template(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """By the path of each in the spec: `driver.env`."""
+        given = spec.get(DRIVER) or {}
+        own = {f"{DRIVER}.{name}": value for name, value in given.items() if name not in NOT_OF_THE_TEMPLATE}
+        return own | {name: spec[name] for name in BESIDE_IT if name in spec}
+
+    def _mode(self, facts: DriverFacts) -> Iterator[Check]:
+        if facts.policy_uses_crd:
+            sentence = "The ClusterPolicy leaves drivers to NVIDIADriver objects: its own version does nothing."
+            yield Check("crd-on", sentence, "Draft the plan for the NVIDIADriver.")
+        if facts.is_driver_off:
+            sentence = "The ClusterPolicy leaves drivers to the nodes: they bring their own, which are never managed."
+            yield Check("driver-off", sentence)
+        if facts.state == "ignored":
+            yield Check("ignored", "Another ClusterPolicy is older, and the operator ignores this one.")
