@@ -23,10 +23,12 @@ from rollouts.engine.workloads import (
     waiting_by_owner,
     workloads_of,
 )
-from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, TargetEvidence, When
+from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, NextWave, TargetEvidence, When
 from rollouts.gates.compatibility import Compatibility
+from rollouts.gates.headroom import Headroom
 from rollouts.gates.soak import Soak
-from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.headroom import next_wave
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.matrix import combinations, despite
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
 from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
@@ -41,13 +43,18 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     nodes = from_cluster(plan, live, seen) if seen else from_rows(plan)
     rows, drivers = nodes.selected, nodes.drivers
     stages = list(plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index"))
+    policy = read_policy(plan, len(rows))
+    restraints = restraints_of(plan, now=now)
+    restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
+    may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
+    going = {stage.pk: _goes_next(stage, may_go, policy) for stage in stages if _asks_for_room(stage)}
     stale = stale_because(plan, now=now)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
     ahead = clock_ahead(plan.cluster_id)
     oldest = seen_at(plan, now=now)
     surroundings = _Surroundings(
         {row.uid: row for row in rows},
-        pods_on(plan, _names_to_judge(stages)),
+        pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes}),
         ready_by_owner(plan),
         waiting_by_owner(plan),
         bool(stale),
@@ -59,7 +66,6 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
     failures = _failures_in_the_rollback(plan, since=resumed_at)
-    restraints = restraints_of(plan, now=now)
     first = restraints.first
     return Snapshot(
         component=plan.its_component,
@@ -75,8 +81,8 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         paused_because=f"Paused by {pause.actor}: {pause.because}" if pause else "",
         stopped_because=live.stopped_because or (first.sentence if first and first.is_stop else ""),
         frozen_because=first.sentence if first else "",
-        restrained={uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()},
-        policy=read_policy(plan, len(rows)),
+        restrained=restrained,
+        policy=policy,
         recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
         sealed_hashes=plan.sealed.get("revisions", {}),
         template_change=plan.template_change.get("says", ""),
@@ -92,6 +98,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
                 plan,
                 stage,
                 surroundings,
+                going=going.get(stage.pk),
                 resumed_at=resumed_at,
                 failures=failures if stage.is_rollback else {},
                 now=now,
@@ -177,6 +184,7 @@ def _stage(
     stage: Stage,
     around: _Surroundings,
     *,
+    going: Sequence[Node] | None,
     resumed_at: datetime,
     failures: Mapping[str, int],
     now: datetime,
@@ -194,6 +202,7 @@ def _stage(
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
+        next_wave=None if going is None else _next_wave(plan, targets, going, around),
         combinations=said,
         compared=compared,
         despite=despite(plan),
@@ -213,6 +222,27 @@ def _stage(
         failures=failures,
         waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
     )
+
+
+def _asks_for_room(stage: Stage) -> bool:
+    goes_on = stage.state in (StageState.OPENING, StageState.PROMOTING) and not stage.is_rollback
+    return goes_on and Headroom.key in stage.gate_options
+
+
+def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy) -> list[Node]:
+    """No more than the stage and the operator allow at once; a wave may still be smaller."""
+    held = [target.node_uid for target in stage.targets.all() if target.state == TargetState.HELD]
+    at_once = min(policy.max_parallel or stage.max_unavailable, stage.max_unavailable)
+    return [may_go[uid] for uid in held if uid in may_go][:at_once]
+
+
+def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: _Surroundings) -> NextWave | None:
+    """None: the picture is old, or none of those that are to go may go now."""
+    if around.is_stale or (not going and any(target.state == TargetState.HELD for target in targets)):
+        return None
+    busy = {target.node_name for target in targets if target.state in IN_FLIGHT}
+    pods = [pod for node in going for pod in around.pods.get(node.name, ()) if pod.is_tenant and pod.deleted_at is None]
+    return next_wave(plan.cluster_id, going, pods, busy=busy)
 
 
 def _said_by_matrix(

@@ -5,6 +5,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.headroom import Headroom
 from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.operands_ready import OperandsReady
@@ -17,6 +18,7 @@ GATES = {
     for gate in (
         ApprovalGate,
         Compatibility,
+        Headroom,
         DriverVersion,
         OperandsReady,
         ValidatorPassed,

@@ -23,6 +23,7 @@ class When(StrEnum):
     """When a gate is asked."""
 
     ENTRY = "entry"  # before the first node of a stage goes, and then no more
+    WAVE = "wave"  # before the first node of a stage goes, and before each wave: who waits holds only those to come
     THROUGH = "through"  # from the first release through the soak, and while the next stage waits
 
 
@@ -116,6 +117,25 @@ class Combination:
 
 
 @dataclass(frozen=True)
+class PodWants:
+    """A tenant's pod that is evicted with its node, and has to run elsewhere."""
+
+    name: str  # namespace/name
+    product: str  # of the GPUs that it has now
+    resources: Mapping[str, int]  # requested, by name
+
+
+@dataclass(frozen=True)
+class NextWave:
+    """The nodes that would go next, and what of GPUs is free on others."""
+
+    nodes: tuple[str, ...]
+    pods: tuple[PodWants, ...]
+    free: Mapping[str, tuple[Mapping[str, int], ...]]  # product → what each other node with it has left
+    claiming: int = 0  # pods that claim devices instead of requesting a resource: they are in no number here
+
+
+@dataclass(frozen=True)
 class ApprovalEvidence:
     by: str
     at: datetime
@@ -135,6 +155,7 @@ class Evidence:
     workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → its Ready pods in the cluster
     workloads_waiting_for_room: Mapping[str, int] = field(default_factory=dict)  # owner → pods that fit nowhere
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
+    next_wave: NextWave | None = None  # asked for a stage that goes on; None: who goes next is not seen
     combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
     compared: int = 0  # nodes that they are about
     despite: str = ""  # who started the plan although the matrix spoke against it, and why; blank: nobody

@@ -33,6 +33,7 @@ from rollouts.queries import (
 )
 from rollouts.steering.duration import Duration, duration_of
 from rollouts.steering.extremes import cannot_be_approved, meaningless
+from rollouts.steering.measuring import unmeasured
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
 from rollouts.steering.unasked import goes_unasked, must_ask
@@ -146,6 +147,7 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
                 *goes_unasked(plan, stages),
                 *warned,
                 *_meaningless(plan, stages, picks),
+                *unmeasured(plan, stages, picks.by_stage),
                 *plan.its_component.warnings(facts),
                 *_pick_warnings(picks),
                 *_budget_warnings(stages, nodes),

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+IN_A_FULL_FLEET = "A full fleet has no room, and its pods wait for their node. Count it where they must not."
 GATES_BY_DEFAULT: Mapping[str, dict[str, Any]] = {
     "approval": {"needed": 1},
     "compatibility": {"allow_unknown": True},  # NVIDIA lists one or two drivers a branch: else hardly a plan would go
+    "headroom": {"advisory": True, "because": IN_A_FULL_FLEET},
     "driver_version": {},
     "operands_ready": {},
     "validator_passed": {},

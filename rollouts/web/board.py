@@ -16,6 +16,8 @@ from rollouts.queries import StageOnPage
 from wording.lists import names
 
 PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}
+# Gates of other times are asked in every state in which a stage is.
+ASKED_IN = {When.ENTRY: {StageState.OPENING}, When.WAVE: {StageState.OPENING, StageState.PROMOTING}}
 MOST_TARGETS = 60  # a stage; the rest are counted
 DONE = {TargetState.CHANGED, Shown.BACK}
 
@@ -153,7 +155,7 @@ def _gate_line(
     gate: Gate, on_page: StageOnPage, blamed: Mapping[str, str], *, is_asked: bool, seen_until: datetime | None
 ) -> GateLine:
     answer = on_page.answers.get(gate.key)
-    is_over = not is_asked or (gate.when is When.ENTRY and on_page.stage.state != StageState.OPENING)
+    is_over = not is_asked or on_page.stage.state not in ASKED_IN.get(gate.when, set(StageState))
     until = soak_until(on_page) if isinstance(gate, Soak) and not is_over and not seen_until else None
     as_of = min(answer.at, seen_until) if answer and seen_until and not is_over else None
     return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed), as_of)

@@ -9,14 +9,14 @@ from wording.durations import spell
 from wording.lists import names
 
 
-def judge(stage: StageSnapshot, when: When, *, now: datetime) -> dict[str, Judgement]:
+def judge(stage: StageSnapshot, *whens: When, now: datetime) -> dict[str, Judgement]:
     """Every gate's answer. A gate that passes while something it was to judge cannot be seen does not pass."""
-    return {gate.key: _ask(gate, stage, now=now) for gate in stage.gates if gate.when is when}
+    return {gate.key: _ask(gate, stage, now=now) for gate in stage.gates if gate.when in whens}
 
 
 def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> Judgement:
     judgement = gate.judge(stage.evidence, now=now)
-    if judgement.answer is not Answer.PASS or gate.when is When.ENTRY:
+    if judgement.answer is not Answer.PASS or gate.when is not When.THROUGH:
         return judgement
     if not stage.evidence.counted:
         return wait("The stage has no target left: there is nothing this could be judged on.", cause="no-target")

@@ -34,7 +34,7 @@ from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count, stay, was
 
-ASKED = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
+ASKED = (StageState.SOAKING, StageState.HALTED)
 
 Judgements = dict[int, dict[str, Judgement]]
 
@@ -88,7 +88,9 @@ def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:
     answers: Judgements = {}
     for stage in snapshot.forward:
         if stage.state is StageState.OPENING:
-            answers[stage.index] = judge(stage, When.ENTRY, now=now)
+            answers[stage.index] = judge(stage, When.ENTRY, When.WAVE, now=now)
+        elif stage.state is StageState.PROMOTING:
+            answers[stage.index] = judge(stage, When.WAVE, When.THROUGH, now=now)
         elif stage.state in ASKED or (stage.state is StageState.PASSED and _still_counts(snapshot, stage)):
             answers[stage.index] = judge(stage, When.THROUGH, now=now)
     return answers
@@ -173,7 +175,7 @@ def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decis
     if stage.state is StageState.OPENING:
         return _open(snapshot, stage, judgements, now=now)
     if stage.state is StageState.PROMOTING:
-        return release(snapshot, stage, now=now)
+        return release(snapshot, stage, judgements[stage.index], now=now)
     return _soak(stage, judgements[stage.index], now=now)
 
 

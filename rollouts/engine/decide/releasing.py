@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from gpu.upgrade_controller import LOOKS_AGAIN
@@ -10,7 +11,7 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import StageState, TargetState
 from wording.durations import spell
@@ -21,7 +22,7 @@ SOON = timedelta(seconds=1)  # something is on its way
 UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time, and the soak says how long it takes
 
 
-def release(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> Decision:
+def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     if ignored := _ignored(stage, now=now):
         asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
         return Decision(asks, pause_because=f"{asks} Look at its log and its slots, then resume.")
@@ -42,6 +43,10 @@ def release(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> Decis
     ]
     restrained = restrained_in(snapshot, stage)
     wave = tuple(ready[: free.nodes])
+    before_each = {gate.key for gate in stage.gates if gate.when is When.WAVE}
+    asked = {key: judgement for key, judgement in answers.items() if key in before_each}
+    if wave and (kept := wait_for_gates(stage, asked, now=now)):
+        return replace(kept, look_again_in=SOON)
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.because}.")
         return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)

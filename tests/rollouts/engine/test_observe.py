@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, Node, Observer, Pod
+from fleet.models import Bookmark, Node, Observer, Pod, PriorityClass
 from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
@@ -256,6 +256,52 @@ def test_what_was_overridden_at_the_start_is_known_to_the_gate(plan: Plan):
         Plan.objects.filter(pk=plan.pk).update(sealed=plan.sealed | sealed)
 
         assert seen(plan).stages[0].evidence.despite == despite
+
+
+def with_headroom(plan: Plan, state: str = "opening") -> None:
+    gates = {"headroom": {}, "driver_version": {}}
+    plan.stages.filter(index=0).update(gate_options=gates, state=state)
+    Node.objects.update(gpu_product="H100", requested={"nvidia.com/gpu": 3})
+
+
+def test_the_next_wave_needs_what_its_tenants_request_and_is_offered_what_others_have_left(
+    plan: Plan, django_assert_max_num_queries
+):
+    """Z13: of the same product, Ready and schedulable, and none that is about to go itself."""
+    with_headroom(plan)
+    row = Node.objects.get(name="node-0")
+    a_pod(row, "model-0", gpus=3)
+    a_pod(row, "agent-0", gpus=1, owner_kind="DaemonSet")
+    Node.objects.filter(name="node-2").update(is_unschedulable=True)
+
+    with django_assert_max_num_queries(27):
+        wave = seen(plan).stages[0].evidence.next_wave
+
+    assert wave.nodes == ("node-0",)
+    assert [(pod.name, pod.product, pod.resources) for pod in wave.pods] == [
+        ("team-a/model-0", "H100", {"nvidia.com/gpu": 3})
+    ]
+    assert wave.free == {"H100": ({"nvidia.com/gpu": 5},)}
+
+
+def test_pods_that_anybody_may_displace_need_no_room_and_make_some(plan: Plan):
+    with_headroom(plan)
+    given = {"cluster": plan.cluster, "uid": "uid-of-a-class", "changed_at": NOON}
+    PriorityClass.objects.create(name="queue", value=-100, **given)
+    a_pod(Node.objects.get(name="node-0"), "sweep-0", priority_class="queue")
+    a_pod(Node.objects.get(name="node-0"), "model-0")
+    a_pod(Node.objects.get(name="node-1"), "sweep-1", gpus=2, priority_class="queue")
+
+    wave = seen(plan).stages[0].evidence.next_wave
+
+    assert [pod.name for pod in wave.pods] == ["team-a/model-0"]
+    assert sorted(node["nvidia.com/gpu"] for node in wave.free["H100"]) == [5, 7]
+
+
+def test_in_an_old_snapshot_nobody_knows_who_goes_next(plan: Plan):
+    with_headroom(plan)
+
+    assert seen(plan, now=NOON + timedelta(minutes=5)).stages[0].evidence.next_wave is None
 
 
 def test_who_crashed_elsewhere_before_is_remembered_and_not_blamed(plan: Plan):

@@ -10,8 +10,10 @@ from rollouts.gates.base import (
     Baseline,
     Combination,
     Evidence,
+    NextWave,
     OperandEvidence,
     PodEvidence,
+    PodWants,
     TargetEvidence,
     ValidatorEvidence,
 )
@@ -53,6 +55,17 @@ pods = st.builds(
     because=st.sampled_from(["", "CrashLoopBackOff"]),
 )
 operands = st.builds(OperandEvidence, st.sampled_from(OPERANDS), st.booleans(), st.sampled_from(["", "why"]))
+
+
+amounts = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
+products = st.sampled_from(["H100", "A100"])
+waves = st.builds(
+    NextWave,
+    nodes=st.sampled_from([(), ("node-0",)]),
+    pods=st.lists(st.builds(PodWants, st.just("team-a/x"), products, amounts), max_size=3).map(tuple),
+    free=st.dictionaries(products, st.lists(amounts, max_size=2).map(tuple)),
+    claiming=st.integers(0, 1),
+)
 
 
 def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.SearchStrategy[TargetEvidence]:
@@ -99,6 +112,7 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         workloads_ready_now=counts,
         workloads_waiting_for_room=counts,
         workloads_ready_before=counts,
+        next_wave=st.none() | waves,
         combinations=st.lists(
             st.builds(Combination, st.sampled_from(Support), st.just("It is said."), st.integers(0, 3)), max_size=2
         ).map(tuple),

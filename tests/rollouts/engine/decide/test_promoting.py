@@ -16,9 +16,10 @@ from rollouts.engine.decide.acts import (
 )
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import Answer, TargetEvidence
+from rollouts.gates.base import Answer, NextWave, PodWants, TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.headroom import Headroom
 from rollouts.gates.operands_ready import OperandsReady
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -483,6 +484,44 @@ def test_a_stage_whose_gates_are_all_advisory_never_passes():
 
     assert not decision.moves
     assert "no gate that counts" in decision.waiting_for
+
+
+def a_next_wave(*, free: int) -> NextWave:
+    wants = PodWants("team-a/x", "H100", {"nvidia.com/gpu": 8})
+    return NextWave(("b",), (wants,), {"H100": ({"nvidia.com/gpu": free},)})
+
+
+@pytest.mark.parametrize(("free", "goes"), [(7, ()), (8, ("b",))])
+def test_a_gate_of_each_wave_holds_the_next_one_only(free: int, goes: tuple[str, ...]):
+    """Z13. The canary has gone; what follows it waits for room, and nothing halts."""
+    targets = (a_target("a"), a_held_target("b"))
+    shown = evidence(*targets, next_wave=a_next_wave(free=free))
+    stage = a_stage(*targets, evidence=shown, gates=(Headroom(), DriverVersion()))
+
+    decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"), a_node_snapshot("b"))))
+
+    assert released(decision) == goes
+    assert not decision.moves
+    assert goes or "short" in decision.waiting_for
+    assert "headroom" in decision.judgements[0]
+
+
+def test_a_gate_of_each_wave_holds_the_first_one_too_and_asks_in_the_end():
+    shown = evidence(a_held_target("b"), next_wave=a_next_wave(free=0))
+    given = {"evidence": shown, "gates": (Headroom(patience=timedelta(minutes=2)), DriverVersion()), "state": OPENING}
+    stage = a_stage(a_held_target("b"), **given)
+
+    decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
+
+    assert not decision.moves
+    assert "It has waited for 2 min" in decision.pause_because
+
+
+def test_a_gate_of_each_wave_does_not_keep_a_stage_from_passing():
+    gates = (Headroom(), DriverVersion())
+    stage = a_stage(a_target("a"), gates=gates, state=SOAKING)
+
+    assert stage_moves(decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))) == [(0, PASSED)]
 
 
 def test_a_soak_is_not_out_of_patience():

@@ -1,0 +1,119 @@
+"""The GPU pods that the next wave evicts find room elsewhere (hazard Z13).
+
+Asked before each wave: who goes next and what is free change with every wave, and once a node has gone there is
+nothing left to hold. Pods are placed one by one, the largest first, on nodes with the same GPU product, so that eight
+free GPUs on eight nodes are no room for a pod of eight. It compares resources by name; selectors, affinity, taints,
+quotas, CPU and memory it does not know, nor who else waits for the same GPUs. Pods of a priority below -10 need no
+room, and what they hold is free: the Cluster Autoscaler calls them expendable (expendable-pods-priority-cutoff).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from rollouts.gates.base import Evidence, Gate, Judgement, NextWave, PodWants, When, passed, wait
+from wording.lists import names
+from wording.numbers import are, count, either
+
+
+@dataclass(frozen=True)
+class Headroom(Gate):
+    tolerate: int = 0  # GPUs, slices or shares that may find no room; one more is waited for
+
+    key: ClassVar[str] = "headroom"
+    title: ClassVar[str] = "Headroom"
+    when: ClassVar[When] = When.WAVE
+
+    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+        wave = evidence.next_wave
+        if not evidence.counted:
+            return wait("The stage has no target left: there is nothing to find room for.", cause="no-target")
+        if wave is None:
+            unknown = "Which nodes go next is not known: none that is left may go now, or none is seen."
+            return wait(unknown, cause="unseen")
+        if not wave.nodes:
+            return passed("No node is left to go.", cause="none-left")
+        if wave.claiming:
+            pods = (
+                f"{count(wave.claiming, 'GPU pod')} on {names(wave.nodes)} {either(wave.claiming, 'claims', 'claim')}"
+            )
+            sentence = f"{pods} devices (DRA): whether others are free is not known."
+            return wait(sentence, cause="claims", measured={"claiming": wave.claiming}, is_final=True)
+        if not wave.pods:
+            return passed(f"No GPU pod has to leave {names(wave.nodes)}.", cause="idle", measured={"pods": 0})
+        homeless = without_room(wave)
+        short = _sum(homeless)
+        measured = {"pods": len(wave.pods), "without room": len(homeless), "short": short, "tolerated": self.tolerate}
+        measured |= {f"{name} {what}": number for name, what, number in _numbers(wave)}
+        if short > self.tolerate:
+            return wait(f"{needs(wave)}: {short} short.", cause="short", nodes=wave.nodes, measured=measured)
+        if short:
+            sentence = f"{needs(wave)}: {short} short, where {self.tolerate} would be tolerated."
+            return passed(sentence, cause="tolerated", measured=measured)
+        return passed(f"{needs(wave)}.", measured=measured)
+
+
+def short_of(wave: NextWave) -> int:
+    """How many GPUs, slices or shares the pods lack that find no room."""
+    return _sum(without_room(wave))
+
+
+def _sum(pods: Sequence[PodWants]) -> int:
+    return sum(amount for pod in pods for amount in pod.resources.values())
+
+
+def without_room(wave: NextWave) -> list[PodWants]:
+    """Who fits nowhere, the largest placed first, each where the least is left over."""
+    left = {product: [dict(node) for node in nodes] for product, nodes in wave.free.items()}
+    homeless = []
+    for pod in sorted(wave.pods, key=lambda pod: (-sum(pod.resources.values()), pod.name)):
+        fitting = [
+            node
+            for node in left.get(pod.product, [])
+            if all(node.get(name, 0) >= amount for name, amount in pod.resources.items())
+        ]
+        if not fitting:
+            homeless.append(pod)
+            continue
+        tightest = min(fitting, key=lambda node: sum(node.get(name, 0) for name in pod.resources))
+        for name, amount in pod.resources.items():
+            tightest[name] -= amount
+    return homeless
+
+
+def _numbers(wave: NextWave) -> list[tuple[str, str, int]]:
+    wanted, free = _wanted(wave), _free(wave)
+    return [
+        (name, what, numbers[name]) for name in sorted(wanted) for what, numbers in (("needed", wanted), ("free", free))
+    ]
+
+
+def needs(wave: NextWave) -> str:
+    wanted, free = _wanted(wave), _free(wave)
+    pods = f"{count(len(wave.pods), 'GPU pod')} on {names(wave.nodes)} {either(len(wave.pods), 'needs', 'need')}"
+    parts = [
+        f"{number} {name} elsewhere and {free[name]} {are(free[name])} free" for name, number in sorted(wanted.items())
+    ]
+    return f"{pods} {', '.join(parts)}"
+
+
+def _wanted(wave: NextWave) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for pod in wave.pods:
+        total.update(pod.resources)
+    return total
+
+
+def _free(wave: NextWave) -> Counter[str]:
+    """On nodes with a product that somebody needs."""
+    total: Counter[str] = Counter()
+    for product in {pod.product for pod in wave.pods}:
+        for node in wave.free.get(product, ()):
+            total.update(_positive(node))
+    return total
+
+
+def _positive(node: Mapping[str, int]) -> dict[str, int]:
+    return {name: number for name, number in node.items() if number > 0}

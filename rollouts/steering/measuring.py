@@ -1,0 +1,102 @@
+"""What the gates of a plan could not tell on its nodes as they are now: named at its draft, each with the ways out."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fleet.models import Node, Pod
+from gpu.operands import VALIDATOR
+from rollouts.gates.base import Gate
+from rollouts.gates.headroom import Headroom, needs, short_of
+from rollouts.gates.workloads_ready import WorkloadsReady
+from rollouts.headroom import next_wave
+from rollouts.models import Plan, Stage
+from rollouts.preflight import Check
+from wording.lists import names
+from wording.numbers import either
+
+WAIVE = "Or make the gate advisory, with a reason that whoever approves is shown."
+Pods = Mapping[str, Sequence[Pod]]  # by node's name
+
+
+@dataclass(frozen=True)
+class Blind:
+    """A gate that waits for good on such a node."""
+
+    is_blind: Callable[[Node, Sequence[Pod]], bool]
+    of_one: str
+    of_many: str
+    helps: str
+
+
+BLIND: Mapping[str, Blind] = {
+    "driver_version": Blind(
+        lambda node, _: not node.driver_version or node.driver_unknown_since is not None,
+        "does not name its driver",
+        "do not name their driver",
+        "GPU feature discovery labels it.",
+    ),
+    "operands_ready": Blind(
+        lambda _, pods: not any(pod.operand and pod.is_ready for pod in pods),
+        "has no operand that is Ready, so that none would be missed",
+        "have no operand that is Ready, so that none would be missed",
+        "Look at the GPU stack there first.",
+    ),
+    "validator_passed": Blind(
+        lambda _, pods: not any(pod.operand == VALIDATOR for pod in pods),
+        "runs no validator",
+        "run no validator",
+        "The operator runs one where the label nvidia.com/gpu.deploy.operator-validator is true.",
+    ),
+    "allocatable_restored": Blind(
+        lambda node, _: not node.allocatable,
+        "does not say how many GPUs it offers",
+        "do not say how many GPUs they offer",
+        "The device plugin does.",
+    ),
+}
+
+
+def unmeasured(plan: Plan, stages: Sequence[Stage], picked: Mapping[int, Sequence[Node]]) -> Iterator[Check]:
+    """One query, and three for each stage that asks for headroom."""
+    pods = _pods_on(plan, [node.name for nodes in picked.values() for node in nodes])
+    for stage in stages:
+        nodes = picked.get(stage.index, ())
+        for gate in stage.gates if nodes else ():
+            yield from _of_gate(plan, stage, gate, nodes, pods)
+
+
+def _pods_on(plan: Plan, on: Sequence[str]) -> Pods:
+    found: dict[str, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(cluster=plan.cluster_id, node_name__in=on, deleted_at=None).not_done():
+        if pod.operand or pod.is_tenant:
+            found[pod.node_name].append(pod)
+    return found
+
+
+def _of_gate(plan: Plan, stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods) -> Iterator[Check]:
+    where = f"{stage.name}, {gate.title}"
+    if isinstance(gate, Headroom):
+        if lacks := _lacks_room(plan, stage, gate, nodes, pods):
+            helps = "Free some, let its option tolerate say how many may wait, or make it advisory."
+            yield Check("headroom", f"{where}: {lacks}", "" if gate.advisory else helps, is_grave=not gate.advisory)
+        return
+    if gate.advisory:
+        return
+    if isinstance(gate, WorkloadsReady) and not any(pod.is_tenant for node in nodes for pod in pods.get(node.name, ())):
+        those = names([node.name for node in nodes])
+        nobody = f"{where}: no GPU pod of a tenant runs on {those}, so that none would be missed."
+        yield Check("unmeasured", nobody, "A longer soak gives tenants time to come.")
+    blind = BLIND.get(gate.key)
+    if blind and (lacking := [node.name for node in nodes if blind.is_blind(node, pods.get(node.name, ()))]):
+        sentence = f"{where}: {names(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}."
+        yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True)
+
+
+def _lacks_room(plan: Plan, stage: Stage, gate: Headroom, nodes: Sequence[Node], pods: Pods) -> str:
+    """What its first wave would lack now. Blank: nothing."""
+    first = nodes[: stage.max_unavailable]
+    tenants = [pod for node in first for pod in pods.get(node.name, ()) if pod.is_tenant]
+    wave = next_wave(plan.cluster_id, first, tenants)
+    short = short_of(wave)
+    return f"{needs(wave)}: {short} short." if short > gate.tolerate else ""

@@ -1,0 +1,89 @@
+from typing import Any
+
+import pytest
+
+from rollouts.gates.base import Answer, Judgement, NextWave, PodWants
+from rollouts.gates.headroom import Headroom, without_room
+from tests.make import NOON
+from tests.rollouts.make import a_held_target, evidence
+
+GPU, H100, A100 = "nvidia.com/gpu", "NVIDIA-H100", "NVIDIA-A100"
+
+
+def wants(amount: int, name: str = "team-a/x", *, product: str = H100, resource: str = GPU) -> PodWants:
+    return PodWants(name, product, {resource: amount})
+
+
+def free(*amounts: int, product: str = H100, resource: str = GPU) -> dict[str, tuple[dict[str, int], ...]]:
+    return {product: tuple({resource: amount} for amount in amounts)}
+
+
+def judged(*pods: PodWants, has: Any = None, tolerate: int = 0, **given: Any) -> Judgement:
+    row: dict[str, Any] = {"nodes": ("node-1",), "pods": pods, "free": has or {}}
+    shown = evidence(a_held_target("node-1"), next_wave=NextWave(**row | given))
+    return Headroom(tolerate=tolerate).judge(shown, now=NOON)
+
+
+def test_passes_where_every_pod_fits_elsewhere():
+    judgement = judged(wants(4), wants(2), has=free(4, 2))
+
+    assert judgement.answer is Answer.PASS
+    assert judgement.because == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 6 are free."
+
+
+def test_waits_with_the_deficit_in_numbers():
+    judgement = judged(wants(4), wants(2), has=free(4, 1))
+
+    assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("node-1",))
+    assert judgement.because == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 5 are free: 2 short."
+    assert judgement.measured == {
+        "pods": 2,
+        "without room": 1,
+        "short": 2,
+        "tolerated": 0,
+        "nvidia.com/gpu needed": 6,
+        "nvidia.com/gpu free": 5,
+    }
+
+
+def test_what_is_free_in_pieces_is_no_room_for_a_large_pod():
+    assert judged(wants(8), has=free(*[1] * 8)).answer is Answer.WAIT
+    assert judged(*[wants(1)] * 8, has=free(*[1] * 8)).answer is Answer.PASS
+
+
+@pytest.mark.parametrize(
+    "has",
+    [free(8, product=A100), free(8, resource="nvidia.com/mig-1g.10gb")],
+    ids=["another product", "another resource"],
+)
+def test_room_of_another_kind_is_none(has):
+    assert judged(wants(1), has=has).answer is Answer.WAIT
+
+
+def test_the_largest_is_placed_first_and_where_the_least_is_left():
+    wave = NextWave(("a",), (wants(1, "t/small"), wants(4, "t/large"), wants(3, "t/middle")), free(5, 3))
+
+    assert without_room(wave) == []
+
+
+@pytest.mark.parametrize(("tolerate", "answer"), [(1, Answer.WAIT), (2, Answer.PASS)])
+def test_one_more_than_tolerated_waits(tolerate: int, answer: Answer):
+    assert judged(wants(2), tolerate=tolerate).answer is answer
+
+
+def test_devices_that_are_claimed_are_not_known_to_be_free():
+    judgement = judged(claiming=1)
+
+    assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
+
+
+def test_nodes_without_pods_go_and_so_does_nobody():
+    assert judged().answer is Answer.PASS
+    assert judged(nodes=()).answer is Answer.PASS
+
+
+def test_who_goes_next_must_be_seen():
+    unseen = Headroom().judge(evidence(a_held_target()), now=NOON)
+    nobody = Headroom().judge(evidence(next_wave=NextWave((), (), {})), now=NOON)
+
+    assert {unseen.answer, nobody.answer} == {Answer.WAIT}

@@ -1,0 +1,76 @@
+"""What the gates of a draft could not tell on its nodes is named, with the ways out."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fleet.models import Node
+from rollouts.preflight import Check
+from rollouts.steering.preview import preview
+from tests.make import NOON, a_pod
+from tests.rollouts.rows import CANARY, REST, a_draft
+
+
+def warned(cluster, owner, *codes: str, **gates: dict[str, Any]) -> list[Check]:
+    stages = [replace(stage, gate_options=stage.gate_options | gates) for stage in (CANARY, REST)]
+    plan = a_draft(cluster, owner, stages=stages)
+    return [check for check in preview(plan, now=NOON).warnings if check.code in codes]
+
+
+def a_validator_on(*names: str) -> None:
+    for node in Node.objects.filter(name__in=names):
+        a_pod(node, f"validator-{node.name}", namespace="gpu-operator", gpus=0, operand="operator-validator")
+
+
+def test_a_node_without_a_validator_is_named_with_the_ways_out(cluster, owner):
+    a_validator_on("node-0", "node-1")
+
+    (check,) = warned(cluster, owner, "unmeasured", validator_passed={})
+
+    assert check.sentence == "Rest, Validator: node-2 runs no validator."
+    assert "gpu.deploy.operator-validator" in check.fix
+    assert "advisory, with a reason" in check.fix
+    assert check.is_grave
+
+
+def test_nothing_is_said_where_all_can_be_measured_or_nothing_counts(cluster, owner):
+    assert warned(cluster, owner, "unmeasured", validator_passed={"advisory": True}) == []
+    a_validator_on("node-0", "node-1", "node-2")
+    assert warned(cluster, owner, "unmeasured", validator_passed={}, operands_ready={}) == []
+
+
+@pytest.mark.parametrize(
+    ("gate", "given", "says"),
+    [
+        ("driver_version", {"driver_unknown_since": NOON}, "node-1 does not name its driver."),
+        ("allocatable_restored", {"allocatable": {}}, "node-1 does not say how many GPUs it offers."),
+    ],
+)
+def test_what_a_node_does_not_say_is_named(cluster, owner, gate: str, given: dict[str, Any], says: str):
+    Node.objects.filter(name="node-1").update(**given)
+
+    (check,) = warned(cluster, owner, "unmeasured", **{gate: {}})
+
+    assert check.sentence.endswith(says)
+
+
+def test_a_stage_without_tenants_proves_nothing_of_them(cluster, owner):
+    a_pod(Node.objects.get(name="node-1"))
+
+    checks = warned(cluster, owner, "unmeasured", workloads_ready={})
+
+    assert len(checks) == 1
+    assert "no GPU pod of a tenant runs on" in checks[0].sentence
+
+
+@pytest.mark.parametrize(("options", "is_grave"), [({}, True), ({"advisory": True}, False)])
+def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count(cluster, owner, options, is_grave):
+    Node.objects.update(requested={"nvidia.com/gpu": 8}, gpu_product="H100")
+    a_pod(Node.objects.get(name="node-0"), gpus=8)
+
+    checks = warned(cluster, owner, "headroom", headroom=options)
+
+    assert [check.is_grave for check in checks] == [is_grave]
+    assert "needs 8 nvidia.com/gpu elsewhere and 0 are free: 8 short." in checks[0].sentence
+    assert bool(checks[0].fix) is is_grave
