@@ -15,7 +15,7 @@ from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Node
 from gpu.compatibility import Support, Verdict, the_matrix
-from health.stack.combinations import Comparison, Line, compare_node, look
+from health.stack.combinations import Comparison, Line, compare_node, is_compared, look
 
 WORDS: dict[Support, tuple[str, str]] = {
     Support.KNOWN_BAD: ("bad", "known to fail"),
@@ -93,9 +93,8 @@ def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
     verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Support.SUPPORTED]
     common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
     own = [_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]
-    is_compared = node.is_gpu_node and node.gpu_vendor in {"", "nvidia"}
     card = NodeCard(own, len(verdicts) - len(own), the_matrix().read_on)
-    return {"compatibility": card if is_compared else None}
+    return {"compatibility": card if is_compared(node) else None}
 
 
 def _card(lines: Iterable[AnswerLine], nodes: int, groups: int, *, is_truncated: bool) -> AnswerCard:
