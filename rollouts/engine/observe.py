@@ -248,7 +248,7 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
 def _said_by_matrix(
     plan: Plan, stage: Stage, targets: Sequence[Target], gates: Sequence[Gate], *, now: datetime
 ) -> tuple[tuple[Combination, ...], int]:
-    """Asked for the stage that opens, and for no other: four queries a round at most."""
+    """Asked for the stage that opens, and for no other: five queries a round at most."""
     if stage.state != StageState.OPENING or not any(isinstance(gate, Compatibility) for gate in gates):
         return (), 0
     uids = [target.node_uid for target in targets if target.state != TargetState.EXCLUDED]

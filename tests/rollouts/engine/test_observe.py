@@ -241,7 +241,7 @@ def test_the_matrix_is_asked_about_the_nodes_of_a_stage_that_opens_and_of_no_oth
     plan.stages.forward().update(gate_options=gates, state="waiting")
     plan.stages.filter(index=1).update(state="opening")
 
-    with django_assert_max_num_queries(27):
+    with django_assert_max_num_queries(28):
         canary, rest, _ = seen(plan).stages
 
     assert (canary.evidence.combinations, canary.evidence.compared) == ((), 0)
