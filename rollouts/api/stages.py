@@ -25,7 +25,9 @@ STORY = (
     Prefetch("targets", Target.objects.with_holds().select_related("wave")),
     Prefetch("answers", GateAnswer.objects.filter(is_current=True), to_attr="answers_now"),
     Prefetch(
-        "answers", GateAnswer.objects.filter(is_current=False).order_by("-pk")[:HISTORY_AT_MOST], "answers_before"
+        "answers",
+        GateAnswer.objects.filter(is_current=False).order_by("-at", "-pk")[:HISTORY_AT_MOST],
+        "answers_before",
     ),
 )
 

@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 
 from rollouts.models import GateAnswer, Hold
@@ -25,6 +27,18 @@ def test_a_stage_shows_its_targets_and_what_its_gates_say(bob):
         ("Soak", "wait", {"left_s": 60})
     ]
     assert [row["answer"] for row in shown["history"]] == ["fail"]
+
+
+def test_the_history_begins_with_what_was_said_last_however_long_it_had_stood(bob):
+    """A gate that waits from the first node to the last has one row: it is not lost behind those that came after."""
+    stage = a_plan().stages.get(index=1)
+    stood = an_answer(stage, "wait", is_current=False)
+    an_answer(stage, "fail", is_current=False, gate="driver_version")
+    GateAnswer.objects.filter(pk=stood.pk).update(at=NOON + timedelta(hours=1))
+
+    history = bob.get(f"/api/v1/stages/{stage.pk}").json()["history"]
+
+    assert [row["gate"] for row in history] == ["soak", "driver_version"]
 
 
 def test_a_target_whose_hold_is_off_without_a_release_was_not_begun(bob):
