@@ -57,7 +57,7 @@ def go_through(paths: list[str], seed: int, log: Path) -> int:
     report = log.with_suffix(".xml")
     words = ["-m", "hypothesis", "--hypothesis-profile=hunt", f"--hypothesis-seed={seed}", f"--junitxml={report}"]
     pytest = [sys.executable, "-m", "pytest", *PLUGINS, "-v", "-n", "2", "--tb=short"]
-    with log.open("w") as out, subprocess.Popen([*pytest, *words, *paths], **PIPED) as running:
+    with log.open("w", buffering=1) as out, subprocess.Popen([*pytest, *words, *paths], **PIPED) as running:
         for line in running.stdout or ():
             out.write(line)
             if FAILED in line:  # also of a round that somebody ends before it is over

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fleet.models import DriverObject, Node, Pod
@@ -50,6 +50,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     going = {stage.pk: _goes_next(stage, may_go, policy) for stage in stages if _asks_for_room(stage)}
     stale = stale_because(plan, now=now)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
+    busy = _busy(row.uid for row in rows if row.uid not in holds)
     ahead = clock_ahead(plan.cluster_id)
     oldest = seen_at(plan, now=now)
     surroundings = _Surroundings(
@@ -88,7 +89,10 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         template_change=plan.template_change.get("says", ""),
         newest_hashes=live.hashes,
         unsettled=live.unsettled,
-        nodes=tuple(_node(plan, row, drivers.get(row.name), holds.get(row.uid), ahead) for row in rows),
+        nodes=tuple(
+            replace(_node(plan, row, drivers.get(row.name), holds.get(row.uid), ahead), busy_with=busy.get(row.uid, ""))
+            for row in rows
+        ),
         strays=tuple(_node(plan, row, None, holds.get(row.uid), ahead) for row in nodes.strays),
         gone=nodes.gone,
         object_trouble=live.object_trouble,
@@ -133,6 +137,12 @@ def in_nodes(amount: int | str | None, nodes: int) -> int | None:
     if amount.endswith("%"):
         return math.ceil(nodes * int(amount[:-1]) / 100)
     return int(amount)
+
+
+def _busy(unheld: Iterable[str]) -> dict[str, str]:
+    """Of the nodes that the plan has no hold for: uid → which other plan is changing it. One query at most."""
+    others = Hold.objects.in_force().filter(node_uid__in=list(unheld)).select_related("plan")
+    return {hold.node_uid: hold.plan.mark for hold in others}
 
 
 def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ahead: timedelta) -> NodeSnapshot:

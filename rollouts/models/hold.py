@@ -7,6 +7,10 @@ class HoldQuerySet(models.QuerySet["Hold"]):
         """Those that keep a node from changing, or are about to."""
         return self.filter(Q(is_wanted=True) | Q(placed_at__isnull=False))
 
+    def in_force(self) -> "HoldQuerySet":
+        """Those of plans that are not over: what another plan may not touch."""
+        return self.filter(ended_at__isnull=True, is_foreign=False)
+
     def unfinished(self) -> "HoldQuerySet":
         """Where the cluster has not been seen to be as we want it."""
         wanted_not_there = Q(is_wanted=True, placed_at__isnull=True)
@@ -28,10 +32,19 @@ class Hold(models.Model):
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when the label was read back; null: it is not there
     is_foreign = models.BooleanField(default=False)  # the label was there before us: never ours to remove
+    ended_at = models.DateTimeField(null=True)  # when its plan was over: then another may change the node
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
 
     objects = HoldQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["plan", "node_uid"], name="one_hold_per_node")]
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "node_uid"], name="one_hold_per_node"),
+            # Whatever they change, and though they started in the same second: a node's UID is unique over clusters.
+            models.UniqueConstraint(
+                fields=["node_uid"],
+                condition=Q(ended_at__isnull=True, is_foreign=False),
+                name="one_change_at_a_time_per_node",
+            ),
+        ]
         ordering = ["plan", "node_name"]

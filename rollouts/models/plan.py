@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F, Q
 
 from edges.moves import LostRace
@@ -120,6 +121,13 @@ class Plan(Moving):
     def is_armed(self) -> bool:
         """Whether the cluster may ask for the new version: from the intent on, until the old one is read back."""
         return self.write_intended_at is not None and self.put_back_at is None and self.state != PlanState.PROMOTED
+
+    def move(self, to: StrEnum, *, now: datetime, actor: str, because: str) -> None:
+        """As every move; with its end the plan's nodes are free for another plan."""
+        with transaction.atomic():
+            super().move(to, now=now, actor=actor, because=because)
+            if to in PLAN_FINAL:
+                self.holds.filter(ended_at__isnull=True).update(ended_at=now)
 
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self}

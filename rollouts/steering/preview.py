@@ -18,7 +18,7 @@ from kube import selectors
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
-from rollouts.models import Plan, Stage
+from rollouts.models import Hold, Plan, Stage
 from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered
 from rollouts.preflight import Check
 from rollouts.queries import (
@@ -205,12 +205,26 @@ def _blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFa
     same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
     if other := same_object.exclude(pk=plan.pk).first():
         yield Check("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
+    yield from _busy(plan, picks)
     yield from plan.its_component.preflight(facts)
     for stage in stages:
         if not picks.by_stage.get(stage.index):
             yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
     yield from must_ask(plan, stages, picks.by_stage)
     yield from cannot_be_approved(plan, stages)
+
+
+def _busy(plan: Plan, picks: Picks) -> Iterator[Check]:
+    """Nodes of the object that another plan holds: whatever that changes, it has them first."""
+    uids = {node.uid for node in (*picks.nodes, *picks.uncovered)}
+    others = Hold.objects.in_force().filter(plan__cluster=plan.cluster_id).exclude(plan__object_uid=plan.object_uid)
+    busy: dict[str, list[str]] = {}
+    for hold in others.select_related("plan"):
+        if hold.node_uid in uids:
+            busy.setdefault(str(hold.plan), []).append(hold.node_name)
+    for other, taken in busy.items():
+        sentence = f"{other} is changing {names(tuple(sorted(taken)))}."
+        yield Check("busy-nodes", sentence, "One change at a time on a node: end it first, or wait until it is over.")
 
 
 def _meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[Check]:

@@ -84,7 +84,8 @@ def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
                 plan.mark, verb="start", actor=actor.get_username(), because=because, evidence=plan.sealed, now=now
             )
     except IntegrityError as clash:
-        raise Blocked([Check("busy", "Another plan for the same object has started in the meantime.")]) from clash
+        sentence = "Another plan for the same object, or for some of its nodes, has started in the meantime."
+        raise Blocked([Check("busy", sentence)]) from clash
     queue_round(plan.pk)
 
 

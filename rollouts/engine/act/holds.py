@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
+from edges.moves import LostRace
 from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
@@ -17,14 +18,14 @@ from rollouts.restraints import why_not
 
 
 def place_holds(writer: Writer, act: PlaceHolds) -> None:
-    want(writer.plan, act.nodes, is_wanted=True, now=writer.clock())
-    for uid, name in writer.some(act.nodes):
+    ours = want(writer.plan, act.nodes, is_wanted=True, now=writer.clock())
+    for uid, name in writer.some(ours):
         hold_node(writer, uid, name)
 
 
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
-    want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
-    for uid, name in writer.some(act.nodes):
+    ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
+    for uid, name in writer.some(ours):
         if act.even_queued and why_not(writer.plan, [uid], now=writer.clock()):
             return  # The operator would take it at once.
         free_node(writer, uid, name, even_queued=act.even_queued or writer.plan.write_intended_at is None)
@@ -32,23 +33,33 @@ def lift_holds(writer: Writer, act: LiftHolds) -> None:
 
 def free_strays(writer: Writer, act: FreeStrays) -> None:
     """Nobody drives these nodes' upgrades: a mark that only waited for us would empty them when they come back."""
-    want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
-    for uid, name in writer.some(act.nodes):
+    ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
+    for uid, name in writer.some(ours):
         clear_queued(writer, uid, name)
         free_node(writer, uid, name, even_queued=False)
 
 
-def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> None:
-    """Write down what we want of nodes, before any of them is touched."""
-    with transaction.atomic():
-        plan.keep_lease(now=now)
-        known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
-        missing = set(nodes) - set(known.values_list("node_uid", flat=True))
-        known.exclude(is_wanted=is_wanted).update(is_wanted=is_wanted, wanted_since=now)
-        Hold.objects.bulk_create(
-            Hold(plan=plan, node_uid=uid, node_name=nodes[uid], is_wanted=is_wanted, wanted_since=now)
-            for uid in sorted(missing)
-        )
+def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> dict[str, str]:
+    """Write down what we want of nodes, before any of them is touched.
+
+    Those that may be: the nodes but for those that another plan is changing.
+
+    :raises LostRace: when another plan took one of them in this moment
+    """
+    try:
+        with transaction.atomic():
+            plan.keep_lease(now=now)
+            known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
+            missing = set(nodes) - set(known.values_list("node_uid", flat=True))
+            others = set(Hold.objects.in_force().filter(node_uid__in=missing).values_list("node_uid", flat=True))
+            known.exclude(is_wanted=is_wanted).update(is_wanted=is_wanted, wanted_since=now)
+            Hold.objects.bulk_create(
+                Hold(plan=plan, node_uid=uid, node_name=nodes[uid], is_wanted=is_wanted, wanted_since=now)
+                for uid in sorted(missing - others)
+            )
+    except IntegrityError as clash:
+        raise LostRace("Another plan has begun to change one of these nodes.") from clash
+    return {uid: name for uid, name in nodes.items() if uid not in others}
 
 
 def hold_node(writer: Writer, uid: str, name: str) -> bool:

@@ -24,10 +24,8 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if snapshot.template_change:
         because = changed_template(snapshot)
         return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
-    if blocked := snapshot.told_to_wait or snapshot.stale_because:
-        return Decision(blocked)
-    if not snapshot.policy.auto_upgrade:
-        return Decision("autoUpgrade is off: the operator would not change any node. Switch it on, or abort.")
+    if waits := _not_yet(snapshot):
+        return Decision(waits)
     if unheld := {node.uid: node.name for node in snapshot.nodes if not node.is_held and not node.has_begun}:
         total = len(snapshot.nodes)
         sentence = f"Holding every node of the driver object: {total - len(unheld)} of {count(total, 'node')} held."
@@ -44,3 +42,13 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         acts=(act,),
         look_again_in=SOON,
     )
+
+
+def _not_yet(snapshot: Snapshot) -> str:
+    """Why no node is held now. Blank: they are."""
+    if blocked := snapshot.told_to_wait or snapshot.stale_because:
+        return blocked
+    if not snapshot.policy.auto_upgrade:
+        return "autoUpgrade is off: the operator would not change any node. Switch it on, or abort."
+    busy = next((node for node in snapshot.nodes if node.busy_with), None)
+    return f"{busy.busy_with} is changing {busy.name}: one change at a time on a node, so this waits." if busy else ""

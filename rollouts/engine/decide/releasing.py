@@ -100,7 +100,7 @@ def to_hold(snapshot: Snapshot) -> dict[str, str]:
     A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
     label cannot stop any more.
     """
-    free = (node for node in snapshot.nodes if not node.is_held and not node.has_begun)
+    free = (node for node in snapshot.nodes if not node.is_held and not node.has_begun and not node.busy_with)
     return {node.uid: node.name for node in free if node.hold_wanted is not False}
 
 

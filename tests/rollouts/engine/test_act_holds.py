@@ -3,7 +3,8 @@ import pytest
 from edges.moves import LostRace
 from rollouts.engine.act.holds import want
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
-from rollouts.models import Hold
+from rollouts.models import Hold, Plan
+from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NODES, REST, UPGRADE_SKIP, Ground
 
 
@@ -104,3 +105,20 @@ def test_a_node_that_the_operator_queued_since_we_looked_stays_held(ground: Grou
 
     assert ground.held() & set(REST) == {REST[0]}
     assert Hold.objects.get(plan=ground.plan, node_name=REST[0]).placed_at
+
+
+def test_a_node_that_another_plan_is_changing_is_left_to_it(ground: Ground):
+    """It joined the object later: its label would get our name, and the other plan could not take it off."""
+    ground.start()
+    Hold.objects.filter(plan=ground.plan, node_name=CANARY).delete()
+    uid = ground.node(CANARY)["metadata"]["uid"]
+    other = Plan.objects.create(
+        cluster=ground.cluster, title="", object_uid="other", lease_until=NOON, state="promoting", state_since=NOON,
+        created_at=NOON, edited_at=NOON,
+    )  # fmt: skip
+    Hold.objects.create(plan=other, node_uid=uid, node_name=CANARY, wanted_since=NOON)
+
+    ground.act(PlaceHolds({uid: CANARY}))
+
+    assert not Hold.objects.filter(plan=ground.plan, node_name=CANARY).exists()
+    assert CANARY not in ground.held()

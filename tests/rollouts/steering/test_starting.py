@@ -1,4 +1,5 @@
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ from fleet.models import DriverObject, Node, Operand
 from people.models import AuditEntry
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan, Target
+from rollouts.steering import starting
 from rollouts.steering.drafting import edit
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked, OutOfDate
@@ -15,7 +17,7 @@ from rollouts.steering.starting import start
 from tests import make
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OLD_HASH
-from tests.rollouts.rows import CANARY, REST, a_draft, a_started_plan, wanted
+from tests.rollouts.rows import CANARY, REST, SELECTOR, a_draft, a_started_plan, in_state, wanted
 
 
 def started(plan: Plan, actor, **given) -> Plan:
@@ -161,6 +163,54 @@ def test_one_plan_at_a_time_on_one_object(cluster, owner):
         started(second, owner)
 
     assert [blocker["code"] for blocker in refusal.value.blockers] == ["busy"]
+
+
+def another_object(cluster) -> DriverObject:
+    """Of a second NVIDIADriver, whose DaemonSet selects the same nodes."""
+    other = make.a_driver_object(cluster, "other")
+    make.an_operand(cluster, name="driver-of-the-other", owner_uid=other.uid, node_selector=SELECTOR)
+    return other
+
+
+def for_the_other(cluster, owner) -> Plan:
+    plan, other = a_draft(cluster, owner), another_object(cluster)
+    Plan.objects.filter(pk=plan.pk).update(object_uid=other.uid, object_name=other.name)
+    return Plan.objects.select_related("cluster").get(pk=plan.pk)
+
+
+def test_one_change_at_a_time_on_a_node_whatever_is_changed(cluster, owner):
+    first = a_started_plan(cluster, owner)
+    second = for_the_other(cluster, owner)
+
+    told = {check.code: check.sentence for check in preview(second, now=NOON).blockers}
+
+    assert told["busy-nodes"] == f"{first} is changing node-0, node-1, node-2."
+
+
+def test_two_plans_that_start_in_the_same_second_never_have_a_node_both(cluster, owner, monkeypatch):
+    """The database says no to whoever comes second, though neither preview saw the other."""
+    a_started_plan(cluster, owner)
+    second = for_the_other(cluster, owner)
+    monkeypatch.setattr(starting, "preview", lambda *_, **__: SimpleNamespace(blockers=[], warnings=[]))
+
+    with pytest.raises(Blocked) as refusal:
+        started(second, owner)
+
+    assert "for some of its nodes" in refusal.value.blockers[0]["sentence"]
+    second.refresh_from_db()
+    assert second.state == PlanState.DRAFT
+    assert not Hold.objects.filter(plan=second).exists()
+
+
+@pytest.mark.parametrize("end", [PlanState.ABORTED, PlanState.ROLLED_BACK, PlanState.PROMOTED])
+def test_the_end_of_a_plan_frees_its_nodes_for_another(cluster, owner, end: PlanState):
+    first = a_started_plan(cluster, owner)
+    second = for_the_other(cluster, owner)
+    before = {PlanState.PROMOTED: "promoting", PlanState.ROLLED_BACK: "rolling-back", PlanState.ABORTED: "aborting"}
+    in_state(first, before[end]).move(end, now=NOON, actor="engine", because="Over.")
+
+    assert not Hold.objects.in_force().exists()
+    assert "busy-nodes" not in [check.code for check in preview(second, now=NOON).blockers]
 
 
 def test_a_plan_under_way_does_not_stand_in_its_own_way(cluster, owner):

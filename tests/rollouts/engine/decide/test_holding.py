@@ -129,3 +129,10 @@ def test_nothing_is_written_while_the_upgrade_controller_is_off():
 
     assert not decision.acts
     assert "autoUpgrade" in decision.waiting_for
+
+
+def test_a_node_that_another_plan_is_changing_is_waited_for():
+    decision = decide(holding(settled("a"), unheld("b", busy_with="plan-7")), now=NOON)
+
+    assert not decision.acts
+    assert decision.waiting_for == "plan-7 is changing b: one change at a time on a node, so this waits."
