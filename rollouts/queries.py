@@ -16,10 +16,10 @@ from gpu.resources.words import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from people.rights import why_not
-from rollouts.lifecycle import PlanState, StageState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, Command, GateAnswer, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
-from rollouts.restraints import Restraint, restraints_of
+from rollouts.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
 
 LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
@@ -166,7 +166,7 @@ class PlanOnPage:
 
 
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
-    """All that a plan's page shows, in a fixed number of queries (8)."""
+    """All that a plan's page shows, in a fixed number of queries (10 at most)."""
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals")
@@ -178,12 +178,26 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         stages=stages,
         current=_current(plan, stages),
         pause=plan.commands.in_force().first(),
-        restraint=restraints_of(plan, now=now).first if plan.state in LETS_GO else None,
+        restraint=_restraint(plan, _current(plan, stages), now=now),
         held=sum(placed is not None for _, placed, _ in holds),
         to_hold=sum(wanted is (placed is None) for wanted, placed, _ in holds),
         foreign_holds=sum(foreign for _, _, foreign in holds),
         seq=newest or 0,
     )
+
+
+def _restraint(plan: Plan, current: StageOnPage | None, *, now: datetime) -> Restraint | None:
+    """What holds all of it back: a freeze of all, or what binds every node that the stage has still to let go."""
+    if plan.state not in LETS_GO:
+        return None
+    found = restraints_of(plan, now=now)
+    if found.first or current is None or current.stage.state != StageState.PROMOTING:
+        return found.first
+    held = {target.node_uid for target in current.targets if target.state == TargetState.HELD}
+    if not held or any(target.state in IN_FLIGHT for target in current.targets):
+        return None
+    bound = found.of_nodes(held)
+    return most_urgent(bound.values()) if len(bound) == len(held) else None
 
 
 def _on_page(stage: Stage) -> StageOnPage:

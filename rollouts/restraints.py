@@ -1,19 +1,21 @@
-"""What keeps nodes from being let go, beside their own plan: freezes, of the fleet, of a cluster, of a pool.
+"""What keeps nodes from being let go, beside their own plan: freezes, and maintenance windows that are closed.
 
 Read anew in the transaction of each release, and before each label: what a round saw is old by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from fleet.models import Pool
 from kube import selectors
 from rollouts.lifecycle import PlanState
-from rollouts.models import Freeze, Plan
+from rollouts.models import Freeze, MaintenanceWindow, Plan
+from rollouts.windows import Interval, Schedule, common, union, zone_named
 from wording.instants import moment
+from wording.numbers import are, either
 
 GOES_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 FEW = 500  # keys that a query names; of more, every member of the pools is read
@@ -41,32 +43,99 @@ class Restraints:
     cluster_id: int
     of_all: tuple[Restraint, ...] = ()  # nothing of a plan goes, whichever its nodes are
     of_pools: Mapping[int, tuple[Restraint, ...]] = field(default_factory=dict)
+    windows: Windows | None = None  # None: there are none here, or none that bind
 
     @property
     def first(self) -> Restraint | None:
-        """Of those that hold everything back, the one that a person must act on first."""
+        """Of the freezes that hold everything back, the one that a person must act on first."""
         return most_urgent(self.of_all)
 
     def of_nodes(self, uids: Collection[str]) -> dict[str, Restraint]:
         """Node's uid → why it may not go. Those of pools bind the nodes that are in the pool now. One query at most."""
-        wanted = frozenset(uids)
-        found: dict[str, Restraint | None] = dict.fromkeys(wanted, self.first)
-        pools = _pools_of(self.cluster_id, uids, self.of_pools) if self.of_pools else {}
-        for uid, its in pools.items():
-            if uid not in wanted:
-                continue
-            found[uid] = most_urgent([*self.of_all, *(each for pool in its for each in self.of_pools[pool])])
+        binding = self._binding
+        pools = _pools_of(self.cluster_id, uids, binding) if binding else {}
+        by_pools = {its: self._in(its, of_all=self.of_all) for its in {frozenset(), *pools.values()}}
+        found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
         return {uid: restraint for uid, restraint in found.items() if restraint}
 
     def of_labels(self, labels: Mapping[str, str]) -> Restraint | None:
         """What the pools that these labels name say: the API server may show one that no row shows yet."""
-        pools = Pool.objects.filter(pk__in=self.of_pools) if self.of_pools else ()
-        mine = (pool.pk for pool in pools if selectors.parse(pool.selector).matches(labels))
-        return most_urgent(each for pool in mine for each in self.of_pools[pool])
+        pools = Pool.objects.filter(pk__in=self._binding) if self._binding else ()
+        mine = frozenset(pool.pk for pool in pools if selectors.parse(pool.selector).matches(labels))
+        return self._in(mine, of_all=()) if mine else None
+
+    @property
+    def _binding(self) -> frozenset[int]:
+        """The pools that it matters to be in."""
+        return frozenset(self.of_pools) | (self.windows.pools if self.windows else frozenset())
+
+    def _in(self, pools: frozenset[int], *, of_all: tuple[Restraint, ...]) -> Restraint | None:
+        """What binds a node of these pools first."""
+        closed = self.windows.closed(pools) if self.windows else None
+        frozen = (each for pool in pools for each in self.of_pools.get(pool, ()))
+        return most_urgent([*of_all, *frozen, *([closed] if closed else [])])
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The maintenance windows of one cluster at one moment."""
+
+    at: datetime
+    by_place: Mapping[int, tuple[MaintenanceWindow, ...]]  # pool → its own; 0: the cluster's
+
+    @property
+    def pools(self) -> frozenset[int]:
+        return frozenset(self.by_place) - {0}
+
+    def closed(self, pools: frozenset[int]) -> Restraint | None:
+        """Why a node of these pools may not go now: one window of each place that has any must be open."""
+        groups = [self.by_place[place] for place in sorted({0, *pools}) if place in self.by_place]
+        if not groups:
+            return None
+        schedules = [[window.schedule for window in group] for group in groups]
+        following = next(common(schedules, after=self.at), None)
+        if following and following.opens_at <= self.at:
+            return None
+        shut = [group for group, its in zip(groups, schedules, strict=True) if not _is_open(its, at=self.at)] or groups
+        return Restraint(_says_closed(shut, following, now=self.at), following.opens_at if following else None)
+
+
+def _is_open(schedules: Sequence[Schedule], *, at: datetime) -> bool:
+    first = next(union(schedules, after=at), None)
+    return first is not None and first.opens_at <= at
+
+
+def _says_closed(shut: Sequence[Sequence[MaintenanceWindow]], following: Interval | None, *, now: datetime) -> str:
+    places = " and ".join(group[0].place for group in shut)
+    number = sum(len(group) for group in shut)
+    subject = f"The maintenance {either(number, 'window', 'windows')} of {places}"
+    if following is None:
+        them = either(number, "it", "them")
+        return f"{subject} {either(number, 'opens', 'open')} no more: remove {them}, or make another."
+    zones = {window.zone for group in shut for window in group}
+    zone = zones.pop() if len(zones) == 1 else "UTC"
+    opens = moment(following.opens_at, now=now, zone=zone_named(zone), called=zone)
+    return f"{subject} {are(number)} closed until {opens}."
+
+
+def windows_of(cluster_id: int) -> dict[int, tuple[MaintenanceWindow, ...]]:
+    """Pool → its windows; 0: those of the cluster. One query."""
+    found: dict[int, tuple[MaintenanceWindow, ...]] = {}
+    for window in MaintenanceWindow.objects.filter(cluster=cluster_id).select_related("cluster", "pool"):
+        found[window.pool_id or 0] = (*found.get(window.pool_id or 0, ()), window)
+    return found
+
+
+def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule], list[tuple[str, list[Schedule]]]]:
+    """Those of a pool, or of the cluster, and of each other place that binds the same nodes, by its name."""
+    by_place = windows_of(cluster_id)
+    own = [window.schedule for window in by_place.pop(of_pool or 0, ())]
+    others = {0: by_place[0]} if of_pool and 0 in by_place else {} if of_pool else by_place
+    return own, [(its[0].place, [window.schedule for window in its]) for its in others.values()]
 
 
 def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
-    """One query."""
+    """Two queries at most."""
     goes_back = plan.state in GOES_BACK
     frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).select_related("cluster", "pool")
     freezes = [one for one in frozen if one.holds_rollbacks or not goes_back]
@@ -75,20 +144,28 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
         if one.pool_id:
             of_pools[one.pool_id] = (*of_pools.get(one.pool_id, ()), restraint_by(one, now=now))
     of_all = tuple(restraint_by(one, now=now) for one in freezes if not one.pool_id)
-    return Restraints(plan.cluster_id, of_all, of_pools)
+    by_place = {} if goes_back else windows_of(plan.cluster_id)
+    windows = Windows(now, by_place) if by_place else None
+    return Restraints(plan.cluster_id, of_all, of_pools, windows)
 
 
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
-    """Why one of these nodes may not be let go now. Blank: all of them may. Two queries at most."""
+    """Why one of these nodes may not be let go now. Blank: all of them may. Three queries at most."""
     found = most_urgent(restraints_of(plan, now=now).of_nodes(uids).values())
     return found.sentence if found else ""
 
 
 def restraint_by(freeze: Freeze, *, now: datetime) -> Restraint:
-    place = f"{freeze.place[0].upper()}{freeze.place[1:]}"
     until = f" until {moment(freeze.until, now=now)}" if freeze.until else ""
     what = "stopped" if freeze.is_stop else "frozen"
-    return Restraint(ended(f"{place} is {what} by {freeze.by}{until}: {freeze.because}"), freeze.until, freeze.is_stop)
+    return Restraint(
+        ended(f"{headed(freeze.place)} is {what} by {freeze.by}{until}: {freeze.because}"), freeze.until, freeze.is_stop
+    )
+
+
+def headed(text: str) -> str:
+    """As a sentence begins."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def ended(sentence: str) -> str:
@@ -100,11 +177,11 @@ def most_urgent(restraints: Iterable[Restraint]) -> Restraint | None:
     return max(restraints, key=lambda one: one.urgency, default=None)
 
 
-def _pools_of(cluster_id: int, uids: Collection[str], pools: Collection[int]) -> dict[str, list[int]]:
+def _pools_of(cluster_id: int, uids: Collection[str], pools: Collection[int]) -> dict[str, frozenset[int]]:
     members = Pool.nodes.through.objects.filter(pool__in=pools, node__cluster=cluster_id)
     if len(uids) <= FEW:
         members = members.filter(node__uid__in=uids)
-    found: dict[str, list[int]] = {}
+    found: dict[str, frozenset[int]] = {}
     for uid, pool in members.values_list("node__uid", "pool_id"):
-        found.setdefault(uid, []).append(pool)
+        found[uid] = found.get(uid, frozenset()) | {pool}
     return found

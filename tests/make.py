@@ -1,6 +1,6 @@
 """Builders. Each gives a valid row; name only what the test is about."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import count
 from typing import Any
 
@@ -258,6 +258,17 @@ def a_stage_to_approve(plan=None):
     stage = plan.stages.get(index=0)
     stage.move("opening", now=NOON, actor="quarterdeck", because="Its turn.")
     return stage
+
+
+def a_window(cluster, *, pool=None, opens_at: str = "02:00", duration_s: int = 7200, **given: Any):
+    """A maintenance window: every night from 2 to 4 UTC."""
+    from rollouts.models import MaintenanceWindow
+
+    row = {"rule": "FREQ=DAILY", "first_day": NOON.date() - timedelta(days=7), "zone": "UTC", "by": "root", "at": NOON}
+    at = time.fromisoformat(opens_at)
+    return MaintenanceWindow.objects.create(
+        cluster=cluster, pool=pool, opens_at=at, duration_s=duration_s, **row | given
+    )
 
 
 def a_reading(node, *devices: dict[str, Any], read_at: datetime | None = NOON, **given: Any):

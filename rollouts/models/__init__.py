@@ -3,6 +3,7 @@ from rollouts.models.command import Command, Verb
 from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
+from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
 from rollouts.models.stage import Stage, StageKind
@@ -16,6 +17,7 @@ __all__ = [
     "Freeze",
     "GateAnswer",
     "Hold",
+    "MaintenanceWindow",
     "Plan",
     "PlanEvent",
     "Stage",

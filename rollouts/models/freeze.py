@@ -9,6 +9,13 @@ from fleet.models import Cluster, Pool
 from people.rights import Permission, Scope, scope_of
 
 
+def words_of(cluster: Cluster | None, pool: Pool | None) -> str:
+    """What a freeze or a window is of, as a sentence calls it."""
+    if cluster is None:
+        return "the fleet"
+    return f"pool {cluster.name}/{pool.name}" if pool else f"cluster {cluster.name}"
+
+
 class FreezeQuerySet(models.QuerySet["Freeze"]):
     def visible_to(self, user) -> FreezeQuerySet:
         """One of the fleet binds everybody who sees anything; one of a cluster whoever sees a pool of it."""
@@ -80,9 +87,7 @@ class Freeze(models.Model):
     @property
     def place(self) -> str:
         """As a sentence calls it. `cluster` and `pool` are read with it."""
-        if self.cluster is None:
-            return "the fleet"
-        return f"pool {self.cluster.name}/{self.pool.name}" if self.pool else f"cluster {self.cluster.name}"
+        return words_of(self.cluster, self.pool)
 
     def is_in_force(self, *, now: datetime) -> bool:
         return self.ended_at is None and (self.until is None or self.until > now)

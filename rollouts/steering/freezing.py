@@ -14,9 +14,10 @@ from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Freeze, Plan, StageKind, Target
+from rollouts.models.freeze import words_of
 from rollouts.models.moving import record_event
 from rollouts.models.plan import PlanQuerySet, wake_plans
-from rollouts.restraints import GOES_BACK, ended, restraint_by
+from rollouts.restraints import GOES_BACK, ended, headed, restraint_by
 from rollouts.steering.refusals import BadFreeze, Refusal
 from wording.numbers import count, either
 
@@ -34,7 +35,7 @@ class Where:
 
     @property
     def words(self) -> str:
-        return Freeze(cluster=self.cluster, pool=self.pool).place
+        return words_of(self.cluster, self.pool)
 
     def why_not(self, user, permission: Permission) -> str:
         """Why the user may not do this here. Blank: they may."""
@@ -224,7 +225,7 @@ def _tell(
         goes_back = plan.state in GOES_BACK
         if goes_back and not row.holds_rollbacks:
             continue
-        what = ended(f"{row.place[0].upper()}{row.place[1:]}: {because}")
+        what = ended(f"{headed(row.place)}: {because}")
         record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=what)
         if row.pool_id is None and (goes_back or plan.state in HELD):
             Plan.objects.filter(pk=plan.pk).update(waiting_for=sentence[:1000])

@@ -31,6 +31,7 @@ from rollouts.queries import (
     stale_because,
     upgrade_policy,
 )
+from rollouts.restraints import restraints_of
 from rollouts.steering.duration import Duration, duration_of
 from rollouts.steering.extremes import cannot_be_approved, meaningless
 from rollouts.steering.measuring import unmeasured
@@ -150,6 +151,7 @@ def preview(plan: Plan, *, now: datetime) -> Preview:
                 *unmeasured(plan, stages, picks.by_stage),
                 *plan.its_component.warnings(facts),
                 *_pick_warnings(picks),
+                *_restrained(plan, picks, now=now),
                 *_budget_warnings(stages, nodes),
             ],
             key=lambda check: not check.is_grave,
@@ -243,6 +245,14 @@ def _pick_warnings(picks: Picks):
     if picks.excluded:
         yield Check("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
     yield from (Check("cohort", sentence) for sentence in _uncovered_sentences(picks))
+
+
+def _restrained(plan: Plan, picks: Picks, *, now: datetime) -> Iterator[Check]:
+    """What holds nodes back now beside the plan: freezes, and windows that are closed."""
+    bound = restraints_of(plan, now=now).of_nodes([node.uid for node in picks.nodes])
+    for sentence, number in Counter(one.sentence for one in bound.values()).items():
+        waits = f"{count(number, 'node')} {either(number, 'waits', 'wait')} for it"
+        yield Check("restrained", sentence, f"{waits}; the plan may be started all the same.")
 
 
 def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator[Check]:

@@ -21,6 +21,10 @@ class BadFreeze(BadPlan):
     """What was written down makes no freeze."""
 
 
+class BadSchedule(BadPlan):
+    """What was written down makes no maintenance window."""
+
+
 class OutOfDate(Refusal):
     """The caller decided on a state or revision that is no more."""
 

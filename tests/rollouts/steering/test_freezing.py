@@ -12,8 +12,9 @@ from rollouts.queries import plan_on_page
 from rollouts.restraints import restraints_of
 from rollouts.steering import commands, freezing
 from rollouts.steering.freezing import Where
+from rollouts.steering.preview import preview
 from rollouts.steering.refusals import BadFreeze, Refusal
-from tests.make import NOON, a_fleet, a_plan, a_user
+from tests.make import NOON, a_draft, a_fleet, a_plan, a_user
 from tests.rollouts.rows import in_state
 
 pytestmark = pytest.mark.django_db
@@ -169,3 +170,13 @@ def test_the_waking_of_its_plans_is_in_their_rows():
 
     assert Plan.objects.get(pk=plan.pk).next_look_at == NOON
     assert Plan.objects.get(pk=other.pk).next_look_at == LATER
+
+
+def test_a_draft_warns_of_what_its_nodes_would_wait_for():
+    plan = a_draft(a_fleet("north"))
+    a_freeze()
+
+    told = [check for check in preview(plan, now=NOON).warnings if check.code == "restrained"]
+
+    assert [check.sentence for check in told] == ["The fleet is frozen by ada: quarter end."]
+    assert told[0].fix.endswith("wait for it; the plan may be started all the same.")

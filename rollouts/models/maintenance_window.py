@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.db.models import Q
+
+from fleet.models import Cluster, Pool
+from people.rights import Permission, scope_of
+from rollouts.models.freeze import words_of
+from rollouts.windows import Schedule
+
+
+class MaintenanceWindowQuerySet(models.QuerySet["MaintenanceWindow"]):
+    def visible_to(self, user) -> MaintenanceWindowQuerySet:
+        """One of a cluster binds whoever sees a pool of it."""
+        there = scope_of(user, Permission.SEE)
+        if there.everywhere:
+            return self
+        of_their_clusters = Pool.objects.filter(pk__in=there.pool_ids).values("cluster")
+        return self.filter(
+            Q(cluster__in=there.cluster_ids) | Q(pool__in=there.pool_ids) | Q(pool=None, cluster__in=of_their_clusters)
+        )
+
+
+class MaintenanceWindow(models.Model):
+    """Where a cluster or a pool has any, nothing is let go there outside of them. Nobody who goes back is bound."""
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="windows")
+    pool = models.ForeignKey(Pool, models.PROTECT, null=True, related_name="windows")  # null: all of the cluster
+    rule = models.CharField(max_length=200)  # RRULE of RFC 5545, without a time of day
+    first_day = models.DateField()  # DTSTART: what INTERVAL and COUNT are counted from
+    opens_at = models.TimeField()  # on the wall's clock of the zone
+    zone = models.CharField(max_length=64)  # of the IANA data base
+    duration_s = models.PositiveIntegerField()
+    because = models.CharField(max_length=1000, blank=True)  # what it is for
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    objects = MaintenanceWindowQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "maintenance window"
+        ordering = ["cluster", "pool", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.opens_at:%H:%M} {self.zone}"
+
+    @property
+    def place(self) -> str:
+        """As a sentence calls it. `cluster` and `pool` are read with it."""
+        return words_of(self.cluster, self.pool)
+
+    @property
+    def mark(self) -> str:
+        """The subject of its audit entries."""
+        return f"window:{self.pk}"
+
+    @property
+    def schedule(self) -> Schedule:
+        starts_at = datetime.combine(self.first_day, self.opens_at)
+        return Schedule(self.rule, starts_at, self.zone, timedelta(seconds=self.duration_s))

@@ -1,0 +1,107 @@
+"""When a window is open: instants, by the clock on a wall of its zone, and what several windows come to together."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from heapq import merge
+from itertools import islice
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+from rollouts.windows.days import openings_of
+from rollouts.windows.rules import BadWindow, read_rule
+
+SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=7)
+HORIZON = 5  # years ahead in which an opening is looked for
+EARLIEST, LATEST = 2000, 2100  # years in which a window may first open
+LONGEST_ZONE = 64  # characters
+
+
+class Interval(NamedTuple):
+    """From `opens_at` on, until just before `closes_at`."""
+
+    opens_at: datetime
+    closes_at: datetime
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A rule, the time at which it first opens on the wall's clock, how long it stays open, and where that wall is."""
+
+    rule: str
+    starts_at: datetime  # without a zone
+    zone: str
+    duration: timedelta  # by a stopwatch: also in a night that has an hour less or more
+
+    def intervals(self, *, after: datetime) -> Iterator[Interval]:
+        """Those that end after this instant, in order. They may touch and overlap. They end with the horizon."""
+        zone = zone_named(self.zone)
+        earliest = (after - self.duration - timedelta(days=2)).astimezone(UTC).replace(tzinfo=None)
+        starts = openings_of(self.rule, self.starts_at, after.year + HORIZON + 1)
+        for start in islice(starts, bisect_left(starts, earliest), None):
+            # A time that the clocks leave out is taken as long after midnight as ever (RFC 5545, 3.3.5); of one that
+            # comes twice the first.
+            opens_at = start.replace(tzinfo=zone).astimezone(UTC)
+            if opens_at + self.duration > after:
+                yield Interval(opens_at, opens_at + self.duration)
+
+    def refuse_nonsense(self, *, now: datetime) -> None:
+        """:raises BadWindow: naming the field that makes it no window"""
+        read_rule(self.rule)
+        if len(self.zone) > LONGEST_ZONE or self.zone not in zones():
+            raise BadWindow("zone", f"There is no time zone {self.zone[:LONGEST_ZONE]}. Write it as Europe/Berlin.")
+        if not SHORTEST <= self.duration <= LONGEST:
+            raise BadWindow("duration", "A window is open for at least 5 minutes, and for at most 7 days.")
+        if not EARLIEST <= self.starts_at.year <= LATEST:
+            raise BadWindow("starts_at", f"It first opens in a year from {EARLIEST} to {LATEST}.")
+        if next(self.intervals(after=now), None) is None:
+            never = f"This never opens in the {HORIZON} years to come: nothing would ever be let go."
+            raise BadWindow("rule", never)
+
+
+@cache
+def zones() -> frozenset[str]:
+    return frozenset(available_timezones()) - {"localtime", "Factory"}
+
+
+@cache
+def zone_named(key: str) -> ZoneInfo:
+    return ZoneInfo(key)
+
+
+def union(schedules: Iterable[Schedule], *, after: datetime) -> Iterator[Interval]:
+    """When at least one is open, in intervals that do not touch."""
+    current: Interval | None = None
+    for each in merge(*(schedule.intervals(after=after) for schedule in schedules)):
+        if current is None:
+            current = each
+        elif each.opens_at <= current.closes_at:
+            current = Interval(current.opens_at, max(current.closes_at, each.closes_at))
+        else:
+            yield current
+            current = each
+    if current is not None:
+        yield current
+
+
+def common(groups: Sequence[Iterable[Schedule]], *, after: datetime) -> Iterator[Interval]:
+    """When each group has one that is open: those of a cluster, say, and those of a pool. `groups` has one at least."""
+    first, *others = (union(group, after=after) for group in groups)
+    found: Iterator[Interval] = first
+    for other in others:
+        found = _both(found, other)
+    return found
+
+
+def _both(one: Iterator[Interval], other: Iterator[Interval]) -> Iterator[Interval]:
+    left, right = next(one, None), next(other, None)
+    while left and right:
+        both = Interval(max(left.opens_at, right.opens_at), min(left.closes_at, right.closes_at))
+        if both.opens_at < both.closes_at:
+            yield both
+        if left.closes_at <= right.closes_at:
+            left = next(one, None)
+        else:
+            right = next(other, None)

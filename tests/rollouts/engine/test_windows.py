@@ -1,0 +1,148 @@
+"""Maintenance windows in whole rounds: nothing goes outside, a closing one calls back (Z3), no rollback waits."""
+
+from datetime import time, timedelta
+
+import pytest
+
+from edges.moves import LostRace
+from fleet.models import Node
+from rollouts.engine.act import waves
+from rollouts.engine.decide.acts import FinishRelease, ReleaseWave
+from rollouts.lifecycle import TargetState
+from rollouts.models import MaintenanceWindow
+from rollouts.queries import plan_on_page
+from rollouts.steering import commands
+from tests.make import NOON, a_pool
+from tests.rollouts.engine.ground import CANARY, NODES, Ground
+
+WAVE = ReleaseWave(0, (CANARY,), "1 node: the stage may have 1.")
+
+
+def a_window(ground: Ground, *, opens_at: time, pool=None, minutes: int = 60, rule: str = "FREQ=DAILY"):
+    return MaintenanceWindow.objects.create(
+        cluster=ground.cluster, pool=pool, rule=rule, first_day=NOON.date() - timedelta(days=7), opens_at=opens_at,
+        zone="UTC", duration_s=minutes * 60, by="root", at=NOON,
+    )  # fmt: skip
+
+
+def closed(ground: Ground, **given) -> None:
+    a_window(ground, opens_at=time(2, 0), **given)
+
+
+def of_its_pool(ground: Ground) -> None:
+    pool = a_pool(ground.cluster, "canaries", selector="tier=canary")
+    Node.objects.get(cluster=ground.cluster, name=CANARY).pools.add(pool)
+    closed(ground, pool=pool)
+
+
+@pytest.mark.parametrize("shut", [closed, of_its_pool])
+def test_a_release_loses_to_a_window_that_is_closed(ground: Ground, shut):
+    ground.armed()
+    writer = ground.writer()
+    shut(ground)
+
+    with pytest.raises(LostRace, match="closed until"):
+        waves.release_wave(writer, WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
+
+
+@pytest.mark.parametrize("shut", [closed, of_its_pool])
+def test_a_recorded_release_is_not_carried_out_once_the_window_is_closed(ground: Ground, shut):
+    ground.armed()
+    writer = ground.writer()
+    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, because="", now=ground.clock())
+    shut(ground)
+
+    waves.finish_release(writer, FinishRelease(0, (CANARY,)))
+
+    assert ground.releases() == []
+    assert CANARY in ground.held()
+
+
+def test_a_closing_window_calls_back_what_has_not_begun_and_says_when_it_opens(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    assert ground.target().state == TargetState.RELEASED
+    a_window(ground, opens_at=(ground.clock() - timedelta(minutes=30)).time().replace(second=0), minutes=31)
+    ground.round()
+    assert ground.target().state == TargetState.RELEASED
+
+    ground.clock.move(minutes=2)
+    ground.rounds(2)
+
+    assert ground.held() == set(NODES)
+    assert ground.target().state == TargetState.HELD
+    assert "The maintenance window of cluster north is closed until Sunday 11:30 UTC." in ground.plan.waiting_for
+    assert plan_on_page(ground.plan, now=ground.clock()).why in ground.plan.waiting_for
+
+
+def test_what_had_begun_when_it_closed_goes_on(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    ground.set_state(CANARY, "drain-required")
+    ground.round()
+    closed(ground)
+
+    ground.rounds(2)
+
+    assert ground.target().state == TargetState.CHANGING
+    assert CANARY not in ground.held()
+
+
+def test_in_its_window_a_plan_goes_on_by_itself(ground: Ground):
+    ground.armed()
+    opens_at = (ground.clock() + timedelta(minutes=10)).time().replace(second=0)
+    a_window(ground, opens_at=opens_at)
+    ground.rounds(2)
+    assert ground.releases() == []
+
+    ground.clock.move(minutes=11)
+    ground.rounds(1)
+
+    assert ground.releases() == [CANARY]
+
+
+def test_windows_of_cluster_and_pool_must_both_be_open(ground: Ground):
+    ground.armed()
+    pool = a_pool(ground.cluster, "canaries", selector="tier=canary")
+    Node.objects.get(cluster=ground.cluster, name=CANARY).pools.add(pool)
+    now = ground.clock()
+    a_window(ground, opens_at=(now - timedelta(minutes=30)).time().replace(second=0))
+    a_window(ground, opens_at=(now + timedelta(minutes=10)).time().replace(second=0), pool=pool)
+
+    ground.round()
+    assert "The maintenance window of pool north/canaries is closed until " in ground.plan.waiting_for
+    ground.clock.move(minutes=11)
+    ground.round()
+
+    assert ground.releases() == [CANARY]
+
+
+def test_the_version_is_written_outside_of_a_window_too_for_it_releases_nothing(ground: Ground):
+    ground.start()
+    closed(ground)
+
+    ground.rounds(3)
+
+    assert ground.plan.armed_since is not None
+
+
+def test_no_rollback_waits_for_a_window(ground: Ground):
+    """Z32."""
+    ground.armed()
+    ground.rounds(2)
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(2)
+    closed(ground)
+    commands.roll_back(ground.plan, actor=ground.ada, because="Bad.", now=ground.clock())
+    ground.rounds(2)
+    for name in NODES:
+        ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")
+    ground.writes()
+
+    ground.rounds(6)
+
+    assert CANARY in ground.releases()
