@@ -5,6 +5,7 @@ from rollouts.api.commands import VERB_VIEWS, Exclusions
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageDetail, StageList
+from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
 from rollouts.verbs import VERBS
 
 urlpatterns = [
@@ -23,6 +24,10 @@ urlpatterns = [
     path("stages/<int:stage_id>", StageDetail.as_view()),
     path("stages/<int:stage_id>/approvals", StageApprovals.as_view()),
     path("stages/<int:stage_id>/bundle", StageBundle.as_view()),
+    path("windows", WindowList.as_view()),
+    path("windows/<int:window_id>", WindowDetail.as_view()),
+    path("windows/<int:window_id>/removals", WindowRemovals.as_view()),
+    path("window-previews", WindowPreviews.as_view()),
     path("stop", Stop.as_view()),
     path("stop/lifts", StopLifts.as_view()),
     path("targets/<int:target_id>/exclusions", Exclusions.as_view()),

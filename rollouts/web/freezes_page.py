@@ -14,18 +14,18 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, Pool
-from people.models import User
 from people.rights import NotAllowed, Permission, Scope, scope_of
-from rollouts.models import Freeze, Plan
+from rollouts.models import Freeze, MaintenanceWindow, Plan
 from rollouts.restraints import restraint_by
 from rollouts.steering import freezing
 from rollouts.steering.freezing import HeldBack, Where, held_back_by, where_of
 from rollouts.steering.refusals import BadFreeze, Refusal
+from rollouts.steering.windowing import MAY
+from rollouts.web.placing import places_for, where_named
 from rollouts.web.stopping import because_of
+from rollouts.web.windows_page import window_rows
 
 PAST = 20
 UNTIL_AT_MOST = 32  # characters
@@ -134,37 +134,6 @@ def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
     return redirect("freezes")
 
 
-def where_named(user: User, on: str) -> Where | None:
-    """As the form names it, as far as this person may see it. None: there is no such place."""
-    if on == "fleet":
-        return Where()
-    kind, _, written = on.partition("-")
-    key = whole(written)
-    if key is None:
-        return None
-    if kind == "pool":
-        pool = Pool.objects.visible_to(user).filter(pk=key).select_related("cluster").first()
-        return Where(pool.cluster, pool) if pool else None
-    cluster = Cluster.objects.visible_to(user).filter(pk=key).first() if kind == "cluster" else None
-    return Where(cluster) if cluster else None
-
-
-def places_for(user: User, permission: Permission) -> list[tuple[str, str]]:
-    """What this person may do this to, as the form names it and as a person reads it. Three queries."""
-    there = scope_of(user, permission)
-    pools = list(Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name"))
-    found = [("fleet", "the whole fleet")] if there.everywhere else []
-    for cluster in Cluster.objects.visible_to(user).order_by("name"):
-        if there.covers_cluster(cluster.pk):
-            found.append((f"cluster-{cluster.pk}", f"cluster {cluster.name}"))
-        found += [
-            (f"pool-{pool.pk}", f"pool {cluster.name}/{pool.name}")
-            for pool in pools
-            if pool.cluster_id == cluster.pk and (there.covers_cluster(cluster.pk) or pool.pk in there.pool_ids)
-        ]
-    return found
-
-
 def _freezes(request: PersonRequest) -> dict[str, Any]:
     now, user = timezone.now(), request.user
     visible = Freeze.objects.visible_to(user).select_related("cluster", "pool")
@@ -175,6 +144,10 @@ def _freezes(request: PersonRequest) -> dict[str, Any]:
     return {
         "rows": sorted(rows, key=lambda row: not row.freeze.is_stop),
         "past": visible.exclude(pk__in=[one.pk for one in in_force])[:PAST],
+        "windows": window_rows(
+            MaintenanceWindow.objects.visible_to(user).select_related("cluster", "pool"), user, now=now
+        ),
+        "may_make_windows": not scope_of(user, MAY).nowhere,
         "may_freeze": not scope_of(user, Permission.STOP).nowhere,
     }
 

@@ -9,6 +9,7 @@ from rollouts.web import (
     steering,
     stopping,
     timeline,
+    windows_page,
 )
 
 urlpatterns = [
@@ -19,6 +20,10 @@ urlpatterns = [
     path("freezes/new", freezes_page.new, name="new-freeze"),
     path("parts/freezes", freezes_page.freezes_part, name="freezes-part"),
     path("freezes/<int:freeze_id>/lifts", freezes_page.lift, name="lift-freeze"),
+    path("windows/new", windows_page.new, name="new-window"),
+    path("windows/<int:window_id>/removals", windows_page.remove, name="remove-window"),
+    path("parts/restraints/<int:cluster_id>", windows_page.place_part, name="cluster-restraints"),
+    path("parts/restraints/<int:cluster_id>/<int:pool_id>", windows_page.place_part, name="pool-restraints"),
     path("stop", stopping.put_in_force, name="stop"),
     path("stop/lifts", stopping.lift, name="lift-stop"),
     path("parts/stop", stopping.banner_part, name="stop-banner"),

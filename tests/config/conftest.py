@@ -3,7 +3,7 @@ import pytest
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
-from tests.make import a_node_event, a_plan, a_stage_to_approve, a_user
+from tests.make import a_node_event, a_plan, a_stage_to_approve, a_user, a_window
 
 
 @pytest.fixture
@@ -24,5 +24,6 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "stage_id": stage.pk,
         "target_id": stage.targets.get().pk,
         "freeze_id": freeze.pk,
+        "window_id": a_window(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

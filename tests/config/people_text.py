@@ -26,7 +26,7 @@ from edges.parsing import LARGEST_BODY_BYTES, SmallJSONParser
 from edges.requests import PersonRequest
 from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
-from fleet.models import Node, Pod
+from fleet.models import Cluster, Node, Pod
 from fleet.pools.files import BadPoolFile, composing
 from fleet.pools.files import read as read_pool_file
 from fleet.web.filters import NodeFilter, read_choice
@@ -45,11 +45,24 @@ from people.web.account import TokenForm
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
+from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.freezes_page import FreezeForm
+from rollouts.web.window_form import WindowForm
+from rollouts.windows.rules import BadWindow, read_rule
 
-REFUSALS = (APIException, BadGate, BadPlan, BadPoolFile, BadSelector, NulCharacter, ValidationError, yaml.YAMLError)
+REFUSALS = (
+    APIException,
+    BadWindow,
+    BadGate,
+    BadPlan,
+    BadPoolFile,
+    BadSelector,
+    NulCharacter,
+    ValidationError,
+    yaml.YAMLError,
+)
 HEADERS_BYTES = 65_536  # what uvicorn takes of headers and of the first line
 FORM_BYTES = 2_621_440  # Django's DATA_UPLOAD_MAX_MEMORY_SIZE
 
@@ -96,6 +109,14 @@ def _freeze(text: str) -> None:
     request = PersonRequest()
     request.POST = _query(on=text, until=text, because=text, holds_rollbacks=text)
     FreezeForm.read(request).ends_at(now=timezone.now())
+
+
+def _window(text: str) -> None:
+    request = PersonRequest()
+    names = ("on", "rule", "first_day", "opens_at", "zone", "hours", "minutes", "because")
+    request.POST = _query(**dict.fromkeys(names, text))
+    form = WindowForm.read(request)
+    form.window(Where(Cluster()), by="ada", now=timezone.now())
 
 
 def _page(text: str) -> Any:
@@ -183,6 +204,9 @@ PARSERS = (
            ("fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written",
             "rollouts.web.stopping")),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze, ("rollouts.web.freezes_page",)),
+    Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
+           ("rollouts.web.window_form", "rollouts.web.windows_page")),
+    Parser("recurrence rule", "200 characters", FORM_BYTES, read_rule),
     Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(NewPerson, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
            _fields(RoleRequest, "role", "scope", "scope_id")),

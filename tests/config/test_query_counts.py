@@ -20,6 +20,7 @@ from tests.make import (
     a_stage_to_approve,
     a_token,
     a_user,
+    a_window,
     give,
 )
 
@@ -43,6 +44,7 @@ def widen(stage: Stage, root: User) -> None:
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         a_plan(a_fleet())
         freezing.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
+        a_window(a_fleet())
         a_user(f"more-{number}", role="viewer", on=a_cluster())
         give(root, "viewer", on=a_cluster())
 
@@ -72,6 +74,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
         "person_id": root.pk,
+        "window_id": a_window(node.cluster).pk,
         "freeze_id": freezing.freeze(Where(node.cluster), actor="ada", because="x", now=NOON).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

@@ -1,0 +1,149 @@
+"""Maintenance windows of clusters and pools: where there are any, nothing is let go outside of them."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import django_filters as filters
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Listing
+from fleet.api.serializers import RefSerializer
+from people.rights import require_somewhere
+from rollouts.api.freezes import FreezeEdge, HeldBackSerializer, LiftRequest
+from rollouts.api.serializers import KEY_MOST
+from rollouts.models import MaintenanceWindow
+from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
+from rollouts.windows import Interval, union
+from rollouts.windows.rules import LONGEST as LONGEST_RULE
+from rollouts.windows.schedule import LONGEST, LONGEST_ZONE, SHORTEST
+
+
+class IntervalSerializer(serializers.Serializer):
+    opens_at = serializers.DateTimeField()
+    closes_at = serializers.DateTimeField()
+
+
+class MaintenanceWindowSerializer(serializers.ModelSerializer):
+    cluster = RefSerializer()
+    pool = RefSerializer(allow_null=True, help_text="Null: all of the cluster.")
+    next = serializers.SerializerMethodField(help_text="The interval that is open, or opens next. Null: none any more.")
+
+    class Meta:
+        model = MaintenanceWindow
+        fields = (
+            "id", "cluster", "pool", "rule", "first_day", "opens_at", "zone", "duration_s", "because", "by", "at",
+            "next",
+        )  # fmt: skip
+
+    @extend_schema_field(IntervalSerializer(allow_null=True))
+    def get_next(self, window: MaintenanceWindow) -> dict[str, Any] | None:
+        following = next(union([window.schedule], after=timezone.now()), None)
+        return dict(IntervalSerializer(following._asdict()).data) if following else None
+
+
+class WindowRequest(Asked):
+    cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, required=False, help_text="Its id.")
+    pool = serializers.IntegerField(
+        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Its id. Null: all of the cluster."
+    )
+    rule = serializers.CharField(
+        max_length=LONGEST_RULE,
+        help_text="RRULE of RFC 5545, as FREQ=WEEKLY;BYDAY=SA,SU. FREQ is DAILY, WEEKLY, MONTHLY or YEARLY; besides: "
+        "INTERVAL, COUNT, UNTIL, BYDAY, BYMONTHDAY, BYMONTH, BYSETPOS, WKST.",
+    )
+    first_day = serializers.DateField(
+        required=False, help_text="DTSTART; what INTERVAL and COUNT count from. Left out: from now on."
+    )
+    opens_at = serializers.TimeField(help_text="On the wall's clock of its zone, as 02:00.")
+    zone = serializers.CharField(max_length=LONGEST_ZONE, help_text="As Europe/Berlin.")
+    duration_s = serializers.IntegerField(
+        min_value=int(SHORTEST.total_seconds()), max_value=int(LONGEST.total_seconds()), help_text="By a stopwatch."
+    )
+    because = serializers.CharField(
+        max_length=1000, allow_blank=True, required=False, default="", help_text="What it is for."
+    )
+
+
+class WindowPreviewSerializer(serializers.Serializer):
+    """What a window would do, as things are now, together with the others of its place."""
+
+    opens = IntervalSerializer(many=True, help_text="The next ones, the one that is open now included.")
+    is_open = serializers.BooleanField()
+    held = HeldBackSerializer(many=True, help_text="What would wait; nothing, where it is open now.")
+
+
+class WindowFilters(filters.FilterSet):
+    cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
+
+    class Meta:
+        model = MaintenanceWindow
+        fields: list[str] = []
+
+
+class WindowEdge(FreezeEdge):
+    def window(self, window_id: int) -> MaintenanceWindow:
+        return self.load(MaintenanceWindow.objects.visible_to(self.user).select_related("cluster", "pool"), window_id)
+
+    def written(self) -> MaintenanceWindow:
+        """The window of the body, of a place where the caller may have one."""
+        require_somewhere(self.user, MAY)
+        asked = self.read(WindowRequest)
+        where = self.where(asked)
+        if where.cluster is None:
+            raise serializers.ValidationError({"cluster": "Name the cluster, or a pool: the fleet has no windows."})
+        where.require(self.user, MAY)
+        first_day: date = asked.pop("first_day", None) or timezone.now().date() - timedelta(days=1)
+        given = {**asked, "opens_at": asked["opens_at"].replace(second=0, microsecond=0, tzinfo=None)}
+        return MaintenanceWindow(
+            cluster=where.cluster, pool=where.pool, first_day=first_day, by=self.user.username, at=timezone.now(),
+            **given,
+        )  # fmt: skip
+
+
+class WindowList(WindowEdge, Listing):
+    serializer_class = MaintenanceWindowSerializer
+    filterset_class = WindowFilters
+    queryset = MaintenanceWindow.objects.none()
+
+    def get_queryset(self) -> QuerySet[MaintenanceWindow]:
+        return MaintenanceWindow.objects.visible_to(self.user).select_related("cluster", "pool")
+
+    @extend_schema(request=WindowRequest, responses={201: MaintenanceWindowSerializer})
+    def post(self, request) -> Response:
+        """From now on nothing is let go there outside of its windows. Rollbacks are not bound."""
+        window = make_window(self.written(), now=timezone.now())
+        return Response(MaintenanceWindowSerializer(window).data, status=201)
+
+
+class WindowDetail(WindowEdge):
+    @extend_schema(responses=MaintenanceWindowSerializer)
+    def get(self, request, window_id: int) -> Response:
+        return Response(MaintenanceWindowSerializer(self.window(window_id)).data)
+
+
+class WindowRemovals(WindowEdge):
+    @extend_schema(request=LiftRequest, responses={204: None})
+    def post(self, request, window_id: int) -> Response:
+        """Take a window away. Where it was the last one, every hour is as good as another again."""
+        window = self.window(window_id)
+        where_of(window).require(self.user, MAY)
+        remove_window(window, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
+        return Response(status=204)
+
+
+class WindowPreviews(WindowEdge):
+    """Look before making one. Changes nothing."""
+
+    @extend_schema(request=WindowRequest, responses=WindowPreviewSerializer)
+    def post(self, request) -> Response:
+        shown: WindowPreview = preview_window(self.written(), user=self.user, now=timezone.now())
+        opens: list[Interval] = shown.opens
+        return Response(
+            WindowPreviewSerializer(
+                {"opens": [each._asdict() for each in opens], "is_open": shown.is_open, "held": shown.held}
+            ).data
+        )

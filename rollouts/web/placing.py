@@ -1,0 +1,38 @@
+"""Where a form freezes something or makes a window: as it names the place, and as a person reads it."""
+
+from edges.digits import whole
+from fleet.models import Cluster, Pool
+from people.models import User
+from people.rights import Permission, scope_of
+from rollouts.steering.freezing import Where
+
+
+def where_named(user: User, on: str) -> Where | None:
+    """As the form names it, as far as this person may see it. None: there is no such place."""
+    if on == "fleet":
+        return Where()
+    kind, _, written = on.partition("-")
+    key = whole(written)
+    if key is None:
+        return None
+    if kind == "pool":
+        pool = Pool.objects.visible_to(user).filter(pk=key).select_related("cluster").first()
+        return Where(pool.cluster, pool) if pool else None
+    cluster = Cluster.objects.visible_to(user).filter(pk=key).first() if kind == "cluster" else None
+    return Where(cluster) if cluster else None
+
+
+def places_for(user: User, permission: Permission) -> list[tuple[str, str]]:
+    """What this person may do this to, as the form names it and as a person reads it. Three queries."""
+    there = scope_of(user, permission)
+    pools = list(Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name"))
+    found = [("fleet", "the whole fleet")] if there.everywhere else []
+    for cluster in Cluster.objects.visible_to(user).order_by("name"):
+        if there.covers_cluster(cluster.pk):
+            found.append((f"cluster-{cluster.pk}", f"cluster {cluster.name}"))
+        found += [
+            (f"pool-{pool.pk}", f"pool {cluster.name}/{pool.name}")
+            for pool in pools
+            if pool.cluster_id == cluster.pk and (there.covers_cluster(cluster.pk) or pool.pk in there.pool_ids)
+        ]
+    return found

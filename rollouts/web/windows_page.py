@@ -1,0 +1,126 @@
+"""Making a maintenance window, after a look at when it opens and what it holds back; and removing one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from people.models import User
+from people.rights import NotAllowed
+from rollouts.models import Freeze, MaintenanceWindow
+from rollouts.restraints import restraint_by
+from rollouts.steering.refusals import BadSchedule, Refusal
+from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
+from rollouts.web.placing import places_for, where_named
+from rollouts.web.stopping import because_of
+from rollouts.web.window_form import WindowForm
+from rollouts.windows import Interval, union, zones
+from wording.durations import spell
+
+
+@dataclass(frozen=True)
+class WindowRow:
+    window: MaintenanceWindow
+    following: Interval | None  # open, or to open next; None: it opens no more
+    is_open: bool
+    lasts: str
+    why_not_remove: str
+
+
+def new(request: PersonRequest) -> HttpResponse:
+    """Shown first; done once what would be done is what was shown."""
+    if request.method != "POST":
+        return _form(request, WindowForm(on=request.GET.get("on", "")[:40]))
+    form, now = WindowForm.read(request), timezone.now()
+    where = where_named(request.user, form.on)
+    if where is None or where.cluster is None:
+        form.problems["on"] = "Choose a cluster or a pool."
+        return _form(request, form, status=400)
+    window = form.window(where, by=request.user.username, now=now)
+    if window is None:
+        return _form(request, form, status=400)
+    try:
+        shown = preview_window(window, user=request.user, now=now)
+        if request.POST.get("seen") != form.look:
+            return _form(request, form, shown=shown, place=where.words)
+        where.require(request.user, MAY)
+        make_window(window, now=now)
+    except BadSchedule as refusal:
+        form.problems |= {problem["field"]: problem["sentence"] for problem in refusal.problems}
+        return _form(request, form, status=400)
+    except (NotAllowed, Refusal) as refusal:
+        form.problems["all"] = str(refusal)
+        return _form(request, form, status=409)
+    messages.success(request, f"Made: outside of its windows nothing is let go in {where.words}.")
+    return redirect("freezes")
+
+
+@require_POST
+def remove(request: PersonRequest, window_id: int) -> HttpResponse:
+    visible = MaintenanceWindow.objects.visible_to(request.user).select_related("cluster", "pool")
+    window = get_object_or_404(visible, pk=window_id)
+    try:
+        where_of(window).require(request.user, MAY)
+        remove_window(window, actor=request.user.username, because=because_of(request), now=timezone.now())
+    except (NotAllowed, Refusal) as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"Removed: the window of {window.place} binds nobody any more.")
+    return redirect("freezes")
+
+
+@part
+def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> HttpResponse:
+    """What binds a cluster, or a pool of it, for its own page."""
+    now = timezone.now()
+    freezes = Freeze.objects.visible_to(request.user).in_force(now=now).binding(cluster_id)
+    windows = MaintenanceWindow.objects.visible_to(request.user).filter(cluster=cluster_id)
+    if pool_id:
+        freezes = freezes.filter(Q(pool=None) | Q(pool=pool_id))
+        windows = windows.filter(Q(pool=None) | Q(pool=pool_id))
+    context = {
+        "sentences": [restraint_by(one, now=now).sentence for one in freezes.select_related("cluster", "pool")],
+        "windows": window_rows(windows.select_related("cluster", "pool"), request.user, now=now),
+        "cluster_id": cluster_id,
+        "pool_id": pool_id,
+    }
+    return render(request, "rollouts/_restraints.html", context)
+
+
+def window_rows(windows, user: User, *, now: datetime) -> list[WindowRow]:
+    places = dict(places_for(user, MAY))
+    return [_row(window, places, now=now) for window in windows]
+
+
+def _row(window: MaintenanceWindow, places: dict[str, str], *, now: datetime) -> WindowRow:
+    following = next(union([window.schedule], after=now), None)
+    key = f"pool-{window.pool_id}" if window.pool_id else f"cluster-{window.cluster_id}"
+    why_not = "" if key in places else f"To remove it you need the role admin on {window.place}."
+    is_open = following is not None and following.opens_at <= now
+    return WindowRow(window, following, is_open, spell(window.schedule.duration), why_not)
+
+
+def _form(
+    request: PersonRequest, form: WindowForm, *, shown: WindowPreview | None = None, place: str = "", status: int = 200
+) -> HttpResponse:
+    places = [each for each in places_for(request.user, MAY) if each[0] != "fleet"]
+    why_not = "" if places else "To make a window you need the role admin on a cluster or a pool."
+    context = {
+        "place": "freezes",
+        "form": form,
+        "places": places,
+        "zones": sorted(zones()),
+        "shown": shown,
+        "words": place,
+        "why_not": why_not,
+    }
+    return render(request, "rollouts/window_form.html", context, status=status)

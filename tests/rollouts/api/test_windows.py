@@ -1,0 +1,134 @@
+"""Maintenance windows over REST: what is read, what is refused, who may."""
+
+import pytest
+
+from people.models import AuditEntry
+from rollouts.models import MaintenanceWindow
+from rollouts.restraints import restraints_of
+from rollouts.steering import windowing
+from rollouts.steering.refusals import Refusal
+from tests.callers import calling
+from tests.make import NOON, a_fleet, a_plan, a_user, a_window
+
+NIGHTS = {"rule": "FREQ=WEEKLY;BYDAY=SA,SU", "opens_at": "02:00", "zone": "Europe/Berlin", "duration_s": 14400}
+
+
+def post(client, path: str, **asked):
+    return client.post(f"/api/v1/{path}", asked, format="json")
+
+
+def test_a_window_says_when_it_opens(root):
+    cluster = a_fleet("north")
+
+    said = post(root, "windows", cluster=cluster.pk, because="Nobody trains then.", **NIGHTS).json()
+
+    assert said["cluster"]["name"] == "north"
+    assert said["next"]["opens_at"] > NOON.isoformat()
+    assert said["opens_at"] == "02:00:00"
+    (entry,) = AuditEntry.objects.filter(subject=f"window:{said['id']}")
+    assert (entry.verb, entry.actor, entry.because) == ("make", "root", "Nobody trains then.")
+
+
+def test_it_is_shown_before_it_is_made(root):
+    plan = a_plan()
+
+    shown = post(root, "window-previews", cluster=plan.cluster_id, **NIGHTS).json()
+
+    assert len(shown["opens"]) == 5
+    assert shown["is_open"] is False
+    assert shown["held"][0]["sentence"] == "3 nodes stay held."
+    assert not MaintenanceWindow.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"rule": "FREQ=SECONDLY"}, "rule"),
+        ({"rule": "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}, "rule"),
+        ({"rule": "x" * 201}, "rule"),
+        ({"zone": "Europe/Atlantis"}, "zone"),
+        ({"zone": "../etc/passwd"}, "zone"),
+        ({"duration_s": 60}, "duration_s"),
+        ({"duration_s": 10**9}, "duration_s"),
+        ({"opens_at": "25:00"}, "opens_at"),
+        ({"first_day": "1999-01-01"}, "first_day"),
+        ({"first_day": "9999-12-31"}, "first_day"),
+        ({"cluster": None}, "cluster"),
+    ],
+)
+def test_what_makes_no_window_is_refused_with_its_field(root, asked, field):
+    body = {"cluster": a_fleet().pk, **NIGHTS, **asked}
+
+    reply = post(root, "windows", **body)
+
+    assert reply.status_code == 400
+    assert reply.json()["errors"][0]["field"] == field
+    assert not MaintenanceWindow.objects.exists()
+
+
+def test_one_that_is_never_open_with_those_of_its_cluster_is_refused(root):
+    cluster = a_fleet("north")
+    a_window(cluster, rule="FREQ=WEEKLY;BYDAY=MO")
+
+    reply = post(root, "windows", pool=cluster.pools.get().pk, **NIGHTS)
+
+    assert reply.status_code == 400
+    assert "never open while those of cluster north are" in reply.json()["detail"]
+
+
+def test_one_of_a_cluster_that_never_meets_those_of_a_pool_is_refused(root):
+    cluster = a_fleet("north")
+    a_window(cluster, pool=cluster.pools.get(), rule="FREQ=WEEKLY;BYDAY=MO")
+
+    assert "those of pool north/h200" in post(root, "windows", cluster=cluster.pk, **NIGHTS).json()["detail"]
+
+
+def test_twenty_are_enough_for_one_place(root):
+    cluster = a_fleet("north")
+    for _ in range(windowing.MOST):
+        a_window(cluster)
+
+    reply = post(root, "windows", cluster=cluster.pk, **NIGHTS)
+
+    assert (reply.status_code, MaintenanceWindow.objects.count()) == (409, windowing.MOST)
+
+
+def test_it_is_removed_with_a_reason_and_once(root):
+    plan = a_plan()
+    window = a_window(plan.cluster)
+    late = MaintenanceWindow.objects.get(pk=window.pk)
+    assert restraints_of(plan, now=NOON).of_nodes(["x"])
+
+    assert post(root, f"windows/{window.pk}/removals").status_code == 400
+    assert post(root, f"windows/{window.pk}/removals", because="24/7 now.").status_code == 204
+
+    assert not restraints_of(plan, now=NOON).of_nodes(["x"])
+    assert plan.events.first().to == "window removed"
+    with pytest.raises(Refusal, match="removed this window already"):
+        windowing.remove_window(late, actor="ben", because="x", now=NOON)
+    assert AuditEntry.objects.filter(subject=f"window:{late.pk}", verb="remove").count() == 1
+
+
+def test_who_may(nobody, eve, bob, ada, root):
+    """An operator who could add a window could open the cluster for their own plan."""
+    cluster = a_fleet()
+    window = a_window(cluster)
+    asked = {"cluster": cluster.pk, "because": "x", **NIGHTS}
+
+    def answers(path: str) -> list[int]:
+        return [post(client, path, **asked).status_code for client in (nobody, eve, bob, ada)]
+
+    assert answers("windows") == [401, 403, 403, 403]
+    assert answers("window-previews") == [401, 403, 403, 403]
+    assert answers(f"windows/{window.pk}/removals") == [401, 404, 403, 403]
+    assert eve.get("/api/v1/windows").json()["count"] == 0
+    assert ada.get("/api/v1/windows").json()["count"] == 1
+    assert MaintenanceWindow.objects.count() == 1
+
+
+def test_the_admin_of_a_pool_agrees_on_its_windows(now, db):
+    cluster = a_fleet("north")
+    client = calling(a_user("pia", role="admin", on=cluster.pools.get()))
+
+    assert post(client, "windows", pool=cluster.pools.get().pk, **NIGHTS).status_code == 201
+    assert post(client, "windows", cluster=cluster.pk, **NIGHTS).status_code == 403

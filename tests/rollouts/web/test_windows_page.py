@@ -1,0 +1,135 @@
+"""The form of a maintenance window with its preview, the list, and what pages of clusters and pools say of it."""
+
+import pytest
+
+from rollouts.models import MaintenanceWindow
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, Page, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+NIGHTS = {"rule": "FREQ=WEEKLY;BYDAY=SA", "opens_at": "02:00", "zone": "Europe/Berlin", "hours": "4", "minutes": "30"}
+
+
+@pytest.fixture
+def root():
+    return visiting(make.a_user("root", role="admin"))
+
+
+def send(client, path: str, **asked) -> tuple[int, str]:
+    response = client.post(path, asked, follow=True)
+    return response.status_code, Page(response.content.decode()).text
+
+
+def look(on: str) -> str:
+    return f"{on}|FREQ=WEEKLY;BYDAY=SA||02:00|Europe/Berlin|4|30"
+
+
+def test_it_is_shown_before_it_is_made(root):
+    plan = make.a_plan(make.a_fleet("north"))
+    on = f"cluster-{plan.cluster_id}"
+
+    _, shown = send(root, "/windows/new", on=on, **NIGHTS)
+
+    assert not MaintenanceWindow.objects.exists()
+    assert "When cluster north would be open" in shown
+    assert "opens next in" in shown
+    assert "Until it opens: 3 nodes stay held." in shown
+    _, done = send(root, "/windows/new", on=on, seen=look(on), because="Nobody trains then.", **NIGHTS)
+    window = MaintenanceWindow.objects.get()
+    assert (window.duration_s, window.zone) == (16200, "Europe/Berlin")
+    assert "Made: outside of its windows nothing is let go in cluster north." in done
+    assert "closed, opens in" in done
+
+
+def test_what_was_changed_after_the_look_is_looked_at_first(root):
+    on = f"cluster-{make.a_fleet().pk}"
+
+    send(root, "/windows/new", **{"on": on, "seen": look(on), **NIGHTS, "hours": "5"})
+
+    assert not MaintenanceWindow.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"rule": "FREQ=SECONDLY"}, "at most one opening a day"),
+        ({"rule": "FREQ=DAILY;UNTIL=20200101"}, "never opens"),
+        ({"rule": "x" * 300}, "At most 200 characters"),
+        ({"zone": "Europe/Atlantis"}, "There is no time zone Europe/Atlantis"),
+        ({"opens_at": "soon"}, "no time of day"),
+        ({"first_day": "soon"}, "no day"),
+        ({"hours": "many"}, "whole numbers"),
+        ({"hours": "0", "minutes": "1"}, "at least 5 minutes"),
+        ({"hours": "200"}, "at most 7 days"),
+        ({"on": "fleet"}, "Choose a cluster or a pool"),
+        ({"on": "cluster-0"}, "Choose a cluster or a pool"),
+    ],
+)
+def test_what_makes_no_window_is_said_beside_its_field(root, asked, says):
+    status, text = send(root, "/windows/new", **{"on": f"cluster-{make.a_fleet().pk}", **NIGHTS, **asked})
+
+    assert status == 400
+    assert says in text
+    assert not MaintenanceWindow.objects.exists()
+
+
+def test_it_is_removed_with_a_reason(root):
+    window = make.a_window(make.a_fleet("north"))
+
+    _, refused = send(root, f"/windows/{window.pk}/removals")
+    _, done = send(root, f"/windows/{window.pk}/removals", because="24/7 now.")
+
+    assert "Say why" in refused
+    assert "Removed: the window of cluster north binds nobody any more." in done
+    assert "No maintenance windows." in done
+
+
+def test_who_may_not():
+    """Neither who only looks, nor an operator: a window that they add would open the cluster for their own plan."""
+    window = make.a_window(make.a_fleet())
+    on = f"cluster-{window.cluster_id}"
+
+    for name, role in (("bob", "viewer"), ("ada", "operator")):
+        client = visiting(make.a_user(name, role=role))
+        assert "you need the role admin" in send(client, f"/windows/{window.pk}/removals", because="x")[1]
+        assert "you need the role admin" in send(client, "/windows/new", on=on, seen=look(on), **NIGHTS)[1]
+    eve = visiting(make.a_user("eve"))
+    eve.post(f"/windows/{window.pk}/removals", {"because": "x"})
+    assert MaintenanceWindow.objects.count() == 1
+
+
+def test_the_pages_of_a_cluster_and_a_pool_say_what_binds_them(root):
+    cluster = make.a_fleet("north")
+    pool, other = cluster.pools.get(), make.a_pool(cluster, "other")
+    make.a_window(cluster)
+    make.a_window(cluster, pool=other, opens_at="05:00")
+    freezing.freeze(Where(cluster, pool), actor="ada", because="quarter end", now=NOON)
+
+    on_cluster, on_pool = (page(root, path).text for path in (f"/clusters/{cluster.pk}", f"/pools/{pool.pk}"))
+
+    assert "Pool north/h200 is frozen by ada: quarter end." in on_cluster
+    assert "Pool north/h200 is frozen by ada: quarter end." in on_pool
+    assert "of cluster north, 02:00 UTC for 2 h: closed, opens in 14 h" in on_pool
+    assert "pool north/other" in on_cluster
+    assert "pool north/other" not in on_pool
+
+
+def test_what_people_wrote_is_only_text(root):
+    make.a_window(make.a_fleet(), because=HOSTILE)
+
+    assert HOSTILE not in root.get("/freezes").content.decode()
+    page(root, "/freezes")
+
+
+def test_the_number_of_queries_does_not_grow(root, queries_of):
+    cluster = make.a_fleet()
+    make.a_window(cluster)
+    few = queries_of(root, "/freezes"), queries_of(root, f"/clusters/{cluster.pk}")
+
+    for _ in range(3):
+        make.a_window(cluster)
+
+    assert (queries_of(root, "/freezes"), queries_of(root, f"/clusters/{cluster.pk}")) == few
