@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from fleet.models import Node, Pod, PriorityClass
 from rollouts.gates.base import NextWave, PodWants
@@ -9,42 +10,43 @@ from rollouts.gates.base import NextWave, PodWants
 EXPENDABLE_BELOW = -10  # the Cluster Autoscaler's expendable-pods-priority-cutoff, by default
 
 
-def next_wave(cluster_id: int, nodes: Sequence[Node], pods: Sequence[Pod], *, busy: Collection[str] = ()) -> NextWave:
-    """`nodes`: those that go next. `pods`: the tenants' on them. `busy`: nodes on their way already.
+@dataclass(frozen=True)
+class Room:
+    """What a cluster's Ready, schedulable nodes have left, with some products."""
 
-    Three queries at most.
-    """
-    names = [node.name for node in nodes]
-    products = {node.name: node.gpu_product for node in nodes}
-    expendable = _expendable(cluster_id)
-    moving = [pod for pod in pods if pod.owner_kind != "DaemonSet" and pod.priority_class not in expendable]
-    wants = [PodWants(str(pod), products[pod.node_name], pod.resources) for pod in moving if pod.resources]
-    free = _free(cluster_id, {pod.product for pod in wants}, {*names, *busy}, expendable) if wants else {}
-    claiming = sum(bool(pod.claims) and not pod.resources for pod in moving)
-    return NextWave(tuple(names), tuple(wants), free, claiming)
+    expendable: Collection[str]  # names of the priority classes whose pods anybody may displace
+    left: Mapping[str, tuple[str, Mapping[str, int]]]  # node's name → its product, and what it has left by resource
+
+    def next_wave(self, nodes: Sequence[Node], pods: Sequence[Pod], *, busy: Collection[str] = ()) -> NextWave:
+        """`nodes`: those that go next. `pods`: the tenants' on them. `busy`: nodes on their way already."""
+        products = {node.name: node.gpu_product for node in nodes}
+        moving = [pod for pod in pods if pod.owner_kind != "DaemonSet" and pod.priority_class not in self.expendable]
+        wants = tuple(PodWants(str(pod), products[pod.node_name], pod.resources) for pod in moving if pod.resources)
+        wanted, without = {pod.product for pod in wants}, {*products, *busy}
+        free: dict[str, list[Mapping[str, int]]] = defaultdict(list)
+        for name, (product, amounts) in self.left.items():
+            if product in wanted and name not in without:
+                free[product].append(amounts)
+        claiming = sum(bool(pod.claims) and not pod.resources for pod in moving)
+        return NextWave(tuple(products), wants, {product: tuple(those) for product, those in free.items()}, claiming)
 
 
-def _expendable(cluster_id: int) -> list[str]:
-    """Names of the priority classes whose pods anybody may displace."""
+def read_room(cluster_id: int, products: Collection[str]) -> Room:
+    """Three queries at most."""
     classes = PriorityClass.objects.filter(cluster=cluster_id, value__lt=EXPENDABLE_BELOW)
-    return list(classes.values_list("name", flat=True))
-
-
-def _free(
-    cluster_id: int, products: Collection[str], without: Collection[str], expendable: Sequence[str]
-) -> dict[str, tuple[Mapping[str, int], ...]]:
-    """Product → what each Ready, schedulable node with it has left, by resource."""
+    expendable = list(classes.values_list("name", flat=True))
     given_up = _held_by(cluster_id, expendable) if expendable else {}
     nodes = Node.objects.filter(cluster=cluster_id, is_gpu_node=True, is_ready=True, is_unschedulable=False)
-    found: dict[str, list[Mapping[str, int]]] = defaultdict(list)
     rows = nodes.filter(gpu_product__in=products).values_list("name", "gpu_product", "allocatable", "requested")
-    for name, product, allocatable, requested in rows:
-        if name not in without:
-            back = given_up.get(name, {})
-            found[product].append(
-                {kind: max(0, has - requested.get(kind, 0) + back.get(kind, 0)) for kind, has in allocatable.items()}
-            )
-    return {product: tuple(nodes) for product, nodes in found.items()}
+    left = {
+        name: (product, _left(allocatable, requested, given_up.get(name, {})))
+        for name, product, allocatable, requested in rows
+    }
+    return Room(expendable, left)
+
+
+def _left(has: Mapping[str, int], requested: Mapping[str, int], back: Mapping[str, int]) -> dict[str, int]:
+    return {kind: max(0, amount - requested.get(kind, 0) + back.get(kind, 0)) for kind, amount in has.items()}
 
 
 def _held_by(cluster_id: int, classes: Sequence[str]) -> Mapping[str, Mapping[str, int]]:

@@ -27,7 +27,7 @@ from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence,
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.soak import Soak
-from rollouts.headroom import next_wave
+from rollouts.headroom import read_room
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.matrix import combinations, despite
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
@@ -252,7 +252,8 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
         return None
     busy = {target.node_name for target in targets if target.state in IN_FLIGHT}
     pods = [pod for node in going for pod in around.pods.get(node.name, ()) if pod.is_tenant and pod.deleted_at is None]
-    return next_wave(plan.cluster_id, going, pods, busy=busy)
+    room = read_room(plan.cluster_id, {node.gpu_product for node in going})
+    return room.next_wave(going, pods, busy=busy)
 
 
 def _said_by_matrix(

@@ -9,7 +9,7 @@ from gpu.operands import VALIDATOR
 from rollouts.gates.base import Gate
 from rollouts.gates.headroom import Headroom, needs, short_of
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.headroom import next_wave
+from rollouts.headroom import Room, read_room
 from rollouts.models import Plan, Stage
 from rollouts.preflight import Check
 from wording.lists import names
@@ -58,12 +58,15 @@ BLIND: Mapping[str, Blind] = {
 
 
 def unmeasured(plan: Plan, stages: Sequence[Stage], picked: Mapping[int, Sequence[Node]]) -> Iterator[Check]:
-    """One query, and three for each stage that asks for headroom."""
+    """One query, and three where a stage asks for headroom."""
     pods = _pods_on(plan, [node.name for nodes in picked.values() for node in nodes])
+    asks = any(Headroom.key in stage.gate_options for stage in stages)
+    products = {node.gpu_product for nodes in picked.values() for node in nodes}
+    room = read_room(plan.cluster_id, products) if asks else None
     for stage in stages:
         nodes = picked.get(stage.index, ())
         for gate in stage.gates if nodes else ():
-            yield from _of_gate(plan, stage, gate, nodes, pods)
+            yield from _of_gate(stage, gate, nodes, pods, room)
 
 
 def _pods_on(plan: Plan, on: Sequence[str]) -> Pods:
@@ -74,10 +77,10 @@ def _pods_on(plan: Plan, on: Sequence[str]) -> Pods:
     return found
 
 
-def _of_gate(plan: Plan, stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods) -> Iterator[Check]:
+def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, room: Room | None) -> Iterator[Check]:
     where = f"{stage.name}, {gate.title}"
     if isinstance(gate, Headroom):
-        if lacks := _lacks_room(plan, stage, gate, nodes, pods):
+        if room and (lacks := _lacks_room(room, stage, gate, nodes, pods)):
             helps = "Free some, let its option tolerate say how many may wait, or make it advisory."
             yield Check("headroom", f"{where}: {lacks}", "" if gate.advisory else helps, is_grave=not gate.advisory)
         return
@@ -93,10 +96,10 @@ def _of_gate(plan: Plan, stage: Stage, gate: Gate, nodes: Sequence[Node], pods: 
         yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True)
 
 
-def _lacks_room(plan: Plan, stage: Stage, gate: Headroom, nodes: Sequence[Node], pods: Pods) -> str:
+def _lacks_room(room: Room, stage: Stage, gate: Headroom, nodes: Sequence[Node], pods: Pods) -> str:
     """What its first wave would lack now. Blank: nothing."""
     first = nodes[: stage.max_unavailable]
     tenants = [pod for node in first for pod in pods.get(node.name, ()) if pod.is_tenant]
-    wave = next_wave(plan.cluster_id, first, tenants)
+    wave = room.next_wave(first, tenants)
     short = short_of(wave)
     return f"{needs(wave)}: {short} short." if short > gate.tolerate else ""
