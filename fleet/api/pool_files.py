@@ -6,12 +6,12 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from edges.documents import LARGEST_BYTES
 from edges.rest import Asked, Edge
 from fleet.api.pools import OverlapSerializer, administer
 from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
 from fleet.pools.files.comparing import FileChangeKind
-from fleet.pools.files.composing import LARGEST_BYTES
 
 
 class PoolFileRequest(Asked):

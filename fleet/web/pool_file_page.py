@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from edges.documents import LARGEST_BYTES
 from edges.requests import PersonRequest
 from fleet.models import Cluster
 from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, PoolFile, compare, read, take_over, write
-from fleet.pools.files.composing import LARGEST_BYTES
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
 from people.rights import Permission, why_not

@@ -21,13 +21,14 @@ from rest_framework.test import APIRequestFactory
 from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole
+from edges.documents import LARGEST_BYTES
 from edges.paging import Pages
 from edges.parsing import LARGEST_BODY_BYTES, SmallJSONParser
 from edges.requests import PersonRequest
 from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.models import Cluster, Node, Pod
-from fleet.pools.files import BadPoolFile, composing
+from fleet.pools.files import BadPoolFile
 from fleet.pools.files import read as read_pool_file
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.pool_form import PoolForm
@@ -155,7 +156,7 @@ PARSERS = (
     Parser("label selector", "1,000 characters, 50 requirements", 200_000, selectors.parse),
     Parser("pool file", "64 KiB, 4,000 YAML events, 20 deep, no aliases, 200 pools", FORM_BYTES, read_pool_file,
            ("fleet.web.pool_file_page",)),
-    Parser("pool file, at its bound", "the same", composing.LARGEST_BYTES, read_pool_file),
+    Parser("pool file, at its bound", "the same", LARGEST_BYTES, read_pool_file),
     Parser("pool form", "its columns' lengths", FORM_BYTES,
            _fields(PoolForm, "name", "selector", "environment", "workload_class", "max_unavailable",
                    "price_per_gpu_hour"), ("fleet.web.pool_form",)),

@@ -9,12 +9,12 @@ from typing import Any
 import yaml
 from django.core.exceptions import ValidationError
 
+from edges.documents import FLOAT, INTEGER, NULL, STRING, BadDocument, compose
+from edges.documents import line_of as _line
 from fleet.models import Pool
-from fleet.pools.files.composing import compose
 from fleet.pools.files.problems import BadPoolFile, FileProblem
 
 MOST_POOLS = 200
-STRING, INTEGER, FLOAT, NULL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "null"))
 DEFAULTS: Mapping[str, Any] = {
     name: getattr(Pool(), name)
     for name in ("environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour")
@@ -41,7 +41,10 @@ class PoolFile:
 
 def read(text: str) -> PoolFile:
     """:raises BadPoolFile: with every problem there is"""
-    root = compose(text)
+    try:
+        root = compose(text, begins="pools")
+    except BadDocument as refusal:
+        raise BadPoolFile(refusal.lines) from refusal
     found = PoolFile()
     problems: list[FileProblem] = []
     for key, node in _pairs(root, ("cluster", "pools"), problems):
@@ -148,10 +151,6 @@ def _twice(entries: list[FileEntry]) -> list[FileProblem]:
             found.append(FileProblem(entry.line, f"Pool {entry.name} is already on line {first[entry.name]}."))
         first.setdefault(entry.name, entry.line)
     return found
-
-
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
 
 
 READERS: Mapping[str, Callable[[yaml.Node, str, list[FileProblem]], Any]] = {
