@@ -52,6 +52,20 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda one: (not one.is_fit, one.facts.get("zone", ""), one.name))
 
 
+def next_wave(ready: Sequence[str], room: int) -> tuple[str, ...]:
+    """Who goes next of those that may, in the order of release: what the engine lets go, and a preview shows."""
+    return tuple(ready[:room])
+
+
+def waves(targets: Sequence[str], at_once: int) -> list[tuple[str, ...]]:
+    """All of them, where each wave has all of its room."""
+    found, left = [], list(targets)
+    while left:
+        found.append(next_wave(left, max(1, at_once)))
+        left = left[len(found[-1]) :]
+    return found
+
+
 def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[tuple[str, str], int]:
     """What the others are made of and the canary is not: (factor, value) → how many nodes."""
     met = frozenset[tuple[str, str]]().union(*(one.cohorts for one in canary))

@@ -28,6 +28,12 @@ class StagePreviewSerializer(serializers.Serializer):
     kind = serializers.CharField()
     targets = serializers.ListField(child=serializers.CharField())
     waves = serializers.IntegerField(help_text="At least this many.")
+    by_wave = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField()),
+        help_text="The nodes in the order in which they go, where each wave has all of its room.",
+    )
+    at_once = serializers.IntegerField(help_text="The most that a wave may have.")
+    waves_because = serializers.CharField(help_text="What sets that, and what makes waves smaller.")
     max_unavailable = serializers.IntegerField()
     gates = serializers.SerializerMethodField()
 

@@ -19,7 +19,7 @@ from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Hold, Plan, Stage
-from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered
+from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered, waves
 from rollouts.preflight import Check
 from rollouts.queries import (
     candidate,
@@ -56,9 +56,21 @@ class StagePreview:
     name: str
     kind: str
     targets: list[str]
-    waves: int
+    by_wave: list[tuple[str, ...]]  # the order in which they go, where each wave has all of its room
+    at_once: int  # the most that a wave may have: the stage's budget, or what the operator upgrades at once
     max_unavailable: int
     gates: list[tuple[str, dict]]
+
+    @property
+    def waves(self) -> int:
+        return len(self.by_wave)
+
+    @property
+    def waves_because(self) -> str:
+        """What makes waves as large as they are, and what makes them smaller."""
+        operators = self.at_once < self.max_unavailable
+        allows = f"The operator upgrades {self.at_once} at once" if operators else f"The stage allows {self.at_once}"
+        return f"{allows}. Nodes still on their way, broken ones and the operator's free slots make waves smaller."
 
 
 @dataclass(frozen=True)
@@ -134,13 +146,14 @@ def forward(plan: Plan) -> list[Stage]:
     return list(plan.stages.forward().select_related("pool"))
 
 
-def preview(plan: Plan, *, now: datetime) -> Preview:
+def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime) -> Preview:
+    """`stages`: unsaved ones, in place of the plan's own; it may be unsaved then, too."""
     nodes = list(nodes_of(plan).prefetch_related("pools"))
-    stages = forward(plan)
+    stages = forward(plan) if stages is None else stages
     picks = pick(stages, nodes)
     facts = facts_of(plan, nodes)
     barred, warned = version_checks(plan, stages, picks.nodes, today=now.date())
-    previews = [_stage_preview(stage, picks.by_stage[stage.index]) for stage in stages]
+    previews = [_stage_preview(stage, picks.by_stage[stage.index], facts) for stage in stages]
     return Preview(
         blockers=[*_blockers(plan, stages, picks, facts, now=now), *barred],
         warnings=sorted(
@@ -265,12 +278,15 @@ def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator
             yield Check("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
 
 
-def _stage_preview(stage: Stage, nodes: Sequence[Node]) -> StagePreview:
+def _stage_preview(stage: Stage, nodes: Sequence[Node], facts: DriverFacts) -> StagePreview:
+    targets = [node.name for node in nodes]
+    at_once = stage_time(stage, len(nodes), facts.upgrade_policy).at_once
     return StagePreview(
         name=stage.name,
         kind=stage.kind,
-        targets=[node.name for node in nodes],
-        waves=math.ceil(len(nodes) / stage.max_unavailable),
+        targets=targets,
+        by_wave=waves(targets, at_once),
+        at_once=at_once,
         max_unavailable=stage.max_unavailable,
         gates=[(gate.title, stage.gate_options.get(gate.key, {})) for gate in stage.gates],
     )

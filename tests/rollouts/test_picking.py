@@ -1,7 +1,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.picking import FACTORS, Candidate, bound_on_failure_rate, in_order, representatives, uncovered
+from rollouts.picking import (
+    FACTORS,
+    Candidate,
+    bound_on_failure_rate,
+    in_order,
+    next_wave,
+    representatives,
+    uncovered,
+    waves,
+)
 
 FACTS = st.fixed_dictionaries({factor: st.sampled_from("abc") for factor in FACTORS[:3]})
 CANDIDATES = st.lists(st.tuples(FACTS, st.booleans()), max_size=9).map(
@@ -96,3 +105,12 @@ def test_no_failure_among_few_nodes_proves_little():
     assert bound_on_failure_rate(0) == 1.0
     assert round(bound_on_failure_rate(5), 2) == 0.45
     assert bound_on_failure_rate(58) > 0.05 > bound_on_failure_rate(59)
+
+
+@given(st.lists(st.text(), unique=True), st.integers(0, 9))
+def test_waves_are_all_of_them_in_their_order(targets: list[str], at_once: int):
+    found = waves(targets, at_once)
+
+    assert [name for wave in found for name in wave] == targets
+    assert all(len(wave) == max(1, at_once) for wave in found[:-1])
+    assert all(next_wave(wave, at_once) == wave for wave in found if at_once)

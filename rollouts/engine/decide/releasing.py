@@ -14,6 +14,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import StageState, TargetState
+from rollouts.picking import next_wave
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count, either
@@ -42,7 +43,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.name)
     ]
     restrained = restrained_in(snapshot, stage)
-    wave = tuple(ready[: free.nodes])
+    wave = next_wave(ready, free.nodes)
     before_each = {gate.key for gate in stage.gates if gate.when is When.WAVE}
     asked = {key: judgement for key, judgement in answers.items() if key in before_each}
     if wave and (kept := wait_for_gates(stage, asked, now=now)):
