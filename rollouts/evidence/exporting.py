@@ -1,0 +1,96 @@
+from typing import Any
+
+from django.db.models import QuerySet
+
+from edges.digests import digest
+from people.models import AuditEntry
+from rollouts.evidence.verifying import FORMAT, bytes_of, hashes_of_parts
+from rollouts.models import Approval, GateAnswer, Plan
+
+
+def evidence_of(plan: Plan) -> bytes:
+    """The plan as it was sealed, every decision with its bundle, what gates answered, and the audit chain.
+
+    Three queries.
+    """
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "plan": {
+            "id": plan.pk,
+            "mark": plan.mark,
+            "title": plan.title,
+            "cluster": plan.cluster.name,
+            "author": plan.author,
+            "last_editor": plan.last_editor,
+            "state": plan.state,
+            "sealed_at": _at(plan.sealed_at),
+            "sealed": plan.sealed,
+            "content_hash": plan.content_hash,
+        },
+        "decisions": [_decision(each) for each in _decisions(plan)],
+        "answers": [_answer(each) for each in _answers(plan)],
+        "audit": [_entry(each) for each in AuditEntry.objects.filter(subject=plan.mark).order_by("number")],
+    }
+    content["parts"] = hashes_of_parts(content)
+    return bytes_of(content | {"hash": digest(content)})
+
+
+def _decisions(plan: Plan) -> QuerySet[Approval]:
+    return Approval.objects.filter(stage__plan=plan).select_related("stage").order_by("pk")
+
+
+def _answers(plan: Plan) -> QuerySet[GateAnswer]:
+    """What a move rested on, and what is so now."""
+    rows = GateAnswer.objects.filter(stage__plan=plan).exclude(is_current=False, rested_on_at=None)
+    return rows.select_related("stage").order_by("pk")
+
+
+def _decision(approval: Approval) -> dict[str, Any]:
+    return {
+        "id": approval.pk,
+        "stage": approval.stage.index,
+        "stage_name": approval.stage.name,
+        "decision": "reject" if approval.is_rejection else "approve",
+        "by": approval.by,
+        "at": _at(approval.at),
+        "because": approval.because,
+        "bundle": approval.bundle,
+        "bundle_hash": approval.bundle_hash,
+        "void_at": _at(approval.void_at),
+        "void_because": approval.void_because,
+    }
+
+
+def _answer(answer: GateAnswer) -> dict[str, Any]:
+    return {
+        "stage": answer.stage.index,
+        "gate": answer.gate,
+        "answer": answer.answer,
+        "is_advisory": answer.is_advisory,
+        "cause": answer.cause,
+        "because": answer.because,
+        "measured": answer.measured,
+        "nodes": answer.nodes,
+        "since": _at(answer.since),
+        "at": _at(answer.at),
+        "rested_on_at": _at(answer.rested_on_at),
+    }
+
+
+def _entry(entry: AuditEntry) -> dict[str, Any]:
+    """As its hash is made of it."""
+    return {
+        "subject": entry.subject,
+        "number": entry.number,
+        "at": _at(entry.at),
+        "actor": entry.actor,
+        "verb": entry.verb,
+        "because": entry.because,
+        "evidence": entry.evidence,
+        "previous_hash": entry.previous_hash,
+        "hash": entry.hash,
+    }
+
+
+def _at(at: Any) -> str | None:
+    return at.isoformat(timespec="microseconds") if at else None

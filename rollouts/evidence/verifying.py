@@ -1,0 +1,204 @@
+"""A file of evidence, from itself alone: no database, no network, no clock. Pure.
+
+All is worked out again: the hash of the whole and of each part, that of the sealed plan, that of each bundle, and the
+chain of audit entries; and the bytes are those that such content is written as. Then they are held against each other:
+a decision is what its audit entry says, and the seal is what the entry of the start says. Whoever alters one byte must
+alter a hash; whoever makes all hashes anew ends with another last hash, which who kept the true one will notice.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from edges.digests import digest
+
+FORMAT = "quarterdeck-evidence/1"
+NOTHING = "0" * 64  # what the first entry of a chain follows from
+KEYS = {"format", "plan", "decisions", "answers", "audit", "parts", "hash"}
+
+
+class NoEvidence(ValueError):
+    """The file cannot be read as one of evidence."""
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """Something that is not as it was written."""
+
+    field: str  # as decisions[0].bundle
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Verified:
+    flaws: list[Flaw]
+    decisions: int
+    entries: int
+    last_hash: str  # of the audit chain: what to compare with one that was kept elsewhere
+
+
+def verify(file: bytes) -> Verified:
+    """:raises NoEvidence: when it is no JSON, says a key twice, or is of another shape"""
+    content = _read(file)
+    flaws = list(_flaws(content))
+    if not flaws and (line := _first_difference(file, bytes_of(content))):
+        flaws = [Flaw(f"line {line}", "it says the same in other bytes than it was written in")]
+    audit = _rows(content, "audit")
+    last = str(audit[-1].get("hash")) if audit else NOTHING
+    return Verified(flaws, len(_rows(content, "decisions")), len(audit), last)
+
+
+def bytes_of(content: Mapping[str, Any]) -> bytes:
+    """The one way in which such content is written."""
+    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+
+
+def hashes_of_parts(content: Mapping[str, Any]) -> dict[str, str]:
+    """So that what was altered can be named."""
+    hashes = {"plan": digest(content.get("plan"))}
+    for name in ("decisions", "answers", "audit"):
+        rows = content.get(name)
+        hashes |= {
+            f"{name}[{number}]": digest(row) for number, row in enumerate(rows if isinstance(rows, list) else ())
+        }
+    return hashes
+
+
+def _read(file: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(file, object_pairs_hook=_once, parse_constant=_no_number)
+    except NoEvidence:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NoEvidence(f"This is no JSON: {error}.") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise NoEvidence(f"This is no file of evidence: its “format” is not {FORMAT}.")
+    return content
+
+
+def _flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
+    """The places first, and then the whole: where only the last speaks, what was altered has no hash of its own."""
+    if odd := sorted(content.keys() ^ KEYS):
+        yield Flaw(odd[0], "it is missing, or was added")
+    plan = content.get("plan")
+    if not isinstance(plan, Mapping):
+        yield Flaw("plan", "it is missing")
+        plan = {}
+    yield from _of_the_seal(plan)
+    for number, decision in enumerate(_rows(content, "decisions")):
+        yield from _of_a_decision(decision, plan, f"decisions[{number}]")
+    yield from _of_the_chain(_rows(content, "audit"), str(plan.get("mark")))
+    yield from _against_the_chain(content, plan)
+    yield from _of_the_parts(content)
+    if digest({key: value for key, value in content.items() if key != "hash"}) != content.get("hash"):
+        yield Flaw("hash", "the content as a whole is not what was written")
+
+
+def _of_the_parts(content: Mapping[str, Any]) -> Iterator[Flaw]:
+    written, found = content.get("parts"), hashes_of_parts(content)
+    known = written if isinstance(written, Mapping) else {}
+    for place in sorted({*known, *found}):
+        if known.get(place) != found.get(place):
+            yield Flaw(place, "it is not what was written" if place in found else "it is missing")
+
+
+def _of_the_seal(plan: Mapping[str, Any]) -> Iterator[Flaw]:
+    sealed, written = plan.get("sealed"), plan.get("content_hash")
+    if (sealed or written) and digest(sealed) != written:
+        yield Flaw("plan.sealed", "the sealed plan is not what its hash was made of")
+
+
+def _of_a_decision(decision: Mapping[str, Any], plan: Mapping[str, Any], at: str) -> Iterator[Flaw]:
+    bundle = decision.get("bundle")
+    bound = bundle.get("content") if isinstance(bundle, Mapping) else None
+    if not isinstance(bound, Mapping):
+        yield Flaw(f"{at}.bundle", "there is no bundle")
+        return
+    if digest(bound) != decision.get("bundle_hash"):
+        yield Flaw(f"{at}.bundle", "the bundle is not what was decided on")
+    if bound.get("plan_hash") != plan.get("content_hash"):
+        yield Flaw(f"{at}.bundle.content.plan_hash", "the decision is on another plan than the sealed one")
+    if bound.get("stage") != decision.get("stage"):
+        yield Flaw(f"{at}.stage", "the decision is on another stage")
+
+
+def _of_the_chain(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Flaw]:
+    before: Mapping[str, Any] | None = None
+    for number, entry in enumerate(entries):
+        at = f"audit[{number}]"
+        if entry.get("number") != number + 1 or entry.get("subject") != subject:
+            yield Flaw(at, "an entry before it is missing, or it is of another plan")
+        elif entry.get("previous_hash") != (before.get("hash") if before else NOTHING):
+            yield Flaw(at, "it does not follow from the entry before it")
+        elif entry.get("hash") != digest(_hashed(entry)):
+            yield Flaw(at, "its content is not what was written")
+        before = entry
+
+
+def _hashed(entry: Mapping[str, Any]) -> list[Any]:
+    """What the hash of an audit entry is of, in its order."""
+    names = ("previous_hash", "subject", "number", "at", "actor", "verb", "because", "evidence")
+    return [entry.get(name) for name in names]
+
+
+def _against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[Flaw]:
+    """Nobody decides or starts without an entry."""
+    audit = _rows(content, "audit")
+    starts = [entry.get("evidence") for entry in audit if entry.get("verb") == "start"]
+    if plan.get("content_hash") and (not starts or digest(starts[-1]) != plan.get("content_hash")):
+        yield Flaw("plan.sealed", "the entry of its start says another plan")
+    said = [_decided(entry) for entry in audit if str(entry.get("verb")) in {"approve", "reject"}]
+    for number, decision in enumerate(_rows(content, "decisions")):
+        bundle = decision.get("bundle")
+        found = {
+            "verb": decision.get("decision"),
+            "by": decision.get("by"),
+            "because": decision.get("because"),
+            "hash": decision.get("bundle_hash"),
+            "at": decision.get("at"),
+            "evidence": bundle.get("evidence") if isinstance(bundle, Mapping) else None,
+        }
+        if found not in said:
+            yield Flaw(f"decisions[{number}]", "no entry of the audit chain says this decision")
+
+
+def _decided(entry: Mapping[str, Any]) -> dict[str, Any]:
+    evidence = entry.get("evidence")
+    given = evidence if isinstance(evidence, Mapping) else {}
+    return {
+        "verb": entry.get("verb"),
+        "by": entry.get("actor"),
+        "because": entry.get("because"),
+        "hash": given.get("bundle_hash"),
+        "at": entry.get("at"),
+        "evidence": given.get("evidence"),
+    }
+
+
+def _rows(content: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    rows = content.get(name)
+    return [row if isinstance(row, Mapping) else {} for row in rows] if isinstance(rows, list) else []
+
+
+def _first_difference(file: bytes, written: bytes) -> int:
+    """The line; the first is 1. 0: there is none."""
+    if file == written:
+        return 0
+    pairs = zip_longest(file.split(b"\n"), written.split(b"\n"))
+    return next((number for number, (one, other) in enumerate(pairs, 1) if one != other), 1)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise NoEvidence("A key is said twice in one place.")
+    return content
+
+
+def _no_number(name: str) -> None:
+    raise NoEvidence(f"{name} is no number")
