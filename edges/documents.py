@@ -13,6 +13,7 @@ MOST_EVENTS = 4_000  # keys, values, and where lists and mappings begin and end
 DEEPEST = 20
 MOST_PROBLEMS = 50  # that are told at once
 BRACKETS = re.compile(r"[\[\]{}\n]")
+TOO_LARGE = f"The file is larger than {LARGEST_BYTES // 1024} KiB."
 NESTED = "Aliases (*) and deep nests are not read here."
 STRING, INTEGER, FLOAT, NULL, BOOLEAN = (
     f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "null", "bool")
@@ -81,6 +82,19 @@ def compose(text: str, *, begins: str) -> yaml.Node:
     return root
 
 
+def text_of(content: bytes) -> str:
+    """Of a file, or of no more of it than tells that it is too large.
+
+    :raises BadDocument: when it is too large, or no text
+    """
+    if len(content) > LARGEST_BYTES:
+        raise BadDocument([FileProblem(1, TOO_LARGE)])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadDocument([FileProblem(1, "The file is not UTF-8 text.")]) from error
+
+
 def line_of(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
@@ -88,7 +102,7 @@ def line_of(node: yaml.Node) -> int:
 def _refuse_large(text: str) -> None:
     """Before the parser sees it. Within a line it reads ahead, and for each character walks up all open brackets."""
     if len(text) > LARGEST_BYTES or len(text.encode("utf-8", "replace")) > LARGEST_BYTES:
-        raise BadDocument([FileProblem(1, f"The file is larger than {LARGEST_BYTES // 1024} KiB.")])
+        raise BadDocument([FileProblem(1, TOO_LARGE)])
     line, depth = 1, 0
     for found in BRACKETS.finditer(text):
         if found[0] == "\n":

@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from edges.documents import LARGEST_BYTES
+from edges.documents import LARGEST_BYTES, BadDocument, text_of
 from edges.requests import PersonRequest
 from fleet.models import Cluster
-from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, PoolFile, compare, read, take_over, write
+from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, compare, read, take_over, write
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
 from people.rights import Permission, why_not
@@ -61,11 +61,10 @@ def _text(request: PersonRequest) -> str:
     sent = request.FILES.get("file")
     if sent is None:
         return request.POST.get("text", "").replace("\r\n", "\n")
-    content = sent.read(LARGEST_BYTES + 1)
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadPoolFile([FileProblem(1, "The file is not UTF-8 text.")]) from error
+        return text_of(sent.read(LARGEST_BYTES + 1))
+    except BadDocument as refusal:
+        raise BadPoolFile(refusal.lines) from refusal
 
 
 def _cluster(file: PoolFile, chosen: Cluster | None, clusters: list[Cluster]) -> Cluster | None:

@@ -45,38 +45,54 @@ def draft(
     to_version: str,
     stages: Sequence[StageDraft],
     actor: User,
+    document: str = "",
     now: datetime,
 ) -> Plan:
     """Write a plan down. A stage that may not go unasked gets an approval, where it names none.
 
+    `document`: the digest of the document that it is applied from; blank: it is written by hand.
+
     :raises BadPlan: naming each field that is wrong
     """
-    _check(cluster, to_version, stages)
+    check(cluster, to_version, stages)
     if driver_object.kind not in KINDS:
         raise BadPlan(
             ("driver_object", f"A {driver_object.kind} says no driver version: it is shown, and not changed.")
         )
     stages = with_approvals(cluster, stages)
+    plan = unsaved(cluster, title, driver_object, to_version, actor=actor, now=now)
     with transaction.atomic():
-        plan = Plan.objects.create(
-            cluster=cluster,
-            title=title.strip() or f"{driver_object.name} to {to_version}",
-            object_kind=driver_object.kind,
-            object_name=driver_object.name,
-            object_uid=driver_object.uid,
-            from_version=driver_object.version,
-            to_version=to_version.strip(),
-            state=PlanState.DRAFT,
-            state_since=now,
-            author=actor.get_username(),
-            last_editor=actor.get_username(),
-            created_at=now,
-            edited_at=now,
-            lease_until=now,
-        )
+        plan.save(force_insert=True)
         _write_stages(plan, stages, now=now)
-        _record(plan, "draft", actor=actor, now=now)
+        _record(plan, "draft", actor=actor, document=document, now=now)
     return plan
+
+
+def unsaved(
+    cluster: Cluster, title: str, driver_object: DriverObject, to_version: str, *, actor: User, now: datetime
+) -> Plan:
+    """A plan that no row holds yet."""
+    return Plan(
+        cluster=cluster,
+        title=title.strip() or title_for(driver_object, to_version),
+        object_kind=driver_object.kind,
+        object_name=driver_object.name,
+        object_uid=driver_object.uid,
+        from_version=driver_object.version,
+        to_version=to_version.strip(),
+        state=PlanState.DRAFT,
+        state_since=now,
+        author=actor.get_username(),
+        last_editor=actor.get_username(),
+        created_at=now,
+        edited_at=now,
+        lease_until=now,
+    )
+
+
+def title_for(driver_object: DriverObject, to_version: str) -> str:
+    """Of a plan whose writer gave it none."""
+    return f"{driver_object.name} to {to_version}"
 
 
 def edit(
@@ -87,14 +103,15 @@ def edit(
     stages: Sequence[StageDraft],
     expected_revision: int,
     actor: User,
+    document: str = "",
     now: datetime,
 ) -> Plan:
-    """Change a draft.
+    """Change a draft. `document`: as in `draft`.
 
     :raises OutOfDate: when it is no draft any more, or somebody else has edited it since
     :raises BadPlan: naming each field that is wrong
     """
-    _check(plan.cluster, to_version, stages)
+    check(plan.cluster, to_version, stages)
     stages = with_approvals(plan.cluster, stages)
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     with transaction.atomic():
@@ -110,7 +127,7 @@ def edit(
         plan.stages.all().delete()
         plan.refresh_from_db()
         _write_stages(plan, stages, now=now)
-        _record(plan, "edit", actor=actor, now=now)
+        _record(plan, "edit", actor=actor, document=document, now=now)
     return plan
 
 
@@ -155,7 +172,8 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
     return stages
 
 
-def _check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
+def check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
+    """:raises BadPlan: naming each field that is wrong"""
     problems = []
     if not is_version(to_version.strip()):
         wrong = f"“{to_version[:64]}” is no full driver version." if to_version else "Which version?"
@@ -207,8 +225,9 @@ def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
     return [("gate_options", sentence) for sentence in never_met(gates)]
 
 
-def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> None:
-    rows = [
+def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> list[Stage]:
+    """The stages that go forward, unsaved."""
+    return [
         Stage(
             plan=plan,
             index=index,
@@ -225,6 +244,10 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
         )
         for index, stage in enumerate(stages)
     ]
+
+
+def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> None:
+    rows = stage_rows(plan, stages, now=now)
     widest = max(stage.max_unavailable for stage in stages)
     longest = max(stage.timeout_s for stage in stages)
     rows.append(
@@ -243,10 +266,16 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
     Stage.objects.bulk_create(rows)
 
 
-def _record(plan: Plan, verb: str, *, actor: User, now: datetime) -> None:
+def _record(plan: Plan, verb: str, *, actor: User, document: str, now: datetime) -> None:
     who = actor.get_username()
     record_event(
         plan=plan, what="plan", was="", to=verb, now=now, actor=who, because=f"{plan.from_version} → {plan.to_version}"
     )
-    evidence = {"from": plan.from_version, "to": plan.to_version, "stages": [s.name for s in plan.stages.all()]}
+    evidence: dict[str, Any] = {
+        "from": plan.from_version,
+        "to": plan.to_version,
+        "stages": [s.name for s in plan.stages.all()],
+    }
+    if document:
+        evidence["document"] = document
     AuditEntry.record(plan.mark, verb=verb, actor=who, evidence=evidence, now=now)

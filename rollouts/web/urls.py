@@ -2,6 +2,7 @@ from django.urls import path
 
 from rollouts.web import (
     approval_page,
+    document_page,
     draft_page,
     freezes_page,
     plan_page,
@@ -28,6 +29,9 @@ urlpatterns = [
     path("stop/lifts", stopping.lift, name="lift-stop"),
     path("parts/stop", stopping.banner_part, name="stop-banner"),
     path("plans/new", draft_page.new, name="draft"),
+    path("plans/documents", document_page.paste, name="apply-document"),
+    path("plans/<int:plan_id>/document", document_page.download, name="plan-document"),
+    path("plans/<int:plan_id>/evidence", document_page.evidence, name="plan-evidence"),
     path("plans/<int:plan_id>/edit", draft_page.edit, name="edit-plan"),
     path("plans/<int:plan_id>", plan_page.plan, name="plan"),
     path("parts/plans/<int:plan_id>", plan_page.plan_part, name="plan-part"),

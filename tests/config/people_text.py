@@ -46,6 +46,7 @@ from people.web.account import TokenForm
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
+from rollouts.steering.documents import read as read_plan_document
 from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
@@ -157,6 +158,9 @@ PARSERS = (
     Parser("pool file", "64 KiB, 4,000 YAML events, 20 deep, no aliases, 200 pools", FORM_BYTES, read_pool_file,
            ("fleet.web.pool_file_page",)),
     Parser("pool file, at its bound", "the same", LARGEST_BYTES, read_pool_file),
+    Parser("plan document", "64 KiB, 4,000 YAML events, 20 deep, no aliases, 50 stages", FORM_BYTES, read_plan_document,
+           ("rollouts.api.documents", "rollouts.web.document_page")),
+    Parser("plan document, at its bound", "the same", LARGEST_BYTES, read_plan_document),
     Parser("pool form", "its columns' lengths", FORM_BYTES,
            _fields(PoolForm, "name", "selector", "environment", "workload_class", "max_unavailable",
                    "price_per_gpu_hour"), ("fleet.web.pool_form",)),

@@ -1,0 +1,111 @@
+"""A plan as a document, for those who keep them with their other files: YAML or JSON, the same either way."""
+
+import json
+from typing import Any, ClassVar
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.response import Response
+
+from edges.documents import LARGEST_BYTES
+from people.rights import Permission, require_somewhere
+from rollouts.api.base import PlanEdge
+from rollouts.api.previews import PreviewSerializer
+from rollouts.evidence.exporting import evidence_of
+from rollouts.steering.documents import Applied, Outcome, apply, content_of, look, read
+from rollouts.steering.documents.writing import as_yaml
+
+DRY_RUN = OpenApiParameter("dry_run", bool, description="Say what it would do, and write nothing.")
+EITHER = {(200, "application/json"): OpenApiTypes.OBJECT, (200, "application/yaml"): OpenApiTypes.STR}
+SWITCH = {"": False, "false": False, "true": True}
+
+
+class YamlDocument(BaseParser):
+    """The bytes as they came, and no more of them than tells that they are too many: `read` has the bounds."""
+
+    media_type = "application/yaml"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return bytes(stream.read(LARGEST_BYTES + 1))
+
+
+class JsonDocument(YamlDocument):
+    media_type = "application/json"
+
+
+class YamlRenderer(BaseRenderer):
+    media_type = "application/yaml"
+    format = "yaml"
+    charset = "utf-8"
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        """A problem stays JSON, as everywhere."""
+        refused = renderer_context and renderer_context["response"].status_code >= 400
+        return (json.dumps(data) if refused else as_yaml(data)).encode()
+
+
+class DifferenceSerializer(serializers.Serializer):
+    field = serializers.CharField(help_text="As stages[1].gates.soak.duration.")
+    drafted = serializers.JSONField(allow_null=True, help_text="Null: the draft does not have it.")
+    document = serializers.JSONField(allow_null=True, help_text="Null: the document does not have it.")
+
+
+class AppliedSerializer(serializers.Serializer):
+    outcome = serializers.ChoiceField(choices=[(each.value, each.value) for each in Outcome])
+    is_done = serializers.BooleanField(help_text="False: it was a dry run.")
+    plan = serializers.IntegerField(source="plan.pk", allow_null=True, help_text="Null: it is not drafted yet.")
+    title = serializers.CharField(source="plan.title")
+    revision = serializers.IntegerField(source="plan.revision")
+    differences = DifferenceSerializer(many=True, help_text="Between the draft as it was and the document.")
+    preview = PreviewSerializer(allow_null=True, help_text="Of a dry run: what the plan would do.")
+
+
+class PlanDocuments(PlanEdge):
+    """Draft a plan from its document, or change the draft that it was applied to before. Starts nothing."""
+
+    parser_classes: ClassVar[list[type[BaseParser]]] = [JsonDocument, YamlDocument]  # type: ignore[misc]
+
+    @extend_schema(
+        parameters=[DRY_RUN],
+        request={"application/json": OpenApiTypes.OBJECT, "application/yaml": OpenApiTypes.STR},
+        responses={200: AppliedSerializer, 201: AppliedSerializer},
+    )
+    def post(self, request) -> Response:
+        """The same document again changes nothing. A draft that was changed by other means is not overwritten."""
+        require_somewhere(self.user, Permission.DRAFT)
+        dry_run = SWITCH.get(request.query_params.get("dry_run", ""))
+        if dry_run is None:
+            raise ValidationError({"dry_run": "Say true or false."})
+        document = read(request.data if isinstance(request.data, bytes) else b"")
+        done = (look if dry_run else apply)(document, actor=self.user, now=timezone.now())
+        is_new = done.outcome is Outcome.DRAFTED and not dry_run
+        return Response(_shown(done, is_done=not dry_run), status=201 if is_new else 200)
+
+
+class PlanEvidence(PlanEdge):
+    """What a plan was approved on, as a file that `bin/manage verify_evidence` proves without any database."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request, plan_id: int) -> HttpResponse:
+        """Its sealed content, decisions, answers and audit chain, each with its hash, in the bytes to be verified."""
+        return HttpResponse(evidence_of(self.plan(plan_id)), content_type="application/json")
+
+
+class DocumentOfPlan(PlanEdge):
+    renderer_classes: ClassVar[list[type[BaseRenderer]]] = [JSONRenderer, YamlRenderer]  # type: ignore[misc]
+
+    @extend_schema(responses=EITHER)
+    def get(self, request, plan_id: int) -> Response:
+        """The plan as the document that, applied again, is the same draft."""
+        return Response(content_of(self.plan(plan_id)))
+
+
+def _shown(done: Applied, *, is_done: bool) -> dict[str, Any]:
+    said = {name: getattr(done, name) for name in ("outcome", "plan", "differences", "preview")}
+    return dict(AppliedSerializer({**said, "is_done": is_done}).data)

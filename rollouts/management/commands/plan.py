@@ -1,0 +1,104 @@
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from edges.digits import whole
+from edges.documents import LARGEST_BYTES
+from people.models import User
+from people.rights import NotAllowed
+from rollouts.models import Plan
+from rollouts.steering.documents import Applied, PlanDocument, apply, look, read, write
+from rollouts.steering.preview import Preview
+from rollouts.steering.refusals import BadPlan, Refusal
+from wording.lists import names
+from wording.numbers import count
+
+SHOWN = 24  # nodes of a wave
+
+
+class Command(BaseCommand):
+    help = "Plans as documents, YAML or JSON: look at one, draft it, print a plan's own. Nothing here starts one."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        shown = verbs.add_parser("preview", help="say what the document's plan would do, and write nothing")
+        applied = verbs.add_parser("apply", help="draft the plan, or edit the draft that it was applied to before")
+        for each in (shown, applied):
+            each.add_argument("file", help="- reads from standard input")
+            each.add_argument("--as", dest="who", required=True, metavar="USERNAME", help="whose rights it takes")
+        written = verbs.add_parser("document", help="print a plan as the document that, applied, is the same draft")
+        written.add_argument("plan", help="its number")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        if given["verb"] == "document":
+            self.stdout.write(write(_plan(given["plan"])), ending="")
+            return
+        who, content = _person(given["who"]), _content(given["file"])
+        try:
+            self._carry_out(given["verb"], read(content), who)
+        except BadPlan as refusal:
+            lines = [f"{each['field']}: {each['sentence']}".removeprefix(": ") for each in refusal.problems]
+            raise CommandError("\n".join(["Nothing was changed.", *lines])) from refusal
+        except (NotAllowed, Refusal) as refusal:
+            raise CommandError(f"Nothing was changed. {refusal}") from refusal
+
+    def _carry_out(self, verb: str, document: PlanDocument, who: User) -> None:
+        now = timezone.now()
+        if verb == "apply":
+            self._say_applied(apply(document, actor=who, now=now))
+            return
+        shown = look(document, actor=who, now=now)
+        for line in _lines(shown):
+            self.stdout.write(line)
+        self.stdout.write("Nothing was changed: this was a preview.")
+
+    def _say_applied(self, done: Applied) -> None:
+        for each in done.differences:
+            self.stdout.write(f"{each.field}: {each.drafted} → {each.document}")
+        plan = done.plan
+        self.stdout.write(f"{done.outcome.value} plan {plan.pk}, {plan.title}. It is a draft: nothing has started.")
+
+
+def _lines(shown: Applied) -> list[str]:
+    told: Preview | None = shown.preview
+    plan = f"plan {shown.plan.pk}" if shown.plan.pk else "a plan that is not there yet"
+    lines = [f"{shown.plan.title}: {shown.outcome.value}, {plan}"]
+    lines += [f"{each.field}: {each.drafted} → {each.document}" for each in shown.differences]
+    if told is None:
+        return lines
+    lines += [f"blocker: {check.sentence} {check.fix}".rstrip() for check in told.blockers]
+    lines += [f"warning: {check.sentence} {check.fix}".rstrip() for check in told.warnings]
+    for stage in told.stages:
+        lines.append(f"{stage.name}: {count(len(stage.targets), 'node')}, at most {stage.at_once} at once")
+        lines += [f"  wave {at}: {names(wave, most=SHOWN)}" for at, wave in enumerate(stage.by_wave, 1)]
+    return lines
+
+
+def _person(name: str) -> User:
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise CommandError(f"Nobody here is called {name[:150]}.")
+    return user
+
+
+def _plan(named: str) -> Plan:
+    key = whole(named.removeprefix("plan-"))
+    plan = Plan.objects.filter(pk=key).select_related("cluster").first() if key else None
+    if plan is None:
+        raise CommandError(f"There is no plan {named[:40]}.")
+    return plan
+
+
+def _content(name: str) -> bytes:
+    """No more of it than tells that it is too large."""
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(LARGEST_BYTES + 1)
+        with Path(name).open("rb") as file:
+            return file.read(LARGEST_BYTES + 1)
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error}.") from error

@@ -1,0 +1,97 @@
+"""The text of a document as plain values, YAML or JSON, with nothing said twice. Pure."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from edges.documents import (
+    BOOLEAN,
+    FLOAT,
+    INTEGER,
+    LARGEST_BYTES,
+    NULL,
+    STRING,
+    BadDocument,
+    FileProblem,
+    compose,
+    line_of,
+    text_of,
+)
+
+WHOLE = re.compile(r"-?(0|[1-9]\d{0,8})", re.ASCII)
+BROKEN = re.compile(r"-?(0|[1-9]\d{0,8})\.\d{1,18}", re.ASCII)
+TRUTH = {"true": True, "false": False}
+
+
+def values(content: str | bytes) -> Any:
+    """:raises BadDocument: when it is too large, too deep, neither YAML nor JSON, or says a key twice"""
+    text = text_of(content) if isinstance(content, bytes) else content
+    return _of_json(text) if text.lstrip()[:1] == "{" and len(text) <= LARGEST_BYTES else _of_yaml(text)
+
+
+def _of_json(text: str) -> Any:
+    """What begins as JSON and is none may still be YAML."""
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return _of_yaml(text)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if twice := _twice(key for key, _ in pairs):
+        raise BadDocument([FileProblem(1, f"“{twice[:40]}” is said twice.")])
+    return dict(pairs)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _of_yaml(text: str) -> Any:
+    return _value(compose(text, begins="cluster"))
+
+
+def _value(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        names = [_name(key) for key, _ in node.value]
+        if twice := _twice(names):
+            again = [key for key, _ in node.value][len(names) - 1 - names[::-1].index(twice)]
+            raise BadDocument([FileProblem(line_of(again), f"“{twice[:40]}” is said twice.")])
+        return {name: _value(value) for name, (_, value) in zip(names, node.value, strict=True)}
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(each) for each in node.value]
+    return _scalar(node)
+
+
+def _name(key: yaml.Node) -> str:
+    if isinstance(key, yaml.ScalarNode) and key.tag == STRING:
+        return str(key.value)
+    raise BadDocument([FileProblem(line_of(key), "A key is a word.")])
+
+
+def _scalar(node: yaml.Node) -> Any:
+    written = str(node.value)
+    if node.tag == STRING:
+        return written
+    if node.tag == NULL:
+        return None
+    if node.tag == BOOLEAN and written in TRUTH:
+        return TRUTH[written]
+    if node.tag == INTEGER and WHOLE.fullmatch(written):
+        return int(written)
+    if node.tag == FLOAT and BROKEN.fullmatch(written):
+        return float(written)
+    said = f"“{written[:40]}” can be read in several ways. If it is text, write it in quotes."
+    raise BadDocument([FileProblem(line_of(node), said)])
+
+
+def _twice(names: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return ""

@@ -1,0 +1,72 @@
+"""A plan's document and evidence, downloaded; and a document pasted or uploaded, looked at, and only then drafted."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from edges.documents import LARGEST_BYTES
+from edges.requests import PersonRequest
+from people.rights import NotAllowed, Permission, require_somewhere
+from rollouts.evidence.exporting import evidence_of
+from rollouts.steering.documents import apply, look, read, write
+from rollouts.steering.refusals import BadPlan, Refusal
+from rollouts.web.loading import plan_for
+
+
+def download(request: PersonRequest, plan_id: int) -> HttpResponse:
+    plan = plan_for(request.user, plan_id)
+    return _file(f"{plan.mark}.yaml", write(plan).encode(), "application/yaml; charset=utf-8")
+
+
+def evidence(request: PersonRequest, plan_id: int) -> HttpResponse:
+    """What it was approved on, to be verified without us."""
+    plan = plan_for(request.user, plan_id)
+    return _file(f"{plan.mark}-evidence.json", evidence_of(plan), "application/json")
+
+
+def _file(name: str, content: bytes, kind: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=kind, headers=headers)
+
+
+def paste(request: PersonRequest) -> HttpResponse:
+    """The first answer to a document is what it would do."""
+    try:
+        require_somewhere(request.user, Permission.DRAFT)
+    except NotAllowed as refusal:
+        return _page(request, {"refusal": str(refusal), "may_not": True}, 403)
+    if request.method != "POST":
+        return _page(request, {}, 200)
+    content = _content(request)
+    context: dict[str, Any] = {"text": content if isinstance(content, str) else content.decode("utf-8", "replace")}
+    try:
+        return _answer(request, context, content)
+    except BadPlan as refusal:
+        return _page(request, {**context, "problems": refusal.problems}, 400)
+    except NotAllowed as refusal:
+        return _page(request, {**context, "refusal": str(refusal)}, 403)
+    except Refusal as refusal:
+        return _page(request, {**context, "refusal": str(refusal)}, 409)
+
+
+def _answer(request: PersonRequest, context: dict[str, Any], content: str | bytes) -> HttpResponse:
+    document, now = read(content), timezone.now()
+    if not request.POST.get("seen"):
+        return _page(request, {**context, "shown": look(document, actor=request.user, now=now)}, 200)
+    done = apply(document, actor=request.user, now=now)
+    messages.success(request, f"{done.plan.title}: {done.outcome}.")
+    return redirect("plan", plan_id=done.plan.pk)
+
+
+def _content(request: PersonRequest) -> str | bytes:
+    """The file that was sent, else what is in the field; no more of either than tells that it is too large."""
+    if (sent := request.FILES.get("file")) is not None:
+        return sent.read(LARGEST_BYTES + 1)
+    return request.POST.get("text", "").replace("\r\n", "\n")[: LARGEST_BYTES + 1]
+
+
+def _page(request: PersonRequest, context: dict[str, Any], status: int) -> HttpResponse:
+    return render(request, "rollouts/document.html", {"place": "plans", **context}, status=status)

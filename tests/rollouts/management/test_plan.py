@@ -1,0 +1,75 @@
+"""Plans as documents, from a shell."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from rollouts.models import Plan
+from tests.callers import ada, bob, now  # noqa: F401 (fixtures)
+from tests.make import a_draft, a_fleet
+from tests.rollouts.web.test_document_page import TEXT
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "ada")]
+
+
+def manage(*args: str) -> str:
+    out = StringIO()
+    call_command("plan", *args, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def file(tmp_path) -> str:
+    path = tmp_path / "plan.yaml"
+    path.write_text(TEXT.format(a_fleet().name))
+    return str(path)
+
+
+def test_a_preview_names_the_nodes_of_each_wave_and_writes_nothing(file):
+    said = manage("preview", file, "--as", "ada")
+
+    assert "Rest: 2 nodes, at most 1 at once\n  wave 1: gpu-1\n  wave 2: gpu-2\n" in said
+    assert said.endswith("Nothing was changed: this was a preview.\n")
+    assert not Plan.objects.exists()
+
+
+def test_apply_drafts_and_the_draft_gives_its_document_back(file, tmp_path):
+    said = manage("apply", file, "--as", "ada")
+    plan = Plan.objects.get()
+    (tmp_path / "again.yaml").write_text(manage("document", str(plan.pk)))
+    again = manage("apply", str(tmp_path / "again.yaml"), "--as", "ada")
+
+    assert said == f"drafted plan {plan.pk}, h200 to 580.126.20. It is a draft: nothing has started.\n"
+    assert again.startswith(f"unchanged plan {plan.pk}")
+    assert (plan.author, plan.state) == ("ada", "draft")
+
+
+@pytest.mark.usefixtures("bob")
+def test_what_is_refused_says_that_nothing_was_changed(file, tmp_path):
+    (tmp_path / "bad.yaml").write_text("cluster: 3")
+    large = tmp_path / "large.yaml"
+    with large.open("wb") as out:
+        out.truncate(50_000_000)
+
+    for args, words in (
+        ((file, "--as", "bob"), "Nothing was changed. To draft or change a plan you need the role"),
+        ((file, "--as", "nobody"), "Nobody here is called nobody."),
+        ((str(tmp_path / "bad.yaml"), "--as", "ada"), "cluster: This has to be text"),
+        ((str(tmp_path / "none.yaml"), "--as", "ada"), "cannot be read"),
+        ((str(large), "--as", "ada"), "line 1: The file is larger than 64 KiB."),
+    ):
+        with pytest.raises(CommandError, match=words.replace(".", r"\.")):
+            manage("apply", *args)
+    with pytest.raises(CommandError, match="There is no plan 99"):
+        manage("document", "99")
+    assert not Plan.objects.exists()
+
+
+def test_what_was_drafted_by_hand_is_left_alone(file, tmp_path):
+    plan = a_draft(a_fleet("west"))
+    path = tmp_path / "west.yaml"
+    path.write_text(TEXT.format("west") + f"title: {plan.title}\n")
+
+    with pytest.raises(CommandError, match="and not by a document"):
+        manage("apply", str(path), "--as", "ada")

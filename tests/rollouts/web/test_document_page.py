@@ -1,0 +1,88 @@
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from rollouts.evidence.verifying import verify
+from rollouts.models import Plan
+from rollouts.steering.documents import write
+from tests.make import a_draft, a_fleet, a_plan
+from tests.pages import page
+
+TEXT = """\
+cluster: {}
+object: {{name: h200}}
+to: 580.126.20
+stages:
+- {{name: Canary, kind: canary, count: 1}}
+- {{name: Rest, kind: pool}}
+"""
+
+
+def paste(client, **given):
+    return client.post("/plans/documents", given)
+
+
+def test_the_first_answer_shows_what_it_would_do_and_the_second_drafts_it(ada):
+    text = TEXT.format(a_fleet().name)
+
+    shown = paste(ada, text=text)
+    assert not Plan.objects.exists()
+    done = paste(ada, text=text, seen="1")
+
+    assert "would be drafted" in shown.content.decode()
+    assert "wave 2" in shown.content.decode()
+    assert done.headers["Location"] == f"/plans/{Plan.objects.get().pk}"
+
+
+def test_what_is_wrong_is_said_by_field_and_the_text_is_kept(ada):
+    reply = paste(ada, text="cluster: nowhere\ncolour: red")
+
+    assert reply.status_code == 400
+    said = reply.content.decode()
+    assert "<code>colour</code>: There is no such field here." in said
+    assert "colour: red</textarea>" in said
+
+
+def test_a_file_counts_before_the_text(ada):
+    file = SimpleUploadedFile("plan.yaml", TEXT.format(a_fleet().name).encode())
+
+    reply = paste(ada, file=file, text="x", seen="1")
+
+    assert reply.status_code == 302
+    assert Plan.objects.count() == 1
+
+
+def test_a_draft_is_downloaded_and_its_change_shown_field_by_field(ada, bob, eve):
+    plan = a_draft(author=ada.user)
+
+    reply = bob.get(f"/plans/{plan.pk}/document")
+    shown = paste(ada, text=reply.content.decode().replace("New driver", "Newer"))
+
+    assert reply.content.decode() == write(plan)
+    assert reply.headers["Content-Disposition"] == f'attachment; filename="plan-{plan.pk}.yaml"'
+    assert f"would change plan {plan.pk}" in shown.content.decode()
+    assert "<code>title</code>" in shown.content.decode()
+    assert eve.get(f"/plans/{plan.pk}/document").status_code == 404
+
+
+def test_who_may_not_draft_is_told_so(bob):
+    reply = bob.get("/plans/documents")
+
+    assert reply.status_code == 403
+    assert "you need the role" in reply.content.decode()
+
+
+def test_the_way_there(ada, bob):
+    plan = a_draft(author=ada.user)
+
+    assert "/plans/documents" in page(ada, "/plans").links
+    assert f"/plans/{plan.pk}/document" in page(bob, f"/plans/{plan.pk}").links
+
+
+def test_the_evidence_of_a_plan_is_downloaded_by_who_sees_it(bob, eve):
+    plan = a_plan()
+
+    reply = bob.get(f"/plans/{plan.pk}/evidence")
+
+    assert verify(reply.content).flaws == []
+    assert reply.headers["Content-Disposition"] == f'attachment; filename="plan-{plan.pk}-evidence.json"'
+    assert f"/plans/{plan.pk}/evidence" in page(bob, f"/plans/{plan.pk}").links
+    assert eve.get(f"/plans/{plan.pk}/evidence").status_code == 404
