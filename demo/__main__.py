@@ -35,9 +35,12 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("--nodes", type=nodes, metavar="N", help="GPU nodes in the simulated fleet (64; for --smoke 16)")
     words.add_argument(
         "--fleet",
-        choices=("small", "mixed"),
+        choices=("small", "cluster-policy", "mixed"),
         default="small",
-        help="small: two SKUs and two kernels; mixed: MIG, time-slicing, MPS, DRA, spot, AMD and Gaudi beside them",
+        help=(
+            "small: two SKUs and two kernels; cluster-policy: the same with one driver version for all; "
+            "mixed: MIG, time-slicing, MPS, DRA, spot, AMD and Gaudi beside them"
+        ),
     )
     words.add_argument(
         "--seed", type=whole(0, MOST_SEED), default=1, metavar="N", help="another seed, another fleet (1)"

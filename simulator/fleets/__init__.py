@@ -3,8 +3,13 @@
 from simulator.fleets.large import large
 from simulator.fleets.mixes import mixed
 from simulator.fleets.plan import Builder
-from simulator.fleets.small import small
+from simulator.fleets.small import cluster_policy, small
 
-FLEETS: dict[str, Builder] = {"small": small, "mixed": mixed, "large": large}
+FLEETS: dict[str, Builder] = {
+    "small": small,
+    "cluster-policy": cluster_policy,
+    "mixed": mixed,
+    "large": large,
+}
 
 __all__ = ["FLEETS", "Builder"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.skus import SKUS
 from simulator.fleets.machines import Machine
-from simulator.fleets.plan import DRIVER_NOW, Plan
+from simulator.fleets.plan import DRIVER_NOW, Mode, Plan
 from simulator.fleets.tenants import Workload
 
 GPUS_A_NODE = 8
@@ -20,6 +20,12 @@ def small(*, nodes: int = 64, seed: int = 1, release: Release | None = None) -> 
     release = release or Release()
     machines = (*_gpu_machines(nodes, seed), *_cpu_machines(nodes))
     return Plan(machines, _workloads(nodes), release=release)
+
+
+def cluster_policy(*, nodes: int = 64, seed: int = 1, release: Release | None = None) -> Plan:
+    """The same fleet where the ClusterPolicy says the one driver version of the cluster, as most do."""
+    plan = small(nodes=nodes, seed=seed, release=release)
+    return replace(plan, mode=Mode.CLUSTER_POLICY, machines=tuple(replace(each, owner="") for each in plan.machines))
 
 
 def _gpu_machines(nodes: int, seed: int) -> list[Machine]:

@@ -19,6 +19,8 @@ OURS = "quarterdeck.io/"
 NAMESPACE = "quarterdeck"
 STOP = "quarterdeck-stop"
 DRIVERS = {"group": "nvidia.com", "version": "v1alpha1", "plural": "nvidiadrivers"}
+POLICIES = {"group": "nvidia.com", "version": "v1", "plural": "clusterpolicies"}
+POLICY = "cluster-policy"  # its name
 IS_THERE = 409
 IS_NOT_THERE = 404
 
@@ -65,6 +67,9 @@ class Cluster:
             yield
         finally:
             self.cordon(name, on=False)
+
+    def driver_of(self, node: client.V1Node) -> str:
+        return str(node.metadata.labels[OWNER])
 
     def driver(self, name: str) -> dict[str, Any]:
         return dict(self._custom.get_cluster_custom_object(**DRIVERS, name=name))
@@ -168,12 +173,31 @@ class Cluster:
         found = []
         for node in self.nodes():
             labels, name = node.metadata.labels, node.metadata.name
-            version = wanted.setdefault(labels[OWNER], self.version(labels[OWNER]))
+            driver = self.driver_of(node)
+            version = wanted.setdefault(driver, self.version(driver))
             if labels.get(LOADED) != version:
                 found.append(f"{name} runs {labels.get(LOADED)}, not {version}")
             elif labels.get(UPGRADE_STATE) != "upgrade-done":
                 found.append(f"{name} is {labels.get(UPGRADE_STATE)}")
         return found
+
+
+class ByPolicy(Cluster):
+    """Where the ClusterPolicy says the one driver version of all nodes."""
+
+    def nodes(self, driver: str = "") -> list[client.V1Node]:
+        found = self.core.list_node(label_selector="nvidia.com/gpu.present=true").items
+        return sorted(found, key=lambda node: node.metadata.name)
+
+    def driver_of(self, node: client.V1Node) -> str:
+        return POLICY
+
+    def driver(self, name: str) -> dict[str, Any]:
+        policy = self._custom.get_cluster_custom_object(**POLICIES, name=name)
+        return {**policy, "spec": policy["spec"]["driver"]}
+
+    def change_driver(self, name: str, **spec: Any) -> None:
+        self._custom.patch_cluster_custom_object(**POLICIES, name=name, body={"spec": {"driver": spec}})
 
 
 def is_of_the_machine(label: str) -> bool:

@@ -1,6 +1,6 @@
 """A small cluster that answers over HTTP, its rows, and a plan in it. Nothing moves but what a test moves."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.store_cluster import StoreCluster
 from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW, Mode
 from simulator.fleets.planting import Planting
-from simulator.fleets.small import small
+from simulator.fleets.small import cluster_policy, small
 from simulator.kinds import CONFIG_MAP, DAEMON_SET, NAMESPACE, NODE, POD
 from simulator.run import Simulation
 from tests.make import NOON, a_bookmark, a_cluster, a_user
@@ -293,7 +293,7 @@ class Ground:
 
 
 def a_ground(simulation: Simulation, mode: Mode = Mode.NVIDIA_DRIVER) -> Ground:
-    fleet = replace(small(nodes=6), mode=mode)
+    fleet = cluster_policy(nodes=6) if mode is Mode.CLUSTER_POLICY else small(nodes=6)
     Planting(StoreCluster(simulation.store), fleet, simulation.store.clock.now()).plant()
     simulation.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
     uid = simulation.store.get(NAMESPACE, "kube-system")["metadata"]["uid"]

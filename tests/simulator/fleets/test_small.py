@@ -2,7 +2,8 @@ import pytest
 
 from simulator.actors.objects import is_true, labels, node_of
 from simulator.fleets.packing import packed
-from simulator.fleets.small import KERNELS, small
+from simulator.fleets.plan import Mode
+from simulator.fleets.small import KERNELS, cluster_policy, small
 from simulator.kinds import NODE
 from tests.simulator.actors.stage import a_fleet
 
@@ -65,3 +66,11 @@ def test_pods_that_have_nothing_to_do_with_gpus_are_on_nodes_without():
     assert len(pods) == 6
     assert all(node_of(pod).startswith("cpu-") and is_true(pod, "Ready") for pod in pods)
     assert all(pod["spec"]["containers"][0]["resources"]["requests"] for pod in pods)
+
+
+def test_where_the_policy_says_the_driver_no_node_has_another_owner():
+    plan = cluster_policy(nodes=9)
+
+    assert plan.mode is Mode.CLUSTER_POLICY
+    assert not plan.drivers
+    assert len(plan.machines) == len(small(nodes=9).machines)

@@ -1,0 +1,85 @@
+"""A promotion where the ClusterPolicy says the one version of the cluster, on a stack of its own."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from demo.stack import PASSWORD
+from demo.visitor import Visitor
+from tests.flows.asked import Asked
+from tests.flows.cluster import POLICY, ByPolicy
+from tests.flows.conftest import FLEET
+from tests.flows.plans import BAD, Plan, canary, is_hold, node_of, the_others
+from tests.flows.recorded import RecordedStack
+
+pytestmark = [
+    pytest.mark.promote,
+    pytest.mark.skipif(
+        "QUARTERDECK_TEST_KUBECONFIG" in os.environ, reason="the API server that is given has NVIDIADrivers"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def by_policy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedStack]:
+    with RecordedStack(tmp_path_factory.mktemp("by-policy"), replace(FLEET, name="cluster-policy", nodes=6)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def in_it(by_policy: RecordedStack) -> Iterator[ByPolicy]:
+    cluster = ByPolicy(by_policy.kubeconfig, by_policy.fleet.context)
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def plan(by_policy: RecordedStack, in_it: ByPolicy) -> Iterator[Plan]:
+    operator, approver, admin = (Visitor(by_policy.url, role).sign_in(PASSWORD) for role in PEOPLE)
+    for cluster in admin.all("/api/v1/clusters"):
+        admin.patch(f"/api/v1/clusters/{cluster['id']}", {"approval": "none", "because": "Nobody's work is on it."})
+    made = Plan(POLICY, operator, approver, in_it, by_policy.proxy)
+    yield made
+    made.end()
+    in_it.settle()
+    assert not by_policy.bugs()
+
+
+PEOPLE = ("operator", "approver", "admin")
+
+
+def is_policy_write(asked: Asked) -> bool:
+    return asked.method == "PATCH" and f"/clusterpolicies/{POLICY}" in asked.path
+
+
+def test_every_gpu_node_is_held_then_the_policy_is_written_and_all_go(plan: Plan, in_it: ByPolicy):
+    """Z1: the ClusterPolicy has one version for all."""
+    plan.draft(canary(), the_others(max_unavailable=2)).start().until_opening()
+    held_at_first = in_it.held()
+    plan.approve()
+    shown = plan.until_state("promoted")
+
+    asked = plan.requests()
+    written = next(number for number, one in enumerate(asked) if is_policy_write(one))
+    assert {node_of(one) for one in asked[:written] if is_hold(one)} == held_at_first == set(in_it.names(POLICY))
+    assert set(in_it.loaded(POLICY).values()) == {plan.to_version}
+    assert sorted(plan.released()) == sorted(in_it.names(POLICY))
+    assert in_it.marked() == set()
+    assert shown["because"] == "Every stage passed."
+
+
+def test_a_bad_driver_gets_no_further_than_the_canary_and_goes_back(plan: Plan, in_it: ByPolicy):
+    """P8, Z5."""
+    plan.draft(canary(), the_others(), to=BAD).start().until_opening()
+    plan.approve()
+    plan.until_state("halted")
+    assert plan.released() == list(plan.targets(0))
+
+    plan.tell("rollbacks", "The pods of the canary do not run.")
+    plan.until_state("rolled-back")
+
+    assert in_it.version(POLICY) == plan.from_version
+    assert set(in_it.loaded(POLICY).values()) == {plan.from_version}
+    assert in_it.marked() == set()
