@@ -11,7 +11,7 @@ EXPENDABLE_BELOW = -10  # the Cluster Autoscaler's expendable-pods-priority-cuto
 
 
 @dataclass(frozen=True)
-class Room:
+class ClusterRoom:
     """What a cluster's Ready, schedulable nodes have left, with some products."""
 
     expendable: Collection[str]  # names of the priority classes whose pods anybody may displace
@@ -31,7 +31,7 @@ class Room:
         return NextWave(tuple(products), wants, {product: tuple(those) for product, those in free.items()}, claiming)
 
 
-def read_room(cluster_id: int, products: Collection[str]) -> Room:
+def read_room(cluster_id: int, products: Collection[str]) -> ClusterRoom:
     """Three queries at most."""
     classes = PriorityClass.objects.filter(cluster=cluster_id, value__lt=EXPENDABLE_BELOW)
     expendable = list(classes.values_list("name", flat=True))
@@ -42,7 +42,7 @@ def read_room(cluster_id: int, products: Collection[str]) -> Room:
         name: (product, _left(allocatable, requested, given_up.get(name, {})))
         for name, product, allocatable, requested in rows
     }
-    return Room(expendable, left)
+    return ClusterRoom(expendable, left)
 
 
 def _left(has: Mapping[str, int], requested: Mapping[str, int], back: Mapping[str, int]) -> dict[str, int]:

@@ -18,11 +18,11 @@ from people.rights import Permission, require_somewhere
 from rollouts.api.base import PlanEdge
 from rollouts.api.previews import PreviewSerializer
 from rollouts.evidence.exporting import evidence_of
-from rollouts.steering.documents import Applied, Outcome, apply, content_of, look, read
+from rollouts.steering.documents import Applied, Applying, apply, content_of, look, read
 from rollouts.steering.documents.writing import as_yaml
 
 DRY_RUN = OpenApiParameter("dry_run", bool, description="Say what it would do, and write nothing.")
-EITHER = {(200, "application/json"): OpenApiTypes.OBJECT, (200, "application/yaml"): OpenApiTypes.STR}
+EITHER = {(200, "application/json"): OpenApiTypes.OBJECT, (200, "application/yaml"): OpenApiTypes.OBJECT}
 SWITCH = {"": False, "false": False, "true": True}
 
 
@@ -57,7 +57,7 @@ class DifferenceSerializer(serializers.Serializer):
 
 
 class AppliedSerializer(serializers.Serializer):
-    outcome = serializers.ChoiceField(choices=[(each.value, each.value) for each in Outcome])
+    outcome = serializers.ChoiceField(choices=[(each.value, each.value) for each in Applying])
     is_done = serializers.BooleanField(help_text="False: it was a dry run.")
     plan = serializers.IntegerField(source="plan.pk", allow_null=True, help_text="Null: it is not drafted yet.")
     title = serializers.CharField(source="plan.title")
@@ -84,7 +84,7 @@ class PlanDocuments(PlanEdge):
             raise ValidationError({"dry_run": "Say true or false."})
         document = read(request.data if isinstance(request.data, bytes) else b"")
         done = (look if dry_run else apply)(document, actor=self.user, now=timezone.now())
-        is_new = done.outcome is Outcome.DRAFTED and not dry_run
+        is_new = done.outcome is Applying.DRAFTED and not dry_run
         return Response(_shown(done, is_done=not dry_run), status=201 if is_new else 200)
 
 

@@ -22,6 +22,14 @@ from rollouts.windows.rules import LONGEST as LONGEST_RULE
 from rollouts.windows.schedule import LONGEST, LONGEST_ZONE, SHORTEST
 
 
+@extend_schema_field({"type": "string", "pattern": r"^([01]\d|2[0-3]):[0-5]\d$", "example": "02:00"})
+class LocalTime(serializers.TimeField):
+    """To the minute and without an offset, which OpenAPI's format `time` demands (RFC 3339, full-time)."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(format="%H:%M", input_formats=["%H:%M"], **given)
+
+
 class IntervalSerializer(serializers.Serializer):
     opens_at = serializers.DateTimeField()
     closes_at = serializers.DateTimeField()
@@ -30,6 +38,7 @@ class IntervalSerializer(serializers.Serializer):
 class MaintenanceWindowSerializer(serializers.ModelSerializer):
     cluster = RefSerializer()
     pool = RefSerializer(allow_null=True, help_text="Null: all of the cluster.")
+    opens_at = LocalTime()
     next = serializers.SerializerMethodField(help_text="The interval that is open, or opens next. Null: none any more.")
 
     class Meta:
@@ -58,7 +67,7 @@ class WindowRequest(Asked):
     first_day = serializers.DateField(
         required=False, help_text="DTSTART; what INTERVAL and COUNT count from. Left out: from now on."
     )
-    opens_at = serializers.TimeField(help_text="On the wall's clock of its zone, as 02:00.")
+    opens_at = LocalTime(help_text="On the wall's clock of its zone, as 02:00.")
     zone = serializers.CharField(max_length=LONGEST_ZONE, help_text="As Europe/Berlin.")
     duration_s = serializers.IntegerField(
         min_value=int(SHORTEST.total_seconds()), max_value=int(LONGEST.total_seconds()), help_text="By a stopwatch."

@@ -9,7 +9,7 @@ from gpu.operands import VALIDATOR
 from rollouts.gates.base import Gate
 from rollouts.gates.headroom import Headroom, needs, short_of
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.headroom import Room, read_room
+from rollouts.headroom import ClusterRoom, read_room
 from rollouts.models import Plan, Stage
 from rollouts.preflight import Check
 from wording.lists import names
@@ -77,7 +77,7 @@ def _pods_on(plan: Plan, on: Sequence[str]) -> Pods:
     return found
 
 
-def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, room: Room | None) -> Iterator[Check]:
+def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, room: ClusterRoom | None) -> Iterator[Check]:
     where = f"{stage.name}, {gate.title}"
     if isinstance(gate, Headroom):
         if room and (lacks := _lacks_room(room, stage, gate, nodes, pods)):
@@ -96,7 +96,7 @@ def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, room: 
         yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True)
 
 
-def _lacks_room(room: Room, stage: Stage, gate: Headroom, nodes: Sequence[Node], pods: Pods) -> str:
+def _lacks_room(room: ClusterRoom, stage: Stage, gate: Headroom, nodes: Sequence[Node], pods: Pods) -> str:
     """What its first wave would lack now. Blank: nothing."""
     first = nodes[: stage.max_unavailable]
     tenants = [pod for node in first for pod in pods.get(node.name, ()) if pod.is_tenant]

@@ -288,7 +288,8 @@ def _stage_preview(stage: Stage, nodes: Sequence[Node], facts: DriverFacts) -> S
         by_wave=waves(targets, at_once),
         at_once=at_once,
         max_unavailable=stage.max_unavailable,
-        gates=[(gate.title, stage.gate_options.get(gate.key, {})) for gate in stage.gates],
+        # By name: PostgreSQL gives the keys of JSON back in an order of its own.
+        gates=[(gate.title, dict(sorted(stage.gate_options.get(gate.key, {}).items()))) for gate in stage.gates],
     )
 
 

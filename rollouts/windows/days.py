@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import count, islice
 
-from rollouts.windows.rules import Frequency, Rule, read_rule
+from rollouts.windows.rules import Frequency, RecurrenceRule, read_rule
 
 DAY = timedelta(days=1)
 
@@ -20,7 +20,7 @@ def openings_of(text: str, starts_at: datetime, before_year: int) -> tuple[datet
     return tuple(islice(starts, rule.count))
 
 
-def _days(rule: Rule, first: date, before_year: int) -> Iterator[date]:
+def _days(rule: RecurrenceRule, first: date, before_year: int) -> Iterator[date]:
     for period in PERIODS[rule.frequency](rule, first, before_year):
         days = [day for day in period if _is_named(rule, first, day)]
         for day in _at_positions(days, rule.by_position):
@@ -35,7 +35,7 @@ def _at_positions(days: Sequence[date], positions: Sequence[int]) -> Sequence[da
     return [day for place, day in enumerate(days) if place in chosen]
 
 
-def _is_named(rule: Rule, first: date, day: date) -> bool:
+def _is_named(rule: RecurrenceRule, first: date, day: date) -> bool:
     if rule.by_month and day.month not in rule.by_month:
         return False
     if rule.by_month_day and not {day.day, day.day - _days_in(day) - 1} & set(rule.by_month_day):
@@ -45,7 +45,7 @@ def _is_named(rule: Rule, first: date, day: date) -> bool:
     return bool(rule.by_month_day) or _is_like_the_first(rule, first, day)
 
 
-def _is_like_the_first(rule: Rule, first: date, day: date) -> bool:
+def _is_like_the_first(rule: RecurrenceRule, first: date, day: date) -> bool:
     """What a rule does not say, its start says."""
     if rule.frequency is Frequency.WEEKLY:
         return day.weekday() == first.weekday()
@@ -56,7 +56,7 @@ def _is_like_the_first(rule: Rule, first: date, day: date) -> bool:
     return True
 
 
-def _is_day(rule: Rule, day: date, weekday: int, number: int | None) -> bool:
+def _is_day(rule: RecurrenceRule, day: date, weekday: int, number: int | None) -> bool:
     """`number`: which one of the month; of the year, where the rule is yearly and names no month."""
     if day.weekday() != weekday:
         return False
@@ -71,7 +71,7 @@ def _days_in(day: date) -> int:
     return monthrange(day.year, day.month)[1]
 
 
-def _daily(rule: Rule, first: date, before_year: int) -> Iterator[Sequence[date]]:
+def _daily(rule: RecurrenceRule, first: date, before_year: int) -> Iterator[Sequence[date]]:
     for number in count():
         day = first + number * rule.interval * DAY
         if day.year >= before_year:
@@ -79,7 +79,7 @@ def _daily(rule: Rule, first: date, before_year: int) -> Iterator[Sequence[date]
         yield (day,)
 
 
-def _weekly(rule: Rule, first: date, before_year: int) -> Iterator[Sequence[date]]:
+def _weekly(rule: RecurrenceRule, first: date, before_year: int) -> Iterator[Sequence[date]]:
     monday = first - (first.weekday() - rule.week_start) % 7 * DAY
     for number in count():
         start = monday + number * rule.interval * 7 * DAY
@@ -88,7 +88,7 @@ def _weekly(rule: Rule, first: date, before_year: int) -> Iterator[Sequence[date
         yield [day for place in range(7) if (day := start + place * DAY).year < before_year]
 
 
-def _monthly(rule: Rule, first: date, before_year: int) -> Iterator[Sequence[date]]:
+def _monthly(rule: RecurrenceRule, first: date, before_year: int) -> Iterator[Sequence[date]]:
     for number in count():
         years, month = divmod(first.month - 1 + number * rule.interval, 12)
         if first.year + years >= before_year:
@@ -97,12 +97,12 @@ def _monthly(rule: Rule, first: date, before_year: int) -> Iterator[Sequence[dat
         yield [start + place * DAY for place in range(_days_in(start))]
 
 
-def _yearly(rule: Rule, first: date, before_year: int) -> Iterator[Sequence[date]]:
+def _yearly(rule: RecurrenceRule, first: date, before_year: int) -> Iterator[Sequence[date]]:
     for year in range(first.year, before_year, rule.interval):
         yield [date(year, 1, 1) + place * DAY for place in range(365 + isleap(year))]
 
 
-PERIODS: Mapping[Frequency, Callable[[Rule, date, int], Iterator[Sequence[date]]]] = {
+PERIODS: Mapping[Frequency, Callable[[RecurrenceRule, date, int], Iterator[Sequence[date]]]] = {
     Frequency.DAILY: _daily,
     Frequency.WEEKLY: _weekly,
     Frequency.MONTHLY: _monthly,

@@ -34,7 +34,7 @@ class Frequency(StrEnum):
 
 
 @dataclass(frozen=True)
-class Rule:
+class RecurrenceRule:
     frequency: Frequency
     interval: int = 1
     count: int | None = None
@@ -46,7 +46,7 @@ class Rule:
     week_start: int = 0
 
 
-def read_rule(text: str) -> Rule:
+def read_rule(text: str) -> RecurrenceRule:
     """Linear in the text, which has an end.
 
     :raises BadWindow: with what is wrong
@@ -71,7 +71,7 @@ def read_rule(text: str) -> Rule:
     for name, value in parts.items():
         key, read = READ[name]
         found[key] = read(name, value)
-    rule = Rule(**found)
+    rule = RecurrenceRule(**found)
     _refuse_what_has_no_sense(rule)
     return rule
 
@@ -145,7 +145,7 @@ def _until(_: str, value: str) -> datetime:
     raise _bad("UNTIL is a day, as 20271231, or a day and a time of the window's own zone, as 20271231T220000.")
 
 
-def _refuse_what_has_no_sense(rule: Rule) -> None:
+def _refuse_what_has_no_sense(rule: RecurrenceRule) -> None:
     """The third Tuesday of what? Only months and years have one; and a week has no days of the month."""
     of_weeks = (Frequency.DAILY, Frequency.WEEKLY)
     if any(number for _, number in rule.by_day) and rule.frequency in of_weeks:

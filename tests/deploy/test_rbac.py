@@ -57,7 +57,7 @@ def test_nothing_is_deleted_and_no_pod_is_touched():
     }
 
     assert "delete" not in {verb for _, verb in writes}
-    assert {resource for resource, _ in writes} == {"nodes", "nvidiadrivers", "leases"}
+    assert {resource for resource, _ in writes} == {"nodes", "nvidiadrivers", "clusterpolicies", "leases"}
 
 
 def granted(manifest: str) -> dict[tuple[str, str, str], set[str]]:

@@ -28,7 +28,7 @@ MOST_SAID = 5  # differences that one sentence names
 FIELDS = {"to_version": "to", "gate_options": "gates", "timeout_s": "timeout"}  # as drafts call it → as documents do
 
 
-class Outcome(StrEnum):
+class Applying(StrEnum):
     DRAFTED = "drafted"  # a plan that was not there
     EDITED = "edited"  # the draft that it was applied to before, or read from
     UNCHANGED = "unchanged"  # the draft is already as it says
@@ -48,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Applied:
-    outcome: Outcome
+    outcome: Applying
     plan: Plan  # unsaved, where it is only looked at and not drafted yet
     differences: Sequence[Difference]  # between the draft as it was and the document
     preview: Preview | None  # None: it was applied, and the plan's own preview says it
@@ -66,10 +66,10 @@ class _Wanted:
     differences: list[Difference]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Applying:
         if self.there is None:
-            return Outcome.DRAFTED
-        return Outcome.EDITED if self.differences else Outcome.UNCHANGED
+            return Applying.DRAFTED
+        return Applying.EDITED if self.differences else Applying.UNCHANGED
 
 
 def look(document: PlanDocument, *, actor: User, now: datetime) -> Applied:

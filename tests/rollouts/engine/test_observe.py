@@ -36,7 +36,7 @@ def target(snapshot: Snapshot):
 def test_a_snapshot_costs_the_same_number_of_queries_however_large_the_plan(
     plan: Plan, cluster, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(24):
         seen(plan)
 
 
@@ -241,7 +241,7 @@ def test_the_matrix_is_asked_about_the_nodes_of_a_stage_that_opens_and_of_no_oth
     plan.stages.forward().update(gate_options=gates, state="waiting")
     plan.stages.filter(index=1).update(state="opening")
 
-    with django_assert_max_num_queries(28):
+    with django_assert_max_num_queries(29):
         canary, rest, _ = seen(plan).stages
 
     assert (canary.evidence.combinations, canary.evidence.compared) == ((), 0)

@@ -51,7 +51,13 @@ def test_only_the_canary_changes_and_the_rollback_brings_it_back(kubectl: Kubect
     name = kubectl.says("get", "nvidiadrivers", "-o", "jsonpath={.items[0].metadata.name}")
     canary = sorted(before)[:2]
     offered = isolated_canary(
-        name, is_fallback=True, has_own_policies=True, since="26.7.0", to_version=NEW, nodes=canary
+        name,
+        kind="NVIDIADriver",
+        is_fallback=True,
+        has_own_policies=True,
+        since="26.7.0",
+        to_version=NEW,
+        nodes=canary,
     )
 
     carry_out(kubectl, offered.steps)

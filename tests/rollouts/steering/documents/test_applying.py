@@ -11,7 +11,7 @@ from people.rights import NotAllowed
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, StageKind
 from rollouts.steering import drafting
-from rollouts.steering.documents import Outcome, apply, content_of, look, read, write
+from rollouts.steering.documents import Applying, apply, content_of, look, read, write
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft
@@ -42,7 +42,7 @@ def test_a_document_drafts_a_plan_and_starts_nothing(text, owner):
     done = applied(text, owner)
 
     plan = Plan.objects.get()
-    assert (done.outcome, done.plan) == (Outcome.DRAFTED, plan)
+    assert (done.outcome, done.plan) == (Applying.DRAFTED, plan)
     assert (plan.state, plan.title, plan.author) == (PlanState.DRAFT, f"h200 to {NEW}", "owner")
     assert [stage.name for stage in plan.stages.all()] == ["Canary", "Rest", "Rollback"]
     assert plan.stages.first().gate_options["soak"] == {"duration_s": 1800}
@@ -54,7 +54,7 @@ def test_a_look_shows_what_it_would_do_and_writes_nothing(text, owner, django_as
     with django_assert_max_num_queries(45):
         shown = look(document, actor=owner, now=NOON)
 
-    assert shown.outcome == Outcome.DRAFTED
+    assert shown.outcome == Applying.DRAFTED
     assert [len(stage.targets) for stage in shown.preview.stages] == [1, 2]
     assert not Plan.objects.exists()
     assert not AuditEntry.objects.filter(verb="draft").exists()
@@ -74,7 +74,7 @@ def test_the_same_document_again_changes_nothing(text, owner):
 
     again = applied(text, owner)
 
-    assert (again.outcome, again.plan, again.plan.revision) == (Outcome.UNCHANGED, plan, 1)
+    assert (again.outcome, again.plan, again.plan.revision) == (Applying.UNCHANGED, plan, 1)
 
 
 def test_another_version_of_it_edits_the_same_draft(text, owner):
@@ -83,7 +83,7 @@ def test_another_version_of_it_edits_the_same_draft(text, owner):
 
     done = applied(titled.replace("max_unavailable: 2", "max_unavailable: 1").replace(NEW, "580.126.20"), owner)
 
-    assert (done.outcome, done.plan.pk, done.plan.revision) == (Outcome.EDITED, plan.pk, 2)
+    assert (done.outcome, done.plan.pk, done.plan.revision) == (Applying.EDITED, plan.pk, 2)
     assert [str(each) for each in done.differences] == [
         f"to is {NEW} there and 580.126.20 here",
         "stages[1].max_unavailable is 2 there and 1 here",
@@ -111,7 +111,7 @@ def test_a_document_read_from_a_draft_edits_that_draft_even_its_title(cluster, o
 
     done = applied(write(plan).replace(plan.title, "Another title"), owner)
 
-    assert (done.outcome, done.plan.pk, done.plan.title) == (Outcome.EDITED, plan.pk, "Another title")
+    assert (done.outcome, done.plan.pk, done.plan.title) == (Applying.EDITED, plan.pk, "Another title")
 
 
 def test_a_document_of_an_earlier_revision_loses(cluster, owner):
@@ -234,9 +234,9 @@ class ReadAfterWrite(TestCase):
         Plan.objects.filter(pk=drafted.pk).update(state=PlanState.DISCARDED)
         anew = apply(read(json.dumps(plain)), actor=owner, now=NOON)
 
-        assert (done.outcome, done.differences) == (Outcome.UNCHANGED, [])
-        assert (as_json.outcome, as_json.plan) == (Outcome.UNCHANGED, drafted)
-        assert anew.outcome == Outcome.DRAFTED
+        assert (done.outcome, done.differences) == (Applying.UNCHANGED, [])
+        assert (as_json.outcome, as_json.plan) == (Applying.UNCHANGED, drafted)
+        assert anew.outcome == Applying.DRAFTED
         assert (anew.plan.title, anew.plan.to_version) == (drafted.title, NEW)
         assert drafting.stages_of(anew.plan) == drafting.stages_of(drafted)
 
