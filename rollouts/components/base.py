@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from rollouts.preflight import Check
+from rollouts.checks import Check
 
 
 class Unit(StrEnum):

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, cast
 from gpu.labels import UPGRADE_SKIP
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from gpu.versions import same
+from rollouts.checks import Check
 from rollouts.components.base import FieldPatch, NodeLabel, Phase, Unit
-from rollouts.preflight import Check
 from wording.numbers import are, count, either
 
 LONGEST = 64

@@ -6,8 +6,8 @@ Its throttle is the object's own from operator 26.7 on, and the ClusterPolicy's,
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from rollouts.checks import Check
 from rollouts.components.driver import NOT_OF_THE_TEMPLATE, Driver, DriverFacts
-from rollouts.preflight import Check
 
 
 class DriverCrd(Driver):

@@ -7,8 +7,8 @@ all that a plan does not take stays held (hazard Z1; gpu-operator api/nvidia/v1/
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from rollouts.checks import Check
 from rollouts.components.driver import NOT_OF_THE_TEMPLATE, Driver, DriverFacts
-from rollouts.preflight import Check
 
 DRIVER = "driver"
 # Said beside the driver, and in its pods' template: tolerations and labels, and the containers of GDS and GDRCopy.

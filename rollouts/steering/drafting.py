@@ -17,8 +17,8 @@ from rollouts.gates.options import BadGate, read_gates
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.models.moving import record_event
+from rollouts.preflight.extremes import TIMEOUT_LEAST, TIMEOUT_MOST, never_met
 from rollouts.queries import nodes_of
-from rollouts.steering.extremes import TIMEOUT_LEAST, TIMEOUT_MOST, never_met
 from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.unasked import with_approvals

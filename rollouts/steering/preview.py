@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.allocation.physical import physical_of
 from fleet.drivers.mode import OWN_POLICIES_FROM, has_own_policies, operator_of
-from fleet.models import ClusterMode, DriverObject, Node, Operand, Pod
-from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
+from fleet.models import DriverObject, Node, Operand, Pod
 from gpu.operands import VALIDATOR
 from gpu.upgrade_controller import LOOKS_EVERY
-from kube import selectors
-from rollouts.components.base import BEGUN
+from rollouts.checks import Check
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
-from rollouts.models import Hold, Plan, Stage
-from rollouts.picking import bound_on_failure_rate, in_order, nodes_for, representatives, uncovered, waves
-from rollouts.preflight import Check
-from rollouts.queries import (
-    candidate,
-    cluster_policy,
-    driver_daemonsets,
-    is_held_by_others,
-    nodes_of,
-    object_uid,
-    stale_because,
-    upgrade_policy,
-)
-from rollouts.restraints import restraints_of
+from rollouts.models import Plan, Stage
+from rollouts.picking import bound_on_failure_rate, nodes_for, waves
+from rollouts.preflight.budget import budget_warnings
+from rollouts.preflight.extremes import meaningless
+from rollouts.preflight.measuring import unmeasured
+from rollouts.preflight.picks import Picks, forward, pick
+from rollouts.preflight.reading import driver_facts
+from rollouts.preflight.restrained import restrained
+from rollouts.preflight.standing import blockers
+from rollouts.preflight.taking import canary_and_others, pick_warnings, uncovered_sentences
+from rollouts.preflight.unasked import goes_unasked
+from rollouts.preflight.versions import version_checks
+from rollouts.queries import nodes_of, object_uid
 from rollouts.steering.duration import Duration, duration_of
-from rollouts.steering.extremes import cannot_be_approved, meaningless
-from rollouts.steering.measuring import unmeasured
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
-from rollouts.steering.unasked import goes_unasked, must_ask
-from rollouts.steering.version_checks import version_checks
-from wording.lists import names
-from wording.numbers import are, count, either
+from wording.numbers import count
 
 LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
-FACTOR_TITLES = {
-    "os_image": "OS image",
-    "gpu_product": "GPU",
-    "gpu_layout": "its GPUs as",
-    "driver_version": "old driver",
-}
 
 
 @dataclass(frozen=True)
@@ -100,72 +85,26 @@ class Preview:
     isolated_canary: IsolatedCanary
 
 
-@dataclass
-class Picks:
-    """Which nodes each stage takes, in the order of release."""
-
-    by_stage: dict[int, list[Node]] = field(default_factory=dict)  # stage index → nodes
-    excluded: list[tuple[str, str]] = field(default_factory=list)
-    uncovered: list[Node] = field(default_factory=list)
-
-    @property
-    def nodes(self) -> list[Node]:
-        return [node for nodes in self.by_stage.values() for node in nodes]
-
-
-def pick(stages: Iterable[Stage], nodes: Sequence[Node]) -> Picks:
-    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it."""
-    picks = Picks()
-    left = {node.uid: node for node in nodes if not _why_excluded(node)}
-    picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
-    for stage in stages:
-        matching = [node for node in left.values() if _takes(stage, node)]
-        candidates = [candidate(node) for node in matching]
-        chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
-        picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
-    picks.uncovered = list(left.values())
-    return picks
-
-
-def _why_excluded(node: Node) -> str:
-    """Cordoned by others: the operator would take it past its own slots, and it is not ours to uncordon (Z6)."""
-    if node.is_unschedulable:
-        return "cordoned by somebody else"
-    if is_held_by_others(node):
-        return "held by somebody else"
-    return "brings its own driver" if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED else ""
-
-
-def _takes(stage: Stage, node: Node) -> bool:
-    if stage.pool_id is not None and all(pool.pk != stage.pool_id for pool in node.pools.all()):
-        return False
-    return selectors.parse(stage.selector).matches(node.labels)
-
-
-def forward(plan: Plan) -> list[Stage]:
-    return list(plan.stages.forward().select_related("pool"))
-
-
 def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime) -> Preview:
     """`stages`: unsaved ones, in place of the plan's own; it may be unsaved then, too."""
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     stages = forward(plan) if stages is None else stages
     picks = pick(stages, nodes)
-    facts = facts_of(plan, nodes)
+    facts = driver_facts(plan, _driver_object(plan), nodes)
     barred, warned = version_checks(plan, stages, picks.nodes, today=now.date())
     previews = [_stage_preview(stage, picks.by_stage[stage.index], facts) for stage in stages]
     return Preview(
-        blockers=[*_blockers(plan, stages, picks, facts, now=now), *barred],
+        blockers=[*blockers(plan, stages, picks, facts, now=now), *barred],
         warnings=sorted(
             [
                 *goes_unasked(plan, stages),
                 *warned,
-                *_meaningless(plan, stages, picks),
+                *meaningless(plan, stages, picks),
                 *unmeasured(plan, stages, picks.by_stage),
                 *plan.its_component.warnings(facts),
-                *_pick_warnings(picks),
-                *_restrained(plan, picks, now=now),
-                *_budget_warnings(stages, nodes),
+                *pick_warnings(picks),
+                *restrained(plan, picks, now=now),
+                *budget_warnings(stages, nodes),
             ],
             key=lambda check: not check.is_grave,
         ),
@@ -176,106 +115,18 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
             plan, picks.nodes, _duration(stages, picks, facts), waves=sum(stage.waves for stage in previews)
         ),
         canary_proves=_proof(picks),
-        cohorts_uncovered=_uncovered_sentences(picks),
+        cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(plan, picks),
     )
 
 
-def facts_of(plan: Plan, nodes: Sequence[Node]) -> DriverFacts:
+def _driver_object(plan: Plan) -> DriverObject:
     """:raises ObjectGone: when the cluster no longer shows the object"""
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=object_uid(plan)).first()
     if driver_object is None:
         gone = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
         raise ObjectGone(f"{gone} Draft a plan for what is there now.")
-    policy = cluster_policy(plan.cluster_id)
-    return DriverFacts(
-        kind=driver_object.kind,
-        object_version=driver_object.version,
-        to_version=plan.to_version,
-        state=driver_object.state,
-        message=driver_object.message,
-        use_precompiled=driver_object.use_precompiled,
-        sandbox_workloads=bool(policy and policy.sandbox_workloads),
-        policy_uses_crd=bool(policy and policy.uses_driver_crd),
-        has_policy=policy is not None,
-        upgrade_policy=upgrade_policy(driver_object),
-        is_driver_off=driver_object.is_driver_off,
-        owned_by=tuple(driver_object.owned_by),
-        nodes=len(nodes),
-        pre_installed=tuple(node.name for node in nodes if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED),
-        unsettled=tuple(d.name for d in driver_daemonsets(plan) if d.observed_generation < d.generation),
-        under_way=tuple(n.name for n in nodes if plan.its_component.phase(n.upgrade_state) in BEGUN),
-    )
-
-
-def _blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFacts, *, now: datetime):
-    if stale := stale_because(plan, now=now):
-        yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
-    if plan.cluster.mode != ClusterMode.OPERATE:
-        yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
-    if facts.object_version != plan.from_version:
-        asks = f"asks for {facts.object_version}" if facts.object_version else "names no version"
-        sentence = f"The object {asks} now; the plan was written for {plan.from_version or 'an object without one'}."
-        yield Check("drifted", sentence, "Draft it anew.")
-    same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
-    if other := same_object.exclude(pk=plan.pk).first():
-        yield Check("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
-    yield from _busy(plan, picks)
-    yield from plan.its_component.preflight(facts)
-    for stage in stages:
-        if not picks.by_stage.get(stage.index):
-            yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
-    yield from must_ask(plan, stages, picks.by_stage)
-    yield from cannot_be_approved(plan, stages)
-
-
-def _busy(plan: Plan, picks: Picks) -> Iterator[Check]:
-    """Nodes of the object that another plan holds: whatever that changes, it has them first."""
-    uids = {node.uid for node in (*picks.nodes, *picks.uncovered)}
-    others = Hold.objects.in_force().filter(plan__cluster=plan.cluster_id).exclude(plan__object_uid=plan.object_uid)
-    busy: dict[str, list[str]] = {}
-    for hold in others.select_related("plan"):
-        if hold.node_uid in uids:
-            busy.setdefault(str(hold.plan), []).append(hold.node_name)
-    for other, taken in busy.items():
-        sentence = f"{other} is changing {names(tuple(sorted(taken)))}."
-        yield Check("busy-nodes", sentence, "One change at a time on a node: end it first, or wait until it is over.")
-
-
-def _meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[Check]:
-    pods = Pod.objects.filter(cluster=plan.cluster_id).tenants().filter(node__in=picks.nodes)
-    by_node = Counter(pods.values_list("node_id", flat=True))
-    for stage in stages:
-        nodes = picks.by_stage.get(stage.index, [])
-        yield from meaningless(stage, nodes=len(nodes), pods=sum(by_node[node.pk] for node in nodes))
-
-
-def _pick_warnings(picks: Picks):
-    if picks.uncovered:
-        nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
-        stay = either(len(picks.uncovered), "it stays", "they stay")
-        yield Check("uncovered", f"No stage takes {nodes}: {stay} held on the old driver.")
-    if picks.excluded:
-        yield Check("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
-    yield from (Check("cohort", sentence) for sentence in _uncovered_sentences(picks))
-
-
-def _restrained(plan: Plan, picks: Picks, *, now: datetime) -> Iterator[Check]:
-    """What holds nodes back now beside the plan: freezes, and windows that are closed."""
-    bound = restraints_of(plan, now=now).of_nodes([node.uid for node in picks.nodes])
-    for sentence, number in Counter(one.sentence for one in bound.values()).items():
-        waits = f"{count(number, 'node')} {either(number, 'waits', 'wait')} for it"
-        yield Check("restrained", sentence, f"{waits}; the plan may be started all the same.")
-
-
-def _budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator[Check]:
-    """A budget that is used up before the plan starts: it counts what is broken already, by whomever."""
-    broken = tuple(sorted(node.name for node in nodes if node.is_unschedulable or node.is_ready is not True))
-    for stage in stages:
-        if len(broken) >= stage.max_unavailable:
-            used = f"{names(broken)} already {are(len(broken))}"
-            sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."
-            yield Check("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
+    return driver_object
 
 
 def _stage_preview(stage: Stage, nodes: Sequence[Node], facts: DriverFacts) -> StagePreview:
@@ -313,14 +164,9 @@ def _forecast(plan: Plan, nodes: Sequence[Node], duration: Duration, *, waves: i
     )
 
 
-def _canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:
-    stages = list(picks.by_stage.values())
-    return (stages[0], [node for nodes in stages[1:] for node in nodes]) if stages else ([], [])
-
-
 def _proof(picks: Picks) -> str:
     """What the canary gives, and what it would take."""
-    canary, others = _canary_and_others(picks)
+    canary, others = canary_and_others(picks)
     nodes, wanted = len(canary), nodes_for(LIKELY)
     most = min(100, math.ceil(100 * bound_on_failure_rate(nodes)))
     if nodes >= wanted:
@@ -335,7 +181,7 @@ def _proof(picks: Picks) -> str:
 def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
     objects = list(DriverObject.objects.filter(cluster=plan.cluster_id))
     validators = Operand.objects.filter(cluster=plan.cluster_id, operand=VALIDATOR)
-    canary, _ = _canary_and_others(picks)
+    canary, _ = canary_and_others(picks)
     return isolated_canary(
         plan.object_name,
         kind=plan.object_kind,
@@ -345,18 +191,3 @@ def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
         to_version=plan.to_version,
         nodes=[node.name for node in canary],
     )
-
-
-def _uncovered_sentences(picks: Picks) -> list[str]:
-    canary, others = _canary_and_others(picks)
-    missing = uncovered([candidate(node) for node in canary], [candidate(node) for node in others])
-    return [_unmet(factor, value, number) for (factor, value), number in missing.items()]
-
-
-def _unmet(factor: str, value: str, number: int) -> str:
-    later = count(number, "later node")
-    if factor == "pool":
-        met = f"No canary node is in pool {value}" if value else "Every canary node is in a pool"
-        return f"{met}; {later} {are(number)}{'' if value else ' in none'}."
-    title = FACTOR_TITLES.get(factor, factor.replace("_", " "))
-    return f"No canary node has {title} {value or '(unknown)'}; {later} {either(number, 'does', 'do')}."

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rollouts.preflight import Check
+from rollouts.checks import Check
 
 
 class Refusal(Exception):

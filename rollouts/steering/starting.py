@@ -11,16 +11,17 @@ from edges.digests import digest
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
+from rollouts.checks import Check
 from rollouts.gates.options import write_options
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.plan import queue_round
-from rollouts.preflight import Check
+from rollouts.preflight.picks import Picks, forward, pick
+from rollouts.preflight.unasked import said_by, unasked
 from rollouts.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
 from rollouts.steering.commands import is_carried_out
-from rollouts.steering.preview import Picks, forward, pick, preview
+from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked, OutOfDate, Refusal
-from rollouts.steering.unasked import said_by, unasked
 
 
 def start(

@@ -1,15 +1,12 @@
-"""Stages that nobody is asked about: only where cluster or pool say `approval: none`, and never in production."""
+"""Which stages of a draft get an approval that nobody wrote: all but those that may go without."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from fleet.models import ApprovalRule, Cluster, Node, Pool
+from fleet.models import ApprovalRule, Cluster, Pool
 from fleet.pools.asking import rule_of
-from rollouts.models import Plan, Stage
-from rollouts.preflight import Check
 from rollouts.steering.stage_drafts import StageDraft
-from rollouts.unasked import GATE, why
-from wording.lists import names
+from rollouts.unasked import GATE
 
 
 def with_approvals(cluster: Cluster, stages: Sequence[StageDraft]) -> list[StageDraft]:
@@ -27,29 +24,3 @@ def _may_leave_out(cluster: Cluster, pool: Pool | None) -> bool:
     if pool is None:
         return cluster.approval == ApprovalRule.NONE
     return rule_of(cluster, pool) == ApprovalRule.NONE and not pool.is_production
-
-
-def unasked(stages: Iterable[Stage]) -> list[Stage]:
-    return [stage for stage in stages if GATE not in stage.gate_options]
-
-
-def must_ask(plan: Plan, stages: Iterable[Stage], picked: Mapping[int, Sequence[Node]]) -> Iterator[Check]:
-    """Stages without an approval that need one. Pools of the nodes are prefetched."""
-    for stage in unasked(stages):
-        asked = {node.name: because for node in picked.get(stage.index, ()) if (because := why(plan.cluster, node))}
-        if asked:
-            first = next(iter(asked.values()))
-            sentence = f"{stage.name} has no approval, and {names(tuple(asked))} must not change unasked: {first}."
-            yield Check("unasked", sentence, "Edit the stage: at least one approval.")
-
-
-def goes_unasked(plan: Plan, stages: Iterable[Stage]) -> Iterator[Check]:
-    for stage in unasked(stages):
-        sentence = f"{stage.name} starts without anybody being asked: {said_by(plan, stage)} says “approval: none”."
-        yield Check("approval-none", sentence, "Add an approval, if somebody else should look first.", is_grave=True)
-
-
-def said_by(plan: Plan, stage: Stage) -> str:
-    if stage.pool is not None and stage.pool.approval == ApprovalRule.NONE:
-        return f"pool {stage.pool.name}"
-    return f"cluster {plan.cluster.name}"

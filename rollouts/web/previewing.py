@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
+from rollouts.checks import Check
 from rollouts.models import Plan
-from rollouts.preflight import Check
 from rollouts.steering.preview import Preview, preview
 from rollouts.steering.refusals import ObjectGone
 

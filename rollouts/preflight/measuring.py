@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from fleet.models import Node, Pod
 from gpu.operands import VALIDATOR
+from rollouts.checks import Check
 from rollouts.gates.base import Gate
 from rollouts.gates.headroom import Headroom, needs, short_of
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.headroom import ClusterRoom, read_room
 from rollouts.models import Plan, Stage
-from rollouts.preflight import Check
 from wording.lists import names
 from wording.numbers import either
 

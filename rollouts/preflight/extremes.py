@@ -1,9 +1,12 @@
 """Gates and budgets at their ends: what can never be met, and what is met whatever happens."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
+from fleet.models import Pod
 from people.rights import Permission, who_may
+from rollouts.checks import Check
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate, When
@@ -12,7 +15,7 @@ from rollouts.gates.options import write_options
 from rollouts.gates.soak import Soak
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Plan, Stage
-from rollouts.preflight import Check
+from rollouts.preflight.picks import Picks
 from wording.durations import spell
 from wording.numbers import are, count
 
@@ -56,7 +59,15 @@ def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Check]:
         yield Check("approvers", sentence, "Ask for fewer, or have an admin give more people the role approver.")
 
 
-def meaningless(stage: Stage, *, nodes: int, pods: int) -> Iterator[Check]:
+def meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[Check]:
+    pods = Pod.objects.filter(cluster=plan.cluster_id).tenants().filter(node__in=picks.nodes)
+    by_node = Counter(pods.values_list("node_id", flat=True))
+    for stage in stages:
+        nodes = picks.by_stage.get(stage.index, [])
+        yield from _of_one(stage, nodes=len(nodes), pods=sum(by_node[node.pk] for node in nodes))
+
+
+def _of_one(stage: Stage, *, nodes: int, pods: int) -> Iterator[Check]:
     """What of a stage holds nothing back. `pods`: tenants' GPU pods on its nodes."""
     sentences = [*_of_the_stage(stage, nodes)]
     for gate in stage.gates:

@@ -6,10 +6,10 @@ from datetime import date
 from fleet.models import Node
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Line
+from rollouts.checks import Check
 from rollouts.gates.compatibility import Compatibility
 from rollouts.matrix import BARRED, UNKNOWN_VERSION, lines_for
 from rollouts.models import Plan, Stage
-from rollouts.preflight import Check
 from wording.numbers import count
 
 Barred = tuple[list[Check], list[Check]]  # blockers, warnings

@@ -10,10 +10,11 @@ from fleet.models import Node
 from gpu.compatibility import the_matrix
 from people.models import AuditEntry
 from rollouts.components.driver import VERSION
-from rollouts.steering.preview import forward, preview
+from rollouts.preflight.picks import forward
+from rollouts.preflight.versions import version_checks
+from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start
-from rollouts.steering.version_checks import version_checks
 from tests.make import NOON
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fleet.models import Node
-from rollouts.preflight import Check
+from rollouts.checks import Check
 from rollouts.steering.preview import preview
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import CANARY, REST, a_draft

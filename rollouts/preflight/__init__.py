@@ -1,0 +1,1 @@
+"""What a person must know before a plan starts."""

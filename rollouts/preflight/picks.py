@@ -1,0 +1,57 @@
+"""Which nodes each stage takes, and which are left out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fleet.models import Node
+from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
+from kube import selectors
+from rollouts.models import Plan, Stage
+from rollouts.picking import in_order, representatives
+from rollouts.queries import candidate, is_held_by_others
+
+
+@dataclass
+class Picks:
+    """Which nodes each stage takes, in the order of release."""
+
+    by_stage: dict[int, list[Node]] = field(default_factory=dict)  # stage index → nodes
+    excluded: list[tuple[str, str]] = field(default_factory=list)
+    uncovered: list[Node] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [node for nodes in self.by_stage.values() for node in nodes]
+
+
+def pick(stages: Iterable[Stage], nodes: Sequence[Node]) -> Picks:
+    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it."""
+    picks = Picks()
+    left = {node.uid: node for node in nodes if not _why_excluded(node)}
+    picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
+    for stage in stages:
+        matching = [node for node in left.values() if _takes(stage, node)]
+        candidates = [candidate(node) for node in matching]
+        chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
+        picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
+    picks.uncovered = list(left.values())
+    return picks
+
+
+def _why_excluded(node: Node) -> str:
+    """Cordoned by others: the operator would take it past its own slots, and it is not ours to uncordon (Z6)."""
+    if node.is_unschedulable:
+        return "cordoned by somebody else"
+    if is_held_by_others(node):
+        return "held by somebody else"
+    return "brings its own driver" if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED else ""
+
+
+def _takes(stage: Stage, node: Node) -> bool:
+    if stage.pool_id is not None and all(pool.pk != stage.pool_id for pool in node.pools.all()):
+        return False
+    return selectors.parse(stage.selector).matches(node.labels)
+
+
+def forward(plan: Plan) -> list[Stage]:
+    return list(plan.stages.forward().select_related("pool"))

@@ -1,0 +1,46 @@
+"""What the stages leave: nodes that none of them takes, and kinds of node that no canary is of."""
+
+from fleet.models import Node
+from rollouts.checks import Check
+from rollouts.picking import uncovered
+from rollouts.preflight.picks import Picks
+from rollouts.queries import candidate
+from wording.lists import names
+from wording.numbers import are, count, either
+
+FACTOR_TITLES = {
+    "os_image": "OS image",
+    "gpu_product": "GPU",
+    "gpu_layout": "its GPUs as",
+    "driver_version": "old driver",
+}
+
+
+def pick_warnings(picks: Picks):
+    if picks.uncovered:
+        nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
+        stay = either(len(picks.uncovered), "it stays", "they stay")
+        yield Check("uncovered", f"No stage takes {nodes}: {stay} held on the old driver.")
+    if picks.excluded:
+        yield Check("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
+    yield from (Check("cohort", sentence) for sentence in uncovered_sentences(picks))
+
+
+def canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:
+    stages = list(picks.by_stage.values())
+    return (stages[0], [node for nodes in stages[1:] for node in nodes]) if stages else ([], [])
+
+
+def uncovered_sentences(picks: Picks) -> list[str]:
+    canary, others = canary_and_others(picks)
+    missing = uncovered([candidate(node) for node in canary], [candidate(node) for node in others])
+    return [_unmet(factor, value, number) for (factor, value), number in missing.items()]
+
+
+def _unmet(factor: str, value: str, number: int) -> str:
+    later = count(number, "later node")
+    if factor == "pool":
+        met = f"No canary node is in pool {value}" if value else "Every canary node is in a pool"
+        return f"{met}; {later} {are(number)}{'' if value else ' in none'}."
+    title = FACTOR_TITLES.get(factor, factor.replace("_", " "))
+    return f"No canary node has {title} {value or '(unknown)'}; {later} {either(number, 'does', 'do')}."
