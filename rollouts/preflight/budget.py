@@ -1,17 +1,16 @@
 """A budget that is used up before the plan starts: it counts what is broken already, by whomever."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from fleet.models import Node
 from rollouts.checks import Check
-from rollouts.models import Stage
+from rollouts.preflight.subject import Subject
 from wording.lists import names
 from wording.numbers import are
 
 
-def budget_warnings(stages: Iterable[Stage], nodes: Sequence[Node]) -> Iterator[Check]:
-    broken = tuple(sorted(node.name for node in nodes if node.is_unschedulable or node.is_ready is not True))
-    for stage in stages:
+def is_used_up(subject: Subject) -> Iterator[Check]:
+    broken = tuple(sorted(node.name for node in subject.nodes if node.is_unschedulable or node.is_ready is not True))
+    for stage in subject.stages:
         if len(broken) >= stage.max_unavailable:
             used = f"{names(broken)} already {are(len(broken))}"
             sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."

@@ -1,21 +1,19 @@
 """Gates and budgets at their ends: what can never be met, and what is met whatever happens."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from fleet.models import Pod
-from people.rights import Permission, who_may
 from rollouts.checks import Check
 from rollouts.gates import GATES
-from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.options import write_options
 from rollouts.gates.soak import Soak
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.models import Plan, Stage
-from rollouts.preflight.picks import Picks
+from rollouts.models import Stage
+from rollouts.preflight.subject import Subject
 from wording.durations import spell
 from wording.numbers import are, count
 
@@ -46,24 +44,11 @@ def _lengths(gate: Gate) -> dict[str, float]:
     return {name: float(value) for name, value in written.items() if name.endswith("_s")}
 
 
-def cannot_be_approved(plan: Plan, stages: Iterable[Stage]) -> Iterator[Check]:
-    """Stages that need more approvals than there are people to give them. One query."""
-    people = sorted(who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor})
-    for stage in stages:
-        gate = next((gate for gate in stage.gates if isinstance(gate, ApprovalGate)), None)
-        if gate is None or gate.needed <= len(people):
-            continue
-        needs = f"{stage.name} needs {count(gate.needed, 'approval')}"
-        may = f"only {count(len(people), 'person', 'people')} may give one: {', '.join(people[:5])}"
-        sentence = f"{needs}, and {may if people else 'nobody but who wrote the plan may give one'}."
-        yield Check("approvers", sentence, "Ask for fewer, or have an admin give more people the role approver.")
-
-
-def meaningless(plan: Plan, stages: Sequence[Stage], picks: Picks) -> Iterator[Check]:
-    pods = Pod.objects.filter(cluster=plan.cluster_id).tenants().filter(node__in=picks.nodes)
+def meaningless(subject: Subject) -> Iterator[Check]:
+    pods = Pod.objects.filter(cluster=subject.plan.cluster_id).tenants().filter(node__in=subject.picks.nodes)
     by_node = Counter(pods.values_list("node_id", flat=True))
-    for stage in stages:
-        nodes = picks.by_stage.get(stage.index, [])
+    for stage in subject.stages:
+        nodes = subject.picks.by_stage.get(stage.index, [])
         yield from _of_one(stage, nodes=len(nodes), pods=sum(by_node[node.pk] for node in nodes))
 
 

@@ -12,6 +12,7 @@ from rollouts.gates.headroom import Headroom, needs, short_of
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.headroom import ClusterRoom, read_room
 from rollouts.models import Plan, Stage
+from rollouts.preflight.subject import Subject
 from wording.lists import names
 from wording.numbers import either
 
@@ -57,8 +58,9 @@ BLIND: Mapping[str, Blind] = {
 }
 
 
-def unmeasured(plan: Plan, stages: Sequence[Stage], picked: Mapping[int, Sequence[Node]]) -> Iterator[Check]:
+def unmeasured(subject: Subject) -> Iterator[Check]:
     """One query, and three where a stage asks for headroom."""
+    plan, stages, picked = subject.plan, subject.stages, subject.picks.by_stage
     pods = _pods_on(plan, [node.name for nodes in picked.values() for node in nodes])
     asks = any(Headroom.key in stage.gate_options for stage in stages)
     products = {node.gpu_product for nodes in picked.values() for node in nodes}

@@ -1,21 +1,17 @@
-"""What stands against starting at all: how the cluster is seen, its mode, what else is under way."""
+"""What stands against starting at all: how the cluster is seen, its mode, a plan on the same object."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 
 from fleet.models import ClusterMode
 from rollouts.checks import Check
-from rollouts.components.driver import DriverFacts
-from rollouts.models import Hold, Plan, Stage
-from rollouts.preflight.extremes import cannot_be_approved
-from rollouts.preflight.picks import Picks
-from rollouts.preflight.unasked import must_ask
+from rollouts.models import Plan
+from rollouts.preflight.subject import Subject
 from rollouts.queries import stale_because
-from wording.lists import names
 
 
-def blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFacts, *, now: datetime):
-    if stale := stale_because(plan, now=now):
+def stands_against(subject: Subject) -> Iterator[Check]:
+    plan, facts = subject.plan, subject.driver
+    if stale := stale_because(plan, now=subject.now):
         yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
     if plan.cluster.mode != ClusterMode.OPERATE:
         yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
@@ -26,23 +22,3 @@ def blockers(plan: Plan, stages: Sequence[Stage], picks: Picks, facts: DriverFac
     same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
     if other := same_object.exclude(pk=plan.pk).first():
         yield Check("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
-    yield from _busy(plan, picks)
-    yield from plan.its_component.preflight(facts)
-    for stage in stages:
-        if not picks.by_stage.get(stage.index):
-            yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
-    yield from must_ask(plan, stages, picks.by_stage)
-    yield from cannot_be_approved(plan, stages)
-
-
-def _busy(plan: Plan, picks: Picks) -> Iterator[Check]:
-    """Nodes of the object that another plan holds: whatever that changes, it has them first."""
-    uids = {node.uid for node in (*picks.nodes, *picks.uncovered)}
-    others = Hold.objects.in_force().filter(plan__cluster=plan.cluster_id).exclude(plan__object_uid=plan.object_uid)
-    busy: dict[str, list[str]] = {}
-    for hold in others.select_related("plan"):
-        if hold.node_uid in uids:
-            busy.setdefault(str(hold.plan), []).append(hold.node_name)
-    for other, taken in busy.items():
-        sentence = f"{other} is changing {names(tuple(sorted(taken)))}."
-        yield Check("busy-nodes", sentence, "One change at a time on a node: end it first, or wait until it is over.")

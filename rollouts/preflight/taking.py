@@ -1,9 +1,12 @@
 """What the stages leave: nodes that none of them takes, and kinds of node that no canary is of."""
 
+from collections.abc import Iterator
+
 from fleet.models import Node
 from rollouts.checks import Check
 from rollouts.picking import uncovered
 from rollouts.preflight.picks import Picks
+from rollouts.preflight.subject import Subject
 from rollouts.queries import candidate
 from wording.lists import names
 from wording.numbers import are, count, either
@@ -16,7 +19,14 @@ FACTOR_TITLES = {
 }
 
 
-def pick_warnings(picks: Picks):
+def takes_none(subject: Subject) -> Iterator[Check]:
+    for stage in subject.stages:
+        if not subject.picks.by_stage.get(stage.index):
+            yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
+
+
+def leaves(subject: Subject) -> Iterator[Check]:
+    picks = subject.picks
     if picks.uncovered:
         nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
         stay = either(len(picks.uncovered), "it stays", "they stay")

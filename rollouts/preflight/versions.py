@@ -1,34 +1,40 @@
 """What the compatibility matrix says of a plan's versions: the one it goes to, and the one a rollback leads to."""
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 
-from fleet.models import Node
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Line
 from rollouts.checks import Check
 from rollouts.gates.compatibility import Compatibility
-from rollouts.matrix import BARRED, UNKNOWN_VERSION, lines_for
-from rollouts.models import Plan, Stage
+from rollouts.matrix import BARRED, UNKNOWN_VERSION
+from rollouts.models import Stage
+from rollouts.preflight.subject import Subject
 from wording.numbers import count
 
-Barred = tuple[list[Check], list[Check]]  # blockers, warnings
+BARS = frozenset({*BARRED.values(), UNKNOWN_VERSION})
 HOW = "If it must be, start it with a reason of its own: it is kept, and approvers see it."
 NEVER = "It cannot be overridden where a stage goes unasked."
 
 
-def version_checks(plan: Plan, stages: Sequence[Stage], nodes: Sequence[Node], *, today: date) -> Barred:
-    """Three queries."""
-    said = lines_for(plan, nodes, [plan.to_version, plan.from_version], today=today)
-    there, back = said[plan.to_version], said[plan.from_version]
+def barred(subject: Subject) -> list[Check]:
+    blockers = [check for check in _found(subject) if check.code in BARS]
+    return blockers or list(_gates_that_cannot_tell(subject.stages, subject.said_of_versions[subject.plan.to_version]))
+
+
+def warned(subject: Subject) -> Iterator[Check]:
+    to, back = subject.plan.to_version, subject.plan.from_version
+    yield from _unlisted(to)
+    yield from (check for check in _found(subject) if check.code not in BARS)
+    yield from _of_the_rollback(back, subject.said_of_versions[back])
+
+
+def _found(subject: Subject) -> Iterator[Check]:
+    version = subject.plan.to_version
     # Nobody overrides what nobody else is asked about.
-    may = all("approval" in stage.gate_options for stage in stages)
-    found = [_check(line, plan.to_version, len(nodes), may=may) for line in there if _is_worth_saying(line.verdict)]
-    blockers = [check for check in found if check.code in {*BARRED.values(), UNKNOWN_VERSION}]
-    warnings = [check for check in found if check not in blockers]
-    if not blockers:
-        blockers = list(_gates_that_cannot_tell(stages, there))
-    return blockers, [*_unlisted(plan.to_version), *warnings, *_of_the_rollback(plan.from_version, back)]
+    may = all("approval" in stage.gate_options for stage in subject.stages)
+    for line in subject.said_of_versions[version]:
+        if _is_worth_saying(line.verdict):
+            yield _check(line, version, len(subject.picks.nodes), may=may)
 
 
 def _gates_that_cannot_tell(stages: Sequence[Stage], lines: Sequence[Line]) -> Iterator[Check]:

@@ -17,16 +17,11 @@ from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Plan, Stage
 from rollouts.picking import bound_on_failure_rate, nodes_for, waves
-from rollouts.preflight.budget import budget_warnings
-from rollouts.preflight.extremes import meaningless
-from rollouts.preflight.measuring import unmeasured
+from rollouts.preflight import checks
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.reading import driver_facts
-from rollouts.preflight.restrained import restrained
-from rollouts.preflight.standing import blockers
-from rollouts.preflight.taking import canary_and_others, pick_warnings, uncovered_sentences
-from rollouts.preflight.unasked import goes_unasked
-from rollouts.preflight.versions import version_checks
+from rollouts.preflight.subject import Subject
+from rollouts.preflight.taking import canary_and_others, uncovered_sentences
 from rollouts.queries import nodes_of, object_uid
 from rollouts.steering.duration import Duration, duration_of
 from rollouts.steering.refusals import ObjectGone
@@ -91,23 +86,11 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
     stages = forward(plan) if stages is None else stages
     picks = pick(stages, nodes)
     facts = driver_facts(plan, _driver_object(plan), nodes)
-    barred, warned = version_checks(plan, stages, picks.nodes, today=now.date())
+    said = checks(Subject(plan, stages, nodes, picks, facts, now))
     previews = [_stage_preview(stage, picks.by_stage[stage.index], facts) for stage in stages]
     return Preview(
-        blockers=[*blockers(plan, stages, picks, facts, now=now), *barred],
-        warnings=sorted(
-            [
-                *goes_unasked(plan, stages),
-                *warned,
-                *meaningless(plan, stages, picks),
-                *unmeasured(plan, stages, picks.by_stage),
-                *plan.its_component.warnings(facts),
-                *pick_warnings(picks),
-                *restrained(plan, picks, now=now),
-                *budget_warnings(stages, nodes),
-            ],
-            key=lambda check: not check.is_grave,
-        ),
+        blockers=said.blockers,
+        warnings=said.warnings,
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,

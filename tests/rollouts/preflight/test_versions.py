@@ -10,8 +10,6 @@ from fleet.models import Node
 from gpu.compatibility import the_matrix
 from people.models import AuditEntry
 from rollouts.components.driver import VERSION
-from rollouts.preflight.picks import forward
-from rollouts.preflight.versions import version_checks
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start
@@ -158,10 +156,10 @@ def test_every_version_that_can_be_written_is_known_or_not_without_an_error(vers
 def test_what_supports_every_node_leaves_nothing_to_say_of_the_version(cluster, owner):
     plan = a_draft(cluster, owner)
 
-    blockers, checks = version_checks(plan, forward(plan), list(Node.objects.all()), today=NOON.date())
+    said = preview(plan, now=NOON)
 
-    assert blockers == []
-    assert not [check for check in checks if check.code != "rollback" and check.is_grave and NEW in check.sentence]
+    assert said.blockers == []
+    assert not [one for one in said.warnings if one.code != "rollback" and one.is_grave and NEW in one.sentence]
 
 
 def test_a_sentence_that_names_the_version_does_not_say_it_twice(cluster, owner):

@@ -1,0 +1,31 @@
+"""What a preflight check looks at: a draft, the nodes that its stages take, and what is seen of them now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from fleet.models import Node
+from health.stack.combinations import Line
+from rollouts.components.driver import DriverFacts
+from rollouts.matrix import lines_for
+from rollouts.models import Plan, Stage
+from rollouts.preflight.picks import Picks
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What several checks need is read once, when the first asks. `plan` and `stages` may be unsaved."""
+
+    plan: Plan
+    stages: Sequence[Stage]
+    nodes: Sequence[Node]  # all of the object, with their pools
+    picks: Picks
+    driver: DriverFacts
+    now: datetime
+
+    @cached_property
+    def said_of_versions(self) -> Mapping[str, tuple[Line, ...]]:
+        """What the matrix says of the version it goes to, and of the one a rollback leads to. Three queries."""
+        both = [self.plan.to_version, self.plan.from_version]
+        return lines_for(self.plan, self.picks.nodes, both, today=self.now.date())
