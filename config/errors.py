@@ -21,6 +21,7 @@ from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
 from kube.selectors import BadSelector
 from people.accounts import HasItAlready, LastAdmin, NameTaken
+from people.groups import AlreadyIn
 from people.rights import NotAllowed
 from rollouts.gates.options import BadGate
 from rollouts.steering.refusals import (
@@ -60,6 +61,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     NameTaken: Meaning(409, "name-taken", "The name is taken"),
     HasItAlready: Meaning(409, "has-it-already", "The role was given before"),
+    AlreadyIn: Meaning(409, "in-group-already", "They are in the group"),
     LastAdmin: Meaning(409, "last-admin", "Nobody would be left who can give roles"),
     OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),

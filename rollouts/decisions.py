@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import User
-from people.rights import Permission, why_not
-from rollouts.gates.options import read_gates
+from people.rights import Permission, who_may, why_not
+from rollouts.approvers import Members, Share, counts_not, gate_of, members_asked_for, shares
+from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval, Command, Stage
 from wording.numbers import are, count
 
-GATE = "approval"
+GATE = ApprovalGate.key
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,9 @@ class Awaited:
     needed: int
     given: list[Approval]
     why_not: str  # why this person may not decide; blank: they may
+    counts_not: str  # why an approval of theirs, if not a rejection, would bring it no further; blank: it would
+
+    shares: list[Share]  # who has decided, and who still can
 
     @property
     def may_decide(self) -> bool:
@@ -64,21 +68,23 @@ def why_a_reason(stage: Stage, answers: Mapping[str, str]) -> str:
 
 
 def awaited(stages: Sequence[Stage], *, user: User) -> list[Awaited]:
-    """Load them with `waiting_for_approval`. One query a cluster that has one."""
-    refusals: dict[int, str] = {}
-    for stage in stages:
-        cluster = stage.plan.cluster
-        if cluster.pk not in refusals:
-            refusals[cluster.pk] = why_not(
-                user, Permission.APPROVE, cluster_id=cluster.pk, where=f"cluster {cluster.name}"
-            )
-    return [_awaited(stage, user, refusals[stage.plan.cluster_id]) for stage in stages]
+    """Load them with `waiting_for_approval`. Two queries a cluster that has one, and two where they ask for groups."""
+    clusters = {stage.plan.cluster_id: stage.plan.cluster for stage in stages}
+    refusals = {
+        key: why_not(user, Permission.APPROVE, cluster_id=key, where=f"cluster {cluster.name}")
+        for key, cluster in clusters.items()
+    }
+    may = {key: who_may(Permission.APPROVE, cluster_id=key) for key in clusters}
+    inside = members_asked_for(stages)
+    return [_awaited(each, user, refusals[key := each.plan.cluster_id], may[key], inside) for each in stages]
 
 
-def _awaited(stage: Stage, user: User, refusal: str) -> Awaited:
+def _awaited(stage: Stage, user: User, refusal: str, may: set[str], inside: Members) -> Awaited:
     given: list[Approval] = stage.standing  # type: ignore[attr-defined]
-    (gate,) = read_gates({GATE: stage.gate_options[GATE]})
-    return Awaited(stage, gate.needed, given, refusal or _why_not_theirs(stage, user, given))  # type: ignore[attr-defined]
+    gate = gate_of(stage) or ApprovalGate()  # whoever loads them asks for those that have one
+    why_not = refusal or _why_not_theirs(stage, user, given)
+    counts = "" if why_not else counts_not(gate, user.get_username(), given, inside)
+    return Awaited(stage, gate.people, given, why_not, counts, shares(stage, given, may=may, inside=inside))
 
 
 def _why_not_theirs(stage: Stage, user: User, given: Sequence[Approval]) -> str:

@@ -1,5 +1,6 @@
 from django.urls import path
 
+from people.api.groups import GroupDetail, GroupList, GroupMember, GroupMembers
 from people.api.me import Me
 from people.api.people import (
     PersonDetail,
@@ -14,6 +15,10 @@ from people.api.session import Session
 from people.api.tokens import TokenDetail, TokenList
 
 urlpatterns = [
+    path("groups", GroupList.as_view()),
+    path("groups/<int:group_id>", GroupDetail.as_view()),
+    path("groups/<int:group_id>/members", GroupMembers.as_view()),
+    path("groups/<int:group_id>/members/<int:person_id>", GroupMember.as_view()),
     path("people", PersonList.as_view()),
     path("people/<int:person_id>", PersonDetail.as_view()),
     path("people/<int:person_id>/password-links", PersonPasswordLinks.as_view()),

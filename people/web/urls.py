@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from people.web import account, people_page, set_password, signing
+from people.web import account, groups_page, people_page, set_password, signing
 
 urlpatterns = [
     path("sign-in", signing.SignIn.as_view(), name="sign-in"),
@@ -18,6 +18,11 @@ urlpatterns = [
         people_page.revoke_token,
         name="revoke-persons-token",
     ),
+    path("groups", groups_page.people_groups, name="groups"),
+    path("groups/add", groups_page.add, name="add-group"),
+    path("groups/<int:group_id>/removals", groups_page.remove, name="remove-group"),
+    path("groups/<int:group_id>/members", groups_page.join, name="join-group"),
+    path("groups/<int:group_id>/members/<int:person_id>/removals", groups_page.leave, name="leave-group"),
     path("account", account.account, name="account"),
     path("account/tokens", account.issue_token, name="issue-token"),
     path("account/tokens/<int:token_id>/revocations", account.revoke_token, name="revoke-token"),

@@ -28,6 +28,15 @@ class DecisionRequest(Asked):
     )
 
 
+class ShareSerializer(serializers.Serializer):
+    """What one group has to give; or anybody, beside the groups."""
+
+    group = serializers.CharField(help_text="Blank: anybody who may approve there.")
+    wanted = serializers.IntegerField(help_text="Different people.")
+    given = serializers.ListField(child=serializers.CharField(), help_text="Who has.")
+    can = serializers.ListField(child=serializers.CharField(), help_text="Who still can.")
+
+
 class AwaitedSerializer(RowSerializer, StageRowSerializer):
     """A stage that waits for an approval, as the caller sees it."""
 
@@ -37,9 +46,12 @@ class AwaitedSerializer(RowSerializer, StageRowSerializer):
     given = ApprovalSerializer(many=True)
     may_decide = serializers.BooleanField()
     why_not = serializers.CharField(help_text="Why the caller may not; blank: they may.")
+    counts_not = serializers.CharField(help_text="Why the caller's approval would not count; they may still reject.")
+    shares = ShareSerializer(many=True)
 
     class Meta(StageRowSerializer.Meta):
-        fields = (*StageRowSerializer.Meta.fields, "needed", "given", "may_decide", "why_not")
+        fields = (*StageRowSerializer.Meta.fields, "needed", "given", "may_decide", "why_not",
+                  "counts_not", "shares")  # fmt: skip
 
 
 class AwaitedList(Listing):

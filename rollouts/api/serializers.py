@@ -8,6 +8,7 @@ from rest_framework import serializers
 from edges.rest import Asked
 from fleet.api.serializers import RefSerializer
 from rollouts.gates import GATES
+from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
 from rollouts.gates.base import Answer, Gate
 from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
@@ -26,17 +27,20 @@ KEY_MOST = 2**63 - 1
             {"type": "number", "minimum": 0, "maximum": LONGEST},
             {"type": "boolean"},
             {"type": "string", "maxLength": LONGEST_REASON},
+            {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": MOST_OF_ONE}},
         ]
     }
 )
 class Option(serializers.Field):
     """An option as it was written: 1 stays whole. Which kind each option is, the gates say."""
 
-    def to_internal_value(self, data: object) -> float | int | str:
+    def to_internal_value(self, data: object) -> float | int | str | dict:
         if isinstance(data, bool):
             return data
         if isinstance(data, str) and len(data) <= LONGEST_REASON:
             return data
+        if isinstance(data, dict) and len(data) <= MOST_GROUPS:
+            return data  # people by group: what is in it, the gate says
         if not isinstance(data, int | float) or not 0 <= data <= LONGEST:
             kinds = f"a number from 0 to {LONGEST:.0f}, true, false, or text of at most {LONGEST_REASON} characters"
             raise serializers.ValidationError(f"Must be {kinds}.")

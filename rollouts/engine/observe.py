@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fleet.models import DriverObject, Node, Pod
+from people.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
@@ -23,6 +24,7 @@ from rollouts.engine.workloads import (
     waiting_by_owner,
     workloads_of,
 )
+from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, NextWave, TargetEvidence, When
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.headroom import Headroom
@@ -208,7 +210,7 @@ def _stage(
         seen_at=around.seen_at,
         to_version=plan.from_version if stage.is_rollback else plan.to_version,
         targets=tuple(_target(target, around) for target in targets),
-        approvals=tuple(_approval(plan, row) for row in stage.approvals.all() if row.void_at is None),
+        approvals=_approvals(plan, stage, gates),
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
@@ -286,7 +288,16 @@ def _passing_since(keys: Sequence[str], current: Mapping[str, GateAnswer]) -> da
     return max(current[key].since for key in keys)
 
 
-def _approval(plan: Plan, row: Approval) -> ApprovalEvidence:
+def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[ApprovalEvidence, ...]:
+    """Those that stand. Two queries for a stage that opens and asks for groups."""
+    standing = [row for row in stage.approvals.all() if row.void_at is None]
+    asked = next((gate.groups for gate in gates if isinstance(gate, ApprovalGate)), {})
+    among = asked if stage.state == StageState.OPENING else ()
+    inside = groups_of([row.by for row in standing], among=among)
+    return tuple(_approval(plan, row, inside[row.by]) for row in standing)
+
+
+def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvidence:
     authors = {plan.author, plan.last_editor}
     return ApprovalEvidence(
         by=row.by,
@@ -294,6 +305,7 @@ def _approval(plan: Plan, row: Approval) -> ApprovalEvidence:
         is_rejection=row.is_rejection,
         because=row.because,
         is_by_author=not row.by or "" in authors or row.by in authors,
+        groups=groups,
     )
 
 

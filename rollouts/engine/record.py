@@ -9,8 +9,10 @@ from django.db import transaction
 from edges.moves import IllegalMove, LostRace
 from gpu.labels import HELD_BY
 from kube.structs import NodeSeen
+from people.groups import groups_of
 from people.models import AuditEntry, User
 from people.rights import Permission, scope_of
+from rollouts.approvers import gate_of
 from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
@@ -18,6 +20,8 @@ from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Command, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.unasked import ask_where_one_must
+from wording.durations import spell
+from wording.lists import names
 
 LONGEST_CAUSE = 200
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
@@ -145,7 +149,16 @@ def void_approvals(plan: Plan, *, now: datetime) -> None:
         stage.plan = plan
         because = "What it was given for has changed: targets, gates or answers are not the same any more."
         _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), because, now=now)
+        _void_what_is_too_old(plan, stage, now=now)
         _void_of_who_may_no_more(plan, stage, now=now)
+
+
+def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
+    """Void, and not just not counted: whoever gave it can look again and give another. A rejection does not age."""
+    if gate := gate_of(stage):
+        old = Approval.objects.filter(stage=stage, is_rejection=False, at__lt=now - gate.valid_for).standing()
+        because = f"An approval is valid for {spell(gate.valid_for)}: this one was given before."
+        _void(plan, stage, old, because, now=now)
 
 
 def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
@@ -157,6 +170,15 @@ def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None
         if approval.by not in may:
             because = f"{approval.by} may not approve here any more: the role was taken, or the account switched off."
             _void(plan, stage, [approval], because, now=now)
+        elif left := _groups_left(approval):
+            _void(plan, stage, [approval], f"{approval.by} is not in {names(left)} any more.", now=now)
+
+
+def _groups_left(approval: Approval) -> tuple[str, ...]:
+    """For which it was given, and in which the person is no more. No query where none was asked for."""
+    given_for = approval.bundle.get("groups", [])
+    now_in = groups_of([approval.by], among=given_for)[approval.by]
+    return tuple(group for group in given_for if group not in now_in)
 
 
 def void_every_approval(plan: Plan, because: str, *, now: datetime) -> None:

@@ -162,6 +162,7 @@ def _against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> I
             "hash": decision.get("bundle_hash"),
             "at": decision.get("at"),
             "evidence": bundle.get("evidence") if isinstance(bundle, Mapping) else None,
+            "groups": bundle.get("groups") if isinstance(bundle, Mapping) else None,
         }
         if found not in said:
             yield Flaw(f"decisions[{number}]", "no entry of the audit chain says this decision")
@@ -177,6 +178,7 @@ def _decided(entry: Mapping[str, Any]) -> dict[str, Any]:
         "hash": given.get("bundle_hash"),
         "at": entry.get("at"),
         "evidence": given.get("evidence"),
+        "groups": given.get("groups"),
     }
 
 

@@ -1,17 +1,24 @@
-"""A person, and never the one who asks, lets this stage go."""
+"""People, and never the one who asks, let this stage go: so many, and so many of them from each group named."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rollouts.gates.base import Evidence, Gate, Judgement, When, fail, passed, wait
 from wording.numbers import count
+
+Groups = Mapping[str, int]  # group → how many people of it
+MOST_GROUPS, MOST_OF_ONE, LONGEST_GROUP = 10, 20, 63
+GROUP = re.compile(r"[\w.+-]{1,63}")  # what a group may be called
 
 
 @dataclass(frozen=True)
 class ApprovalGate(Gate):
     needed: int = 1  # different people
     valid_for: timedelta = timedelta(hours=8)  # a night, not a week: the fleet moves on
+    groups: Groups = field(default_factory=dict, hash=False)  # a person counts for one of theirs
 
     key: ClassVar[str] = "approval"
     title: ClassVar[str] = "Approval"
@@ -25,17 +32,69 @@ class ApprovalGate(Gate):
             raise ValueError("it can never be advisory: an approval that does not count is none.")
         if self.patience is not None:
             raise ValueError("it has no patience of its own: people take the time they take.")
+        if len(self.groups) > MOST_GROUPS:
+            raise ValueError(f"groups names at most {MOST_GROUPS}.")
+        if wrong := [name for name, number in self.groups.items() if not 1 <= number <= MOST_OF_ONE]:
+            raise ValueError(f"groups: of {wrong[0]} between 1 and {MOST_OF_ONE} people can be asked.")
+
+    @property
+    def people(self) -> int:
+        """How many different people, with those of every group."""
+        return max(self.needed, sum(self.groups.values()))
+
+    def missing(self, people: Mapping[str, Collection[str]]) -> tuple[int, dict[str, int]]:
+        """How many approvals are missing, and how many of them each group owes. `people`: person → groups."""
+        owed = still_owed(self.groups, people)
+        return max(self.people - len(people), sum(owed.values())), owed
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
             return fail(
                 f"{rejection.by} rejected it: {rejection.because}", cause="rejected", measured={"by": rejection.by}
             )
-        valid = [a for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for]
-        people = sorted({approval.by for approval in valid})
-        measured = {"approved_by": people, "needed": self.needed}
-        if len(people) < self.needed:
-            given = f"{len(people)} of {count(self.needed, 'approval')} given"
-            sentence = f"Waits for a person who did not write the plan: {given}."
+        valid = {a.by: a.groups for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for}
+        missing, owed = self.missing(valid)
+        measured: dict[str, Any] = {"approved_by": sorted(valid), "needed": self.people}
+        measured |= {f"of {group}": f"{number - owed.get(group, 0)} of {number}" for group, number in _in_order(self)}
+        if missing:
+            given = f"{self.people - missing} of {count(self.people, 'approval')} given"
+            from_whom = f", {owes(owed)} to come" if owed else ""
+            sentence = f"Waits for a person who did not write the plan: {given}{from_whom}."
             return wait(sentence, cause="not-given", measured=measured)
-        return passed(f"Approved by {' and '.join(people)}.", measured=measured)
+        return passed(f"Approved by {' and '.join(sorted(valid))}.", measured=measured)
+
+
+def owes(owed: Groups) -> str:
+    """ "1 of sre and 2 of platform"."""
+    return " and ".join(f"{number} of {group}" for group, number in sorted(owed.items()))
+
+
+def still_owed(groups: Groups, people: Mapping[str, Collection[str]]) -> dict[str, int]:
+    """What each group still owes, where everybody counts for one group at most: the least there is, all in all."""
+    seats = [(group, number) for group, many in sorted(groups.items()) for number in range(many)]
+    taken: dict[tuple[str, int], str] = {}  # seat → who sits on it
+    for person in sorted(people):
+        _seat(person, seats, people, taken, set())
+    owed = {group: sum(seat[0] == group and seat not in taken for seat in seats) for group in groups}
+    return {group: number for group, number in owed.items() if number}
+
+
+def _seat(
+    person: str,
+    seats: list[tuple[str, int]],
+    people: Mapping[str, Collection[str]],
+    taken: dict[tuple[str, int], str],
+    tried: set[tuple[str, int]],
+) -> bool:
+    """Whether there is a seat for somebody more; who sat on it moves to another one of theirs."""
+    for seat in seats:
+        if seat[0] in people[person] and seat not in tried:
+            tried.add(seat)
+            if seat not in taken or _seat(taken[seat], seats, people, taken, tried):
+                taken[seat] = person
+                return True
+    return False
+
+
+def _in_order(gate: ApprovalGate) -> list[tuple[str, int]]:
+    return sorted(gate.groups.items())

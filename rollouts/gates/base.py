@@ -142,6 +142,7 @@ class ApprovalEvidence:
     is_rejection: bool
     because: str
     is_by_author: bool  # author or last editor of the plan, or nobody known: never counts
+    groups: tuple[str, ...] = ()  # of those that the gate asks for: in which of them the person is now
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """A plan's gates as it writes them down, `{"soak": {"duration_s": 600}}`, and the gates they make. Pure.
 
-A length of time is written in seconds (`…_s`), a switch as true or false, a number as it is; `because` is text.
+A length of time is written in seconds (`…_s`), a switch as true or false, a number as it is; `because` is text, and
+`groups` says how many people of each, `{"sre": 1}`.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from datetime import timedelta
 from typing import Any, get_type_hints
 
 from rollouts.gates import GATES
+from rollouts.gates.approval import GROUP, LONGEST_GROUP, Groups
 from rollouts.gates.base import Gate
 
 LONGEST_REASON = 200
@@ -46,7 +48,7 @@ def _read_gate(key: str, written: Mapping[str, Any]) -> Gate:
 
 
 def kinds_of(gate: type[Gate]) -> dict[str, type]:
-    """Option → bool, str, int or timedelta. Those of every gate come last."""
+    """Option → bool, str, int, timedelta or Groups. Those of every gate come last."""
     own = sorted(fields(gate), key=lambda field: field.kw_only is True)
     hints = get_type_hints(gate)
     return {field.name: timedelta if field.name == "patience" else hints[field.name] for field in own}
@@ -61,6 +63,8 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
         if not isinstance(value, str) or len(value) > LONGEST_REASON:
             raise BadGate(f"{key}: {name} must be text of at most {LONGEST_REASON} characters.")
         return value.strip()
+    if kind == Groups:
+        return _read_groups(key, name, value)
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise BadGate(f"{key}: {name} must be a number that is not negative.")
     if kind is timedelta:
@@ -68,6 +72,17 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
     if not isinstance(value, int):
         raise BadGate(f"{key}: {name} must be a whole number.")
     return value
+
+
+def _read_groups(key: str, name: str, value: Any) -> Groups:
+    if not isinstance(value, Mapping):
+        raise BadGate(f"{key}: {name} must say how many people of each group, as in sre: 1.")
+    for group, number in value.items():
+        if not isinstance(group, str) or not GROUP.fullmatch(group):
+            raise BadGate(f"{key}: {name} must name groups, each by one word of at most {LONGEST_GROUP} characters.")
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise BadGate(f"{key}: {name} must say how many people of {group}: a whole number.")
+    return dict(value)
 
 
 def _read_seconds(key: str, name: str, value: float) -> timedelta:
@@ -81,11 +96,12 @@ def wire_name(name: str, kind: type) -> str:
     return f"{name}_s" if kind is timedelta else name
 
 
-def write_options(gate: Gate) -> dict[str, float | int | str]:
-    """Every option of a gate, as a plan would write it; of those that every gate has, what is set."""
+def write_options(gate: Gate) -> dict[str, Any]:
+    """Every option of a gate, as a plan would write it; of groups and what every gate has, what is set."""
     unset = {field.name for field in fields(Gate) if getattr(gate, field.name) == field.default}
     values = {name: getattr(gate, name) for name in kinds_of(type(gate)) if name not in unset}
     return {
         wire_name(name, type(value)): value.total_seconds() if isinstance(value, timedelta) else value
         for name, value in values.items()
+        if value != {}
     }

@@ -2,22 +2,15 @@
 
 from collections.abc import Iterator
 
-from people.rights import Permission, who_may
+from rollouts.approvers import eligible, too_few
 from rollouts.checks import Check
-from rollouts.gates.approval import ApprovalGate
 from rollouts.preflight.subject import Subject
-from wording.numbers import count
 
 
 def cannot_be_approved(subject: Subject) -> Iterator[Check]:
-    """One query."""
-    plan = subject.plan
-    people = sorted(who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor})
+    """One query, and two a stage that asks for groups."""
+    people = eligible(subject.plan)
     for stage in subject.stages:
-        gate = next((gate for gate in stage.gates if isinstance(gate, ApprovalGate)), None)
-        if gate is None or gate.needed <= len(people):
-            continue
-        needs = f"{stage.name} needs {count(gate.needed, 'approval')}"
-        may = f"only {count(len(people), 'person', 'people')} may give one: {', '.join(people[:5])}"
-        sentence = f"{needs}, and {may if people else 'nobody but who wrote the plan may give one'}."
-        yield Check("approvers", sentence, "Ask for fewer, or have an admin give more people the role approver.")
+        if sentence := too_few(subject.plan, stage, people):
+            helps = "give more people the role approver, or put them into the group"
+            yield Check("approvers", sentence, f"Ask for fewer, or have an admin {helps}.")

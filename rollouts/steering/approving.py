@@ -8,7 +8,9 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from people.groups import groups_of, members
 from people.models import AuditEntry, User
+from rollouts.approvers import counts_not, gate_of
 from rollouts.bundles import Bundle, bundle_for
 from rollouts.decisions import why_a_reason, why_closed
 from rollouts.lifecycle import StageState
@@ -22,7 +24,7 @@ __all__ = ["Bundle", "approve", "bundle_for", "reject"]
 def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
     """Let a stage go, as far as this person is concerned.
 
-    :raises NotYours: for the author and the last editor
+    :raises NotYours: for the author and the last editor, and for who is in none of the groups that are asked for
     :raises StaleBundle: when plan, targets or answers are no longer what was shown
     :raises Refusal: on a plan that does not move now, or without a reason where not every answer is green
     :raises AlreadyDecided: when this person has decided
@@ -72,25 +74,44 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
                 raise StaleBundle("What you saw has changed since. Look at it again before you decide.")
             if not asked.because.strip() and (needed := why_a_reason(stage, bundle.content["answers"])):
                 raise Refusal(f"Say why you approve it: {needed}.")
+            given_for = _groups_given_for(stage, asked)
             approval = Approval.objects.create(
                 stage=stage,
-                bundle={"content": bundle.content, "evidence": bundle.evidence},
+                bundle={"content": bundle.content, "evidence": bundle.evidence, **given_for},
                 bundle_hash=bundle.hash,
                 by=who,
                 at=now,
                 is_rejection=asked.is_rejection,
                 because=asked.because,
             )
-            _write_down(stage, approval, bundle, now=now)
+            _write_down(stage, approval, bundle, given_for, now=now)
     except IntegrityError as clash:
         raise AlreadyDecided("You have decided on this stage already.") from clash
     plan.wake(now=now)
     return approval
 
 
-def _write_down(stage: Stage, approval: Approval, bundle: Bundle, *, now: datetime) -> None:
+def _groups_given_for(stage: Stage, asked: AskedDecision) -> dict[str, list[str]]:
+    """In which of the groups that the stage asks for the person is: with the approval, so that it ends with them.
+
+    :raises NotYours: when an approval of theirs would bring it no further
+    """
+    gate = gate_of(stage)
+    if gate is None or not gate.groups or asked.is_rejection:
+        return {}
+    who = asked.actor.get_username()
+    if refusal := counts_not(gate, who, stage.approvals.standing(), members(gate.groups)):
+        raise NotYours(refusal)
+    return {"groups": list(groups_of([who], among=gate.groups)[who])}
+
+
+def _write_down(
+    stage: Stage, approval: Approval, bundle: Bundle, given_for: dict[str, list[str]], *, now: datetime
+) -> None:
     verb = "reject" if approval.is_rejection else "approve"
-    evidence: dict[str, Any] = {"bundle_hash": bundle.hash, "content": bundle.content, "evidence": bundle.evidence}
+    evidence: dict[str, Any] = {
+        "bundle_hash": bundle.hash, "content": bundle.content, "evidence": bundle.evidence, **given_for
+    }  # fmt: skip
     record_event(
         plan=stage.plan,
         stage=stage,

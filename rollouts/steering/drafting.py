@@ -9,9 +9,11 @@ from django.db.models import F
 
 from fleet.models import Cluster, DriverObject, Pool
 from kube import selectors
+from people.groups import members
 from people.models import AuditEntry, User
 from rollouts.components import KINDS
 from rollouts.components.driver import WRITE_IT, is_version
+from rollouts.gates.approval import GROUP, ApprovalGate
 from rollouts.gates.base import When
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.lifecycle import PlanState, StageState
@@ -182,9 +184,13 @@ def check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> No
         problems.append(("stages", "A plan needs at least one stage."))
     elif stages[0].kind != StageKind.CANARY:
         problems.append(("stages", "The first stage must be a canary."))
+    known = _groups_there(stages)
     pools = set(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
     for number, stage in enumerate(stages):
-        problems += [(f"stages.{number}.{field}", sentence) for field, sentence in _stage_problems(stage, pools)]
+        found = _stage_problems(stage, pools)
+        if all(field != "gate_options" for field, _ in found):
+            found += _unknown_groups(stage, known)
+        problems += [(f"stages.{number}.{field}", sentence) for field, sentence in found]
     if problems:
         raise BadPlan(*problems)
 
@@ -212,6 +218,25 @@ def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]
     except selectors.BadSelector as refusal:
         problems.append(("selector", str(refusal)))
     return problems + _gate_problems(stage)
+
+
+def _groups_there(stages: Sequence[StageDraft]) -> dict[str, Any]:
+    """Of the groups that the stages ask for, those that there are. No query where they ask for none."""
+    asked = {name for stage in stages for name in _groups_asked(stage)}
+    return members(asked) if asked else {}
+
+
+def _groups_asked(stage: StageDraft) -> list[str]:
+    written = stage.gate_options.get(ApprovalGate.key)
+    groups = written.get("groups") if isinstance(written, Mapping) else None
+    names = groups if isinstance(groups, Mapping) else {}
+    return [name for name in names if isinstance(name, str) and GROUP.fullmatch(name)]
+
+
+def _unknown_groups(stage: StageDraft, known: Mapping[str, Any]) -> list[tuple[str, str]]:
+    unknown = [name for name in _groups_asked(stage) if name not in known]
+    said = "There is no group {}: an admin makes groups, and puts people into them."
+    return [("gate_options", f"Approval: {said.format(unknown[0])}")] if unknown else []
 
 
 def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:

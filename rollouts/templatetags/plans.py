@@ -88,6 +88,8 @@ def measure(value: object) -> str:
     """One number of a gate's answer, as a person reads it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{number} of {name}" for name, number in sorted(value.items()))
     if isinstance(value, list):
         return ", ".join(str(item) for item in value) or "nobody"
     if isinstance(value, float):

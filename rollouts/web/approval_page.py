@@ -13,8 +13,9 @@ from edges.requests import PersonRequest
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from people.rights import NotAllowed, Permission, require
+from rollouts.approvers import gate_of
 from rollouts.bundles import bundle_for
-from rollouts.decisions import awaited, waiting_for_approval, why_a_reason, why_closed
+from rollouts.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
 from rollouts.steering import approving
@@ -80,7 +81,7 @@ def _what(stage: Stage) -> dict[str, Any]:
         "targets": targets,
         "gpus": physical_of(nodes).total,
         "pods": list(pods.select_related("node").order_by("namespace", "name")),
-        "needed": stage.gate_options.get("approval", {}).get("needed", 1),
+        "needed": gate.people if (gate := gate_of(stage)) else 1,
         "decisions": stage.approvals.all(),
         "started": stage.plan.commands.filter(verb=Verb.START).first(),
     }
@@ -88,7 +89,8 @@ def _what(stage: Stage) -> dict[str, Any]:
 
 def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:
     """What was seen against what is so now, and whether this person may decide on it."""
-    bundle = bundle_for(stage)
+    bundle, closed = bundle_for(stage), why_closed(stage)
+    mine = None if closed else _awaited(request, stage)
     return {
         "stage": stage,
         "plan": stage.plan,
@@ -96,16 +98,14 @@ def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[s
         "look": look,
         "table": table_of(bundle, look),
         "needs_reason": why_a_reason(stage, bundle.content["answers"]),
-        "why_not": _why_not(request, stage),
-        "closed": why_closed(stage),
+        "why_not": mine.why_not if mine else closed or f"{stage.name} asks for no approval.",
+        "counts_not": mine.counts_not if mine else "",
+        "shares": mine.shares if mine else [],
+        "closed": closed,
     }
 
 
-def _why_not(request: PersonRequest, stage: Stage) -> str:
-    """Why this person cannot decide now. Blank: they can."""
-    if closed := why_closed(stage):
-        return closed
+def _awaited(request: PersonRequest, stage: Stage) -> Awaited | None:
+    """As this person sees it. None: it waits for nobody."""
     waiting = list(waiting_for_approval(Stage.objects.filter(pk=stage.pk)))
-    if not waiting:
-        return f"{stage.name} asks for no approval."
-    return awaited(waiting, user=request.user)[0].why_not
+    return awaited(waiting, user=request.user)[0] if waiting else None

@@ -49,6 +49,8 @@ class GateLine:
 def _option(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{number} of {name}" for name, number in sorted(value.items())) or "none"
     return f"{value.total_seconds() / 60:g} min" if isinstance(value, timedelta) else str(value)
 
 

@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from edges.digits import whole
 from rollouts.gates import GATES
+from rollouts.gates.approval import GROUP
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.steering.refusals import BadPlan
 from rollouts.steering.stage_drafts import StageDraft
@@ -45,6 +46,7 @@ class StageFields:
     max_unavailable: str = "1"
     timeout_min: str = "60"
     approvals: str = "1"
+    groups: str = ""  # sre: 1, platform: 2
     soak_min: str = "30"
     tolerate: str = "0"
     gates: list[str] = field(default_factory=list)
@@ -70,6 +72,7 @@ class StageFields:
             max_unavailable=str(stage.max_unavailable),
             timeout_min=f"{stage.timeout_s / 60:g}",
             approvals=str(options["approval"].get("needed", 1)) if "approval" in options else "0",
+            groups=_groups_text(options.get("approval", {}).get("groups")),
             soak_min=f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",
             tolerate=str(options.get("failure_budget", {}).get("tolerate", 0)),
             gates=[key for key in options if key not in OWN_FIELDS],
@@ -93,6 +96,7 @@ class StageFields:
             max_unavailable=text("max_unavailable"),
             timeout_min=text("timeout_min"),
             approvals=text("approvals"),
+            groups=text("groups"),
             soak_min=text("soak_min"),
             tolerate=text("tolerate"),
             gates=post.getlist(f"stage-{number}-gates"),
@@ -126,8 +130,10 @@ class StageFields:
             **self.options.get("failure_budget", {}),
             "tolerate": int(self._number("tolerate") or 0),
         }
-        if needed := int(self._number("approvals") or 0):
-            chosen["approval"] = {**self.options.get("approval", {}), "needed": needed}
+        needed, groups = int(self._number("approvals") or 0), self._groups()
+        if needed or groups:
+            kept = {name: value for name, value in self.options.get("approval", {}).items() if name != "groups"}
+            chosen["approval"] = {**kept, "needed": needed or 1} | ({"groups": groups} if groups else {})
         if soak_s:
             chosen["soak"] = {**self.options.get("soak", {}), "duration_s": soak_s}
         return {key: self._with_advice(key, options) for key, options in chosen.items()}
@@ -141,6 +147,17 @@ class StageFields:
         because = because or self.advisory_because
         return {**plain, "advisory": True} | ({"because": because} if because else {})
 
+    def _groups(self) -> dict[str, int]:
+        """“sre: 1, platform: 2”; a group alone is one person of it."""
+        read: dict[str, int] = {}
+        for part in filter(None, (each.strip() for each in self.groups.split(","))):
+            name, _, number = (each.strip() for each in part.partition(":"))
+            if not GROUP.fullmatch(name) or not (number == "" or WHOLE.fullmatch(number)) or name in read:
+                self.problems["groups"] = f"“{part[:80]}” is not read. Each group once, as in sre: 1, platform: 2."
+                return {}
+            read[name] = int(number or 1)
+        return read
+
     def _number(self, name: str, kind: type[int] | type[float] = int) -> float | None:
         written = getattr(self, name)
         if written == "":
@@ -149,6 +166,11 @@ class StageFields:
             return kind(written)
         self.problems[name] = f"“{written[:80]}” is no {'whole ' if kind is int else ''}number."
         return None
+
+
+def _groups_text(groups: Any) -> str:
+    there = groups if isinstance(groups, dict) else {}
+    return ", ".join(f"{name}: {number}" for name, number in sorted(there.items()))
 
 
 def _options(written: str) -> dict[str, dict[str, Any]]:

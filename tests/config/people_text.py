@@ -35,6 +35,7 @@ from fleet.web.pool_form import PoolForm
 from gpu import versions
 from kube import quantity, selectors
 from kube.selectors import BadSelector
+from people import groups
 from people.addresses import client_address
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
@@ -101,8 +102,8 @@ def _fields(shape: type, *names: str) -> Callable[[str], Any]:
 
 
 def _stage(text: str) -> None:
-    names = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout_min", "approvals", "soak_min",
-             "tolerate", "gates", "options")  # fmt: skip
+    names = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout_min", "approvals", "groups",
+             "soak_min", "tolerate", "gates", "options")  # fmt: skip
     given = {f"stage-0-{name}": text for name in names}
     DraftForm.read(_query(stage="0", revision=text, title=text, to_version=text, **given)).stages()
 
@@ -145,6 +146,10 @@ def _forwarded(text: str) -> str:
 
 def _person(text: str) -> None:
     User._meta.get_field("username").clean(User.normalize_username(text[:LONGEST_NAME].strip()), None)
+
+
+def _group(text: str) -> None:
+    groups.NAME.fullmatch(text[: groups.LONGEST_NAME + 1].strip())
 
 
 def _nul(text: str) -> None:
@@ -215,6 +220,7 @@ PARSERS = (
     Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(NewPerson, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
            _fields(RoleRequest, "role", "scope", "scope_id")),
+    Parser("name of a group", "63 characters", FORM_BYTES, _group, ("people.web.groups_page",)),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
            ("health.web.findings_page", "rollouts.web.plans_page", "edges.templatetags.page",

@@ -3,6 +3,7 @@
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from people import groups
 from people.models import User
 from rollouts.models import GateAnswer, Stage
 from rollouts.steering import freezing
@@ -45,7 +46,9 @@ def widen(stage: Stage, root: User) -> None:
         a_plan(a_fleet())
         freezing.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
         a_window(a_fleet())
-        a_user(f"more-{number}", role="viewer", on=a_cluster())
+        groups.add(f"more-{number}", actor="root", now=NOON).user_set.add(
+            a_user(f"more-{number}", role="viewer", on=a_cluster())
+        )
         give(root, "viewer", on=a_cluster())
 
 
@@ -74,6 +77,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
         "person_id": root.pk,
+        "group_id": groups.add("sre", actor="root", now=NOON).pk,
         "window_id": a_window(node.cluster).pk,
         "freeze_id": freezing.freeze(Where(node.cluster), actor="ada", because="x", now=NOON).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,

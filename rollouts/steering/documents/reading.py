@@ -7,6 +7,7 @@ from typing import Any
 
 from edges.documents import BadDocument
 from rollouts.gates import GATES
+from rollouts.gates.approval import GROUP, LONGEST_GROUP, MOST_OF_ONE, Groups
 from rollouts.gates.options import LONGEST_REASON, BadGate, kinds_of, read_gates, wire_name
 from rollouts.steering.documents.lengths import WRITE_IT, read_length
 from rollouts.steering.documents.values import values
@@ -145,6 +146,8 @@ class _Reader:
     def option(self, value: Any, kind: type, at: str) -> Any:
         if kind is timedelta:
             return self.length(value, at)
+        if kind == Groups:
+            return self.groups(value, at)
         if kind is bool and not isinstance(value, bool):
             self.wrong(at, "This has to be true or false.")
         elif kind is str and (not isinstance(value, str) or len(value) > LONGEST_REASON):
@@ -152,6 +155,18 @@ class _Reader:
         elif kind is int and not _is_whole(value, 0, 10**9):
             self.wrong(at, "This has to be a whole number that is not negative.")
         return value
+
+    def groups(self, content: Any, at: str) -> dict[str, Any]:
+        """Each is wrong by itself: how many there may be, the gate says."""
+        if not isinstance(content, dict):
+            self.wrong(at, "Here has to be “group: how many people of it”.")
+            return {}
+        for group, number in content.items():
+            if not GROUP.fullmatch(group):
+                self.wrong(at, f"A group is called by one word of at most {LONGEST_GROUP} characters.")
+            elif not _is_whole(number, 1, MOST_OF_ONE):
+                self.wrong(f"{at}.{group}", f"This has to be a whole number from 1 to {MOST_OF_ONE}.")
+        return content
 
     def length(self, value: Any, at: str) -> float:
         seconds = read_length(value) if isinstance(value, str) else None

@@ -87,7 +87,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(now, db, number, djan
         plan.stages.filter(index=index).update(state="opening", gate_options={"approval": {}})
     client = calling(a_user(role="approver"))
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         rows = client.get("/api/v1/approvals").json()["results"]
 
     assert len(rows) == number

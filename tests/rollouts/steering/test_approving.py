@@ -222,3 +222,17 @@ def test_a_pause_that_comes_between_look_and_decision_wins(stage: Stage, approve
 
     with pytest.raises(Refusal, match="ada paused the plan"):
         approved(stage, approver)
+
+
+def test_an_approval_that_is_too_old_makes_room_for_another(stage: Stage, approver):
+    """It used to stand in the way of its giver for good: not counted any more, and not to be given again."""
+    approved(stage, approver, because="Fine.")
+    plan = Plan.objects.get(pk=stage.plan_id)
+    late = NOON + timedelta(hours=8, seconds=1)
+    plan.take_lease(owner="worker-1", now=late)
+
+    void_approvals(plan, now=late)
+
+    assert Approval.objects.get().void_because == "An approval is valid for 8 h: this one was given before."
+    approved(stage, approver, now=late)
+    assert Approval.objects.standing().count() == 1

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from people import groups
 from rollouts.bundles import bundle_for
 from rollouts.models import Target
 from tests import make
@@ -276,3 +277,17 @@ def test_a_stage_whose_turn_it_is_not_has_nothing_to_decide(amy):
     seen = page(amy, f"/stages/{plan.stages.first().pk}/approval")
 
     assert "there is nothing to decide now" in seen.text
+
+
+def test_who_is_in_no_group_that_is_asked_for_may_only_reject(amy, stage):
+    sre = groups.add("sre", actor="root", now=make.NOON)
+    groups.join(sre, make.a_user("bob", role="approver"), actor="root", now=make.NOON)
+    type(stage).objects.filter(pk=stage.pk).update(gate_options={"approval": {"groups": {"sre": 1}}})
+
+    seen = page(amy, f"/stages/{stage.pk}/approval").text
+    said = decide(amy, stage)
+
+    assert "1 of sre nobody yet bob" in seen
+    assert "Your approval would not count: 1 of sre is to come, and you are not of them. You may still reject." in seen
+    assert "would not count" in said
+    assert not stage.approvals.exists()

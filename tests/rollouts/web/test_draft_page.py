@@ -1,5 +1,6 @@
 import pytest
 
+from people import groups
 from rollouts.models import Plan
 from rollouts.web.draft_form import DraftForm, StageFields
 from tests import make
@@ -74,9 +75,26 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
     assert form.draft().gate_options["operands_ready"] == {"timeout_s": 90}
 
 
+def test_groups_are_written_as_people_say_them(ada, fleet):
+    for name in ("sre", "platform"):
+        groups.add(name, actor="root", now=make.NOON)
+    ada.post("/plans/new", written(fleet, **{"stage-0-groups": "platform, sre: 2", "stage-1-groups": "sre"}))
+    plan = Plan.objects.get()
+    canary, rest = plan.stages.forward()
+
+    assert canary.gate_options["approval"] == {"needed": 1, "groups": {"platform": 1, "sre": 2}}
+    assert rest.gate_options["approval"] == {"needed": 1, "groups": {"sre": 1}}
+    assert StageFields.of(canary, "0").groups == "platform: 1, sre: 2"
+    assert "groups 1 of platform, 2 of sre" in page(ada, f"/plans/{plan.pk}").text
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
+        ({"stage-0-groups": "sre two"}, "“sre two” is not read."),
+        ({"stage-0-groups": "sre, sre"}, "“sre” is not read. Each group once"),
+        ({"stage-0-groups": "sre: 0"}, "of sre between 1 and 20 people can be asked"),
+        ({"stage-0-groups": "srw"}, "There is no group srw"),
         ({"to_version": "newest"}, "is no full driver version"),
         ({"stage-0-count": "many"}, "“many” is no whole number."),
         ({"stage-0-count": "", "stage-0-selector": ""}, "Say how many canary nodes"),

@@ -87,6 +87,21 @@ WRONG = {
     "no budget": (DOCUMENT.replace("able: 4", "able: -4"), "stages[1].max_unavailable", "whole number"),
     "timeout": (DOCUMENT.replace("2h", "soon"), "stages[1].timeout", "“soon” is no length of time. Write it as 90s"),
     "part of a second": (DOCUMENT.replace("2h", "90.5s"), "stages[1].timeout", "whole seconds"),
+    "groups as a list": (
+        DOCUMENT.replace("needed: 2", "groups: [sre]"),
+        "stages[1].gates.approval.groups",
+        "how many people of it",
+    ),
+    "a group of nobody": (
+        DOCUMENT.replace("needed: 2", "groups: {sre: 0}"),
+        "stages[1].gates.approval.groups.sre",
+        "from 1 to 20",
+    ),
+    "a group of two words": (
+        DOCUMENT.replace("needed: 2", "groups: {a b: 1}"),
+        "stages[1].gates.approval.groups",
+        "one word",
+    ),
     "gate": (DOCUMENT.replace("driver_version", "luck"), "stages[1].gates.luck", "There are: approval"),
     "option": (DOCUMENT.replace("duration:", "length:"), "stages[1].gates.soak.length", "There are: duration, "),
     "length": (DOCUMENT.replace("1h30m", "5400"), "stages[1].gates.soak.duration", "is no length of time"),

@@ -1,0 +1,109 @@
+"""Groups of people, for whoever gives roles somewhere to read, and for admins of the fleet to change."""
+
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Listing
+from people import groups
+from people.api.people import PeopleEdge
+from people.groups import AlreadyIn, every_group
+from people.models import User
+from people.rights import Permission, require
+
+
+class MemberSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = User
+        fields = ("id", "username", "is_active")
+
+
+class GroupSerializer(serializers.ModelSerializer):
+    """A group gives no right: a plan may ask that some of those who approve are of one."""
+
+    members = MemberSerializer(source="user_set", many=True)
+
+    class Meta:
+        model = Group
+        fields = ("id", "name", "members")
+
+
+class NewGroup(Asked):
+    name = serializers.CharField(max_length=groups.LONGEST_NAME, help_text="One word, as plans write it.")
+
+
+class Membership(Asked):
+    username = serializers.CharField(max_length=150)
+
+
+class GroupEdge(PeopleEdge):
+    def group(self, group_id: int) -> Group:
+        return self.load(every_group(), group_id)
+
+
+class GroupList(GroupEdge, Listing):
+    """Every group with its members."""
+
+    serializer_class = GroupSerializer
+    queryset = Group.objects.none()
+
+    def get_queryset(self) -> QuerySet[Group]:
+        return every_group()
+
+    @extend_schema(request=NewGroup, responses={201: GroupSerializer})
+    def post(self, request) -> Response:
+        """Add a group with nobody in it."""
+        require(self.user, Permission.ADMINISTER)
+        try:
+            group = groups.add(self.read(NewGroup)["name"], **self.acting())
+        except ValidationError as error:
+            raise serializers.ValidationError({"name": error.messages}) from error
+        return Response(GroupSerializer(self.group(group.pk)).data, status=201)
+
+
+class GroupDetail(GroupEdge):
+    @extend_schema(responses=GroupSerializer)
+    def get(self, request, group_id: int) -> Response:
+        return Response(GroupSerializer(self.group(group_id)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request, group_id: int) -> Response:
+        """Remove it. A plan that asks for its members waits until there is such a group again."""
+        group = self.group(group_id)
+        require(self.user, Permission.ADMINISTER)
+        groups.remove(group, **self.acting())
+        return Response(status=204)
+
+
+class GroupMembers(GroupEdge):
+    @extend_schema(
+        request=Membership,
+        responses={201: GroupSerializer, 200: OpenApiResponse(GroupSerializer, "They were in it before.")},
+    )
+    def post(self, request, group_id: int) -> Response:
+        """Put somebody into it."""
+        group = self.group(group_id)
+        require(self.user, Permission.ADMINISTER)
+        person = User.objects.filter(username=self.read(Membership)["username"]).first()
+        if person is None:
+            raise serializers.ValidationError({"username": "There is nobody of this name."})
+        status = 201
+        try:
+            groups.join(group, person, **self.acting())
+        except AlreadyIn:
+            status = 200
+        return Response(GroupSerializer(self.group(group_id)).data, status=status)
+
+
+class GroupMember(GroupEdge):
+    @extend_schema(responses={204: None})
+    def delete(self, request, group_id: int, person_id: int) -> Response:
+        """Take somebody out. Approvals that they gave as one of the group are void within seconds."""
+        group = self.group(group_id)
+        person = self.load(group.user_set.all(), person_id)
+        require(self.user, Permission.ADMINISTER)
+        groups.leave(group, person, **self.acting())
+        return Response(status=204)

@@ -1,0 +1,103 @@
+"""Who can give the approval that a stage asks for: so many people, and so many of each group."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from people.groups import groups_of, members
+from people.rights import Permission, who_may
+from rollouts.gates.approval import ApprovalGate, owes, still_owed
+from rollouts.models import Approval, Plan, Stage
+from wording.numbers import are, count
+
+Members = Mapping[str, frozenset[str]]  # group → who is in it and switched on
+FIRST = 5  # names in a sentence
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one group has to give; or anybody, beside the groups."""
+
+    group: str  # blank: anybody who may approve
+    wanted: int
+    given: tuple[str, ...]
+    can: tuple[str, ...]  # who may approve here, did not write the plan and has not decided
+
+
+def gate_of(stage: Stage) -> ApprovalGate | None:
+    return next((gate for gate in stage.gates if isinstance(gate, ApprovalGate)), None)
+
+
+def eligible(plan: Plan) -> set[str]:
+    """Who may approve there and did not write the plan. One query."""
+    return who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor}
+
+
+def members_asked_for(stages: Iterable[Stage]) -> Members:
+    """Who is in the groups that these stages ask for. Two queries; none where they ask for no group."""
+    asked = {group for stage in stages if (gate := gate_of(stage)) for group in gate.groups}
+    return members(asked) if asked else {}
+
+
+def shares(stage: Stage, standing: Iterable[Approval], *, may: set[str], inside: Members) -> list[Share]:
+    """`may`: who may approve in its cluster. None for a stage that asks nobody."""
+    gate = gate_of(stage)
+    if gate is None:
+        return []
+    standing = list(standing)
+    decided = {each.by for each in standing}
+    approved = {each.by for each in standing if not each.is_rejection}
+    can = may - decided - {stage.plan.author, stage.plan.last_editor}
+    found = [
+        Share(group, number, _sorted(approved & _in(inside, group)), _sorted(can & _in(inside, group)))
+        for group, number in sorted(gate.groups.items())
+    ]
+    if (left := gate.people - sum(gate.groups.values())) > 0:
+        others = approved - set().union(*(share.given for share in found))
+        found.append(Share("", left, _sorted(others), _sorted(can)))
+    return found
+
+
+def _in(inside: Members, group: str) -> frozenset[str]:
+    return inside.get(group, frozenset())
+
+
+def _sorted(those: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(those))
+
+
+def counts_not(gate: ApprovalGate, who: str, standing: Iterable[Approval], inside: Members) -> str:
+    """Why an approval of this person would bring the stage no further. Blank: it would, or it asks for no group."""
+    if not gate.groups:
+        return ""
+    givers = {each.by for each in standing if not each.is_rejection}
+    groups = {name: [group for group in inside if name in inside[group]] for name in {*givers, who}}
+    before, owed = gate.missing({by: groups[by] for by in givers})
+    after, _ = gate.missing(groups)
+    if after < before or not before:
+        return ""
+    return f"Your approval would not count: {owes(owed)} {are(sum(owed.values()))} to come, and you are not of them."
+
+
+def too_few(plan: Plan, stage: Stage, people: Iterable[str]) -> str:
+    """Why the approval that a stage asks for can never be given. Blank: it can. `people`: those who are `eligible`."""
+    gate = gate_of(stage)
+    if gate is None:
+        return ""
+    there = sorted(people)
+    needs = f"{stage.name} needs {count(gate.people, 'approval')}"
+    if gate.people > len(there):
+        may = f"only {count(len(there), 'person', 'people')} may give one: {', '.join(there[:FIRST])}"
+        return f"{needs}, and {may if there else 'nobody but who wrote the plan may give one'}."
+    inside = groups_of(there, among=gate.groups)
+    owed = still_owed(gate.groups, inside)
+    if not owed:
+        return ""
+    group = min(owed)
+    can = [name for name in there if group in inside[name]]
+    who = f"only {', '.join(can[:FIRST])} of it may give one" if can else "nobody of it may give one"
+    author = " but who wrote the plan" if not can and _wrote(plan, group) else ""
+    return f"{needs}, {gate.groups[group]} of group {group}, and {who}{author}."
+
+
+def _wrote(plan: Plan, group: str) -> bool:
+    return not members([group]).get(group, frozenset()).isdisjoint({plan.author, plan.last_editor})

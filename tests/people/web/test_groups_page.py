@@ -1,0 +1,67 @@
+"""The page of groups, asked by an admin of the fleet, an admin of one cluster, an operator and a stranger."""
+
+import pytest
+from django.contrib.auth.models import Group
+
+from people import groups
+from tests import make
+from tests.pages import HOSTILE, Page, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def root():
+    return visiting(make.a_user("root", role="admin"))
+
+
+@pytest.fixture
+def sre() -> Group:
+    return groups.add("sre", actor="root", now=make.NOON)
+
+
+def after(client, path: str, **form: str) -> str:
+    return Page(client.post(path, form, follow=True).content.decode()).text
+
+
+def test_without_any_the_page_says_who_approves(root):
+    assert "No groups." in page(root, "/groups").text
+
+
+def test_a_group_is_added_filled_emptied_and_removed(root):
+    amy = make.a_user("amy")
+
+    assert "Nobody is in it yet" in after(root, "/groups/add", name="sre")
+    sre = Group.objects.get(name="sre")
+    assert "amy is in sre now" in after(root, f"/groups/{sre.pk}/members", person="amy")
+    assert "is in sre already" in after(root, f"/groups/{sre.pk}/members", person="amy")
+    assert "amy is in sre no more" in after(root, f"/groups/{sre.pk}/members/{amy.pk}/removals")
+    assert "The group sre is gone" in after(root, f"/groups/{sre.pk}/removals")
+
+
+def test_nobody_unknown_is_put_into_it(root, sre):
+    assert "Choose somebody who is there" in after(root, f"/groups/{sre.pk}/members", person="nobody")
+
+
+@pytest.mark.parametrize(("name", "status"), [("sre", 409), ("two words", 400), (HOSTILE, 400), ("", 400)])
+def test_a_name_that_cannot_be_is_shown_again_with_why(root, sre, name, status):
+    reply = root.post("/groups/add", {"name": name})
+
+    assert reply.status_code == status
+    assert 'class="wrong"' in reply.content.decode()
+
+
+def test_an_admin_of_one_cluster_reads_and_changes_nothing(sre):
+    bob = make.a_user("bob")
+    make.give(bob, "admin", on=make.a_cluster("eu-1"))
+    visit = visiting(bob)
+
+    assert "Remove the group" not in page(visit, "/groups").text
+    assert visit.post("/groups/add", {"name": "mine"}).status_code == 403
+    assert "you need the role admin on the fleet" in after(visit, f"/groups/{sre.pk}/removals")
+    assert Group.objects.get() == sre
+
+
+@pytest.mark.parametrize("role", ["operator", "approver"])
+def test_it_is_for_admins(role, sre):
+    assert visiting(make.a_user("eve", role=role)).get("/groups").status_code == 403
