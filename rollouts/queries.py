@@ -136,6 +136,7 @@ class PlanOnPage:
     held: int  # nodes that carry our label, as last read back
     to_hold: int  # nodes whose label is not as we want it yet
     foreign_holds: int
+    placed: list[datetime | None]  # of each node that is to be held: when its label was read back
     seq: int  # key of the newest event: what the page was made from
 
     @property
@@ -182,6 +183,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         held=sum(placed is not None for _, placed, _ in holds),
         to_hold=sum(wanted is (placed is None) for wanted, placed, _ in holds),
         foreign_holds=sum(foreign for _, _, foreign in holds),
+        placed=[at for wanted, at, _ in holds if wanted],
         seq=newest or 0,
     )
 

@@ -17,6 +17,7 @@ from rollouts.api.serializers import (
 from rollouts.models import Command, Plan, PlanEvent
 from rollouts.queries import Button, PlanOnPage
 from rollouts.steering.duration import Duration
+from rollouts.steering.holding import HoldProgress
 from rollouts.steering.preview import Preview
 
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
@@ -50,6 +51,14 @@ class HoldsSerializer(serializers.Serializer):
     foreign = serializers.IntegerField(source="foreign_holds", help_text="Held before us, and never ours to let go.")
 
 
+class HoldProgressSerializer(serializers.Serializer):
+    """How far it is with holding every node, before it does anything else."""
+
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+    left_s = serializers.FloatField(allow_null=True, help_text="At the pace of the last minute. Null: nobody knows.")
+
+
 class ButtonSerializer(serializers.Serializer):
     """A verb: whether the caller may use it now, and why not."""
 
@@ -78,6 +87,7 @@ class StageOnPlanSerializer(RowSerializer, StageRowSerializer):
 class PlanInDetail:
     on_page: PlanOnPage
     buttons: list[Button]
+    holding: HoldProgress | None
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
 
     @property
@@ -99,6 +109,7 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
         source="on_page.besides", child=serializers.CharField(), help_text="What else holds it back after that."
     )
     holds = HoldsSerializer(source="on_page")
+    holding = HoldProgressSerializer(allow_null=True, help_text="Null: it is not at holding its nodes, or is through.")
     buttons = ButtonSerializer(many=True)
     takes_s = serializers.FloatField(
         source="duration.takes_s",
@@ -120,6 +131,7 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
             "why",
             "besides",
             "holds",
+            "holding",
             "buttons",
             "takes_s",
             "takes",

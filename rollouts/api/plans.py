@@ -27,7 +27,7 @@ from rollouts.queries import buttons, plan_on_page
 from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import ObjectGone
-from rollouts.steering.remaining import expected
+from rollouts.steering.remaining import expected, holding
 from rollouts.steering.stage_drafts import StageDraft
 
 
@@ -118,8 +118,10 @@ class SuggestedStages(PlanEdge):
 def shown(plan: Plan, user) -> dict[str, Any]:
     now = timezone.now()
     on_page = plan_on_page(plan, now=now)
-    duration = expected(plan, on_page, now=now)
-    return PlanSerializer(PlanInDetail(on_page, buttons(plan, user), duration)).data
+    detail = PlanInDetail(
+        on_page, buttons(plan, user), holding(on_page, now=now), duration=expected(plan, on_page, now=now)
+    )
+    return PlanSerializer(detail).data
 
 
 def drafted(plan: Plan, user) -> dict[str, Any]:
@@ -129,4 +131,4 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
     except ObjectGone:
         told = None
     on_page = plan_on_page(plan, now=now)
-    return DraftSerializer(DraftInDetail(on_page, buttons(plan, user), duration=None, preview=told)).data
+    return DraftSerializer(DraftInDetail(on_page, buttons(plan, user), holding=None, duration=None, preview=told)).data

@@ -216,13 +216,8 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
         ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
 
 
-def last_told(plan: Plan) -> int | None:
-    """The newest command of the plan. None: there is none."""
-    return plan.commands.values_list("pk", flat=True).first()
-
-
-def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> None:
-    """Stand still until a person has looked. Once: a pause that is in force is enough.
+def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> int | None:
+    """Stand still until a person has looked. Once: a pause that is in force is enough. The newest command, then.
 
     `told`: the newest command that was known when this was decided.
 
@@ -230,10 +225,11 @@ def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> None:
     """
     with transaction.atomic():
         Plan.objects.select_for_update().get(pk=plan.pk)
-        if last_told(plan) != told:
+        if plan.commands.newest() != told:
             raise LostRace("Somebody has told the plan something while it was looked at.")
         if plan.commands.in_force().exists():
-            return
-        Command.objects.create(plan=plan, verb=Verb.PAUSE, actor="engine", at=now, because=because[:1000])
+            return told
+        made = Command.objects.create(plan=plan, verb=Verb.PAUSE, actor="engine", at=now, because=because[:1000])
         record_event(plan=plan, what="command", was="", to="pause", now=now, actor="engine", because=because)
         AuditEntry.record(plan.mark, verb="pause", actor="engine", because=because[:1000], now=now)
+        return made.pk

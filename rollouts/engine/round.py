@@ -14,7 +14,6 @@ from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
 from rollouts.engine.record import (
     ask_again,
-    last_told,
     make_moves,
     note_armed,
     pause,
@@ -65,14 +64,14 @@ def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, ti
         return f"{plan.cluster.name}: {error}", wait
     except Forfeit as forfeit:
         for other in Plan.objects.under_way().filter(cluster=plan.cluster_id):
-            pause(other, str(forfeit), told=last_told(other), now=clock())
+            pause(other, str(forfeit), told=other.commands.newest(), now=clock())
         return str(forfeit), NOT_SOON
     except LostRace as lost:
         return str(lost), timedelta(seconds=1)  # A person or another worker was faster; look again at what is so now.
 
 
 def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
-    told = last_told(plan)
+    told = plan.commands.newest()
     live = ask_cluster(plan, connection)
     now = clock()
     note_armed(plan, live.object_version, now=now)
@@ -86,9 +85,9 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     if decision.void_because:
         void_every_approval(plan, decision.void_because, now=now)
     if decision.pause_because:
-        pause(plan, decision.pause_because, told=told, now=now)
+        told = pause(plan, decision.pause_because, told=told, now=now)
     for act in decision.acts:
-        carry_out(plan, act, connection, clock=clock)
+        carry_out(plan, act, connection, told=told, clock=clock)
     return decision.waiting_for, decision.look_again_in
 
 

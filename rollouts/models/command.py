@@ -16,6 +16,10 @@ class CommandQuerySet(models.QuerySet["Command"]):
     def in_force(self) -> "CommandQuerySet":
         return self.filter(verb=Verb.PAUSE, ended_at__isnull=True)
 
+    def newest(self) -> int | None:
+        """The key of what was told last. None: nothing was."""
+        return self.order_by("-pk").values_list("pk", flat=True).first()
+
 
 class Command(models.Model):
     """What somebody told a plan to do: who, when, why, and what they believed its state to be."""

@@ -11,8 +11,10 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
 from rollouts.queries import PlanOnPage, StageOnPage, upgrade_policy
 from rollouts.steering.duration import Duration, StageTime, duration_of
+from rollouts.steering.holding import HoldProgress, holding_of
 
 MOVING = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
+HOLDS_ALL = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK})  # before it does anything else
 OVER = (StageState.PASSED, StageState.ABANDONED)
 
 
@@ -40,6 +42,12 @@ def remaining(
     ]
     left = [_left(one, policy, now=now) for one in ahead]
     return duration_of(left, took=took) if any(one.nodes or one.soak for one in left) else None
+
+
+def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
+    """How far it is with holding its nodes. None: it is not at that, or is through."""
+    is_at_it = on_page.plan.state in HOLDS_ALL and on_page.plan.put_back_at is None
+    return holding_of(on_page.placed, now=now) if is_at_it and not (on_page.pause or on_page.restraint) else None
 
 
 def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | None:

@@ -16,7 +16,7 @@ from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import PlanOnPage, buttons, plan_on_page
-from rollouts.steering.remaining import remaining
+from rollouts.steering.remaining import holding, remaining
 from rollouts.verbs import VERBS
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
@@ -87,6 +87,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "rollback": row.sealed.get("rollback", ""),
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
+        "holding": holding(on_page, now=now),
         "duration": remaining(row, on_page, driver_object, sight, now=now),
     }
 

@@ -40,10 +40,14 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
 }
 
 
-def carry_out(plan: Plan, act: Act, connection: client.Connection, *, clock: Callable[[], datetime]) -> None:
-    """:raises ClusterError: when the cluster as a whole does not answer
+def carry_out(
+    plan: Plan, act: Act, connection: client.Connection, *, told: int | None, clock: Callable[[], datetime]
+) -> None:
+    """`told`: the newest command that was known when the act was decided.
+
+    :raises ClusterError: when the cluster as a whole does not answer
     :raises Forfeit: when we may not write there
     :raises LostRace: when the plan is no longer ours, or no longer what it was
     """
     take_writer_lease(connection, plan.cluster, now=clock())
-    CARRY_OUT[type(act)](Writer(plan, connection, clock), act)
+    CARRY_OUT[type(act)](Writer(plan, connection, clock, told), act)

@@ -19,13 +19,13 @@ from rollouts.restraints import why_not
 
 def place_holds(writer: Writer, act: PlaceHolds) -> None:
     ours = want(writer.plan, act.nodes, is_wanted=True, now=writer.clock())
-    for uid, name in writer.some(ours):
+    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=True)):
         hold_node(writer, uid, name)
 
 
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
-    for uid, name in writer.some(ours):
+    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
         if act.even_queued and why_not(writer.plan, [uid], now=writer.clock()):
             return  # The operator would take it at once.
         free_node(writer, uid, name, even_queued=act.even_queued or writer.plan.write_intended_at is None)
@@ -34,7 +34,7 @@ def lift_holds(writer: Writer, act: LiftHolds) -> None:
 def free_strays(writer: Writer, act: FreeStrays) -> None:
     """Nobody drives these nodes' upgrades: a mark that only waited for us would empty them when they come back."""
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
-    for uid, name in writer.some(ours):
+    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
         clear_queued(writer, uid, name)
         free_node(writer, uid, name, even_queued=False)
 
@@ -60,6 +60,12 @@ def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime
     except IntegrityError as clash:
         raise LostRace("Another plan has begun to change one of these nodes.") from clash
     return {uid: name for uid, name in nodes.items() if uid not in others}
+
+
+def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[str, str]:
+    """First those whose label was not read back as wanted yet: rows that stand still must not keep it at the first."""
+    held = set(plan.holds.filter(placed_at__isnull=False).values_list("node_uid", flat=True))
+    return dict(sorted(nodes.items(), key=lambda node: ((node[0] in held) is is_wanted, node[1])))
 
 
 def hold_node(writer: Writer, uid: str, name: str) -> bool:

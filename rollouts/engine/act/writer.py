@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from edges.moves import LostRace
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Component, NodeLabel
 from rollouts.models import Hold, Plan
 
-MOST_AT_ONCE = 100  # nodes an act touches before the round ends: a person's word must not wait for five thousand
+LONGEST = timedelta(seconds=5)  # an act touches nodes for so long; then the round ends and says how far it is
+LEASE_EVERY = timedelta(seconds=1)
 TRIES = 4  # a heartbeat between our read and our write is common, and no reason to give up
 
 
@@ -18,6 +20,7 @@ class Writer:
     plan: Plan
     connection: client.Connection
     clock: Callable[[], datetime]
+    told: int | None  # the newest command that was known when the act was decided
 
     @property
     def component(self) -> Component:
@@ -28,11 +31,27 @@ class Writer:
         return self.component.hold
 
     def some(self, nodes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """As many nodes as one act may touch, the lease moved on the way."""
-        for number, (uid, name) in enumerate(sorted(nodes.items(), key=lambda item: item[1])[:MOST_AT_ONCE]):
-            if number % 10 == 0:
-                self.plan.keep_lease(now=self.clock())
+        """As many nodes as one act has time for. The lease is moved on the way.
+
+        :raises LostRace: when it is over, or a person has told the plan something since: five thousand nodes are no
+            reason to let a halt wait
+        """
+        began = kept = self.clock()
+        self.plan.keep_lease(now=began)
+        for uid, name in nodes.items():
+            now = self.clock()
+            if now - began >= LONGEST:
+                return
+            if now - kept >= LEASE_EVERY:
+                self.plan.keep_lease(now=now)
+                kept = now
+            if not self._is_as_it_was():
+                raise LostRace("The plan was told something else: it is looked at again.")
             yield uid, name
+
+    def _is_as_it_was(self) -> bool:
+        same = Plan.objects.filter(pk=self.plan.pk, state=self.plan.state, epoch=self.plan.epoch)
+        return same.exists() and self.plan.commands.newest() == self.told
 
     def change(self, uid: str, name: str, wanted: Callable[[NodeSeen], client.Patch]) -> NodeSeen | None:
         """Read the node, patch it to be as wanted, and give back what the API server then showed.

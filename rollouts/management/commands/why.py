@@ -6,6 +6,7 @@ from django.utils import timezone
 from edges.digits import whole
 from rollouts.models import Plan
 from rollouts.queries import plan_on_page
+from rollouts.steering.remaining import holding
 
 
 class Command(BaseCommand):
@@ -37,7 +38,10 @@ class Command(BaseCommand):
         return plan
 
     def _say(self, plan: Plan) -> None:
-        on_page = plan_on_page(plan, now=timezone.now())
+        now = timezone.now()
+        on_page = plan_on_page(plan, now=now)
         self.stdout.write(on_page.why)
         for sentence in on_page.besides:
             self.stdout.write(f"Besides: {sentence}")
+        if left := holding(on_page, now=now):
+            self.stdout.write(f"{left.sentence}.")

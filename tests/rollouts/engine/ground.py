@@ -245,13 +245,14 @@ class Ground:
     def act(self, act: Any) -> Plan:
         """Carry one act out, in a round of its own."""
         plan = self.take_lease()
-        carry_out(plan, act, self.connection, clock=self.clock)
+        carry_out(plan, act, self.connection, told=plan.commands.newest(), clock=self.clock)
         plan.end_lease(now=self.clock(), next_look_at=self.clock(), waiting_for="")
         self.plan.refresh_from_db()
         return self.plan
 
     def writer(self) -> Writer:
-        return Writer(self.take_lease(), self.connection, self.clock)
+        plan = self.take_lease()
+        return Writer(plan, self.connection, self.clock, plan.commands.newest())
 
     def armed(self, **given: Any) -> Plan:
         """Held and written; the operator has queued every node, and the canary's first wave is the next round's."""

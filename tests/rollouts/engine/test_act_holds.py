@@ -1,9 +1,14 @@
+from datetime import timedelta
+
 import pytest
 
 from edges.moves import LostRace
+from rollouts.engine.act import holds
 from rollouts.engine.act.holds import want
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
 from rollouts.models import Hold, Plan
+from rollouts.models.plan import LEASE
+from rollouts.steering.commands import abort, halt, pause
 from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NODES, REST, UPGRADE_SKIP, Ground
 
@@ -105,6 +110,58 @@ def test_a_node_that_the_operator_queued_since_we_looked_stays_held(ground: Grou
 
     assert ground.held() & set(REST) == {REST[0]}
     assert Hold.objects.get(plan=ground.plan, node_name=REST[0]).placed_at
+
+
+@pytest.mark.parametrize("word", [halt, pause, abort])
+def test_a_word_in_the_middle_of_holding_is_obeyed_before_the_next_node(ground: Ground, monkeypatch, word):
+    """Z3: five thousand nodes take minutes, and nobody waits for them to be through."""
+    ground.start()
+    hold = holds.hold_node
+
+    def told_meanwhile(*given) -> bool:
+        done = hold(*given)
+        word(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="Not now.", now=ground.clock())
+        return done
+
+    monkeypatch.setattr(holds, "hold_node", told_meanwhile)
+
+    with pytest.raises(LostRace):
+        ground.act(PlaceHolds(uids(ground)))
+
+    assert len(ground.writes()) == 1
+
+
+def test_an_act_ends_after_some_seconds_and_the_next_goes_on(ground: Ground, monkeypatch):
+    """So that its page says how far it is."""
+    ground.start()
+    hold = holds.hold_node
+
+    def slowly(*given) -> bool:
+        ground.clock.move(seconds=3)
+        return hold(*given)
+
+    monkeypatch.setattr(holds, "hold_node", slowly)
+    ground.act(PlaceHolds(uids(ground)))
+    first = ground.held()
+    ground.act(PlaceHolds(uids(ground)))
+
+    assert len(first) == 2
+    assert ground.held() == set(NODES)
+
+
+def test_an_act_keeps_its_lease_while_it_goes_on(ground: Ground, monkeypatch):
+    ground.start()
+    until = []
+
+    def held(*given) -> bool:
+        ground.clock.move(seconds=2)
+        until.append(Plan.objects.get(pk=ground.plan.pk).lease_until - ground.clock())
+        return True
+
+    monkeypatch.setattr(holds, "hold_node", held)
+    ground.act(PlaceHolds(uids(ground)))
+
+    assert min(until) >= LEASE - timedelta(seconds=2)
 
 
 def test_a_node_that_another_plan_is_changing_is_left_to_it(ground: Ground):

@@ -66,7 +66,7 @@ def test_the_intent_loses_to_a_person(held: Ground, command):
     plan = held.take_lease()
     command(Plan.objects.get(pk=plan.pk), actor=held.ada, because="Stop.", now=held.clock())
     with pytest.raises(LostRace):
-        write_version(Writer(plan, held.connection, held.clock), FORWARD)
+        write_version(Writer(plan, held.connection, held.clock, plan.commands.newest()), FORWARD)
 
     plan.refresh_from_db()
     assert plan.write_intended_at is None

@@ -6,7 +6,7 @@ import pytest
 from edges.moves import LostRace
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
-from rollouts.engine.record import BLIND, last_told, make_moves, pause, record_answers
+from rollouts.engine.record import BLIND, make_moves, pause, record_answers
 from rollouts.gates.base import Answer, Judgement
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Plan, PlanEvent, Stage, Target
@@ -183,8 +183,8 @@ def test_the_end_of_a_plan_keeps_the_answers_it_rests_on(plan: Plan):
 
 
 def test_the_engine_pauses_once(plan: Plan):
-    pause(plan, "Somebody has to look.", told=last_told(plan), now=NOON)
-    pause(plan, "Somebody has to look.", told=last_told(plan), now=NOON + SECOND)
+    pause(plan, "Somebody has to look.", told=plan.commands.newest(), now=NOON)
+    pause(plan, "Somebody has to look.", told=plan.commands.newest(), now=NOON + SECOND)
 
     assert plan.commands.in_force().count() == 1
     assert AuditEntry.objects.filter(subject=plan.mark, verb="pause").count() == 1
@@ -192,8 +192,8 @@ def test_the_engine_pauses_once(plan: Plan):
 
 def test_the_engine_does_not_pause_over_an_answer_that_came_meanwhile(plan: Plan, owner):
     """A round has seen why to pause; before it writes that down, a person takes things as they are and resumes."""
-    pause(plan, "Somebody has to look.", told=last_told(plan), now=NOON)
-    told = last_told(plan)
+    pause(plan, "Somebody has to look.", told=plan.commands.newest(), now=NOON)
+    told = plan.commands.newest()
     commands.resume(plan, actor=owner, because="I have looked.", now=NOON + SECOND)
 
     with pytest.raises(LostRace):

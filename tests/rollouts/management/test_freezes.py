@@ -106,6 +106,6 @@ def test_why_without_a_plan_says_it_of_all_under_way():
     plan = a_plan(a_fleet("north"))
     Plan.objects.filter(pk=plan.pk).update(waiting_for="Canary: 1 node to go.")
 
-    assert manage("why") == f"{plan} on north is holding:\nCanary: 1 node to go.\n"
+    assert manage("why") == f"{plan} on north is holding:\nCanary: 1 node to go.\n0 of 3 nodes held.\n"
     with pytest.raises(CommandError, match="There is no plan x"):
         manage("why", "x")
