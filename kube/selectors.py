@@ -6,6 +6,7 @@ Grammar: kubernetes.io/docs/concepts/overview/working-with-objects/labels, "Labe
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 KEY = r"(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
@@ -45,6 +46,39 @@ class Selector:
 def exactly(labels: Mapping[str, str]) -> Selector:
     """As a `nodeSelector` means it: each of these labels, with this value."""
     return Selector(tuple(Requirement(key, frozenset({value}), negated=False) for key, value in labels.items()))
+
+
+def of_object(given: Mapping[str, Any] | None) -> Selector | None:
+    """As an object of the API holds it, in `matchLabels` and `matchExpressions`. None selects nothing.
+
+    :raises BadSelector: when it is none that the API server reads, which then selects nothing either
+    """
+    if given is None:
+        return None
+    labels, expressions = given.get("matchLabels") or {}, given.get("matchExpressions") or []
+    if (
+        not _is_map(labels)
+        or not isinstance(expressions, list)
+        or not all(isinstance(of, str) for of in labels.values())
+    ):
+        raise BadSelector("A selector has matchLabels, a map, and matchExpressions, a list.")
+    return Selector((*exactly(labels).requirements, *(_expression(one) for one in expressions)))
+
+
+def _expression(given: Any) -> Requirement:
+    key, how, values = (given.get(name) for name in ("key", "operator", "values")) if _is_map(given) else (None,) * 3
+    wanted = values or []
+    if not isinstance(key, str) or not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
+        raise BadSelector("An expression of a selector has a key, an operator and, for some, values.")
+    if how in {"In", "NotIn"} and wanted:
+        return Requirement(key, frozenset(wanted), negated=how == "NotIn")
+    if how in {"Exists", "DoesNotExist"} and not wanted:
+        return Requirement(key, None, negated=how == "DoesNotExist")
+    raise BadSelector(f"“{str(how)[:SHOWN]}” of {key[:SHOWN]} is no expression with {len(wanted)} values.")
+
+
+def _is_map(given: Any) -> bool:
+    return isinstance(given, Mapping)
 
 
 def parse(text: str) -> Selector:

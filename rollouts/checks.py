@@ -1,6 +1,9 @@
 """Preflight checks: what a person must know before a plan starts. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+MOST_NAMED = 200
 
 
 @dataclass(frozen=True)
@@ -12,3 +15,11 @@ class Check:
     fix: str = ""
     is_grave: bool = False  # of a warning: shown as red as a blocker
     may_be_overridden: bool = False  # of a blocker: a person may start all the same, with a reason that is kept
+    about: tuple[str, ...] = ()  # each that the sentence is about, where it names only the first
+
+
+def each(lines: Iterable[str]) -> tuple[str, ...]:
+    """What a check is about, in order and as many as somebody reads."""
+    ordered = sorted(set(lines))
+    more = len(ordered) - MOST_NAMED
+    return (*ordered[:MOST_NAMED], f"and {more} more") if more > 0 else tuple(ordered)

@@ -44,8 +44,7 @@ def budgets_of(store: Etcd, pod: Obj) -> list[Obj]:
 
 def _covers(budget: Obj, labels: dict[str, str]) -> bool:
     selector = selectors.from_label_selector(budget["spec"].get("selector"))
-    # An empty selector counts as none here: it covers nothing.
-    return selector is not None and bool(selector.requirements) and selector.matches(labels)
+    return selector is not None and selector.matches(labels)
 
 
 def is_ready(pod: Obj) -> bool:

@@ -11,6 +11,9 @@ class PreflightCheckSerializer(serializers.Serializer):
     fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
     is_grave = serializers.BooleanField(help_text="Of a warning: as red as a blocker.")
     may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_because` of a start.")
+    about = serializers.ListField(
+        child=serializers.CharField(), help_text="Each that it is about, where the sentence names only the first."
+    )
 
 
 class GateChosenSerializer(serializers.Serializer):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
 
 from rollouts.checks import Check
 from rollouts.preflight import (
@@ -17,9 +18,17 @@ from rollouts.preflight import (
     unasked,
     versions,
 )
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.facts import PreflightFacts
+from rollouts.preflight.rules import disruption_budgets, lost_work, not_deleted, waited_for
+from rollouts.preflight.subject import PreflightSubject
 
-Rule = Callable[[Subject], Iterable[Check]]
+Rule = Callable[[PreflightSubject], Iterable[Check]]
+
+
+def _seen(rule: Callable[[PreflightFacts], Iterable[Check]]) -> Rule:
+    """A pure rule, of what is seen on the nodes."""
+    return wraps(rule)(lambda subject: rule(subject.facts))
+
 
 BLOCKERS: tuple[Rule, ...] = (
     standing.stands_against,
@@ -29,6 +38,7 @@ BLOCKERS: tuple[Rule, ...] = (
     unasked.must_be_asked,
     approvers.cannot_be_approved,
     versions.barred,
+    _seen(lost_work.is_lost),
 )
 WARNINGS: tuple[Rule, ...] = (
     unasked.goes_unasked,
@@ -39,6 +49,9 @@ WARNINGS: tuple[Rule, ...] = (
     taking.leaves,
     restrained.restrained,
     budget.is_used_up,
+    _seen(disruption_budgets.hold_back),
+    _seen(not_deleted.are_not_deleted),
+    _seen(waited_for.are_waited_for),
 )
 
 
@@ -48,10 +61,10 @@ class Checks:
     warnings: list[Check]  # the grave ones first
 
 
-def checks(subject: Subject) -> Checks:
+def checks(subject: PreflightSubject) -> Checks:
     warnings = sorted(_said(WARNINGS, subject), key=lambda check: not check.is_grave)
     return Checks(_said(BLOCKERS, subject), warnings)
 
 
-def _said(rules: Iterable[Rule], subject: Subject) -> list[Check]:
+def _said(rules: Iterable[Rule], subject: PreflightSubject) -> list[Check]:
     return [check for rule in rules for check in rule(subject)]

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from rollouts.approvers import eligible, too_few
 from rollouts.checks import Check
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 
 
-def cannot_be_approved(subject: Subject) -> Iterator[Check]:
+def cannot_be_approved(subject: PreflightSubject) -> Iterator[Check]:
     """One query, and two a stage that asks for groups."""
     people = eligible(subject.plan)
     for stage in subject.stages:

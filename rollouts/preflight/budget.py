@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from rollouts.checks import Check
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
 from wording.numbers import are
 
 
-def is_used_up(subject: Subject) -> Iterator[Check]:
+def is_used_up(subject: PreflightSubject) -> Iterator[Check]:
     broken = tuple(sorted(node.name for node in subject.nodes if node.is_unschedulable or node.is_ready is not True))
     for stage in subject.stages:
         if len(broken) >= stage.max_unavailable:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from rollouts.checks import Check
 from rollouts.models import Hold
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
 
 
-def is_changed_by_others(subject: Subject) -> Iterator[Check]:
+def is_changed_by_others(subject: PreflightSubject) -> Iterator[Check]:
     plan, picks = subject.plan, subject.picks
     uids = {node.uid for node in (*picks.nodes, *picks.uncovered)}
     others = Hold.objects.in_force().filter(plan__cluster=plan.cluster_id).exclude(plan__object_uid=plan.object_uid)

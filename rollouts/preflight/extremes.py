@@ -13,7 +13,7 @@ from rollouts.gates.options import write_options
 from rollouts.gates.soak import Soak
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from wording.durations import spell
 from wording.numbers import are, count
 
@@ -44,7 +44,7 @@ def _lengths(gate: Gate) -> dict[str, float]:
     return {name: float(value) for name, value in written.items() if name.endswith("_s")}
 
 
-def meaningless(subject: Subject) -> Iterator[Check]:
+def meaningless(subject: PreflightSubject) -> Iterator[Check]:
     pods = Pod.objects.filter(cluster=subject.plan.cluster_id).tenants().filter(node__in=subject.picks.nodes)
     by_node = Counter(pods.values_list("node_id", flat=True))
     for stage in subject.stages:

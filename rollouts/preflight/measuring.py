@@ -11,8 +11,8 @@ from rollouts.gates.base import Gate
 from rollouts.gates.headroom import Headroom, needs, short_of
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.headroom import ClusterRoom, read_room
-from rollouts.models import Plan, Stage
-from rollouts.preflight.subject import Subject
+from rollouts.models import Stage
+from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
 from wording.numbers import either
 
@@ -58,10 +58,10 @@ BLIND: Mapping[str, Blind] = {
 }
 
 
-def unmeasured(subject: Subject) -> Iterator[Check]:
-    """One query, and three where a stage asks for headroom."""
+def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
+    """Three queries where a stage asks for headroom."""
     plan, stages, picked = subject.plan, subject.stages, subject.picks.by_stage
-    pods = _pods_on(plan, [node.name for nodes in picked.values() for node in nodes])
+    pods = _by_node(subject.pods)
     asks = any(Headroom.key in stage.gate_options for stage in stages)
     products = {node.gpu_product for nodes in picked.values() for node in nodes}
     room = read_room(plan.cluster_id, products) if asks else None
@@ -71,9 +71,9 @@ def unmeasured(subject: Subject) -> Iterator[Check]:
             yield from _of_gate(stage, gate, nodes, pods, room)
 
 
-def _pods_on(plan: Plan, on: Sequence[str]) -> Pods:
+def _by_node(pods: Sequence[Pod]) -> Pods:
     found: dict[str, list[Pod]] = defaultdict(list)
-    for pod in Pod.objects.filter(cluster=plan.cluster_id, node_name__in=on, deleted_at=None).not_done():
+    for pod in pods:
         if pod.operand or pod.is_tenant:
             found[pod.node_name].append(pod)
     return found

@@ -1,13 +1,21 @@
 """What is known of a driver object and of its nodes, from rows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
-from fleet.models import DriverObject, Node
+from fleet.freshness.kinds import Freshness, freshness_of, never_heard
+from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Pod
+from gpu.evictions import read_policy
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
+from kube.resources import DISRUPTION_BUDGETS
+from kube.selectors import BadSelector, Selector, of_object
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
+from rollouts.preflight.facts import BudgetFacts, PodFacts, PreflightFacts
 from rollouts.queries import cluster_policy, driver_daemonsets, upgrade_policy
+
+ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
 
 
 def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node]) -> DriverFacts:
@@ -31,3 +39,64 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
         unsettled=tuple(d.name for d in driver_daemonsets(plan) if d.observed_generation < d.generation),
         under_way=tuple(n.name for n in nodes if plan.its_component.phase(n.upgrade_state) in BEGUN),
     )
+
+
+def pods_on(plan: Plan, nodes: Iterable[Node]) -> list[Pod]:
+    """Neither done nor told to go. One query."""
+    there = Pod.objects.filter(
+        cluster=plan.cluster_id, node_name__in=[n.name for n in nodes], deleted_at=None
+    ).not_done()
+    return list(there.defer("devices", "unhealthy_devices", "last_words", "waiting_because"))
+
+
+def facts_of(plan: Plan, driver: DriverFacts, pods: Iterable[Pod], *, now: datetime) -> PreflightFacts:
+    """Two queries."""
+    those = [_pod(pod) for pod in pods]
+    unseen = _unseen(plan.cluster_id, DISRUPTION_BUDGETS.name, now=now)
+    budgets = () if unseen else _budgets(plan.cluster_id, {pod.namespace for pod in those if pod.is_evicted})
+    return PreflightFacts(read_policy(driver.upgrade_policy), those, budgets, budgets_unseen=unseen)
+
+
+def _pod(pod: Pod) -> PodFacts:
+    return PodFacts(
+        name=str(pod),
+        namespace=pod.namespace,
+        node=pod.node_name,
+        owner_kind=pod.owner_kind,
+        is_ready=pod.is_ready,
+        is_pending=pod.phase == "Pending",
+        has_empty_dir=pod.has_empty_dir,
+        resources=tuple(pod.resources),
+        labels=pod.labels,
+    )
+
+
+def _unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
+    """Why the rows of a kind do not say how it is. Blank: they do, or the cluster has none."""
+    mark = Bookmark.objects.filter(cluster=cluster_id, kind=kind).first()
+    seen = freshness_of(mark, now=now) if mark else never_heard(kind)
+    return "" if seen.state in {Freshness.LIVE, Freshness.ABSENT} else seen.sentence
+
+
+def _budgets(cluster_id: int, namespaces: Collection[str]) -> list[BudgetFacts]:
+    rows = DisruptionBudget.objects.filter(cluster=cluster_id, namespace__in=namespaces).order_by("namespace", "name")
+    return [
+        BudgetFacts(
+            name=row.name,
+            namespace=row.namespace,
+            selector=_selector(row.selector),
+            allowed=row.disruptions_allowed,
+            healthy=row.current_healthy,
+            needed=row.desired_healthy,
+            lets_unhealthy_go=row.unhealthy_pod_eviction_policy == ALWAYS,
+        )
+        for row in rows
+    ]
+
+
+def _selector(given: dict | None) -> Selector | None:
+    """The API server passes over a budget whose selector it cannot read."""
+    try:
+        return of_object(given)
+    except BadSelector:
+        return None

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rollouts.checks import Check
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from rollouts.restraints import restraints_of
 from wording.numbers import count, either
 
 
-def restrained(subject: Subject) -> Iterator[Check]:
+def restrained(subject: PreflightSubject) -> Iterator[Check]:
     bound = restraints_of(subject.plan, now=subject.now).of_nodes([node.uid for node in subject.picks.nodes])
     for sentence, number in Counter(one.sentence for one in bound.values()).items():
         waits = f"{count(number, 'node')} {either(number, 'waits', 'wait')} for it"

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from fleet.models import ClusterMode
 from rollouts.checks import Check
 from rollouts.models import Plan
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries import stale_because
 
 
-def stands_against(subject: Subject) -> Iterator[Check]:
+def stands_against(subject: PreflightSubject) -> Iterator[Check]:
     plan, facts = subject.plan, subject.driver
     if stale := stale_because(plan, now=subject.now):
         yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.models import Node
+from fleet.models import Node, Pod
 from health.stack.combinations import Line
 from rollouts.components.driver import DriverFacts
 from rollouts.matrix import lines_for
 from rollouts.models import Plan, Stage
+from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.picks import Picks
+from rollouts.preflight.reading import facts_of, pods_on
 
 
 @dataclass(frozen=True)
-class Subject:
+class PreflightSubject:
     """What several checks need is read once, when the first asks. `plan` and `stages` may be unsaved."""
 
     plan: Plan
@@ -29,3 +31,13 @@ class Subject:
         """What the matrix says of the version it goes to, and of the one a rollback leads to. Three queries."""
         both = [self.plan.to_version, self.plan.from_version]
         return lines_for(self.plan, self.picks.nodes, both, today=self.now.date())
+
+    @cached_property
+    def pods(self) -> list[Pod]:
+        """On the nodes that its stages take, neither done nor told to go. One query."""
+        return pods_on(self.plan, self.picks.nodes)
+
+    @cached_property
+    def facts(self) -> PreflightFacts:
+        """Two queries, and the pods'."""
+        return facts_of(self.plan, self.driver, self.pods, now=self.now)

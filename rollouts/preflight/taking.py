@@ -6,7 +6,7 @@ from fleet.models import Node
 from rollouts.checks import Check
 from rollouts.picking import uncovered
 from rollouts.preflight.picks import Picks
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries import candidate
 from wording.lists import names
 from wording.numbers import are, count, either
@@ -19,13 +19,13 @@ FACTOR_TITLES = {
 }
 
 
-def takes_none(subject: Subject) -> Iterator[Check]:
+def takes_none(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
             yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
 
 
-def leaves(subject: Subject) -> Iterator[Check]:
+def leaves(subject: PreflightSubject) -> Iterator[Check]:
     picks = subject.picks
     if picks.uncovered:
         nodes = names(tuple(sorted(node.name for node in picks.uncovered)))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from fleet.models import ApprovalRule
 from rollouts.checks import Check
 from rollouts.models import Plan, Stage
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from rollouts.unasked import GATE, why
 from wording.lists import names
 
@@ -14,7 +14,7 @@ def unasked(stages: Iterable[Stage]) -> list[Stage]:
     return [stage for stage in stages if GATE not in stage.gate_options]
 
 
-def must_be_asked(subject: Subject) -> Iterator[Check]:
+def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
     """Stages without an approval that need one."""
     for stage in unasked(subject.stages):
         nodes = subject.picks.by_stage.get(stage.index, ())
@@ -25,7 +25,7 @@ def must_be_asked(subject: Subject) -> Iterator[Check]:
             yield Check("unasked", sentence, "Edit the stage: at least one approval.")
 
 
-def goes_unasked(subject: Subject) -> Iterator[Check]:
+def goes_unasked(subject: PreflightSubject) -> Iterator[Check]:
     for stage in unasked(subject.stages):
         sentence = (
             f"{stage.name} starts without anybody being asked: {said_by(subject.plan, stage)} says “approval: none”."

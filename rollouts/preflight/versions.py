@@ -8,7 +8,7 @@ from rollouts.checks import Check
 from rollouts.gates.compatibility import Compatibility
 from rollouts.matrix import BARRED, UNKNOWN_VERSION
 from rollouts.models import Stage
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from wording.numbers import count
 
 BARS = frozenset({*BARRED.values(), UNKNOWN_VERSION})
@@ -16,19 +16,19 @@ HOW = "If it must be, start it with a reason of its own: it is kept, and approve
 NEVER = "It cannot be overridden where a stage goes unasked."
 
 
-def barred(subject: Subject) -> list[Check]:
+def barred(subject: PreflightSubject) -> list[Check]:
     blockers = [check for check in _found(subject) if check.code in BARS]
     return blockers or list(_gates_that_cannot_tell(subject.stages, subject.said_of_versions[subject.plan.to_version]))
 
 
-def warned(subject: Subject) -> Iterator[Check]:
+def warned(subject: PreflightSubject) -> Iterator[Check]:
     to, back = subject.plan.to_version, subject.plan.from_version
     yield from _unlisted(to)
     yield from (check for check in _found(subject) if check.code not in BARS)
     yield from _of_the_rollback(back, subject.said_of_versions[back])
 
 
-def _found(subject: Subject) -> Iterator[Check]:
+def _found(subject: PreflightSubject) -> Iterator[Check]:
     version = subject.plan.to_version
     # Nobody overrides what nobody else is asked about.
     may = all("approval" in stage.gate_options for stage in subject.stages)

@@ -20,7 +20,7 @@ from rollouts.picking import bound_on_failure_rate, nodes_for, waves
 from rollouts.preflight import checks
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.reading import driver_facts
-from rollouts.preflight.subject import Subject
+from rollouts.preflight.subject import PreflightSubject
 from rollouts.preflight.taking import canary_and_others, uncovered_sentences
 from rollouts.queries import nodes_of, object_uid
 from rollouts.steering.duration import Duration, duration_of
@@ -86,7 +86,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
     stages = forward(plan) if stages is None else stages
     picks = pick(stages, nodes)
     facts = driver_facts(plan, _driver_object(plan), nodes)
-    said = checks(Subject(plan, stages, nodes, picks, facts, now))
+    said = checks(PreflightSubject(plan, stages, nodes, picks, facts, now))
     previews = [_stage_preview(stage, picks.by_stage[stage.index], facts) for stage in stages]
     return Preview(
         blockers=said.blockers,

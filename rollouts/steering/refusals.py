@@ -51,6 +51,12 @@ class Blocked(Refusal):
     def __init__(self, blockers: Sequence[Check]) -> None:
         super().__init__(" ".join(blocker.sentence for blocker in blockers))
         self.blockers = [
-            {"code": b.code, "sentence": b.sentence, "fix": b.fix, "may_be_overridden": b.may_be_overridden}
-            for b in blockers
+            {
+                "code": check.code,
+                "sentence": check.sentence,
+                "fix": check.fix,
+                "may_be_overridden": check.may_be_overridden,
+                "about": list(check.about),
+            }
+            for check in blockers
         ]

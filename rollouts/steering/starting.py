@@ -36,7 +36,7 @@ def start(
 ) -> None:
     """Seal a draft and let the engine take it up. The same key again is the same start.
 
-    `override_because`: why it starts although the version is known to fail, unsupported or unknown.
+    `override_because`: why it starts despite what stands against it and may be overridden.
 
     :raises OutOfDate: when the draft is not the one the caller saw
     :raises Blocked: naming what stands against it

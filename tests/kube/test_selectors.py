@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube import selectors
-from kube.selectors import LONGEST, MOST, BadSelector, parse
+from kube.selectors import LONGEST, MOST, BadSelector, of_object, parse
 
 LABELS = st.dictionaries(st.sampled_from(["a", "b", "x/y"]), st.sampled_from(["", "1", "2"]))
 
@@ -73,3 +73,47 @@ def test_a_refusal_does_not_repeat_all_of_it():
         parse("=" * LONGEST)
 
     assert len(str(refusal.value)) < 300
+
+
+KEYS, VALUES = st.sampled_from(["a", "b", "x/y"]), st.sampled_from(["1", "2", "3"])
+EXPRESSIONS = st.one_of(
+    st.fixed_dictionaries(
+        {"key": KEYS, "operator": st.sampled_from(["In", "NotIn"]), "values": st.lists(VALUES, min_size=1, max_size=2)}
+    ),
+    st.fixed_dictionaries({"key": KEYS, "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+)
+AS_TEXT = {"In": "{} in ({})", "NotIn": "{} notin ({})", "Exists": "{}", "DoesNotExist": "!{}"}
+
+
+@given(st.dictionaries(KEYS, VALUES), st.lists(EXPRESSIONS, max_size=3), LABELS)
+def test_an_objects_selector_means_what_its_text_means(wanted, expressions, labels):
+    text = [f"{key}={value}" for key, value in wanted.items()]
+    text += [AS_TEXT[one["operator"]].format(one["key"], ",".join(one.get("values", ()))) for one in expressions]
+
+    found = of_object({"matchLabels": wanted, "matchExpressions": expressions})
+
+    assert found.matches(labels) is parse(",".join(text)).matches(labels)
+
+
+def test_no_selector_selects_nothing_and_an_empty_one_everything():
+    assert of_object(None) is None
+    assert of_object({}).matches({})
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"matchLabels": ["a"]},
+        {"matchLabels": {"a": {"b": "c"}}},
+        {"matchExpressions": {"key": "a"}},
+        {"matchExpressions": ["a"]},
+        {"matchExpressions": [{"key": "a", "operator": "In"}]},
+        {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
+        {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["1"]}]},
+        {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]},
+        {"matchExpressions": [{"operator": "Exists"}]},
+    ],
+)
+def test_an_objects_selector_that_the_api_server_would_not_read_is_refused(broken):
+    with pytest.raises(BadSelector):
+        of_object(broken)

@@ -249,6 +249,16 @@ def test_two_budgets_on_one_pod_are_a_server_error(core: client.CoreV1Api, store
     assert "This pod has more than one PodDisruptionBudget" in caught.value.body
 
 
+def test_a_budget_that_names_no_labels_covers_every_pod(core: client.CoreV1Api, store: Store) -> None:
+    _pods_under_budget(store, maxUnavailable=1)
+    store.create(DISRUPTION_BUDGET, a_budget("all", {}, maxUnavailable=1), "default")
+
+    with pytest.raises(ApiException) as caught:
+        _evict(core, "web-0")
+
+    assert caught.value.status == 500
+
+
 def test_eviction_of_another_pod_of_that_name_is_a_conflict(core: client.CoreV1Api, store: Store) -> None:
     store.seed(NODE, a_node("gpu-1"))
     store.seed(POD, a_pod("web-0", node="gpu-1"), "default")

@@ -1,0 +1,74 @@
+"""What is seen on the nodes that a plan's stages take, for the rules. Pure."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gpu.evictions import EvictionPolicy, is_evicted
+from kube.selectors import Selector
+
+
+@dataclass(frozen=True, eq=False)
+class PodFacts:
+    """A pod on one of the nodes, neither done nor told to go."""
+
+    name: str  # with its namespace
+    namespace: str
+    node: str
+    owner_kind: str  # blank: no controller makes it again
+    is_ready: bool = True
+    is_pending: bool = False
+    has_empty_dir: bool = False
+    resources: tuple[str, ...] = ()  # names of what it requests of GPUs
+    labels: Mapping[str, str] = field(default_factory=dict)  # of tenants only
+
+    @property
+    def is_evicted(self) -> bool:
+        return is_evicted(self.resources)
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetFacts:
+    """A PodDisruptionBudget, as the API server reads it when a pod is to be evicted."""
+
+    name: str
+    namespace: str
+    selector: Selector | None  # None: it covers no pod
+    allowed: int | None  # None: not counted yet, and until then no pod goes
+    healthy: int = 0
+    needed: int = 0
+    lets_unhealthy_go: bool = False  # unhealthyPodEvictionPolicy: AlwaysAllow
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def covers(self, pod: PodFacts) -> bool:
+        return self.namespace == pod.namespace and self.selector is not None and self.selector.matches(pod.labels)
+
+    def is_asked(self, pod: PodFacts) -> bool:
+        """Whether a pod that it covers goes only where it allows it (pkg/registry/core/pod/storage/eviction.go)."""
+        if pod.is_pending:
+            return False
+        is_healthy = 0 < self.needed <= self.healthy
+        return pod.is_ready or not (self.lets_unhealthy_go or is_healthy)
+
+
+@dataclass(frozen=True)
+class PreflightFacts:
+    policy: EvictionPolicy
+    pods: Sequence[PodFacts]
+    budgets: Sequence[BudgetFacts]
+    budgets_unseen: str = ""  # why nobody knows the budgets, as a sentence; blank: they are known
+
+    @cached_property
+    def evicted(self) -> list[PodFacts]:
+        """Those that the operator is to evict."""
+        return [pod for pod in self.pods if pod.is_evicted]
+
+    @cached_property
+    def budgets_by_namespace(self) -> Mapping[str, Sequence[BudgetFacts]]:
+        found: dict[str, list[BudgetFacts]] = defaultdict(list)
+        for budget in self.budgets:
+            found[budget.namespace].append(budget)
+        return found

@@ -1,0 +1,1 @@
+"""Checks of what is seen on the nodes: facts in, checks out. Pure."""

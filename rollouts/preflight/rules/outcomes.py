@@ -1,0 +1,48 @@
+"""What becomes of a node whose pods do not go."""
+
+from collections.abc import Sequence
+
+from gpu.evictions import PASSED_OVER, SKIP_DRAIN, Deletion, EvictionPolicy
+from kube.selectors import BadSelector, parse
+from rollouts.preflight.facts import PodFacts
+from wording.durations import spell
+from wording.numbers import either
+
+
+def while_it_tries(policy: EvictionPolicy) -> str:
+    """Of evictions that the API server refuses."""
+    if not policy.pods.tries_for:
+        return "The operator tries without an end, and the node stays cordoned."
+    tries = f"The operator tries for {spell(policy.pods.tries_for)}"
+    if policy.drain is None:
+        return f"{tries}, then the node fails."
+    drains = f"for {spell(policy.drain.tries_for)}" if policy.drain.tries_for else "without an end"
+    return f"{tries}, then it drains the whole node, {drains}."
+
+
+def once_refused(policy: EvictionPolicy, pods: Sequence[PodFacts]) -> str:
+    """Of pods that are not deleted: what the drain does that follows, where one follows."""
+    fails = either(len({pod.node for pod in pods}), "its node fails", "their nodes fail")
+    if policy.drain is None:
+        return f"Then {fails}."
+    left = {pod for pod in pods if is_left(policy.drain, pod)}
+    if any(is_refused(policy.drain, pod) for pod in pods if pod not in left):
+        return f"A drain follows, which refuses as well, and {fails}."
+    if left:
+        stay = either(len(left), "it stays and keeps", "they stay and keep")
+        return f"A drain follows, but {stay} the driver in use: the new one cannot load."
+    return "The whole node is drained instead, with every other pod on it."
+
+
+def is_refused(deletion: Deletion, pod: PodFacts) -> bool:
+    return bool(deletion.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir))
+
+
+def is_left(drain: Deletion, pod: PodFacts) -> bool:
+    """Whether a drain passes it over. A selector that cannot be read lets none go, which is not known here."""
+    if pod.owner_kind in PASSED_OVER or pod.labels.get(SKIP_DRAIN) == "true":
+        return True
+    try:
+        return not parse(drain.pod_selector).matches(pod.labels)
+    except BadSelector:
+        return True

@@ -1,0 +1,104 @@
+"""Z30: which evictions the API server refuses, as it decides it."""
+
+import pytest
+
+from rollouts.preflight.rules.disruption_budgets import hold_back
+from tests.rollouts.preflight.make import a_budget, a_pod, a_policy, facts
+
+
+def codes(*pods, **given) -> list[str]:
+    return [check.code for check in hold_back(facts(*pods, **given))]
+
+
+def test_a_budget_that_allows_one_to_go_holds_nothing_back():
+    assert codes(a_pod(), budgets=[a_budget()]) == []
+
+
+def test_a_budget_that_allows_none_is_named_with_its_pod_and_what_the_operator_does():
+    (check,) = hold_back(facts(a_pod(), budgets=[a_budget(allowed=0, needed=2)]))
+
+    assert check.sentence == (
+        "team-a/model-0 cannot be evicted now: PodDisruptionBudget team-a/model allows none to go."
+    )
+    assert check.fix.endswith("The operator tries for 5 min, then the node fails.")
+    assert check.about == ("team-a/model-0 on node-1: team-a/model needs 2 healthy and has 2",)
+    assert check.is_grave
+
+
+def test_several_pods_and_budgets_make_one_check_that_names_each():
+    pods = [a_pod(f"team-{each}/model-0") for each in "abcde"]
+    budgets = [a_budget(namespace=f"team-{each}", allowed=0) for each in "abcde"]
+
+    (check,) = hold_back(facts(*pods, budgets=budgets))
+
+    assert check.sentence == (
+        "team-a/model-0, team-b/model-0, team-c/model-0 and 2 more cannot be evicted now: "
+        "PodDisruptionBudgets team-a/model, team-b/model, team-c/model and 2 more allow none to go."
+    )
+    assert len(check.about) == 5
+
+
+def test_a_budget_that_is_not_counted_yet_allows_none():
+    assert codes(a_pod(), budgets=[a_budget(allowed=None)]) == ["budget-allows-none"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "budget"),
+    [
+        ({"is_pending": True}, {}),
+        ({"is_ready": False}, {"lets_unhealthy_go": True, "healthy": 0}),
+        ({"is_ready": False}, {"healthy": 2, "needed": 2}),
+        ({"resources": ()}, {}),
+        ({"labels": {"app": "other"}}, {}),
+        ({}, {"namespace": "team-b"}),
+    ],
+)
+def test_who_is_not_asked_holds_nothing_back(pod, budget):
+    assert codes(a_pod(**pod), budgets=[a_budget(**{"allowed": 0} | budget)]) == []
+
+
+@pytest.mark.parametrize("budget", [{"healthy": 1, "needed": 2}, {"healthy": 0, "needed": 0}])
+def test_an_unhealthy_pod_of_an_unhealthy_workload_stays(budget):
+    assert codes(a_pod(is_ready=False), budgets=[a_budget(allowed=0, **budget)]) == ["budget-allows-none"]
+
+
+def test_a_pod_of_several_budgets_is_never_evicted_whatever_they_allow():
+    (check,) = hold_back(facts(a_pod(is_ready=False), budgets=[a_budget(), a_budget("all", selector={})]))
+
+    assert check.sentence == (
+        "team-a/model-0 has more than one PodDisruptionBudget: the API server evicts no such pod."
+    )
+    assert check.about == ("team-a/model-0 on node-1: team-a/model, team-a/all",)
+
+
+def test_a_node_that_loses_more_at_once_than_is_allowed_waits():
+    pods = [a_pod(f"team-a/model-{number}") for number in range(3)]
+
+    (check,) = hold_back(facts(*pods, a_pod("team-a/model-9", node="node-2"), budgets=[a_budget()]))
+
+    assert check.sentence == (
+        "1 node is to lose more pods at once than PodDisruptionBudget team-a/model allows: the others wait."
+    )
+    assert check.about == ("node-1: 3 pods, and team-a/model allows 1",)
+    assert not check.is_grave
+
+
+def test_budgets_that_nobody_sees_are_said_to_be_unknown():
+    (check,) = hold_back(facts(a_pod(), budgets_unseen="PodDisruptionBudgets may not be read here."))
+
+    assert check.code == "budgets-unseen"
+    assert check.sentence.endswith("is not known. PodDisruptionBudgets may not be read here.")
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ({"podDeletion": {"timeoutSeconds": 0}}, "tries without an end, and the node stays cordoned."),
+        ({"drain": {"enable": True, "timeoutSeconds": 60}}, "5 min, then it drains the whole node, for 1 min."),
+        ({"drain": {"enable": True, "timeoutSeconds": 0}}, "then it drains the whole node, without an end."),
+    ],
+)
+def test_how_long_it_tries_is_the_policys(policy, words):
+    (check,) = hold_back(facts(a_pod(), budgets=[a_budget(allowed=0)], policy=a_policy(**policy)))
+
+    assert check.fix.endswith(words)

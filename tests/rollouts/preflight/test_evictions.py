@@ -1,0 +1,115 @@
+"""Who holds an eviction back, from rows through the preview's page and REST."""
+
+import pytest
+
+from fleet.models import Bookmark, DisruptionBudget, DriverObject
+from kube.resources import DISRUPTION_BUDGETS
+from rollouts.steering.preview import preview
+from rollouts.steering.refusals import Blocked
+from rollouts.steering.starting import start
+from tests.make import NOON, a_bookmark, a_pod
+from tests.rollouts.rows import POLICY, a_draft
+
+
+@pytest.fixture
+def cluster(cluster):
+    a_bookmark(cluster, DISRUPTION_BUDGETS.name)
+    return cluster
+
+
+def warned(plan) -> dict[str, str]:
+    return {check.code: check.sentence for check in preview(plan, now=NOON).warnings}
+
+
+def a_tenant(cluster, name: str, **given):
+    return a_pod(cluster.nodes.get(name="node-1"), name, **given)
+
+
+def a_budget(cluster, name: str = "model", **given):
+    row = {"selector": {"matchLabels": {"app": "model"}}, "disruptions_allowed": 0, "current_healthy": 1,
+           "desired_healthy": 1}  # fmt: skip
+    return DisruptionBudget.objects.create(
+        cluster=cluster, namespace="team-a", name=name, uid=f"uid-of-{name}", changed_at=NOON, **row | given
+    )
+
+
+def with_policy(cluster, **given) -> None:
+    DriverObject.objects.filter(cluster=cluster, kind="ClusterPolicy").update(upgrade_policy=POLICY | given)
+
+
+def test_a_budget_that_allows_none_to_go_is_found_by_its_selector(cluster, owner):
+    a_tenant(cluster, "model-0", labels={"app": "model"})
+    a_tenant(cluster, "other-0", labels={"app": "other"})
+    a_budget(cluster)
+
+    assert warned(a_draft(cluster, owner))["budget-allows-none"].startswith("team-a/model-0 cannot be evicted now")
+
+
+def test_a_budget_whose_selector_nobody_can_read_covers_nothing(cluster, owner):
+    a_tenant(cluster, "model-0", labels={"app": "model"})
+    a_budget(cluster, selector={"matchLabels": ["app"]})
+
+    assert "budget-allows-none" not in warned(a_draft(cluster, owner))
+
+
+@pytest.mark.parametrize("gone", [{"phase": "Succeeded"}, {"deleted_at": NOON}])
+def test_pods_that_are_done_or_going_hold_nothing_back(cluster, owner, gone):
+    a_tenant(cluster, "model-0", owner_kind="", **gone)
+
+    assert "not-deleted-no-controller" not in warned(a_draft(cluster, owner))
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("forbidden", "may not be read here"), ("watching", "have not been seen since")]
+)
+def test_budgets_that_are_not_seen_are_not_taken_for_none(cluster, owner, state, words):
+    marks = Bookmark.objects.filter(cluster=cluster, kind=DISRUPTION_BUDGETS.name)
+    marks.update(state=state, heard_at=NOON.replace(hour=9))
+
+    assert words in warned(a_draft(cluster, owner))["budgets-unseen"]
+
+
+def test_a_cluster_that_serves_no_budgets_has_none(cluster, owner):
+    Bookmark.objects.filter(cluster=cluster, kind=DISRUPTION_BUDGETS.name).update(state="absent")
+
+    assert "budgets-unseen" not in warned(a_draft(cluster, owner))
+
+
+def test_work_that_would_be_lost_needs_a_reason_that_approvers_see(cluster, owner):
+    """Z12: and the reason is bound by every approval."""
+    with_policy(cluster, podDeletion={"force": True})
+    a_tenant(cluster, "notebook", owner_kind="")
+    plan = a_draft(cluster, owner)
+
+    with pytest.raises(Blocked) as refusal:
+        start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
+    start(plan, actor=owner, because="", override_because="Its owner agreed.", expected_revision=1, now=NOON)
+
+    assert refusal.value.blockers[0]["about"] == ["team-a/notebook on node-1"]
+    plan.refresh_from_db()
+    assert plan.sealed["despite"]["because"] == "Its owner agreed."
+    assert [check["code"] for check in plan.sealed["despite"]["checks"]] == ["loses-unmanaged"]
+
+
+def test_a_policy_that_would_lose_work_is_only_a_warning_where_there_is_none(cluster, owner):
+    with_policy(cluster, podDeletion={"force": True})
+
+    told = preview(a_draft(cluster, owner), now=NOON)
+
+    assert told.blockers == []
+    assert "force" in {check.code for check in told.warnings}
+
+
+def test_page_and_rest_name_each_pod(cluster, owner, client):
+    for number in range(5):
+        a_tenant(cluster, f"notebook-{number}", owner_kind="")
+    plan = a_draft(cluster, owner)
+    client.force_login(owner)
+
+    page = client.get(f"/plans/{plan.pk}").content.decode()
+    answer = client.get(f"/api/v1/plans/{plan.pk}/preview").json()
+
+    assert "team-a/notebook-4 on node-1" in page
+    (check,) = [check for check in answer["warnings"] if check["code"] == "not-deleted-no-controller"]
+    assert check["sentence"].startswith("team-a/notebook-0, team-a/notebook-1, team-a/notebook-2 and 2 more have no")
+    assert check["about"] == [f"team-a/notebook-{number} on node-1" for number in range(5)]
