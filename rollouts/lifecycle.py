@@ -33,7 +33,7 @@ class TargetState(StrEnum):
     RELEASED = "released"  # the label is gone; the operator has not begun
     CHANGING = "changing"  # the operator is at work on it
     CHANGED = "changed"  # the new version was read from the node itself
-    FAILED = "failed"  # it did not come back; waits for a person, for a rollback or, in it, for another try
+    FAILED = "failed"  # it did not come back; waits for a person (another try, or without it) or for a rollback
     EXCLUDED = "excluded"  # out of its stage: a person took it out and it stays held, or its node is gone
 
 

@@ -12,6 +12,7 @@ from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.lifecycle import PlanState
 from rollouts.steering import commands
+from rollouts.steering.retrying import retry
 from rollouts.steering.telling import COMMANDS
 from rollouts.verbs import VERBS
 
@@ -104,6 +105,16 @@ class Discards(Tell):
     def post(self, request, plan_id: int) -> Response:
         """Throw a draft away."""
         return self.tell(plan_id, Because)
+
+
+class Retries(PlanEdge):
+    @extend_schema(request=Because, responses={204: None})
+    def post(self, request, target_id: int) -> Response:
+        """Try a failed node again. It is held, and goes with a wave once the plan goes on."""
+        target = self.target(target_id)
+        self.may(Permission.RUN, target.stage.plan)
+        retry(target, actor=self.user, now=timezone.now(), **self.read(Because))
+        return Response(status=204)
 
 
 class Exclusions(PlanEdge):

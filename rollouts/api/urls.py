@@ -1,7 +1,7 @@
 from django.urls import path
 
 from rollouts.api.approvals import AwaitedList, StageApprovals
-from rollouts.api.commands import VERB_VIEWS, Exclusions
+from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
@@ -35,4 +35,5 @@ urlpatterns = [
     path("stop", Stop.as_view()),
     path("stop/lifts", StopLifts.as_view()),
     path("targets/<int:target_id>/exclusions", Exclusions.as_view()),
+    path("targets/<int:target_id>/retries", Retries.as_view()),
 ]

@@ -320,6 +320,7 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
             baseline,
             is_seen=False,
             is_lost=target.is_lost,
+            is_retried=target.retried_at is not None,
         )
     pods = around.pods.get(node.name, [])
     return TargetEvidence(
@@ -329,6 +330,7 @@ def _target(target: Target, around: _Surroundings) -> TargetEvidence:
         baseline=baseline,
         is_seen=not around.is_stale,
         is_lost=target.is_lost,
+        is_retried=target.retried_at is not None,
         driver_version="" if node.driver_unknown_since else node.driver_version,
         upgrade_state=node.upgrade_state,
         is_ready=node.is_ready,

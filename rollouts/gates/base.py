@@ -92,6 +92,7 @@ class TargetEvidence:
     state_since: datetime
     baseline: Baseline | None  # None: not released yet
     is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
+    is_retried: bool = False  # it failed, and a person asked for another try since
     is_lost: bool = False  # excluded, because its node went away after it was let go
     driver_version: str = ""  # as the node says; blank: it does not say
     upgrade_state: str = ""
@@ -167,6 +168,11 @@ class Evidence:
         return tuple(
             t for t in self.targets if t.state in {TargetState.CHANGED, TargetState.CHANGING, TargetState.FAILED}
         )
+
+    @property
+    def tried_again(self) -> tuple[TargetEvidence, ...]:
+        """Held for another try: they failed once, and are not blamed for it any more."""
+        return tuple(target for target in self.targets if target.is_retried and target.state is TargetState.HELD)
 
     @property
     def changed(self) -> tuple[TargetEvidence, ...]:

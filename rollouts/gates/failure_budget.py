@@ -19,12 +19,13 @@ class FailureBudget(Gate):
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+        again = evidence.tried_again
         failed = tuple(
             t.name
             for t in evidence.targets
             if t.state is TargetState.FAILED
             or t.is_lost
-            or (t.upgrade_state == "upgrade-failed" and t.state is not TargetState.EXCLUDED)
+            or (t.upgrade_state == "upgrade-failed" and t.state is not TargetState.EXCLUDED and t not in again)
         )
         lost = tuple(t.name for t in evidence.changed if t.is_seen and t.is_ready is False and t.name not in failed)
         bad = failed + lost

@@ -10,6 +10,7 @@ class Verb(models.TextChoices):
     ABORT = "abort"
     ROLLBACK = "rollback"
     EXCLUDE = "exclude"
+    RETRY = "retry"
 
 
 class CommandQuerySet(models.QuerySet["Command"]):

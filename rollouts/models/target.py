@@ -49,6 +49,7 @@ class Target(Moving):
     facts = models.JSONField(default=dict)  # kernel, os_image, gpu_product, zone, … when the plan was sealed
     baseline = models.JSONField(null=True)  # the node when its release was decided; null: not released yet
     released_at = models.DateTimeField(null=True)  # when the label was seen to be gone
+    retried_at = models.DateTimeField(null=True)  # when a person last asked for another try; null: nobody has
     has_escaped = models.BooleanField(default=False)  # it changed although it was held
     is_lost = models.BooleanField(default=False)  # its node went away after it was let go: it counts as failed
 

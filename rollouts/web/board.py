@@ -18,6 +18,7 @@ from wording.lists import names
 PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}
 # Gates of other times are asked in every state in which a stage is.
 ASKED_IN = {When.ENTRY: {StageState.OPENING}, When.WAVE: {StageState.OPENING, StageState.PROMOTING}}
+TRIED_AGAIN_IN = {StageState.PROMOTING, StageState.SOAKING, StageState.HALTED}
 MOST_TARGETS = 60  # a stage; the rest are counted
 DONE = {TargetState.CHANGED, Shown.BACK}
 
@@ -118,9 +119,11 @@ def column_of(
     happened = Counter(target.state for target in on_page.targets)
     blamed = _blamed(on_page)
     excludable = {TargetState.FAILED} if stage.state == StageState.ABANDONED else {TargetState.HELD, TargetState.FAILED}
+    goes_on = stage.state in TRIED_AGAIN_IN and not stage.is_rollback
     for target in on_page.targets:
         target.fails = blamed.get(target.node_name, "")  # type: ignore[attr-defined]
         target.node_id = node_ids.get(target.node_uid)  # type: ignore[attr-defined]
+        target.may_be_retried = target.shown_state == TargetState.FAILED and goes_on  # type: ignore[attr-defined]
         target.may_be_excluded = target.shown_state in excludable  # type: ignore[attr-defined]
     return Column(
         on_page=on_page,

@@ -12,9 +12,9 @@ from edges.digits import whole
 from edges.moves import IllegalMove, LostRace
 from edges.requests import PersonRequest
 from people.rights import NotAllowed, Permission, require
-from rollouts.lifecycle import TargetState
+from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan
-from rollouts.steering import commands
+from rollouts.steering import commands, retrying
 from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.telling import COMMANDS
 from rollouts.verbs import VERBS
@@ -61,6 +61,24 @@ def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
     else:
         # Only going on rests on what was seen: nobody who stops or goes back is asked whether they looked again.
         tell(key=key, expected_state=asked.get("expected_state", "")[:16] if verb == "resume" else "")
+
+
+@require_POST
+def retry(request: PersonRequest, target_id: int) -> HttpResponse:
+    target = target_for(request.user, target_id)
+    plan = target.stage.plan
+    try:
+        require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        because = request.POST.get("because", "").strip()[:1000]
+        if not because:
+            raise Refusal("Say why another try may end better.")
+        retrying.retry(target, actor=request.user, because=because, now=timezone.now())
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        goes = "It goes with a wave once you resume" if plan.state == PlanState.HALTED else "It goes with a wave"
+        messages.success(request, f"{target.node_name} is held for another try. {goes}.")
+    return redirect("plan", plan_id=plan.pk)
 
 
 @require_POST

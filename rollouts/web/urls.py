@@ -38,6 +38,7 @@ urlpatterns = [
     path("parts/plans/<int:plan_id>/history", plan_page.history_part, name="plan-history"),
     path("plans/<int:plan_id>/commands/<slug:verb>", steering.command, name="command"),
     path("targets/<int:target_id>/exclusions", steering.exclude, name="exclude"),
+    path("targets/<int:target_id>/retries", steering.retry, name="retry"),
     path("stages/<int:stage_id>/approval", approval_page.approval, name="approval"),
     path("parts/stages/<int:stage_id>/approval", approval_page.live_part, name="approval-live"),
     path("parts/nodes/<int:node_id>/timeline", timeline.node_timeline, name="node-timeline"),

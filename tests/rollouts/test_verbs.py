@@ -29,7 +29,8 @@ def test_somebody_carries_every_verb_out():
 
 
 def test_every_verb_that_is_written_down_as_a_command_has_its_word():
-    assert {*Verb.values} - {Verb.EXCLUDE} == VERBS.keys() - {"discard"}  # a draft that is thrown away keeps no command
+    of_a_target = {Verb.EXCLUDE, Verb.RETRY}
+    assert {*Verb.values} - of_a_target == VERBS.keys() - {"discard"}  # a draft that is thrown away keeps no command
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -32,6 +32,7 @@ def release_wave(writer: Writer, act: ReleaseWave) -> None:
     if not ready:
         return
     found = _baselines(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
+    found |= {target.node_uid: target.baseline for target in ready if target.retried_at and target.baseline}
     _intend(writer.plan, stage, ready, found, because=act.because, now=writer.clock())
     _let_go(writer, stage, ready)
 
@@ -95,7 +96,8 @@ def _may_go_live(writer: Writer, target: Target) -> bool:
         return False
     if restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):
         return False
-    return target.stage.is_rollback or (not seen.is_unschedulable and _may_go_unasked(writer, target, seen))
+    cordoned_by_others = seen.is_unschedulable and target.retried_at is None
+    return target.stage.is_rollback or (not cordoned_by_others and _may_go_unasked(writer, target, seen))
 
 
 def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import MoveTarget
+from rollouts.engine.decide.another_try import became_of
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TARGET_MOVES, PlanState, StageState, TargetState
@@ -77,7 +78,7 @@ def _next_state(
     if has_escaped(snapshot, stage, target, node):
         return TargetState.CHANGING, "It took the new driver although it was held."
     if target.state is TargetState.HELD:
-        return _on_its_way_already(snapshot, stage, node)
+        return _of_a_held_one(snapshot, stage, target, node)
     if stage.is_rollback and _waits_again(target, node):
         return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
     if node.phase is Phase.FAILED:
@@ -91,6 +92,14 @@ def _next_state(
     if target.state is TargetState.CHANGED:
         return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
     return None
+
+
+def _of_a_held_one(
+    snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot
+) -> tuple[TargetState, str] | None:
+    if target.is_retried and not stage.is_rollback:
+        return became_of(snapshot, node, is_changed=is_changed(snapshot, stage, node))
+    return _on_its_way_already(snapshot, stage, node)
 
 
 def _waits_again(target: TargetEvidence, node: NodeSnapshot) -> bool:
@@ -119,7 +128,7 @@ def is_changed(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> 
 
 def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot) -> bool:
     """It is held, and yet at work or changed: a driver pod that was recreated takes the new template (hazard Z4)."""
-    if stage.is_rollback or target.state is not TargetState.HELD:
+    if stage.is_rollback or target.state is not TargetState.HELD or target.is_retried:
         return False
     if not snapshot.write_intended or not node.pod_hash:
         return False

@@ -12,6 +12,7 @@ from rollouts.engine.decide.acts import (
     MoveStage,
     PlaceHolds,
 )
+from rollouts.engine.decide.another_try import given_another_try
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, counted, first, judge
 from rollouts.engine.decide.releasing import (
@@ -112,7 +113,8 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
         return current.index, f"{who}: it should be {snapshot.to_version}. What is held stays held."
     if snapshot.template_change:
         return current.index, changed_template(snapshot)
-    if escaped := tuple(node.name for node in snapshot.nodes if _escaped(snapshot, node)):
+    again = given_another_try(snapshot)
+    if escaped := tuple(node.name for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)):
         return current.index, f"{names(escaped)} took the new driver although held."
     for stage in snapshot.forward:
         if failed := first(Answer.FAIL, counted(stage, judgements.get(stage.index, {}))):
@@ -219,6 +221,10 @@ def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, n
 
 
 def _soak(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+    if again := stage.evidence.tried_again:
+        because = f"{names(tuple(target.name for target in again))} {are(len(again))} tried again."
+        moves = (MoveStage(stage.index, StageState.PROMOTING, because),)
+        return Decision(because, moves=moves, look_again_in=timedelta(0))
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))

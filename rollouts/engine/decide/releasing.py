@@ -6,14 +6,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from gpu.upgrade_controller import LOOKS_AGAIN
-from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave
+from rollouts.components.base import Phase
+from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave, RequeueFailed
+from rollouts.engine.decide.another_try import to_queue, waiting, waiting_anywhere
 from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
-from rollouts.lifecycle import StageState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
 from rollouts.picking import next_wave
 from wording.durations import spell
 from wording.lists import names
@@ -35,6 +37,9 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
             return Decision(waits, look_again_in=SOON)
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target has changed."),)
         return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
+    if stuck := to_queue(snapshot, stage):
+        sentence = f"{stage.name}: putting {names(tuple(stuck.values()))} back into the operator's queue."
+        return Decision(sentence, acts=(RequeueFailed(stuck),), look_again_in=SOON)
     cordoned = cordoned_by_others(snapshot, stage)
     free = room(snapshot, stage)
     ready = [
@@ -43,7 +48,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.name)
     ]
     restrained = restrained_in(snapshot, stage)
-    wave = next_wave(ready, free.nodes)
+    wave = next_wave(ready, free.nodes) or _broken_already(snapshot, stage, ready)
     before_each = {gate.key for gate in stage.gates if gate.when is When.WAVE}
     asked = {key: judgement for key, judgement in answers.items() if key in before_each}
     if wave and (kept := wait_for_gates(stage, asked, now=now)):
@@ -61,6 +66,14 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
     unqueued = f"{count(len(held), 'node')} to go; the operator has not queued them yet: {LOOKS_AGAIN}"
     return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
+
+
+def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str]) -> tuple[str, ...]:
+    """One that is tried again, where the budget has no room: it counts as broken there, whether it goes or not."""
+    again = waiting(stage)
+    broken = {node.uid for node in snapshot.nodes if node.uid in again and node.is_unavailable}
+    may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
+    return tuple(name for name in ready if stage.node_uids[name] in broken)[:1] if may_add else ()
 
 
 def wait_for_gates(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision | None:
@@ -86,12 +99,17 @@ def _may_go(snapshot: Snapshot, stage: StageSnapshot, name: str) -> bool:
     """The label to take off is ours and was seen, and the operator has the node in its queue."""
     node = next((node for node in snapshot.nodes if node.uid == stage.node_uids[name]), None)
     is_ours = node is not None and node.has_label and not node.hold_is_foreign
+    if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
+        return False
     return is_ours and stage.node_uids[name] not in snapshot.restrained
 
 
 def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
-    """Held targets that are cordoned: the operator would take them at once, past its own slots (hazard Z6)."""
-    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable}
+    """Held targets that are cordoned: the operator would take them at once, past its own slots (hazard Z6).
+
+    Not those that are tried again: the operator has cordoned them in their first try.
+    """
+    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage)
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if stage.node_uids[target.name] in uids)
 
 
@@ -101,8 +119,14 @@ def to_hold(snapshot: Snapshot) -> dict[str, str]:
     A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
     label cannot stop any more.
     """
-    free = (node for node in snapshot.nodes if not node.is_held and not node.has_begun and not node.busy_with)
+    again = waiting_anywhere(snapshot)
+    may_be = (node for node in snapshot.nodes if not node.has_begun or (node.uid in again and _has_failed(node)))
+    free = (node for node in may_be if not node.is_held and not node.busy_with)
     return {node.uid: node.name for node in free if node.hold_wanted is not False}
+
+
+def _has_failed(node: NodeSnapshot) -> bool:
+    return node.phase is Phase.FAILED
 
 
 def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelease | None:

@@ -1,8 +1,10 @@
 import pytest
 
-from rollouts.models import Plan, Target
+from fleet.models import Node
+from rollouts.models import Plan, Stage, Target
 from rollouts.steering.preview import preview
 from tests import make
+from tests.callers import calling
 from tests.pages import Page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -159,3 +161,31 @@ def test_a_node_is_taken_out_with_a_reason():
     target.refresh_from_db()
     assert target.state == "excluded"
     assert target.because == "In repair."
+
+
+def test_a_failed_node_is_tried_again_with_a_reason():
+    plan = make.a_plan()
+    ada, target = visiting(make.a_user("ada", role="operator")), plan.stages.get(index=0).targets.get()
+    Plan.objects.filter(pk=plan.pk).update(state="halted")
+    Stage.objects.filter(pk=target.stage_id).update(state="halted")
+    Target.objects.filter(pk=target.pk).update(state="failed")
+    Node.objects.filter(uid=target.node_uid).update(upgrade_state="upgrade-failed")
+
+    shown = ada.get(f"/plans/{plan.pk}").content.decode()
+    without = Page(ada.post(f"/targets/{target.pk}/retries", {"because": " "}, follow=True).content.decode()).text
+    said = Page(ada.post(f"/targets/{target.pk}/retries", {"because": "Mended."}, follow=True).content.decode()).text
+
+    assert f'aria-label="Try {target.node_name} again"' in shown
+    assert "Say why another try may end better." in without
+    assert f"{target.node_name} is held for another try. It goes with a wave once you resume." in said
+
+
+def test_who_only_looks_tries_nothing_again():
+    plan = make.a_plan()
+    target = plan.stages.get(index=0).targets.get()
+    eve = make.a_user("eve", role="viewer")
+
+    reply = calling(eve).post(f"/api/v1/targets/{target.pk}/retries", {"because": "So."}, format="json")
+
+    assert reply.status_code == 403
+    assert "you need the role operator or admin" in reply.json()["detail"]

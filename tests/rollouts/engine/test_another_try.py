@@ -1,0 +1,79 @@
+"""A node that the operator could not empty is tried again by a person's word, and by nothing else (hazard Z5)."""
+
+import pytest
+
+from fleet.models import Pod
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Target
+from rollouts.steering import commands
+from rollouts.steering.retrying import retry
+from simulator.kinds import POD
+from tests.rollouts.engine.ground import CANARY, NODES, REST, UPGRADE_STATE, Ground
+
+pytestmark = pytest.mark.rounds
+
+
+@pytest.fixture
+def failed(ground: Ground) -> Ground:
+    """The canary was let go, cordoned by the operator, and given up on with the old driver pod still on it."""
+    mark = {"metadata": {"labels": {"controller-revision-hash": "of-before"}}}
+    ground.store.patch(POD, ground.driver_pod(CANARY), mark, "gpu-operator", how="merge")
+    Pod.objects.filter(name=ground.driver_pod(CANARY)).update(revision_hash="of-before")
+    ground.armed()
+    ground.rounds(2)
+    ground.cordon(CANARY)
+    ground.set_state(CANARY, "upgrade-failed")
+    ground.rounds(3)
+    assert (ground.plan.state, ground.target().state) == (PlanState.HALTED, TargetState.FAILED)
+    ground.writes()
+    return ground
+
+
+def again(ground: Ground) -> None:
+    target = Target.objects.select_related("stage__plan__cluster").get(pk=ground.target().pk)
+    retry(target, actor=ground.ada, because="Its PDB is mended.", now=ground.clock())
+
+
+def resume(ground: Ground) -> None:
+    commands.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
+
+
+def test_it_is_held_at_once_and_goes_once_the_plan_goes_on(failed: Ground):
+    before = failed.target().baseline
+    again(failed)
+    failed.rounds(2)
+    assert failed.plan.state == PlanState.HALTED
+    assert CANARY in failed.held()
+    assert failed.labels(CANARY)[UPGRADE_STATE] == "upgrade-failed"
+
+    resume(failed)
+    failed.rounds(2)
+    assert failed.labels(CANARY)[UPGRADE_STATE] == "upgrade-required"
+    failed.rounds(3)
+
+    assert failed.plan.state == PlanState.PROMOTING
+    assert failed.releases() == [CANARY]
+    assert failed.target().state in {TargetState.RELEASING, TargetState.RELEASED}
+    assert failed.target().baseline == before
+    assert {*REST} <= failed.held()
+
+
+def test_paused_it_stays_held(failed: Ground):
+    again(failed)
+    resume(failed)
+    commands.pause(failed.plan, actor=failed.ada, because="Wait.", now=failed.clock())
+
+    failed.rounds(4)
+
+    assert {*NODES} <= failed.held()
+    assert failed.releases() == []
+
+
+def test_a_rollback_brings_it_back_like_the_others(failed: Ground):
+    again(failed)
+    commands.roll_back(failed.plan, actor=failed.ada, because="No.", now=failed.clock())
+
+    failed.rounds(4)
+
+    assert failed.plan.state == PlanState.ROLLING_BACK
+    assert {*NODES} <= failed.held()
