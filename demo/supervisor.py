@@ -22,13 +22,7 @@ from demo.stack import PASSWORD, Stack, StackError
 LOOK_EVERY_S = 0.5
 OURS = ("web", "observe", "rollouts", "default", "beat")  # what runs the product's code
 STARTS_AGAIN = 3  # a part that dies oftener does not come up
-TO_TRY = (
-    "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
-    f"Draft a plan that takes a100 to {NEWER}; make its soaks 0.5 minutes; look at its preview, then start it.",
-    "Sign in as approver in another browser and let the canary go; watch the waves and the gates.",
-    "Halt it in the middle, see what is held and why, then resume it or roll it back.",
-    f"Take h100 to {FAULTY}: tenants' pods crash under it on one kernel. It stops in the canary.",
-)
+BY_POLICY = "cluster-policy"  # the fleet, and the object that says the one driver version of all its nodes
 
 
 class AlreadyRunningError(Exception):
@@ -130,10 +124,22 @@ def introduce(stack: Stack, port: int) -> None:
     for role in ("viewer", "operator", "approver", "admin"):
         print(f"  {role:<9} password {PASSWORD}")
     print("\nEverybody knows that password: the demo listens on this machine's loopback address only.\n")
-    for number, text in enumerate(TO_TRY, start=1):
+    for number, text in enumerate(to_try(stack.fleet), start=1):
         print(f"  {number}. {text}")
     print(f"\nkubectl --kubeconfig {stack.kubeconfig} get nodes   shows the same fleet from outside.")
     print(f"Logs: {stack.folder / 'logs'}. Ctrl-C ends it all.", flush=True)
+
+
+def to_try(fleet: Fleet) -> list[str]:
+    """Return what is worth a try, by the driver objects that this fleet has."""
+    good, bad = (fleet.name, fleet.name) if fleet.name == BY_POLICY else ("a100", "h100")
+    return [
+        "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
+        f"Draft a plan that takes {good} to {NEWER}; make its soaks 0.5 minutes; look at its preview, then start it.",
+        "Sign in as approver in another browser and let the canary go; watch the waves and the gates.",
+        "Halt it in the middle, see what is held and why, then resume it or roll it back.",
+        f"Take {bad} to {FAULTY}: tenants' pods crash under it on one kernel. It stops in the canary.",
+    ]
 
 
 def contract_names(stack: Stack) -> list[str]:

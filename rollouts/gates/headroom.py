@@ -48,9 +48,9 @@ class Headroom(Gate):
         measured = {"pods": len(wave.pods), "without room": len(homeless), "short": short, "tolerated": self.tolerate}
         measured |= {f"{name} {what}": number for name, what, number in _numbers(wave)}
         if short > self.tolerate:
-            return wait(f"{needs(wave)}: {short} short.", cause="short", nodes=wave.nodes, measured=measured)
+            return wait(f"{shortage(wave)}.", cause="short", nodes=wave.nodes, measured=measured)
         if short:
-            sentence = f"{needs(wave)}: {short} short, where {self.tolerate} would be tolerated."
+            sentence = f"{shortage(wave)}, where {self.tolerate} would be tolerated."
             return passed(sentence, cause="tolerated", measured=measured)
         return passed(f"{needs(wave)}.", measured=measured)
 
@@ -58,6 +58,13 @@ class Headroom(Gate):
 def short_of(wave: NextWave) -> int:
     """How many GPUs, slices or shares the pods lack that find no room."""
     return _sum(without_room(wave))
+
+
+def shortage(wave: NextWave) -> str:
+    """ "…: 1 pod fits on no node, 8 short": what is free may lie about in pieces."""
+    homeless = without_room(wave)
+    fits = f"{count(len(homeless), 'pod')} {either(len(homeless), 'fits', 'fit')} on no node"
+    return f"{needs(wave)}: {fits}, {_sum(homeless)} short"
 
 
 def _sum(pods: Sequence[PodWants]) -> int:

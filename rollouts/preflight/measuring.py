@@ -8,7 +8,7 @@ from fleet.models import Node, Pod
 from gpu.operands import VALIDATOR
 from rollouts.checks import Check
 from rollouts.gates.base import Gate
-from rollouts.gates.headroom import Headroom, needs, short_of
+from rollouts.gates.headroom import Headroom, short_of, shortage
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.headroom import ClusterRoom, read_room
 from rollouts.models import Stage
@@ -103,5 +103,4 @@ def _lacks_room(room: ClusterRoom, stage: Stage, gate: Headroom, nodes: Sequence
     first = nodes[: stage.max_unavailable]
     tenants = [pod for node in first for pod in pods.get(node.name, ()) if pod.is_tenant]
     wave = room.next_wave(first, tenants)
-    short = short_of(wave)
-    return f"{needs(wave)}: {short} short." if short > gate.tolerate else ""
+    return f"{shortage(wave)}." if short_of(wave) > gate.tolerate else ""

@@ -1,5 +1,6 @@
 """The demo's command line: what makes no sense is refused before anything starts."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from demo.__main__ import parser
+from demo.parts import Fleet
+from demo.supervisor import to_try
 from tests.demo.terminal import ROOT
 
 WRONG = [
@@ -55,3 +58,10 @@ def test_a_folder_that_is_a_file_is_refused_in_a_sentence(tmp_path: Path):
     assert "Give another --data-dir" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize(("fleet", "objects"), [("small", ("a100", "h100")), ("cluster-policy", ("cluster-policy",))])
+def test_what_is_worth_a_try_names_driver_objects_that_the_fleet_has(fleet: str, objects: tuple[str, ...]):
+    taken = {found[1] for text in to_try(Fleet(name=fleet)) if (found := re.search(r"(?:takes|Take) (\S+) to", text))}
+
+    assert taken == set(objects)

@@ -35,7 +35,10 @@ def test_waits_with_the_deficit_in_numbers():
     judgement = judged(wants(4), wants(2), has=free(4, 1))
 
     assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("node-1",))
-    assert judgement.because == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 5 are free: 2 short."
+    assert (
+        judgement.because
+        == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 5 are free: 1 pod fits on no node, 2 short."
+    )
     assert judgement.measured == {
         "pods": 2,
         "without room": 1,

@@ -72,5 +72,5 @@ def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count
     checks = warned(cluster, owner, "headroom", headroom=options)
 
     assert [check.is_grave for check in checks] == [is_grave]
-    assert "needs 8 nvidia.com/gpu elsewhere and 0 are free: 8 short." in checks[0].sentence
+    assert "needs 8 nvidia.com/gpu elsewhere and 0 are free: 1 pod fits on no node, 8 short." in checks[0].sentence
     assert bool(checks[0].fix) is is_grave
