@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import Prefetch, Q, QuerySet
@@ -16,6 +16,7 @@ from gpu.resources.words import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from people.rights import why_not
+from rollouts.completion import OVER, completion_of
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, Command, GateAnswer, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
@@ -213,7 +214,7 @@ def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:
         return None
     ends_back = plan.state in {PlanState.ROLLING_BACK, PlanState.ABORTING}
     ahead = [one for one in stages if one.stage.is_rollback == ends_back]
-    return next((one for one in ahead if one.stage.state != StageState.PASSED), None)
+    return next((one for one in ahead if one.stage.state not in OVER), None)
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,7 @@ class Button:
     why_not: str
     is_main: bool  # what one does next, where nothing says otherwise
     is_shown: bool  # a draft has other verbs than a plan that has started
+    says: str = ""  # what it would be of, where the consequence cannot say it
 
 
 def buttons(plan: Plan, user) -> list[Button]:
@@ -238,10 +240,20 @@ def buttons(plan: Plan, user) -> list[Button]:
     refused = {each: why_not(user, each, cluster_id=plan.cluster_id, where=where) for each in needed}
     is_paused = plan.commands.in_force().exists()
     main = _main(plan, is_paused=is_paused)
-    return [
+    found = [
         _button(plan, name, refused[verb.permission], is_paused=is_paused, is_main=name == main)
         for name, verb in VERBS.items()
     ]
+    return [_completing(plan, button) if button.verb == "complete" else button for button in found]
+
+
+def _completing(plan: Plan, button: Button) -> Button:
+    """Shown where there is something to leave out: else every plan would have it, locked."""
+    if not button.is_allowed:
+        return replace(button, is_shown=False)
+    found = completion_of(plan)
+    is_allowed = not found.why_not
+    return replace(button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says)
 
 
 def _button(plan: Plan, name: str, refused: str, *, is_paused: bool, is_main: bool) -> Button:

@@ -88,6 +88,15 @@ VERBS: Mapping[str, PlanVerb] = {
         is_dangerous=True,
         refusals={PlanState.ABORTING: "It is being given up already."},
     ),
+    "complete": PlanVerb(
+        "Complete without the rest",
+        "completions",
+        Permission.RUN,
+        frozenset({PlanState.PROMOTING, PlanState.HALTED}),
+        "Takes every node of the last stage that failed or is held out of it, and goes on with the others: once their "
+        "gates pass, the plan is promoted but for those nodes. What is held stays held, with the driver it has.",
+        "Going on without them: the gates judge the others.",
+    ),
     "discard": PlanVerb(
         "Discard",
         "discards",

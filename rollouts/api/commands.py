@@ -89,6 +89,12 @@ class Aborts(TellUnderWay):
     verb = "abort"
 
 
+class Completions(TellUnderWay):
+    """End without the nodes of the last stage that failed or are held: promoted, but for them."""
+
+    verb = "complete"
+
+
 class Starts(Tell):
     verb = "start"
 
@@ -127,4 +133,5 @@ class Exclusions(PlanEdge):
         return Response(status=204)
 
 
-VERB_VIEWS: tuple[type[Tell], ...] = (Starts, Halts, Pauses, Resumptions, Rollbacks, Aborts, Discards)
+VERB_VIEWS: tuple[type[Tell], ...] = (Starts, Halts, Pauses, Resumptions, Rollbacks, Aborts, Completions,
+                                      Discards)  # fmt: skip

@@ -9,6 +9,7 @@ class Verb(models.TextChoices):
     HALT = "halt"
     ABORT = "abort"
     ROLLBACK = "rollback"
+    COMPLETE = "complete"
     EXCLUDE = "exclude"
     RETRY = "retry"
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from edges.moves import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
+from rollouts.completion import LEFT_OUT, completion_of
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
@@ -19,6 +21,7 @@ SAYS = {  # until the round that the command wakes has looked: what was waited f
     Verb.HALT: "Halting: what was let go and has not begun is held again.",
     Verb.RESUME: "Taking it up again: the cluster is looked at first.",
     Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
+    Verb.COMPLETE: "Going on without the nodes that were left out: the cluster is looked at first.",
     Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
 }
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
@@ -59,20 +62,49 @@ def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_sta
     """
 
     def act(plan: Plan) -> None:
-        _end_pause(plan, actor=actor, now=now)
-        plan.accept_template_change()
-        if plan.state == PlanState.HALTED:
-            # An intent that was not seen through is: until the write was read back, the old version is no foreign one.
-            to = PlanState.PROMOTING if plan.armed_since else PlanState.HOLDING
-            for stage in plan.stages.filter(state=StageState.HALTED):
-                began = stage.waves.exists() and not stage.must_be_approved_again
-                back_to = StageState.PROMOTING if began else StageState.OPENING
-                stage.move(back_to, now=now, actor=actor.get_username(), because=because)
-                rejected = stage.approvals.standing().filter(is_rejection=True)
-                rejected.update(void_at=now, void_because="The plan was resumed: it is asked anew.")
-            plan.move(to, now=now, actor=actor.get_username(), because=because)
+        _take_up(plan, actor=actor, because=because, now=now)
 
     _command(plan, Verb.RESUME, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+
+
+def _take_up(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
+    _end_pause(plan, actor=actor, now=now)
+    plan.accept_template_change()
+    if plan.state == PlanState.HALTED:
+        # An intent that was not seen through is: until the write was read back, the old version is no foreign one.
+        to = PlanState.PROMOTING if plan.armed_since else PlanState.HOLDING
+        for stage in plan.stages.filter(state=StageState.HALTED):
+            began = stage.waves.exists() and not stage.must_be_approved_again
+            back_to = StageState.PROMOTING if began else StageState.OPENING
+            stage.move(back_to, now=now, actor=actor.get_username(), because=because)
+            rejected = stage.approvals.standing().filter(is_rejection=True)
+            rejected.update(void_at=now, void_because="The plan was resumed: it is asked anew.")
+        plan.move(to, now=now, actor=actor.get_username(), because=because)
+
+
+def complete(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+    """Leave out what failed or is held in the last stage, and go on with the others: their gates still judge them.
+
+    What is held stays held: freed, the operator would bring it the new version with nobody watching.
+
+    :raises Refusal: when a stage is still to come, a node is on its way, or nothing would be left out
+    """
+
+    def act(plan: Plan) -> dict[str, Any]:
+        found = completion_of(plan)
+        if found.why_not or found.stage is None:
+            raise Refusal(found.why_not)
+        who, said = actor.get_username(), f"The plan is completed without it. {because}"
+        for target in found.stage.targets.filter(state__in=LEFT_OUT):
+            target.stage.plan = plan
+            target.move(TargetState.EXCLUDED, now=now, actor=who, because=said)
+        Hold.objects.filter(plan=plan, node_name__in=found.held).update(is_wanted=True, wanted_since=now)
+        if found.is_empty:
+            found.stage.move(StageState.ABANDONED, now=now, actor=who, because=said)
+        _take_up(plan, actor=actor, because=because, now=now)
+        return {"failed": list(found.failed), "held": list(found.held)}
+
+    _command(plan, Verb.COMPLETE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
 
 
 def roll_back(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
@@ -136,7 +168,7 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
 def _command(
     plan: Plan,
     verb: Verb,
-    act: Callable[[Plan], None],
+    act: Callable[[Plan], dict[str, Any] | None],
     *,
     actor: User,
     because: str,
@@ -164,8 +196,8 @@ def _command(
                 # it while it waits for him.
                 Plan.objects.select_for_update().get(pk=plan.pk)
                 _refuse_what_has_no_sense(plan, verb)  # before it is written: a pause that stands is another's
-                act(plan)
-                _write_down(plan, verb, actor=actor, because=because, key=key, now=now)
+                found = act(plan) or {}
+                _write_down(plan, verb, found, actor=actor, because=because, key=key, now=now)
             break
         except (LostRace, IntegrityError):
             if attempt == TRIES - 1:
@@ -194,10 +226,12 @@ def _given(plan: Plan, key: str) -> str | None:
     return plan.commands.filter(key=key).values_list("verb", flat=True).first() if key else None
 
 
-def _write_down(plan: Plan, verb: Verb, *, actor: User, because: str, key: str, now: datetime) -> None:
+def _write_down(
+    plan: Plan, verb: Verb, found: dict[str, Any], *, actor: User, because: str, key: str, now: datetime
+) -> None:
     who = actor.get_username()
     Command.objects.create(plan=plan, verb=verb, actor=who, at=now, because=because, key=key)
-    evidence = {"state": plan.state, "waiting_for": plan.waiting_for}
+    evidence = {"state": plan.state, "waiting_for": plan.waiting_for, **found}
     if verb in SAYS:
         Plan.objects.filter(pk=plan.pk).update(waiting_for=SAYS[verb])
     AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, evidence=evidence, now=now)

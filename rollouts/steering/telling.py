@@ -13,5 +13,6 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "resume": commands.resume,
     "rollback": commands.roll_back,
     "abort": commands.abort,
+    "complete": commands.complete,
     "discard": discard,
 }

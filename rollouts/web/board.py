@@ -193,7 +193,7 @@ def is_asked(on_page: StageOnPage, following: StageOnPage | None) -> bool:
     if stage.is_rollback or plan.state == PlanState.ROLLING_BACK:
         return stage.is_rollback and plan.state == PlanState.ROLLING_BACK and stage.state != StageState.WAITING
     if stage.state == StageState.PASSED:
-        if following is None or following.stage.is_rollback:
+        if following is None or following.stage.is_rollback or following.stage.state == StageState.ABANDONED:
             return True  # the end of the plan rests on it
         return following.stage.state == StageState.OPENING
     return stage.state != StageState.ABANDONED

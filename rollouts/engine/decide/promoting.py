@@ -99,7 +99,8 @@ def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:
 
 def _still_counts(snapshot: Snapshot, stage: StageSnapshot) -> bool:
     """The next stage rests on it, or the end of the plan does."""
-    following = [other for other in snapshot.forward if other.index > stage.index]
+    later = (other for other in snapshot.forward if other.index > stage.index)
+    following = [other for other in later if other.state is not StageState.ABANDONED]  # completed without it
     return not following or following[0].state is StageState.OPENING
 
 
@@ -142,14 +143,15 @@ def _is_begun_nowhere(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def current_stage(snapshot: Snapshot) -> StageSnapshot | None:
-    """The stage whose turn it is. None: every stage has passed."""
-    return next((stage for stage in snapshot.forward if stage.state is not StageState.PASSED), None)
+    """The stage whose turn it is. None: every stage has passed, or the plan is completed without it."""
+    over = (StageState.PASSED, StageState.ABANDONED)
+    return next((stage for stage in snapshot.forward if stage.state not in over), None)
 
 
 def _halt(snapshot: Snapshot, index: int, because: str) -> tuple[MoveStage | MovePlan, ...]:
     stage = next(stage for stage in snapshot.forward if stage.index == index)
     plan = MovePlan(PlanState.HALTED, because)
-    if stage.state in {StageState.WAITING, StageState.HALTED}:
+    if stage.state in {StageState.WAITING, StageState.HALTED, StageState.ABANDONED}:
         return (plan,)
     return (MoveStage(index, StageState.HALTED, because), plan)
 
@@ -183,7 +185,8 @@ def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decis
 
 def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision | None:
     """Every stage has passed, and before the plan could end something is no longer as it was judged."""
-    last = snapshot.forward[-1]
+    judged = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
+    last = (judged or snapshot.forward)[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
     waits = first(Answer.WAIT, counted(last, judgements.get(last.index, {})))
     if not undone and not waits:
@@ -198,9 +201,19 @@ def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datet
 def _finish(snapshot: Snapshot) -> Decision:
     """A node that is in no stage, or was taken out of one, keeps its old driver and our label: that is said."""
     held = tuple(node.name for node in snapshot.nodes if node.is_held and not node.hold_is_foreign)
-    because = "Every stage passed."
-    if held:
-        because = f"{because} {names(held)} {stay(len(held))} held with the driver there is (docs/takeover.md)."
+    out = tuple(
+        target.name
+        for stage in snapshot.forward
+        for target in stage.in_state(TargetState.EXCLUDED)
+        if stage.node_uids[target.name] not in snapshot.gone
+    )
+    free = tuple(name for name in out if name not in held)
+    parts = (
+        f"Promoted, but for {count(len(out), 'node')}." if out else "Every stage passed.",
+        f"{names(free)} {was(len(free))} taken out, and {are(len(free))} not held." if free else "",
+        f"{names(held)} {stay(len(held))} held with the driver there is (docs/takeover.md)." if held else "",
+    )
+    because = " ".join(part for part in parts if part)
     return Decision(because, moves=(MovePlan(PlanState.PROMOTED, because),))
 
 

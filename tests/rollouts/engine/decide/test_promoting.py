@@ -605,3 +605,43 @@ def test_an_armed_fleet_is_brought_before_a_person_in_time():
     assert "armed for 7 d" in decision.pause_because
     assert not decision.acts
     assert decided(snapshot).acts
+
+
+# Completed without some
+
+
+def test_a_plan_that_left_nodes_out_says_so_when_it_ends():
+    out = TargetState.EXCLUDED
+    stage = a_stage(a_target("a"), a_target("b", state=out), a_held_target("c", state=out), state=PASSED)
+    nodes = (a_changed_node("a"), let_go("b", upgrade_state="upgrade-failed"), a_node_snapshot("c"))
+
+    decision = decided(a_snapshot(stage, nodes=nodes))
+
+    assert plan_moves(decision) == [PlanState.PROMOTED]
+    assert decision.waiting_for == (
+        "Promoted, but for 2 nodes. b was taken out, and is not held. "
+        "c stays held with the driver there is (docs/takeover.md)."
+    )
+
+
+def test_a_stage_that_the_plan_was_completed_without_is_waited_for_no_more():
+    """The end rests on the stage before it."""
+    first = a_stage(a_target("a"), state=PASSED)
+    second = a_stage(a_target("b", state=TargetState.EXCLUDED), index=1, state=StageState.ABANDONED)
+    nodes = (a_changed_node("a"), a_node_snapshot("b"))
+
+    decision = decided(a_snapshot(first, second, nodes=nodes))
+
+    assert plan_moves(decision) == [PlanState.PROMOTED]
+    assert decision.judgements[0]["driver_version"].answer is Answer.PASS
+
+
+def test_an_escape_halts_a_plan_that_was_completed_without_its_last_stage():
+    first = a_stage(a_target("a"), state=PASSED)
+    second = a_stage(a_target("b", state=TargetState.EXCLUDED), index=1, state=StageState.ABANDONED)
+    nodes = (a_changed_node("a"), a_node_snapshot("b", pod_hash=NEW_HASH))
+
+    decision = decided(a_snapshot(first, second, nodes=nodes))
+
+    assert plan_moves(decision) == [PlanState.HALTED]
+    assert stage_moves(decision) == []

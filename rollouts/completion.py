@@ -1,0 +1,71 @@
+"""Whether a plan can end without the nodes that failed or are held back, and which those are."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.models import Plan, Stage, Target, Wave
+from wording.lists import names
+from wording.numbers import are, count, stay
+
+LEFT_OUT = (TargetState.FAILED, TargetState.HELD)
+OVER = frozenset({StageState.PASSED, StageState.ABANDONED})
+
+
+@dataclass(frozen=True)
+class Completion:
+    why_not: str  # why it cannot end so now; blank: it can
+    failed: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    stage: Stage | None = None  # whose nodes they are
+    is_empty: bool = False  # and without them it has no node left
+
+    @property
+    def says(self) -> str:
+        """What it would leave out."""
+        parts = (
+            f"{names(self.failed, most=5)} failed, and {are(len(self.failed))} not held" if self.failed else "",
+            f"{names(self.held, most=5)} {stay(len(self.held))} held with the driver there is" if self.held else "",
+        )
+        return f"Left out: {'; '.join(part for part in parts if part)}." if self.failed or self.held else ""
+
+
+def completion_of(plan: Plan) -> Completion:
+    """Four queries at most, whatever the size of the plan; the nodes that it leaves out are read by name."""
+    if plan.state not in {PlanState.PROMOTING, PlanState.HALTED}:
+        return Completion(f"A plan that is {plan.state.replace('-', ' ')} has nothing to complete.")
+    stages = list(plan.stages.forward())
+    current = next((stage for stage in stages if stage.state not in OVER), None)
+    if current is None:
+        return Completion("Every stage has passed: the plan ends by itself.")
+    rows = Target.objects.filter(stage__plan=plan).forward().order_by("stage__index", "state")
+    found = rows.values_list("stage__index", "state").annotate(number=Count("pk"))
+    numbers = {(index, TargetState(state)): number for index, state, number in found}
+    if refusal := _why_not(stages, current, numbers):
+        return Completion(refusal)
+    left = current.targets.filter(state__in=LEFT_OUT).order_by("position").values_list("node_name", "state")
+    return Completion(
+        why_not="",
+        failed=tuple(name for name, state in left if state == TargetState.FAILED),
+        held=tuple(name for name, state in left if state == TargetState.HELD),
+        stage=current,
+        is_empty=not numbers.get((current.index, TargetState.CHANGED)),
+    )
+
+
+def _why_not(stages: list[Stage], current: Stage, numbers: dict[tuple[int, TargetState], int]) -> str:
+    later = [stage for stage in stages if stage.index > current.index]
+    if later:
+        nodes = sum(n for (at, state), n in numbers.items() if at > current.index and state != TargetState.EXCLUDED)
+        to_come = f"{names(tuple(stage.name for stage in later))} {are(len(later))} still to come"
+        return f"{to_come}, with {count(nodes, 'node')}: the plan can be completed in its last stage."
+    if not Wave.objects.filter(stage=current).exists():
+        return f"{current.name} has let nothing go yet: go on with it, or roll back."
+    if on_the_way := sum(numbers.get((current.index, state), 0) for state in IN_FLIGHT):
+        return f"{count(on_the_way, 'node')} of {current.name} {are(on_the_way)} on the way: wait until it is through."
+    if not any(numbers.get((current.index, state)) for state in LEFT_OUT):
+        return "No node failed or is held back: the plan ends by itself once every gate passes."
+    if not any(numbers.get((stage.index, TargetState.CHANGED)) for stage in stages):
+        return "No node has changed: there is nothing to complete. Roll it back, or abort it."
+    return ""
