@@ -212,7 +212,7 @@ class Stack:
 
     def suggesting(self) -> list[str]:
         """Return the command that makes a pool of each product, whether its nodes were heard of by then or not."""
-        return ["suggest_pools", CLUSTER, "--create", "--by-product"]
+        return ["suggest_pools", CLUSTER, "--create", "--by-product", "--max-unavailable", "2"]
 
     def _start_product(self) -> None:
         self._say("web, workers, beat")

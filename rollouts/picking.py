@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rollouts.domains import UNBOUND, Budgets
+
 FACTORS = (
     *("kernel", "os_image", "gpu_product", "gpu_layout", "driver_version", "container_runtime", "zone"),
     *("instance_type", "pool"),
@@ -52,17 +54,18 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda one: (not one.is_fit, one.facts.get("zone", ""), one.name))
 
 
-def next_wave(ready: Sequence[str], room: int) -> tuple[str, ...]:
+def next_wave(ready: Sequence[str], room: int, budgets: Budgets = UNBOUND) -> tuple[str, ...]:
     """Who goes next of those that may, in the order of release: what the engine lets go, and a preview shows."""
-    return tuple(ready[:room])
+    return budgets.going(ready, room)
 
 
-def waves(targets: Sequence[str], at_once: int) -> list[tuple[str, ...]]:
-    """All of them, where each wave has all of its room."""
+def waves(targets: Sequence[str], at_once: int, budgets: Budgets = UNBOUND) -> list[tuple[str, ...]]:
+    """All of them, where each wave has all of its room. Whom a failure domain keeps back for good goes alone, last."""
     found, left = [], list(targets)
     while left:
-        found.append(next_wave(left, max(1, at_once)))
-        left = left[len(found[-1]) :]
+        found.append(next_wave(left, max(1, at_once), budgets) or (left[0],))
+        gone = set(found[-1])
+        left = [name for name in left if name not in gone]
     return found
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from fleet.models import DriverObject, Node, Pod
 from people.groups import groups_of
+from rollouts.domains import UNBOUND, Budgets
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
@@ -30,11 +31,14 @@ from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.soak import Soak
 from rollouts.headroom import read_room
+from rollouts.ledger import read_budgets
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.matrix import combinations, despite
-from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
+from rollouts.models import Approval, Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
 from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
-from rollouts.restraints import restraints_of
+from rollouts.restraints import GOES_BACK, restraints_of
+
+LETS_GO = (StageState.OPENING, StageState.PROMOTING)
 
 
 def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
@@ -49,7 +53,8 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     restraints = restraints_of(plan, now=now)
     restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
-    going = {stage.pk: _goes_next(stage, may_go, policy) for stage in stages if _asks_for_room(stage)}
+    budgets = _budgets(plan, stages)
+    going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks_for_room(stage)}
     stale = stale_because(plan, now=now)
     holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
     busy = _busy(row.uid for row in rows if row.uid not in holds)
@@ -85,6 +90,8 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         stopped_because=live.stopped_because or (first.sentence if first and first.is_stop else ""),
         frozen_because=first.sentence if first else "",
         restrained=restrained,
+        budgets=budgets,
+        places=frozenset(Disruption.objects.in_force().filter(plan=plan).values_list("node_uid", flat=True)),
         policy=policy,
         recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
         sealed_hashes=plan.sealed.get("revisions", {}),
@@ -237,15 +244,25 @@ def _stage(
 
 
 def _asks_for_room(stage: Stage) -> bool:
-    goes_on = stage.state in (StageState.OPENING, StageState.PROMOTING) and not stage.is_rollback
+    goes_on = stage.state in LETS_GO and not stage.is_rollback
     return goes_on and Headroom.key in stage.gate_options
 
 
-def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy) -> list[Node]:
-    """No more than the stage and the operator allow at once; a wave may still be smaller."""
-    held = [target.node_uid for target in stage.targets.all() if target.state == TargetState.HELD]
+def _budgets(plan: Plan, stages: Sequence[Stage]) -> Budgets:
+    """Of the domains of the nodes that may go next. Read where a stage is letting nodes go, or about to."""
+    goes_back = plan.state in GOES_BACK
+    lets_go = [each for each in stages if each.state in LETS_GO and each.is_rollback == goes_back]
+    held = [target for each in lets_go for target in each.targets.all() if target.state == TargetState.HELD]
+    if not held or plan.state not in (PlanState.PROMOTING, PlanState.ROLLING_BACK):
+        return UNBOUND
+    return read_budgets(plan.cluster_id, [target.node_name for target in held], goes_back=goes_back)
+
+
+def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy, budgets: Budgets) -> list[Node]:
+    """No more than the stage, the operator and failure domains allow at once; a wave may still be smaller."""
+    held = {target.node_name: target.node_uid for target in stage.targets.all() if target.state == TargetState.HELD}
     at_once = min(policy.max_parallel or stage.max_unavailable, stage.max_unavailable)
-    return [may_go[uid] for uid in held if uid in may_go][:at_once]
+    return [may_go[held[name]] for name in budgets.going([n for n, uid in held.items() if uid in may_go], at_once)]
 
 
 def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: _Surroundings) -> NextWave | None:

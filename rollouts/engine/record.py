@@ -1,6 +1,6 @@
 """Write down what a round found: the answers of the gates, the moves it makes, the approvals that stand no more."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,8 +17,9 @@ from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
 from rollouts.lifecycle import StageState
-from rollouts.models import Approval, Command, GateAnswer, Hold, Plan, Stage, Target, Verb
+from rollouts.models import Approval, Command, Disruption, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
+from rollouts.models.plan import wake_plans
 from rollouts.unasked import ask_where_one_must
 from wording.durations import spell
 from wording.lists import names
@@ -103,6 +104,17 @@ def rests_on_answers(move: Move) -> bool:
 def _keep_answers(plan: Plan, *, now: datetime) -> None:
     """What was answered in this round is what the move rests on: new numbers get a row of their own."""
     GateAnswer.objects.filter(stage__plan=plan, is_current=True, at=now).update(rested_on_at=now)
+
+
+def give_back(plan: Plan, node_uids: Collection[str], *, now: datetime) -> None:
+    """Leave the places of these nodes to whoever waits for one, and tell the others."""
+    if not node_uids:
+        return
+    with transaction.atomic():
+        plan.keep_lease(now=now)
+        given = Disruption.objects.filter(plan=plan, node_uid__in=node_uids).give_back(now=now)
+    if given:
+        wake_plans(Plan.objects.filter(cluster=plan.cluster_id).exclude(pk=plan.pk), now=now)
 
 
 def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime) -> None:

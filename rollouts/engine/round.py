@@ -14,6 +14,7 @@ from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
 from rollouts.engine.record import (
     ask_again,
+    give_back,
     make_moves,
     note_armed,
     pause,
@@ -82,6 +83,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     decision = _decide(plan, live, connection, now=now)
     record_answers(plan, decision.judgements, now=now)
     make_moves(plan, decision.moves, now=now)
+    give_back(plan, decision.given_back, now=now)
     if decision.void_because:
         void_every_approval(plan, decision.void_because, now=now)
     if decision.pause_because:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from gpu.versions import same
 from rollouts.components.base import BEGUN, Component, Phase
+from rollouts.domains import UNBOUND, Budgets
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
 
@@ -105,6 +106,8 @@ class Snapshot:
     sealed_hashes: Mapping[str, str] = field(default_factory=dict)  # DaemonSet uid → revision that the plan began from
     frozen_because: str = ""  # blank: no freeze holds all of it back
     restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
+    budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
+    places: frozenset[str] = frozenset()  # uids of the nodes for which this plan has places in the ledger
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property

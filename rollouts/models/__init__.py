@@ -1,5 +1,6 @@
 from rollouts.models.approval import Approval
 from rollouts.models.command import Command, Verb
+from rollouts.models.disruption import Disruption, DomainBudget
 from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
@@ -14,6 +15,8 @@ from rollouts.models.writer_lease import WriterLease
 __all__ = [
     "Approval",
     "Command",
+    "Disruption",
+    "DomainBudget",
     "Freeze",
     "GateAnswer",
     "Hold",

@@ -49,6 +49,7 @@ WARNINGS: tuple[Rule, ...] = (
     taking.leaves,
     restrained.restrained,
     budget.is_used_up,
+    budget.domains_are_full,
     _seen(disruption_budgets.hold_back),
     _seen(not_deleted.are_not_deleted),
     _seen(waited_for.are_waited_for),

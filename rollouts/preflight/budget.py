@@ -1,11 +1,12 @@
-"""A budget that is used up before the plan starts: it counts what is broken already, by whomever."""
+"""Budgets that are used up before the plan starts: they count what is out already, by whomever."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rollouts.checks import Check
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
-from wording.numbers import are
+from wording.numbers import are, count, either
 
 
 def is_used_up(subject: PreflightSubject) -> Iterator[Check]:
@@ -15,3 +16,11 @@ def is_used_up(subject: PreflightSubject) -> Iterator[Check]:
             used = f"{names(broken)} already {are(len(broken))}"
             sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."
             yield Check("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
+
+
+def domains_are_full(subject: PreflightSubject) -> Iterator[Check]:
+    """Failure domains that have no place left in the ledger."""
+    waiting = subject.budgets.waiting([node.name for node in subject.picks.nodes])
+    for sentence, number in Counter(waiting.values()).items():
+        waits = f"{count(number, 'node')} {either(number, 'waits', 'wait')} for it"
+        yield Check("domain", sentence, f"{waits}; the plan may be started all the same.")

@@ -8,6 +8,8 @@ from functools import cached_property
 from fleet.models import Node, Pod
 from health.stack.combinations import Line
 from rollouts.components.driver import DriverFacts
+from rollouts.domains import Budgets
+from rollouts.ledger import read_budgets
 from rollouts.matrix import lines_for
 from rollouts.models import Plan, Stage
 from rollouts.preflight.facts import PreflightFacts
@@ -36,6 +38,11 @@ class PreflightSubject:
     def pods(self) -> list[Pod]:
         """On the nodes that its stages take, neither done nor told to go. One query."""
         return pods_on(self.plan, self.picks.nodes)
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """Of the failure domains of the nodes that its stages take, in the ledger. Seven queries."""
+        return read_budgets(self.plan.cluster_id, [node.name for node in self.picks.nodes], goes_back=False)
 
     @cached_property
     def facts(self) -> PreflightFacts:

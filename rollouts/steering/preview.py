@@ -15,6 +15,7 @@ from gpu.upgrade_controller import LOOKS_EVERY
 from rollouts.checks import Check
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
+from rollouts.domains import Budgets
 from rollouts.models import Plan, Stage
 from rollouts.picking import bound_on_failure_rate, nodes_for, waves
 from rollouts.preflight import checks
@@ -50,7 +51,8 @@ class StagePreview:
         """What makes waves as large as they are, and what makes them smaller."""
         operators = self.at_once < self.max_unavailable
         allows = f"The operator upgrades {self.at_once} at once" if operators else f"The stage allows {self.at_once}"
-        return f"{allows}. Nodes still on their way, broken ones and the operator's free slots make waves smaller."
+        smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
+        return f"{allows}. {smaller} make waves smaller."
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
     stages = forward(plan) if stages is None else stages
     picks = pick(stages, nodes)
     facts = driver_facts(plan, _driver_object(plan), nodes)
-    said = checks(PreflightSubject(plan, stages, nodes, picks, facts, now))
-    previews = [_stage_preview(stage, picks.by_stage[stage.index], facts) for stage in stages]
+    subject = PreflightSubject(plan, stages, nodes, picks, facts, now)
+    said = checks(subject)
+    previews = [_stage_preview(stage, picks.by_stage[stage.index], facts, subject.budgets) for stage in stages]
     return Preview(
         blockers=said.blockers,
         warnings=said.warnings,
@@ -112,14 +115,14 @@ def _driver_object(plan: Plan) -> DriverObject:
     return driver_object
 
 
-def _stage_preview(stage: Stage, nodes: Sequence[Node], facts: DriverFacts) -> StagePreview:
+def _stage_preview(stage: Stage, nodes: Sequence[Node], facts: DriverFacts, budgets: Budgets) -> StagePreview:
     targets = [node.name for node in nodes]
     at_once = stage_time(stage, len(nodes), facts.upgrade_policy).at_once
     return StagePreview(
         name=stage.name,
         kind=stage.kind,
         targets=targets,
-        by_wave=waves(targets, at_once),
+        by_wave=waves(targets, at_once, budgets.empty()),
         at_once=at_once,
         max_unavailable=stage.max_unavailable,
         # By name: PostgreSQL gives the keys of JSON back in an order of its own.

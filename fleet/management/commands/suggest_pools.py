@@ -17,6 +17,8 @@ from gpu.resources import product_of
 from kube import client
 from wording.numbers import count, either
 
+MOST_UNAVAILABLE = 100_000
+
 
 class Command(BaseCommand):
     help = "Suggest pools from the GPU nodes that are really there; with --create, make those that are missing."
@@ -25,14 +27,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster")
         parser.add_argument("--create", action="store_true")
+        parser.add_argument("--max-unavailable", type=int, default=1, help="of each pool that is made; default: 1")
         parser.add_argument("--by-product", action="store_true", help="One for each product, wherever its nodes are.")
 
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = cluster_of(given["cluster"])
+        if not 1 <= given["max_unavailable"] <= MOST_UNAVAILABLE:
+            raise CommandError(f"--max-unavailable is a number from 1 to {MOST_UNAVAILABLE:,}.")
         is_listed = Bookmark.objects.filter(cluster=cluster, kind=NODES, listed_at__isnull=False).exists()
         found = suggest(cluster) if is_listed and not given["by_product"] else self._ask(cluster)
         for each in found:
-            self._suggest(cluster, each, create=given["create"])
+            self._suggest(cluster, each, create=given["create"], most=given["max_unavailable"])
         if number := unnamed(cluster):
             does = either(number, "GPU node does not name its", "GPU nodes do not name their")
             self.stdout.write(f"{number} {does} product ({GPU_PRODUCT}): no pool can pick by it.")
@@ -52,7 +57,7 @@ class Command(BaseCommand):
         labels = {node.name: node.labels[GPU_PRODUCT] for node in nodes if node.labels.get(GPU_PRODUCT)}
         return [_of_labels(product, labels, pools) for product in sorted(set(map(product_of, labels.values())))]
 
-    def _suggest(self, cluster: Cluster, each: Suggestion, *, create: bool) -> None:
+    def _suggest(self, cluster: Cluster, each: Suggestion, *, create: bool, most: int) -> None:
         if known := Pool.objects.filter(cluster=cluster, selector=each.selector).first():
             self.stdout.write(f"{each.because} Pool {known.name} has them.")
         elif not each.is_needed:
@@ -61,7 +66,7 @@ class Command(BaseCommand):
         elif create and Pool.objects.filter(cluster=cluster, name=each.name).exists():
             self.stdout.write(f"{each.because} There is a pool {each.name} with another selector; it stays as it is.")
         elif create:
-            fields = {"name": each.name, "selector": each.selector}
+            fields = {"name": each.name, "selector": each.selector, "max_unavailable": most}
             pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), **fields)
             self.stdout.write(f"{each.because} Pool {pool.name} is added.")
         else:

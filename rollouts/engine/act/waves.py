@@ -17,6 +17,7 @@ from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
+from rollouts.ledger import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.restraints import restraints_of, why_not
@@ -120,7 +121,7 @@ def _intend(
 ) -> None:
     """Record the release. One transaction checks all that could forbid it; from then on it is repeated until done.
 
-    :raises LostRace: when the plan was halted, paused or aborted, the lease is over, or the budget is used
+    :raises LostRace: when the plan was halted, paused or aborted, the lease is over, or a budget is used
     """
     with transaction.atomic():
         plan.keep_lease(now=now)
@@ -137,6 +138,16 @@ def _intend(
             Target.objects.filter(pk=target.pk).update(wave=wave, baseline=found.get(target.node_uid))
         uids = [target.node_uid for target in targets]
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
+        _take_places(plan, stage, targets, now=now)
+
+
+def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
+    """In the ledger that all plans of the cluster share."""
+    taking = {target.node_uid: target.node_name for target in targets}
+    try:
+        take(plan, taking, goes_back=stage.is_rollback, now=now)
+    except NoPlace as full:
+        raise LostRace(str(full)) from full
 
 
 def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:

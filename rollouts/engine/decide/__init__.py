@@ -1,8 +1,10 @@
 """What to do next with a plan, from one snapshot. Pure: no Django, no I/O, no clock."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds
+from rollouts.engine.decide.budget import given_back
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.giving_up import abort
 from rollouts.engine.decide.holding import hold_all
@@ -18,7 +20,8 @@ from wording.numbers import count
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
-    return BY_STATE[snapshot.state](snapshot, now=now)
+    decision = BY_STATE[snapshot.state](snapshot, now=now)
+    return replace(decision, given_back=given_back(snapshot))
 
 
 def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:

@@ -1,13 +1,18 @@
-"""How many nodes may be let go now: the smaller of the stage's budget and the operator's free slots. Pure."""
+"""How many nodes may be let go now: the smaller of the stage's budget and the operator's free slots. Pure.
+
+And who gives the place back that it has in the ledger.
+"""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from gpu.upgrade_controller import CORDON_REQUIRED
+from rollouts.components.base import Phase
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.gates.allocatable_restored import fewer
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.operands_ready import lacking
-from rollouts.lifecycle import IN_FLIGHT, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from wording.numbers import are, count
 
 
@@ -43,6 +48,35 @@ def _stage_room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
 def is_back(target: TargetEvidence) -> bool:
     """A changed node that works again: Ready, its stack up, its GPUs there."""
     return target.is_seen and target.is_ready is True and not lacking(target) and not fewer(target)
+
+
+def given_back(snapshot: Snapshot) -> frozenset[str]:
+    """Of the nodes for which the plan has places: those that are in order again, held again before they began, or gone.
+
+    A failed one keeps its place until somebody takes it out, and so does one that changed and is not back.
+    """
+    if snapshot.stale_because:
+        return frozenset()
+    goes_back = snapshot.state in (PlanState.ROLLING_BACK, PlanState.ABORTING)
+    stages = (snapshot.rollback_stage,) if goes_back else snapshot.forward
+    targets = {stage.node_uids[target.name]: target for stage in stages for target in stage.targets}
+    nodes = {node.uid: node for node in snapshot.nodes}
+    there = {uid: nodes[uid] for uid in snapshot.places if uid in nodes}
+    back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
+    return frozenset(back) | (snapshot.places & frozenset(snapshot.gone))
+
+
+def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: datetime) -> bool:
+    if target is not None and target.state is TargetState.EXCLUDED:
+        return node.phase is not Phase.AT_WORK
+    if node.has_begun:
+        return False
+    if target is None:
+        return True
+    if target.state is TargetState.HELD:
+        # Held again, the operator may have begun in that moment: told by what was seen since, and by nothing older.
+        return node.has_label and not node.is_unavailable and seen_at > target.state_since
+    return target.state is TargetState.CHANGED and is_back(target)
 
 
 def _waiting(stage: StageSnapshot) -> int:

@@ -9,7 +9,7 @@ from gpu.upgrade_controller import LOOKS_AGAIN
 from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave, RequeueFailed
 from rollouts.engine.decide.another_try import to_queue, waiting, waiting_anywhere
-from rollouts.engine.decide.budget import room
+from rollouts.engine.decide.budget import Room, room
 from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
@@ -48,7 +48,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.name)
     ]
     restrained = restrained_in(snapshot, stage)
-    wave = next_wave(ready, free.nodes) or _broken_already(snapshot, stage, ready)
+    wave = _going(snapshot, stage, ready, free.nodes)
     before_each = {gate.key for gate in stage.gates if gate.when is When.WAVE}
     asked = {key: judgement for key, judgement in answers.items() if key in before_each}
     if wave and (kept := wait_for_gates(stage, asked, now=now)):
@@ -60,12 +60,27 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         others = tuple(name for name in cordoned if name not in restrained)
         but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
         return Decision(f"{says_what_waits(stage, restrained)}{but}")
+    return _nobody_goes(snapshot, stage, ready, cordoned, free)
+
+
+def _nobody_goes(
+    snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str], cordoned: Sequence[str], free: Room
+) -> Decision:
+    """Why, where neither a freeze nor a window holds all of them back."""
+    held = stage.in_state(TargetState.HELD)
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
+    if full := snapshot.budgets.waiting(ready):
+        return Decision(says_what_waits(stage, full))
     if cordoned:
         return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
     unqueued = f"{count(len(held), 'node')} to go; the operator has not queued them yet: {LOOKS_AGAIN}"
     return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
+
+
+def _going(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str], room: int) -> tuple[str, ...]:
+    wave = next_wave(ready, room, snapshot.budgets)
+    return wave or next_wave(_broken_already(snapshot, stage, ready), 1, snapshot.budgets)
 
 
 def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str]) -> tuple[str, ...]:

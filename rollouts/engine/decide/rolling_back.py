@@ -43,6 +43,7 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.picking import next_wave
 from wording.lists import names
 from wording.numbers import are, count, stay, was
 
@@ -225,17 +226,22 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     # Nodes that are broken already lose nothing by going first, and room() counts them whether they go or not.
     broken = [name for name in ready if nodes[stage.node_uids[name]].is_unavailable]
     may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
-    wave = tuple(broken[:1] if broken and may_add and not free.nodes else ready[: free.nodes])
+    budgets = snapshot.budgets
+    one_broken = next_wave(broken, 1, budgets) if may_add and not free.nodes else ()
+    wave = one_broken or next_wave(ready, free.nodes, budgets)
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
         return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
     on_the_way = stage.in_state(*IN_FLIGHT)
     failed = beyond_us(snapshot)
     others = [target for target in held if target not in failed]
-    if failed and not on_the_way and not (others and free.nodes):
+    full = budgets.waiting(ready)
+    if failed and not on_the_way and not (others and free.nodes and not full):
         return ask_for_help(snapshot, failed, now=now)
     if held and len(restrained) == len(held):
         return Decision(says_what_waits(stage, restrained))
+    if full and free.nodes:
+        return Decision(says_what_waits(stage, full))
     if held:
         return Decision(f"{count(len(held), 'node')} to bring back; {free.because}.", look_again_in=SOON)
     if on_the_way:

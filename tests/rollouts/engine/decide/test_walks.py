@@ -158,6 +158,35 @@ def check_the_end(worker: Worker) -> None:
             assert node.has_label == is_astray, f"{node} after the end"
 
 
+def racks_of(worker: Worker, chance: random.Random) -> None:
+    """Three racks, with a budget that another plan takes from as well."""
+    worker.racks = {name: f"r{number % 3}" for number, name in enumerate(sorted(worker.world.nodes))}
+    worker.most_per_rack = chance.randint(1, 2)
+
+
+def another_plan(worker: Worker, chance: random.Random) -> None:
+    """It takes a place where there is one, and gives one back, between two rounds and within one."""
+    if worker.out_by_others and chance.random() < 0.5:
+        worker.out_by_others.pop(next(iter(worker.out_by_others)))
+        return
+    rack = chance.choice(["r0", "r1", "r2"])
+    mine = [name for name in worker.places if worker.racks.get(name) == rack]
+    others = [name for name, where in worker.out_by_others.items() if where == rack]
+    if len(mine) + len(others) < worker.most_per_rack:
+        worker.out_by_others[f"other-{rack}-{len(others)}"] = rack
+
+
+def check_racks(worker: Worker) -> None:
+    for rack in set(worker.racks.values()):
+        on_their_way = [
+            node.name
+            for node in worker.world.nodes.values()
+            if node.let_go_by_us and node.is_at_work and worker.racks.get(node.name) == rack
+        ]
+        others = [name for name, where in worker.out_by_others.items() if where == rack]
+        assert len(on_their_way) + len(others) <= worker.most_per_rack, f"{on_their_way}, {others} of {rack} at once"
+
+
 def walk(seed: int, *, has_bad_kernel: bool = True, may_die: bool = True, is_wild: bool = True) -> Worker:
     chance = random.Random(seed)
     worker = a_worker(chance, has_bad_kernel=has_bad_kernel, may_die=may_die)
@@ -177,6 +206,25 @@ def walk(seed: int, *, has_bad_kernel: bool = True, may_die: bool = True, is_wil
 def test_whatever_happens_nothing_is_let_go_unbidden_and_everything_ends(seed: int):
     """Z1, Z3, Z4, Z5, Z6."""
     walk(seed)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_rack_has_more_on_their_way_than_its_budget_whatever_two_plans_do(seed: int):
+    """Z15."""
+    chance, other = random.Random(seed), random.Random(-1 - seed)
+    worker = a_worker(chance, has_bad_kernel=True, may_die=True)
+    racks_of(worker, other)
+    worker.interrupt = lambda: another_plan(worker, other)
+    for number in range(WILD_TICKS):
+        disturb(worker, chance, number)
+        another_plan(worker, other)
+        step(worker)
+        check_racks(worker)
+        if worker.state in PLAN_FINAL:
+            break
+    worker.out_by_others.clear()
+    calm_down(worker, chance)
+    check_the_end(worker)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rollouts.components.driver_crd import DriverCrd
+from rollouts.domains import UNBOUND, Budget, Budgets, Domain, DomainKind
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
 from rollouts.engine.live import Live
@@ -81,9 +82,14 @@ class Worker:
     waiting_for: str = ""
     is_late: Callable[[], bool] = lambda: False  # whether the rows are still those of the round before
     seen: dict[str, Node] = field(default_factory=dict)
+    seen_at: datetime = NOON
     templates: dict[str, Any] = field(default_factory=dict)
     template_change: TemplateChange | None = None
     put_back_at: datetime | None = None
+    racks: dict[str, str] = field(default_factory=dict)  # node's name → its rack; empty: racks have no budget
+    most_per_rack: int = 1
+    places: set[str] = field(default_factory=set)  # nodes that this plan has in the ledger
+    out_by_others: dict[str, str] = field(default_factory=dict)  # node of another plan → its rack
 
     # What `rollouts.engine.templates` asks of a plan
 
@@ -109,6 +115,7 @@ class Worker:
         """The object and its templates are asked live; the nodes are rows, and rows may be late (Z25)."""
         if is_live or not self.seen or not self.is_late():
             self.seen = {name: replace(node) for name, node in self.world.nodes.items()}
+            self.seen_at = self.now
         nodes = tuple(self._node(name) for name, node in self.seen.items() if node.is_selected)
         return a_snapshot(
             *(self._stage(stage) for stage in self.stages),
@@ -128,7 +135,29 @@ class Worker:
             strays=tuple(self._node(name) for name, node in self.seen.items() if self._is_stray(node)),
             gone={f"uid-of-{name}": why for name in self._known() if (why := self._gone(name))},
             is_live=is_live,
+            budgets=self.budgets(self.seen),
+            seen_at=self.seen_at,
+            places=frozenset(f"uid-of-{name}" for name in self.places),
         )
+
+    def budgets(self, nodes: dict[str, Node]) -> Budgets:
+        """Of racks: as `rollouts.ledger` reads them, from these rows."""
+        if not self.racks or self.state not in (PlanState.PROMOTING, PlanState.ROLLING_BACK):
+            return UNBOUND
+        out = dict.fromkeys(self.places, "plan-1") | dict.fromkeys(self.out_by_others, "plan-2")
+        if self.state is PlanState.PROMOTING:
+            broken = [name for name, node in nodes.items() if node.is_unschedulable or node.state not in IDLE]
+            out |= dict.fromkeys(broken, "broken")
+        where = self.racks | self.out_by_others
+        of = {
+            Domain(DomainKind.RACK, rack): Budget(
+                f"rack {rack}",
+                self.most_per_rack,
+                {name: f"{name} ({why})" for name, why in out.items() if where.get(name) == rack},
+            )
+            for rack in set(where.values())
+        }
+        return Budgets(of, {name: (Domain(DomainKind.RACK, rack),) for name, rack in self.racks.items()})
 
     @property
     def holds_all_back(self) -> bool:
@@ -227,6 +256,7 @@ class Worker:
             if decision.void_because:
                 for stage in self.stages[:-1]:
                     stage.is_approved &= stage.state is StageState.PASSED
+            self.places -= {uid.removeprefix("uid-of-") for uid in decision.given_back}
             self.is_paused = self.is_paused or bool(decision.pause_because)
             for act in decision.acts:
                 self._die_here()
@@ -345,9 +375,10 @@ class Worker:
         in_flight = sum(row.state in IN_FLIGHT for row in stage.targets.values())
         if self.is_paused or not may or in_flight + len(ready) > self.max_unavailable:
             return
-        if any(self.holds_back(name) for name in ready):
+        if any(self.holds_back(name) for name in ready) or self.budgets(self.seen).why_not(ready):
             return
         self._die_here()
+        self.places |= set(ready)
         for name in ready:
             stage.targets[name] = TargetRow(TargetState.RELEASING, self.now)
         stage.has_waves = stage.has_waves or bool(ready)

@@ -1,0 +1,90 @@
+"""How many nodes of a failure domain may be out at a time, and which others may still go. Pure.
+
+A failure domain is what people feel as one when nodes of it are out together: a pool, a zone, a rack, an NVLink
+domain, the nodes on which one service is Ready.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from wording.lists import names
+from wording.numbers import count
+
+
+class DomainKind(StrEnum):
+    POOL = "pool"  # bound by its own `max_unavailable`
+    ZONE = "zone"
+    RACK = "rack"
+    NVLINK = "nvlink-domain"
+    SERVICE = "service"  # bound by the rule that its last Ready replica is not taken
+
+
+@dataclass(frozen=True, order=True)
+class Domain:
+    kind: DomainKind
+    key: str  # what tells it from others of its kind
+
+
+@dataclass(frozen=True)
+class Budget:
+    words: str  # what a sentence calls the domain: "pool north/h200"
+    most: int  # nodes that may be out at a time
+    out: Mapping[str, str] = field(default_factory=dict)  # node's name → it, and why: "gpu-7 (plan-3)"
+    is_last_replica: bool = False  # of a service: the nodes that go are counted against those where it is Ready
+
+    def says(self, name: str) -> str:
+        """Why this node may not go now."""
+        if self.is_last_replica:
+            return f"{self.words} is Ready on {name} alone: the last Ready replica is not taken."
+        used = f"{self.words[:1].upper()}{self.words[1:]} may have {count(self.most, 'node')} unavailable"
+        return f"{used} and has {len(self.out)}: {names(sorted(self.out.values()))}."
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Those of one cluster at one moment, as far as they bind the nodes that were asked for."""
+
+    of: Mapping[Domain, Budget] = field(default_factory=dict)
+    domains: Mapping[str, tuple[Domain, ...]] = field(default_factory=dict)  # node's name → the domains that bind it
+
+    def going(self, ready: Iterable[str], room: int) -> tuple[str, ...]:
+        """Of those that may go by all else, in their order, who goes now without a domain going over its budget."""
+        taken: Counter[Domain] = Counter()
+        found: list[str] = []
+        for name in ready:
+            if len(found) >= room:
+                break
+            if self._full(name, taken) is None:
+                found.append(name)
+                taken.update(self._needs(name))
+        return tuple(found)
+
+    def waiting(self, ready: Iterable[str]) -> dict[str, str]:
+        """Node's name → why it may not go now, though no other goes with it."""
+        nobody: Counter[Domain] = Counter()
+        full = {name: self._full(name, nobody) for name in ready}
+        return {name: self.of[domain].says(name) for name, domain in full.items() if domain is not None}
+
+    def empty(self) -> "Budgets":
+        """As they would be if nothing were out: what a wave may have at most."""
+        return Budgets({domain: replace(budget, out={}) for domain, budget in self.of.items()}, self.domains)
+
+    def why_not(self, wave: Sequence[str]) -> str:
+        """Why these may not go together. Blank: they may."""
+        going = set(self.going(wave, len(wave)))
+        late = next((name for name in wave if name not in going), None)
+        if late is None:
+            return ""
+        return self.waiting([late]).get(late) or f"{late} and others of the wave are of one failure domain."
+
+    def _needs(self, name: str) -> tuple[Domain, ...]:
+        """Where it takes a place. One that is out already takes no other: it goes in the place that it has."""
+        return tuple(domain for domain in self.domains.get(name, ()) if name not in self.of[domain].out)
+
+    def _full(self, name: str, taken: Mapping[Domain, int]) -> Domain | None:
+        return next((one for one in self._needs(name) if len(self.of[one].out) + taken[one] >= self.of[one].most), None)
+
+
+UNBOUND = Budgets()

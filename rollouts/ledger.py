@@ -1,0 +1,216 @@
+"""The ledger of disruption: which nodes of a cluster are out, by whom, and how much their domains have left.
+
+All plans of a cluster take from it in the transaction of their intent, one after another, whatever they change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Q
+
+from fleet.models import Cluster, Node, Pod, Pool, Workload
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
+from rollouts.domains import Budget, Budgets, Domain, DomainKind
+from rollouts.models import Disruption, DomainBudget, Plan
+
+FEW = 500  # names that a query names; of more, every GPU node of the cluster is read
+IDLE = ("", UPGRADE_REQUIRED, UPGRADE_DONE)  # in any other state the operator is at work on a node, or has failed
+REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # owners whose pods stand for each other
+COLUMNS = ("uid", "name", "zone", "nvlink_domain", "is_ready", "is_unschedulable", "upgrade_state")
+
+
+class NoPlace(Exception):
+    """A failure domain has no place left for one of the nodes."""
+
+
+def take(plan: Plan, taking: Mapping[str, str], *, goes_back: bool, now: datetime) -> None:
+    """Write down that these nodes (name by uid) are out from now on, or that they are already.
+
+    Inside the transaction of the intent: the lock on the cluster's row makes one plan wait for another, so that the
+    second reads what the first has taken. It is the last lock of that transaction.
+
+    :raises NoPlace: with the sentence of the domain that has none left
+    """
+    Cluster.objects.select_for_update(no_key=True).get(pk=plan.cluster_id)
+    reading = _Reading(plan.cluster_id, list(taking.values()), goes_back=goes_back)
+    if because := reading.budgets().why_not(list(taking.values())):
+        raise NoPlace(because)
+    there = {one.node_uid for one in reading.places}
+    Disruption.objects.bulk_create(
+        Disruption(
+            cluster_id=plan.cluster_id, plan=plan, node_uid=uid, node_name=name, taken_at=now,
+            domains=[[domain.kind.value, domain.key] for domain in reading.kept_of(name)],
+        )
+        for uid, name in taking.items()
+        if uid not in there
+    )  # fmt: skip
+
+
+def read_budgets(cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> Budgets:
+    """What binds the nodes of these names now. Seven queries at most, however many there are.
+
+    `goes_back`: who restores what was is bound by what plans have out, and by nothing else: neither a node that is
+    broken nor a service that is down keeps a rollback from its nodes.
+    """
+    return _Reading(cluster_id, asked, goes_back=goes_back).budgets()
+
+
+class _Reading:
+    """One look at the ledger and at what else is out."""
+
+    def __init__(self, cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> None:
+        self.cluster_id, self.asked, self.goes_back = cluster_id, asked, goes_back
+        self.limits = {DomainKind(row.kind): row for row in DomainBudget.objects.filter(cluster=cluster_id)}
+        self.pools = {str(pool.pk): pool for pool in Pool.objects.filter(cluster=cluster_id).select_related("cluster")}
+        self.places = list(Disruption.objects.in_force().filter(cluster=cluster_id).order_by("pk"))
+        self.nodes = self._nodes()
+        self.in_pools = self._in_pools()
+
+    def budgets(self) -> Budgets:
+        out = self._out()
+        of = {domain: self._budget(domain, inside) for domain, inside in self._by_domain(out).items()}
+        domains = {name: self.domains_of(name) for name in self.asked}
+        for domain in {domain for those in domains.values() for domain in those} - set(of):
+            of[domain] = self._budget(domain, {})
+        if not self.goes_back:
+            for domain, (budget, hosts) in _services(self.cluster_id, out).items():
+                for name in hosts & set(self.asked):
+                    domains[name] = (*domains[name], domain)
+                    of[domain] = budget
+        return Budgets(of, domains)
+
+    def domains_of(self, name: str) -> tuple[Domain, ...]:
+        """Those with a budget, by what its row shows now."""
+        return tuple(domain for domain in self.kept_of(name) if self._has_budget(domain))
+
+    def kept_of(self, name: str) -> tuple[Domain, ...]:
+        """All that a node is in, whether they have a budget today or not."""
+        node = self.nodes.get(name)
+        if node is None:
+            return ()
+        found = {DomainKind.ZONE: node.zone, DomainKind.RACK: self._rack(node), DomainKind.NVLINK: node.nvlink_domain}
+        pools = tuple(Domain(DomainKind.POOL, key) for key in sorted(self.in_pools.get(name, ())))
+        return (*pools, *(Domain(kind, value) for kind, value in found.items() if value))
+
+    def _rack(self, node: Node) -> str:
+        limit = self.limits.get(DomainKind.RACK)
+        return str(node.labels.get(limit.label, "")) if limit else ""
+
+    def _has_budget(self, domain: Domain) -> bool:
+        return domain.key in self.pools if domain.kind is DomainKind.POOL else domain.kind in self.limits
+
+    def _budget(self, domain: Domain, out: Mapping[str, str]) -> Budget:
+        if domain.kind is DomainKind.POOL:
+            pool = self.pools[domain.key]
+            return Budget(f"pool {pool.cluster.name}/{pool.name}", pool.max_unavailable, out)
+        words = "NVLink domain" if domain.kind is DomainKind.NVLINK else domain.kind.value
+        return Budget(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
+
+    def _out(self) -> dict[str, str]:
+        """Name of each node that is out → it, and why: by a plan's word, else by what its row shows."""
+        found = {one.node_name: one.place for one in self.places}
+        if self.goes_back:
+            return found
+        seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}
+        return seen | found
+
+    def _by_domain(self, out: Mapping[str, str]) -> dict[Domain, dict[str, str]]:
+        """Of those that have a budget: who of each is out. A node that a plan took is where it was when it was taken.
+
+        What its row says besides counts, too: a label that somebody has given it since.
+        """
+        taken_from = {
+            one.node_name: [Domain(DomainKind(kind), key) for kind, key in one.domains] for one in self.places
+        }
+        found: dict[Domain, dict[str, str]] = defaultdict(dict)
+        for name, place in out.items():
+            kinds = {domain.kind for domain in taken_from.get(name, ()) if domain.kind is not DomainKind.POOL}
+            new = (one for one in self.kept_of(name) if one.kind not in kinds)
+            for domain in {*taken_from.get(name, ()), *new}:
+                if self._has_budget(domain):
+                    found[domain][name] = place
+        return found
+
+    def _nodes(self) -> dict[str, Node]:
+        """Those that are asked for, and those that are out."""
+        columns = (*COLUMNS, "labels") if DomainKind.RACK in self.limits else COLUMNS
+        nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).only(*columns)
+        if len(self.asked) <= FEW:
+            names = {*self.asked, *(one.node_name for one in self.places)}
+            broken = Q(is_unschedulable=True) | Q(is_ready=False) | Q(is_ready=None) | ~Q(upgrade_state__in=IDLE)
+            nodes = nodes.filter(Q(name__in=names) | broken)
+        return {node.name: node for node in nodes}
+
+    def _in_pools(self) -> dict[str, set[str]]:
+        """Node's name → keys of its pools."""
+        if not self.pools:
+            return {}
+        members = Pool.nodes.through.objects.filter(node__cluster=self.cluster_id)
+        if len(self.nodes) <= FEW:
+            members = members.filter(node__name__in=list(self.nodes))
+        found: dict[str, set[str]] = defaultdict(set)
+        for name, pool in members.values_list("node__name", "pool_id"):
+            found[name].add(str(pool))
+        return found
+
+
+def _kept(place: Disruption) -> list[Domain]:
+    return [Domain(DomainKind(kind), key) for kind, key in place.domains]
+
+
+def _why_out(node: Node) -> str:
+    """Blank: it serves, as far as anybody sees."""
+    if node.is_ready is not True:
+        return "not Ready"
+    if node.is_unschedulable:
+        return "cordoned"
+    return "" if node.upgrade_state in IDLE else node.upgrade_state
+
+
+@dataclass
+class _Service:
+    pods: int = 0
+    hosts: set[str] = field(default_factory=set)  # nodes with a Ready replica that are not out
+
+
+def _services(cluster_id: int, out: Collection[str]) -> dict[Domain, tuple[Budget, set[str]]]:
+    """Each service of several replicas: on how many of the nodes where it is Ready it may lose them. Two queries.
+
+    One that has a single pod binds nobody: its node could never be changed.
+    """
+    deployments = _deployments(cluster_id)
+    services: dict[str, _Service] = defaultdict(_Service)
+    pods = Pod.objects.filter(cluster=cluster_id, owner_kind__in=REPLICAS, deleted_at=None).tenants().not_done()
+    rows = pods.values_list("owner_kind", "namespace", "owner_name", "node_name", "is_ready")
+    for kind, namespace, owner, node_name, is_ready in rows:
+        name = deployments.get((kind, namespace, owner), f"{kind} {namespace}/{owner}")
+        if not name:
+            continue
+        service = services[name]
+        service.pods += 1
+        if is_ready and node_name and node_name not in out:
+            service.hosts.add(node_name)
+    return {
+        Domain(DomainKind.SERVICE, name): (Budget(name, len(one.hosts) - 1, is_last_replica=True), one.hosts)
+        for name, one in services.items()
+        if one.pods > 1 and one.hosts
+    }
+
+
+def _deployments(cluster_id: int) -> dict[tuple[str, str, str], str]:
+    """A ReplicaSet's key → its Deployment. Blank: no service, but part of a gang.
+
+    The workers of a LeaderWorkerSet are StatefulSets, each owned by the Pod that leads them: they fall together.
+    """
+    owned = Workload.objects.filter(cluster=cluster_id, kind__in=REPLICAS).exclude(owner_kind="")
+    rows: Iterable[tuple[str, str, str, str, str]] = owned.values_list(
+        "kind", "namespace", "name", "owner_kind", "owner_name"
+    )
+    return {
+        (kind, namespace, name): "" if owner_kind == "Pod" else f"{owner_kind} {namespace}/{owner_name}"
+        for kind, namespace, name, owner_kind, owner_name in rows
+    }

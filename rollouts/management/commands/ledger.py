@@ -1,0 +1,26 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from fleet.management.commands.import_pools import cluster_of
+from rollouts.domains import DomainKind
+from rollouts.models import Disruption, DomainBudget
+from rollouts.steering.budgeting import says
+
+
+class Command(BaseCommand):
+    help = "Show the ledger of disruption of a cluster: what its domains may have out, and which nodes plans have out."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("cluster")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        cluster = cluster_of(given["cluster"])
+        for row in DomainBudget.objects.filter(cluster=cluster):
+            self.stdout.write(f"{says(DomainKind(row.kind), row.max_unavailable, row.label)} {row.because}".strip())
+        places = list(Disruption.objects.in_force().filter(cluster=cluster).select_related("plan"))
+        for one in places:
+            self.stdout.write(f"{one.node_name}: out since {one.taken_at:%Y-%m-%d %H:%M:%S} UTC, by {one.plan}.")
+        if not places:
+            self.stdout.write("No plan has a node out.")

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+from fleet.models import Cluster
+from people.rights import Permission, scope_of
+from rollouts.domains import DomainKind
+
+
+class DisruptionQuerySet(models.QuerySet["Disruption"]):
+    def in_force(self) -> DisruptionQuerySet:
+        return self.filter(ended_at__isnull=True)
+
+    def visible_to(self, user) -> DisruptionQuerySet:
+        """As the plans that took them."""
+        seen = scope_of(user, Permission.SEE)
+        return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
+
+    def give_back(self, *, now: datetime) -> int:
+        return self.in_force().update(ended_at=now)
+
+
+class Disruption(models.Model):
+    """A line of the ledger: one node that is out, or about to be, and the place that it takes in each of its domains.
+
+    Written in the transaction of the intent to let the node go. Its domains are kept as they were then: labels that
+    GPU feature discovery gives a node are gone while its driver changes.
+    """
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="disruptions")
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="disruptions")
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    domains = models.JSONField(default=list)  # [["zone", "eu-1a"], ["pool", "7"]]
+    taken_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)  # when its node was back in order, held again or its plan over
+
+    objects = DisruptionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["node_uid"], condition=Q(ended_at__isnull=True), name="one_disruption_at_a_time_per_node"
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "plan"], condition=Q(ended_at=None), name="disruptions_in_force")]
+        ordering = ["cluster", "taken_at", "pk"]
+
+    @property
+    def place(self) -> str:
+        """It and why it is out, as a sentence lists it."""
+        return f"{self.node_name} (plan-{self.plan_id})"
+
+
+class DomainBudget(models.Model):
+    """How many GPU nodes of each zone, rack or NVLink domain of a cluster may be out at a time. No row: no limit."""
+
+    KINDS = (DomainKind.ZONE, DomainKind.RACK, DomainKind.NVLINK)
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="domain_budgets")
+    kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in KINDS])
+    max_unavailable = models.PositiveIntegerField()  # nodes, those already broken included
+    label = models.CharField(max_length=317, blank=True)  # of racks: the label that names a node's; else blank
+    because = models.CharField(max_length=1000, blank=True)
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "kind"], name="one_budget_per_kind_of_domain"),
+            models.CheckConstraint(condition=Q(max_unavailable__gte=1), name="a_domain_may_have_some_out"),
+        ]
+        ordering = ["cluster", "kind"]

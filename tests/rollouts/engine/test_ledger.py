@@ -1,0 +1,187 @@
+"""Places in the ledger in whole rounds: taken with the intent, kept while a node is out, and given back."""
+
+import pytest
+
+from edges.moves import LostRace
+from fleet.models import Node
+from rollouts.engine.act import waves
+from rollouts.engine.decide.acts import ReleaseWave
+from rollouts.lifecycle import TargetState
+from rollouts.models import Disruption, DomainBudget, Hold, Plan
+from rollouts.queries import plan_on_page
+from rollouts.steering import commands
+from tests.make import a_pool
+from tests.rollouts.engine.ground import CANARY, REST, Ground
+
+WAVE = ReleaseWave(0, (CANARY,), "1 node: the stage may have 1.")
+
+
+def one_pool(ground: Ground, *, most: int = 1) -> None:
+    pool = a_pool(ground.cluster, "h100", max_unavailable=most)
+    pool.nodes.set(Node.objects.filter(cluster=ground.cluster))
+
+
+def another_plan_has(ground: Ground, name: str) -> Plan:
+    plan = ground.plan
+    other = Plan.objects.create(
+        cluster=ground.cluster, title="other", object_name="b200", object_uid="uid-b200", from_version="1",
+        to_version="2", author="ada", last_editor="ada", created_at=plan.created_at, edited_at=plan.created_at,
+        state="promoting", state_since=plan.created_at, lease_until=ground.clock(),
+    )  # fmt: skip
+    node = Node.objects.get(cluster=ground.cluster, name=name)
+    pools = [["pool", str(pool.pk)] for pool in node.pools.all()]
+    Disruption.objects.create(
+        cluster=ground.cluster, plan=other, node_uid=node.uid, node_name=name, domains=pools, taken_at=ground.clock()
+    )
+    return other
+
+
+def places() -> list[str]:
+    return [one.node_name for one in Disruption.objects.in_force()]
+
+
+def goes_through(ground: Ground, name: str) -> None:
+    ground.set_state(name, "drain-required")
+    ground.round()
+    ground.take_the_new_driver(name)
+    ground.set_state(name, "upgrade-done")
+
+
+def test_a_release_loses_to_the_place_that_another_plan_took_since(ground: Ground):
+    """Z15."""
+    ground.armed()
+    one_pool(ground)
+    writer = ground.writer()
+    another_plan_has(ground, REST[0])
+
+    with pytest.raises(LostRace, match="Pool north/h100 may have 1 node unavailable and has 1"):
+        waves.release_wave(writer, WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
+    assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
+    assert not ground.stage().waves.exists()
+    assert places() == [REST[0]]
+
+
+def test_it_waits_and_says_for_whom_and_goes_once_the_place_is_free(ground: Ground):
+    ground.armed()
+    one_pool(ground)
+    other = another_plan_has(ground, REST[0])
+
+    ground.rounds(2)
+
+    assert ground.releases() == []
+    said = f"Pool north/h100 may have 1 node unavailable and has 1: {REST[0]} (plan-{other.pk})."
+    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node to go. {said}"
+    Disruption.objects.filter(plan=other).give_back(now=ground.clock())
+    ground.rounds(1)
+    assert ground.releases() == [CANARY]
+    assert places() == [CANARY]
+
+
+def test_a_node_that_is_back_in_order_gives_its_place_back(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    assert places() == [CANARY]
+    goes_through(ground, CANARY)
+    assert places() == [CANARY]
+
+    ground.rounds(3)
+
+    assert ground.target().state == TargetState.CHANGED
+    assert places() == []
+
+
+def test_one_that_changed_and_is_not_ready_keeps_its_place(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    goes_through(ground, CANARY)
+    ground.look()
+    Node.objects.filter(cluster=ground.cluster, name=CANARY).update(is_ready=False)
+
+    for _ in range(3):
+        ground.round(look=False)
+
+    assert ground.target().state == TargetState.CHANGED
+    assert places() == [CANARY]
+
+
+def test_one_that_failed_keeps_its_place_until_it_is_taken_out(ground: Ground):
+    ground.armed(max_unavailable=2)
+    ground.rounds(2)
+    ground.set_state(CANARY, "drain-required")
+    ground.round()
+    ground.set_state(CANARY, "upgrade-failed")
+    ground.rounds(2)
+    assert ground.target().state == TargetState.FAILED
+    assert places() == [CANARY]
+
+    commands.exclude(ground.target(), actor=ground.ada, because="It is broken.", now=ground.clock())
+    ground.rounds(2)
+
+    assert places() == []
+
+
+def test_a_recalled_node_gives_its_place_back_once_it_is_seen_not_to_have_begun(ground: Ground):
+    """Z3."""
+    ground.armed()
+    ground.rounds(2)
+    commands.pause(ground.plan, actor=ground.ada, because="Wait.", now=ground.clock())
+
+    ground.round()
+    assert ground.target().state == TargetState.HELD
+    assert places() == [CANARY]
+    ground.rounds(2)
+
+    assert places() == []
+
+
+def test_a_recalled_node_that_began_in_that_moment_keeps_its_place(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    commands.pause(ground.plan, actor=ground.ada, because="Wait.", now=ground.clock())
+    ground.round()
+    ground.set_state(CANARY, "cordon-required")
+
+    ground.rounds(3)
+
+    assert places() == [CANARY]
+
+
+def test_a_broken_node_of_another_object_counts_in_its_zone(ground: Ground):
+    ground.armed()
+    zone = Node.objects.get(cluster=ground.cluster, name=CANARY).zone
+    DomainBudget.objects.create(cluster=ground.cluster, kind="zone", max_unavailable=1, by="root", at=ground.clock())
+    other = Node.objects.filter(cluster=ground.cluster).exclude(name=CANARY).first()
+    Node.objects.filter(pk=other.pk).update(
+        zone=zone, is_gpu_node=True, is_unschedulable=True, name="gpu-b200-001", uid="uid-b200"
+    )
+
+    ground.rounds(2)
+
+    assert ground.releases() == []
+    said = f"Zone {zone} may have 1 node unavailable and has 1: gpu-b200-001 (cordoned)."
+    assert said in ground.plan.waiting_for
+
+
+def test_a_rollback_takes_places_too(ground: Ground):
+    ground.armed()
+    ground.rounds(2)
+    goes_through(ground, CANARY)
+    ground.rounds(3)
+    one_pool(ground)
+    other = another_plan_has(ground, REST[0])
+    commands.roll_back(ground.plan, actor=ground.ada, because="Bad.", now=ground.clock())
+    ground.rounds(2)
+    for name in (CANARY, *REST):
+        ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")
+    ground.writes()
+
+    ground.rounds(6)
+    assert CANARY not in ground.releases()
+    assert f"(plan-{other.pk})" in ground.plan.waiting_for
+    Disruption.objects.filter(plan=other).give_back(now=ground.clock())
+    ground.rounds(2)
+
+    assert CANARY in ground.releases()

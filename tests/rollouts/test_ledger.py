@@ -1,0 +1,308 @@
+"""The ledger of disruption on rows: what takes places, what binds, and that of two plans one waits."""
+
+from threading import Event, Thread
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from demo.visitor import wait_until
+from fleet.models import Node, Workload
+from rollouts.ledger import NoPlace, read_budgets, take
+from rollouts.lifecycle import PlanState
+from rollouts.models import Disruption, DomainBudget, Plan
+from tests.make import NOON, a_fleet, a_node, a_plan, a_pod, a_pool
+from tests.patience import PATIENCE_S
+from tests.rollouts.steering.test_deadlocks import one_waits
+
+
+@pytest.fixture
+def plan(db) -> Plan:
+    return a_plan(a_fleet("north"))
+
+
+def nodes(plan: Plan, *names: str, **given) -> None:
+    for name in names:
+        a_node(plan.cluster, name, **given)
+
+
+def a_budget(plan: Plan, kind: str = "zone", most: int = 1, **given) -> DomainBudget:
+    row = {"max_unavailable": most, "by": "root", "at": NOON}
+    return DomainBudget.objects.create(cluster=plan.cluster, kind=kind, **row | given)
+
+
+def taken(plan: Plan, *names: str, goes_back: bool = False) -> None:
+    uids = dict(Node.objects.filter(cluster=plan.cluster, name__in=names).values_list("uid", "name"))
+    with transaction.atomic():
+        take(plan, {uid: uids[uid] for uid in sorted(uids)}, goes_back=goes_back, now=NOON)
+
+
+def why(plan: Plan, name: str, *, goes_back: bool = False) -> str:
+    return read_budgets(plan.cluster_id, [name], goes_back=goes_back).why_not([name])
+
+
+def another_plan(plan: Plan) -> Plan:
+    """Of another object of the same cluster."""
+    return Plan.objects.create(
+        cluster=plan.cluster, title="other", object_name="b200", object_uid="uid-b200", from_version="1",
+        to_version="2",
+        author="ada", last_editor="ada", created_at=NOON, edited_at=NOON, state="promoting", state_since=NOON,
+        lease_until=NOON,
+    )  # fmt: skip
+
+
+def test_two_plans_take_from_one_budget_and_the_second_waits(plan: Plan):
+    """Z15."""
+    nodes(plan, "n1", "n2", zone="a")
+    a_budget(plan)
+    other = another_plan(plan)
+    taken(plan, "n1")
+
+    with pytest.raises(NoPlace, match=f"Zone a may have 1 node unavailable and has 1: n1 .plan-{plan.pk}.\\."):
+        taken(other, "n2")
+
+    assert [one.node_name for one in Disruption.objects.all()] == ["n1"]
+
+
+@pytest.mark.parametrize("kind", ["zone", "nvlink-domain"])
+def test_a_domain_is_what_its_nodes_say(plan: Plan, kind: str):
+    column = {"zone": "zone", "nvlink-domain": "nvlink_domain"}[kind]
+    nodes(plan, "n1", "n2", **{column: "a"})
+    nodes(plan, "n3", **{column: "b"})
+    a_budget(plan, kind)
+    taken(plan, "n1")
+
+    assert why(plan, "n2")
+    assert why(plan, "n3") == ""
+
+
+def test_racks_are_told_by_the_label_that_somebody_named(plan: Plan):
+    nodes(plan, "n1", "n2", labels={"dc.example.com/rack": "r7"})
+    nodes(plan, "n3", labels={"dc.example.com/rack": "r8"})
+    a_budget(plan, "rack", label="dc.example.com/rack")
+    taken(plan, "n1")
+
+    assert why(plan, "n2") == f"Rack r7 may have 1 node unavailable and has 1: n1 (plan-{plan.pk})."
+    assert why(plan, "n3") == ""
+
+
+def test_a_node_of_no_zone_is_bound_by_none(plan: Plan):
+    nodes(plan, "n1", "n2")
+    a_budget(plan)
+    taken(plan, "n1")
+
+    assert why(plan, "n2") == ""
+
+
+def test_without_a_row_zones_have_no_budget(plan: Plan):
+    nodes(plan, "n1", "n2", zone="a")
+    taken(plan, "n1")
+
+    assert why(plan, "n2") == ""
+
+
+def test_a_pool_binds_by_what_is_agreed_of_it(plan: Plan):
+    pool = a_pool(plan.cluster, "h200-eu", max_unavailable=2)
+    nodes(plan, "n1", "n2", "n3", pool=pool)
+    taken(plan, "n1", "n2")
+
+    sentence = "Pool north/h200-eu may have 2 nodes unavailable and has 2: n1 (plan-{0}), n2 (plan-{0})."
+    assert why(plan, "n3") == sentence.format(plan.pk)
+
+
+BROKEN = {
+    "not Ready": {"is_ready": False},
+    "cordoned": {"is_unschedulable": True},
+    "upgrade-failed": {"upgrade_state": "upgrade-failed"},
+}
+
+
+@pytest.mark.parametrize("said", BROKEN)
+def test_what_is_broken_by_whomever_has_a_place(plan: Plan, said: str):
+    nodes(plan, "n1", zone="a", **BROKEN[said])
+    nodes(plan, "n2", zone="a")
+    a_budget(plan)
+
+    assert why(plan, "n2") == f"Zone a may have 1 node unavailable and has 1: n1 ({said})."
+    assert why(plan, "n1") == "", "it is out already"
+
+
+def test_nobody_who_goes_back_waits_for_what_others_have_broken(plan: Plan):
+    """Z32: only what plans themselves have out binds a rollback."""
+    nodes(plan, "n1", zone="a", is_ready=False)
+    nodes(plan, "n2", "n3", zone="a")
+    a_budget(plan)
+
+    assert why(plan, "n2", goes_back=True) == ""
+    taken(plan, "n2", goes_back=True)
+    assert "n2 (plan-" in why(plan, "n3", goes_back=True)
+
+
+def test_a_place_counts_once_though_its_node_is_seen_to_be_out(plan: Plan):
+    nodes(plan, "n1", "n2", zone="a")
+    a_budget(plan, most=2)
+    taken(plan, "n1")
+    Node.objects.filter(name="n1").update(is_unschedulable=True, is_ready=False)
+
+    assert why(plan, "n2") == ""
+
+
+def test_a_node_keeps_its_place_in_domains_whose_labels_are_gone_while_it_changes(plan: Plan):
+    """Z21: GPU feature discovery is down while the driver changes, and pools select by its labels."""
+    pool = a_pool(plan.cluster, "h200-eu", max_unavailable=1)
+    nodes(plan, "n1", "n2", nvlink_domain="c.1", pool=pool)
+    a_budget(plan, "nvlink-domain")
+    taken(plan, "n1")
+    Node.objects.filter(name="n1").update(nvlink_domain="")
+    pool.nodes.remove(Node.objects.get(name="n1"))
+
+    assert why(plan, "n2").startswith("Pool north/h200-eu may have 1")
+    pool.nodes.remove(Node.objects.get(name="n2"))
+    assert why(plan, "n2").startswith("NVLink domain c.1 may have 1")
+
+
+def test_the_same_node_is_taken_once(plan: Plan):
+    nodes(plan, "n1", zone="a")
+    taken(plan, "n1")
+    taken(plan, "n1")
+
+    assert Disruption.objects.count() == 1
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Disruption.objects.create(
+            cluster=plan.cluster, plan=plan, node_uid=Disruption.objects.get().node_uid, node_name="n1", taken_at=NOON
+        )
+
+
+def test_with_its_end_a_plan_gives_all_its_places_back(plan: Plan):
+    nodes(plan, "n1", "n2", zone="a")
+    a_budget(plan)
+    taken(plan, "n1")
+    Plan.objects.filter(pk=plan.pk).update(state="aborting")
+    plan.refresh_from_db()
+    plan.move(PlanState.ABORTED, now=NOON, actor="engine", because="Given up.")
+
+    assert why(plan, "n2") == ""
+    assert Disruption.objects.get().ended_at == NOON
+
+
+def replicas(plan: Plan, *on: str, is_ready: bool = True, owner: str = "chat-5d", **given) -> None:
+    for name in on:
+        row = {"owner_kind": "ReplicaSet", "owner_name": owner, "is_ready": is_ready, "namespace": "team-a"}
+        a_pod(Node.objects.get(name=name), **row | given)
+
+
+def test_the_last_ready_replica_of_a_service_is_not_taken(plan: Plan):
+    """Z15."""
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n2")
+    taken(plan, "n1")
+
+    alone = "ReplicaSet team-a/chat-5d is Ready on n2 alone: the last Ready replica is not taken."
+    assert why(plan, "n2") == alone
+    assert why(plan, "n2", goes_back=True) == ""
+
+
+def test_two_nodes_that_have_all_replicas_do_not_go_together(plan: Plan):
+    nodes(plan, "n1", "n2", "n3")
+    replicas(plan, "n1", "n2")
+    budgets = read_budgets(plan.cluster_id, ["n1", "n2", "n3"], goes_back=False)
+
+    assert budgets.going(["n1", "n2", "n3"], 3) == ("n1", "n3")
+
+
+def test_a_replica_that_is_not_ready_carries_nothing(plan: Plan):
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1")
+    replicas(plan, "n2", is_ready=False)
+
+    assert why(plan, "n1")
+    assert why(plan, "n2") == ""
+
+
+def test_a_service_of_one_pod_binds_nobody(plan: Plan):
+    nodes(plan, "n1")
+    replicas(plan, "n1")
+
+    assert why(plan, "n1") == ""
+
+
+def a_workload(plan: Plan, kind: str, name: str, owner: str) -> None:
+    owner_kind, owner_name = owner.split("/")
+    Workload.objects.create(
+        cluster=plan.cluster, uid=f"uid-of-{name}", kind=kind, namespace="team-a", name=name, created_at=NOON,
+        changed_at=NOON, owner_kind=owner_kind, owner_name=owner_name,
+    )  # fmt: skip
+
+
+def test_two_replica_sets_of_a_deployment_are_one_service(plan: Plan):
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1")
+    replicas(plan, "n2", owner="chat-6e")
+    for name in ("chat-5d", "chat-6e"):
+        a_workload(plan, "ReplicaSet", name, "Deployment/chat")
+    taken(plan, "n1")
+
+    assert why(plan, "n2").startswith("Deployment team-a/chat is Ready on n2 alone")
+
+
+def test_workers_of_a_leader_are_a_gang_and_no_service(plan: Plan):
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n2", owner="big-0", owner_kind="StatefulSet")
+    a_workload(plan, "StatefulSet", "big-0", "Pod/big-0")
+    taken(plan, "n1")
+
+    assert why(plan, "n2") == ""
+
+
+def test_other_clusters_have_ledgers_of_their_own(plan: Plan):
+    nodes(plan, "n1", zone="a")
+    a_budget(plan)
+    taken(plan, "n1")
+    south = a_plan(a_fleet("south"))
+    a_node(south.cluster, "m1", zone="a")
+    a_budget(south)
+
+    assert why(south, "m1") == ""
+
+
+@pytest.mark.parametrize("number", [2, 600])
+def test_what_a_look_costs_does_not_grow(plan: Plan, number: int, django_assert_max_num_queries):
+    pool = a_pool(plan.cluster, "h200-eu", max_unavailable=2)
+    nodes(plan, *(f"n{one}" for one in range(number)), zone="a", pool=pool)
+    asked = [f"n{one}" for one in range(number)]
+
+    with django_assert_max_num_queries(7):
+        budgets = read_budgets(plan.cluster_id, asked, goes_back=False)
+
+    assert len(budgets.going(asked, number)) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_plans_that_race_for_the_last_place_one_loses():
+    """The second waits for the first's transaction, and reads what it took."""
+    first = a_plan(a_fleet("north"))
+    nodes(first, "n1", "n2", zone="a")
+    a_budget(first)
+    second, has_taken, refusals = another_plan(first), Event(), []
+
+    def other() -> None:
+        has_taken.wait(PATIENCE_S)
+        try:
+            taken(Plan.objects.get(pk=second.pk), "n2")
+        except NoPlace as refusal:
+            refusals.append(str(refusal))
+        finally:
+            connection.close()
+
+    thread = Thread(target=other)
+    thread.start()
+    with transaction.atomic():
+        first.keep_lease(now=NOON)
+        take(first, {Node.objects.get(name="n1").uid: "n1"}, goes_back=False, now=NOON)
+        has_taken.set()
+        if connection.vendor == "postgresql":  # SQLite has one writer: the other waits for its transaction
+            wait_until(one_waits, what="a plan that waits", timeout_s=PATIENCE_S)
+    thread.join()
+
+    assert [one.node_name for one in Disruption.objects.all()] == ["n1"]
+    assert len(refusals) == 1
+    assert "n1 (plan-" in refusals[0]
