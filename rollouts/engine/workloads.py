@@ -1,9 +1,10 @@
 """The pods that matter to a plan: what runs on its nodes, and how its owners fare in the whole cluster."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import starmap
 
 from django.db.models import Q
 
@@ -39,7 +40,16 @@ def pods_on(plan: Plan, names: Collection[str]) -> dict[str, list[Pod]]:
 
 
 def owner_of(pod: Pod) -> str:
-    return f"{pod.owner_kind or 'Pod'} {pod.namespace}/{pod.owner_name or pod.name}"
+    return _owner(pod.owner_kind, pod.namespace, pod.owner_name, pod.name)
+
+
+def _owner(kind: str, namespace: str, owner: str, pod: str) -> str:
+    return f"{kind or 'Pod'} {namespace}/{owner or pod}"
+
+
+def _owners(pods: PodQuerySet) -> Iterator[str]:
+    """Of each pod. A cluster has tens of thousands: no more of them is read than says it. One query."""
+    return starmap(_owner, pods.values_list("owner_kind", "namespace", "owner_name", "name"))
 
 
 def _tenants(plan: Plan) -> PodQuerySet:
@@ -47,18 +57,18 @@ def _tenants(plan: Plan) -> PodQuerySet:
 
 
 def ready_by_owner(plan: Plan) -> Counter[str]:
-    return Counter(owner_of(pod) for pod in _tenants(plan).filter(is_ready=True))
+    return Counter(_owners(_tenants(plan).filter(is_ready=True)))
 
 
 def crashing_owners(plan: Plan) -> list[str]:
     """Owners with a pod that crashes on a node this plan has not touched: they were sick before it came."""
     touched = Target.objects.filter(stage__plan=plan).exclude(state=TargetState.HELD).values("node_name")
     crashing = _tenants(plan).filter(is_ready=False, restarts__gt=CRASHING).exclude(node_name__in=touched)
-    return sorted({owner_of(pod) for pod in crashing})
+    return sorted(set(_owners(crashing)))
 
 
 def waiting_by_owner(plan: Plan) -> Counter[str]:
-    return Counter(owner_of(pod) for pod in _tenants(plan).filter(node_name=""))
+    return Counter(_owners(_tenants(plan).filter(node_name="")))
 
 
 def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Count, Q
+
 from fleet.allocation.physical import physical_of
 from fleet.drivers.mode import OWN_POLICIES_FROM, has_own_policies, operator_of
 from fleet.models import DriverObject, Node, Operand, Pod
@@ -137,14 +139,17 @@ def _duration(stages: Sequence[Stage], picks: Picks, facts: DriverFacts) -> Dura
 
 def _forecast(plan: Plan, nodes: Sequence[Node], duration: Duration, *, waves: int) -> Forecast:
     uids = [node.uid for node in nodes]
-    pods = list(Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants())
+    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants()
+    counted = pods.aggregate(
+        all=Count("pk"), local_files=Count("pk", Q(has_empty_dir=True)), unmanaged=Count("pk", Q(owner_kind=""))
+    )
     return Forecast(
         nodes=len(nodes),
         gpus=physical_of(nodes).total,
-        pods=len(pods),
-        namespaces=sorted({pod.namespace for pod in pods}),
-        pods_with_local_files=sum(pod.has_empty_dir for pod in pods),
-        unmanaged_pods=sum(not pod.owner_kind for pod in pods),
+        pods=counted["all"],
+        namespaces=sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
+        pods_with_local_files=counted["local_files"],
+        unmanaged_pods=counted["unmanaged"],
         waits_for_operator=waves * LOOKS_EVERY,
         duration=duration,
     )

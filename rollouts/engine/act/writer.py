@@ -10,7 +10,7 @@ from kube.structs import NodeSeen
 from rollouts.components.base import Component, NodeLabel
 from rollouts.models import Hold, Plan
 
-LONGEST = timedelta(seconds=5)  # an act touches nodes for so long; then the round ends and says how far it is
+LONGEST = timedelta(seconds=15)  # an act touches nodes for so long; then the round ends, and the next looks anew
 LEASE_EVERY = timedelta(seconds=1)
 TRIES = 4  # a heartbeat between our read and our write is common, and no reason to give up
 

@@ -27,8 +27,7 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if waits := _not_yet(snapshot):
         return Decision(waits)
     if unheld := {node.uid: node.name for node in snapshot.nodes if not node.is_held and not node.has_begun}:
-        total = len(snapshot.nodes)
-        sentence = f"Holding every node of the driver object: {total - len(unheld)} of {count(total, 'node')} held."
+        sentence = f"Holding every node of the driver object before {snapshot.to_version} is written."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
     if moving := [node for node in snapshot.nodes if node.has_begun]:
         return Decision(

@@ -137,7 +137,7 @@ def test_an_act_ends_after_some_seconds_and_the_next_goes_on(ground: Ground, mon
     hold = holds.hold_node
 
     def slowly(*given) -> bool:
-        ground.clock.move(seconds=3)
+        ground.clock.move(seconds=8)
         return hold(*given)
 
     monkeypatch.setattr(holds, "hold_node", slowly)

@@ -31,7 +31,7 @@ def test_holds_every_node_first():
     decision = decide(holding(settled("a"), unheld("b"), unheld("c", hold_wanted=None)), now=NOON)
 
     assert decision.acts == (PlaceHolds({"uid-of-b": "b", "uid-of-c": "c"}),)
-    assert "1 of 3 nodes held" in decision.waiting_for
+    assert decision.waiting_for.startswith("Holding every node of the driver object before ")
 
 
 def test_writes_the_version_once_every_node_is_held():
