@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from edges.digests import digest
+from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import TargetState
-from rollouts.models import GateAnswer, Stage, Target
+from rollouts.models import BreakGlass, GateAnswer, Stage, Target
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Bundle:
 
 
 def bundle_for(stage: Stage) -> Bundle:
-    """Three queries. What is only advisory is shown, and voids no approval when it changes."""
+    """Four queries. What is only advisory is shown, and voids no approval when it changes."""
     targets = Target.objects.filter(stage=stage).exclude(state=TargetState.EXCLUDED).values_list("node_name", flat=True)
     earlier = GateAnswer.objects.filter(stage__plan=stage.plan_id, stage__index__lt=stage.index, is_current=True)
     rows = list(earlier.select_related("stage"))
@@ -31,6 +32,8 @@ def bundle_for(stage: Stage) -> Bundle:
     }
     if advisory := {gate.key: gate.because for gate in stage.gates if gate.advisory}:
         content["advisory"] = advisory
+    if glass := _passed_over(stage):
+        content["passed_over"] = glass
     evidence = {
         f"{row.stage.index}:{row.gate}": {
             "answer": row.answer,
@@ -43,3 +46,10 @@ def bundle_for(stage: Stage) -> Bundle:
         for row in rows
     }
     return Bundle(content, digest(content), evidence)
+
+
+def _passed_over(stage: Stage) -> dict[str, dict[str, str]]:
+    """What somebody has passed over so far, with the last reason: an approver has to know. Not the approval itself."""
+    rows = BreakGlass.objects.filter(stage__plan=stage.plan_id, stage__index__lte=stage.index).order_by("pk")
+    own = rows.exclude(stage=stage, gate=ApprovalGate.key).select_related("stage")
+    return {f"{each.stage.index}:{each.gate}": {"by": each.by, "because": each.because} for each in own}

@@ -6,8 +6,10 @@ from datetime import timedelta
 from fleet.models import Cluster
 from health.judging.sources import FindingSource
 from health.rules.base import Severity, Wrong
+from rollouts.gates import GATES
+from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import Plan, Target
+from rollouts.models import BreakGlass, Plan, Target
 from wording.numbers import count
 
 
@@ -37,4 +39,22 @@ def _how_far(plan: Plan) -> str:
     return f"with {let_go} of {count(let_go + untouched, 'node')} let go, between two versions"
 
 
+def unseen_glass(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
+    """A gate that one person passed over, until another has looked at it. One query."""
+    rows = BreakGlass.objects.filter(stage__plan__cluster=cluster, acknowledged_at=None).order_by("pk")
+    for glass in rows.select_related("stage__plan"):
+        plan, is_approval = glass.stage.plan, glass.gate == ApprovalGate.key
+        where = f"{glass.stage.name} of plan #{plan.pk} “{plan.title}”"
+        yield (
+            f"glass {glass.pk}",
+            Wrong(
+                Severity.CRITICAL if is_approval else Severity.WARNING,
+                f"{glass.by} passed over the gate {GATES[glass.gate].title} in {where}: {glass.because}",
+                f"Somebody other than {glass.by} looks at it, and says so on the page of the plan.",
+                {"plan": plan.pk, "stage": glass.stage.name, "gate": glass.gate, "it said": glass.said},
+            ),
+        )
+
+
 HALTED = FindingSource("plan-halted", "Plan halted", timedelta(0), halted_plans)
+GLASS = FindingSource("gate-passed-over", "Gate passed over", timedelta(0), unseen_glass)

@@ -18,7 +18,7 @@ from kube.selectors import exactly
 from people.rights import why_not
 from rollouts.completion import OVER, completion_of
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import Approval, Command, GateAnswer, Plan, Stage, Target
+from rollouts.models import Approval, BreakGlass, Command, GateAnswer, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
 from rollouts.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
@@ -124,6 +124,7 @@ class StageOnPage:
     targets: list[Target]
     answers: dict[str, GateAnswer]  # gate → what it answered last
     approvals: list[Approval]
+    glass: list[BreakGlass]  # gates that were passed over, the newest first
     counts: Counter[str]  # targets by the state they are shown in
 
 
@@ -168,10 +169,10 @@ class PlanOnPage:
 
 
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
-    """All that a plan's page shows, in a fixed number of queries (10 at most)."""
+    """All that a plan's page shows, in a fixed number of queries (11 at most)."""
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
-    rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals")
+    rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
     stages = [_on_page(stage) for stage in rows]
     holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
     newest = plan.events.values_list("pk", flat=True).first()
@@ -206,7 +207,8 @@ def _restraint(plan: Plan, current: StageOnPage | None, *, now: datetime) -> Res
 def _on_page(stage: Stage) -> StageOnPage:
     targets = list(stage.targets.all())
     answers = {answer.gate: answer for answer in stage.answers.all()}
-    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), Counter(t.shown_state for t in targets))
+    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), list(stage.glass.all()),
+                       Counter(t.shown_state for t in targets))  # fmt: skip
 
 
 def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from rollouts.api.approvals import AwaitedList, StageApprovals
+from rollouts.api.break_glass import Acknowledgements, StageBreakGlass
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
@@ -11,6 +12,7 @@ from rollouts.verbs import VERBS
 
 urlpatterns = [
     path("approvals", AwaitedList.as_view()),
+    path("break-glass/<int:glass_id>/acknowledgements", Acknowledgements.as_view()),
     path("driver-objects/<int:driver_object_id>/suggested-stages", SuggestedStages.as_view()),
     path("freezes", FreezeList.as_view()),
     path("freezes/<int:freeze_id>", FreezeDetail.as_view()),
@@ -27,6 +29,7 @@ urlpatterns = [
     path("stages", StageList.as_view()),
     path("stages/<int:stage_id>", StageDetail.as_view()),
     path("stages/<int:stage_id>/approvals", StageApprovals.as_view()),
+    path("stages/<int:stage_id>/break-glass", StageBreakGlass.as_view()),
     path("stages/<int:stage_id>/bundle", StageBundle.as_view()),
     path("windows", WindowList.as_view()),
     path("windows/<int:window_id>", WindowDetail.as_view()),

@@ -48,7 +48,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     """
     nodes = from_cluster(plan, live, seen) if seen else from_rows(plan)
     rows, drivers = nodes.selected, nodes.drivers
-    stages = list(plan.stages.prefetch_related("targets", "answers", "approvals").order_by("index"))
+    stages = list(plan.stages.prefetch_related("targets", "answers", "approvals", "glass").order_by("index"))
     policy = read_policy(plan, len(rows))
     restraints = restraints_of(plan, now=now)
     restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
@@ -212,6 +212,7 @@ def _stage(
     gates = tuple(stage.gates)
     said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
     answers = {answer.gate: answer for answer in stage.answers.all() if answer.is_current}
+    glass = frozenset(stage.glass_now(now=now))
     before = _most_ready(targets)
     evidence = Evidence(
         seen_at=around.seen_at,
@@ -225,7 +226,7 @@ def _stage(
         combinations=said,
         compared=compared,
         despite=despite(plan),
-        others_passing_since=_passing_since(_soaked_by(gates), answers),
+        others_passing_since=_passing_since(_soaked_by(gates, glass), answers),
     )
     return StageSnapshot(
         index=stage.index,
@@ -239,6 +240,7 @@ def _stage(
         evidence=evidence,
         node_uids={target.node_name: target.node_uid for target in targets},
         failures=failures,
+        glass=glass,
         waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
     )
 
@@ -285,9 +287,10 @@ def _said_by_matrix(
     return combinations(plan, uids, today=now.date())
 
 
-def _soaked_by(gates: Iterable[Gate]) -> list[str]:
-    """The gates that the soak's clock waits for."""
-    return [gate.key for gate in gates if gate.when is When.THROUGH and not gate.advisory and gate.key != Soak.key]
+def _soaked_by(gates: Iterable[Gate], glass: frozenset[str]) -> list[str]:
+    """The gates that the soak's clock waits for: none that is advisory, or that a person has passed over."""
+    counted = (gate for gate in gates if gate.when is When.THROUGH and not gate.advisory)
+    return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in glass]
 
 
 def _most_ready(targets: Sequence[Target]) -> dict[str, int]:

@@ -5,13 +5,13 @@ from django.db.models import QuerySet
 from edges.digests import digest
 from people.models import AuditEntry
 from rollouts.evidence.verifying import FORMAT, bytes_of, hashes_of_parts
-from rollouts.models import Approval, GateAnswer, Plan
+from rollouts.models import Approval, BreakGlass, GateAnswer, Plan
 
 
 def evidence_of(plan: Plan) -> bytes:
     """The plan as it was sealed, every decision with its bundle, what gates answered, and the audit chain.
 
-    Three queries.
+    Four queries.
     """
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -31,6 +31,8 @@ def evidence_of(plan: Plan) -> bytes:
         "answers": [_answer(each) for each in _answers(plan)],
         "audit": [_entry(each) for each in AuditEntry.objects.filter(subject=plan.mark).order_by("number")],
     }
+    if glass := [_glass(each) for each in _broken(plan)]:
+        content["passed_over"] = glass
     content["parts"] = hashes_of_parts(content)
     return bytes_of(content | {"hash": digest(content)})
 
@@ -74,6 +76,25 @@ def _answer(answer: GateAnswer) -> dict[str, Any]:
         "since": _at(answer.since),
         "at": _at(answer.at),
         "rested_on_at": _at(answer.rested_on_at),
+    }
+
+
+def _broken(plan: Plan) -> QuerySet[BreakGlass]:
+    return BreakGlass.objects.filter(stage__plan=plan).select_related("stage").order_by("pk")
+
+
+def _glass(glass: BreakGlass) -> dict[str, Any]:
+    return {
+        "id": glass.pk,
+        "stage": glass.stage.index,
+        "gate": glass.gate,
+        "said": glass.said,
+        "by": glass.by,
+        "at": _at(glass.at),
+        "because": glass.because,
+        "until": _at(glass.until),
+        "acknowledged_by": glass.acknowledged_by,
+        "acknowledged_at": _at(glass.acknowledged_at),
     }
 
 

@@ -16,6 +16,7 @@ from edges.digests import digest
 
 FORMAT = "quarterdeck-evidence/1"
 NOTHING = "0" * 64  # what the first entry of a chain follows from
+MAY_BE_THERE = {"passed_over"}  # of a plan of which a gate was passed over
 KEYS = {"format", "plan", "decisions", "answers", "audit", "parts", "hash"}
 
 
@@ -61,7 +62,7 @@ def bytes_of(content: Mapping[str, Any]) -> bytes:
 def hashes_of_parts(content: Mapping[str, Any]) -> dict[str, str]:
     """So that what was altered can be named."""
     hashes = {"plan": digest(content.get("plan"))}
-    for name in ("decisions", "answers", "audit"):
+    for name in ("decisions", "answers", "audit", "passed_over"):
         rows = content.get(name)
         hashes |= {
             f"{name}[{number}]": digest(row) for number, row in enumerate(rows if isinstance(rows, list) else ())
@@ -83,7 +84,7 @@ def _read(file: bytes) -> dict[str, Any]:
 
 def _flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
     """The places first, and then the whole: where only the last speaks, what was altered has no hash of its own."""
-    if odd := sorted(content.keys() ^ KEYS):
+    if odd := sorted((content.keys() ^ KEYS) - MAY_BE_THERE):
         yield Flaw(odd[0], "it is missing, or was added")
     plan = content.get("plan")
     if not isinstance(plan, Mapping):
@@ -152,6 +153,7 @@ def _against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> I
     starts = [entry.get("evidence") for entry in audit if entry.get("verb") == "start"]
     if plan.get("content_hash") and (not starts or digest(starts[-1]) != plan.get("content_hash")):
         yield Flaw("plan.sealed", "the entry of its start says another plan")
+    yield from _of_what_was_passed_over(_rows(content, "passed_over"), audit)
     said = [_decided(entry) for entry in audit if str(entry.get("verb")) in {"approve", "reject"}]
     for number, decision in enumerate(_rows(content, "decisions")):
         bundle = decision.get("bundle")
@@ -166,6 +168,32 @@ def _against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> I
         }
         if found not in said:
             yield Flaw(f"decisions[{number}]", "no entry of the audit chain says this decision")
+
+
+def _of_what_was_passed_over(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
+    """Each has its entry, who has looked at it has another, and no entry is without its row."""
+    names = ("stage", "gate", "said", "until")
+    told = [
+        (entry.get("verb"), entry.get("actor"), entry.get("at"), *(_given(entry).get(name) for name in names))
+        for entry in audit
+        if entry.get("verb") in {"break-glass", "acknowledge-glass"}
+    ]
+    shown = []
+    for number, row in enumerate(rows):
+        what = tuple(row.get(name) for name in names)
+        found = [("break-glass", row.get("by"), row.get("at"), *what)]
+        if row.get("acknowledged_by"):
+            found.append(("acknowledge-glass", row.get("acknowledged_by"), row.get("acknowledged_at"), *what))
+        if any(each not in told for each in found):
+            yield Flaw(f"passed_over[{number}]", "no entry of the audit chain says this")
+        shown += found
+    if any(each not in shown for each in told):
+        yield Flaw("passed_over", "the audit chain says that a gate was passed over, or looked at, which is not here")
+
+
+def _given(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    evidence = entry.get("evidence")
+    return evidence if isinstance(evidence, Mapping) else {}
 
 
 def _decided(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from rollouts.gates.base import Evidence, Gate, Judgement, When, fail, passed, wait
+from rollouts.gates.base import REJECTED, Evidence, Gate, Judgement, When, fail, passed, wait
 from wording.numbers import count
 
 Groups = Mapping[str, int]  # group → how many people of it
@@ -50,7 +50,7 @@ class ApprovalGate(Gate):
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
             return fail(
-                f"{rejection.by} rejected it: {rejection.because}", cause="rejected", measured={"by": rejection.by}
+                f"{rejection.by} rejected it: {rejection.because}", cause=REJECTED, measured={"by": rejection.by}
             )
         valid = {a.by: a.groups for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for}
         missing, owed = self.missing(valid)

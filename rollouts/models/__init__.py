@@ -1,4 +1,5 @@
 from rollouts.models.approval import Approval
+from rollouts.models.break_glass import BreakGlass
 from rollouts.models.command import Command, Verb
 from rollouts.models.disruption import Disruption, DomainBudget
 from rollouts.models.freeze import Freeze
@@ -14,6 +15,7 @@ from rollouts.models.writer_lease import WriterLease
 
 __all__ = [
     "Approval",
+    "BreakGlass",
     "Command",
     "Disruption",
     "DomainBudget",

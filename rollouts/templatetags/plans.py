@@ -72,6 +72,13 @@ def gate_title(key: str) -> str:
 
 
 @register.filter
+def gate_of_key(key: str) -> str:
+    """ "0:soak" is "Soak of stage 1"."""
+    index, _, gate = key.partition(":")
+    return f"{gate_title(gate)} of stage {int(index) + 1}"
+
+
+@register.filter
 def gate_event(to: str) -> str:
     """What a gate's line of the history says: `soak hold` is "Soak: hold"."""
     key, _, answer = to.partition(" ")

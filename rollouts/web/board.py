@@ -1,7 +1,7 @@
 """The board of a plan: a column a stage, with its gates, its waves, and how far it is."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import GateAnswer, StageKind, Target, Wave
+from rollouts.models import BreakGlass, GateAnswer, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
 from wording.lists import names
@@ -30,7 +30,13 @@ class GateLine:
     soak_until: datetime | None = None
     is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
     remark: str = ""  # what its sentence leaves out
+    glass: Sequence[BreakGlass] = ()  # by whom it was passed over, the newest first: shown for good
     as_of: datetime | None = None  # its cluster is not seen: it rests on what was seen then, and its clock stands
+
+    @property
+    def may_be_passed_over(self) -> bool:
+        """It waits or fails now, and counts. Whether it really may be, the command says."""
+        return not self.is_over and not self.gate.advisory and self.answer is not None and self.answer.answer != "pass"
 
     @property
     def word(self) -> str:
@@ -163,7 +169,8 @@ def _gate_line(
     is_over = not is_asked or on_page.stage.state not in ASKED_IN.get(gate.when, set(StageState))
     until = soak_until(on_page) if isinstance(gate, Soak) and not is_over and not seen_until else None
     as_of = min(answer.at, seen_until) if answer and seen_until and not is_over else None
-    return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed), as_of)
+    glass = [each for each in on_page.glass if each.gate == gate.key]
+    return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed), glass, as_of)
 
 
 def _remark(gate: Gate, answer: GateAnswer | None, blamed: Mapping[str, str]) -> str:

@@ -76,6 +76,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "sight": None if row.is_final else sight,
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user),
+        "may_break_glass": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
+        "may_see_glass": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
         "may_exclude": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "why": _why(on_page, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,

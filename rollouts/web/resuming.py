@@ -1,5 +1,7 @@
 """What goes when somebody resumes: which nodes, how many, of which stage and wave; and where nothing would."""
 
+from django.utils import timezone
+
 from fleet.models import DriverObject
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Plan, StageKind
@@ -70,10 +72,15 @@ def _after(on_page: PlanOnPage, current: StageOnPage) -> str:
 
 
 def _failing(on_page: PlanOnPage) -> str:
+    now = timezone.now()
     failing = [
         f"{gate.title} ({one.stage.name})"
         for one in on_page.stages
         for gate in one.stage.gates
-        if not gate.advisory and (answer := one.answers.get(gate.key)) and answer.answer == "fail"
+        if not gate.advisory and gate.key not in one.stage.glass_now(now=now) and _fails(one, gate.key)
     ]
     return ", ".join(failing)
+
+
+def _fails(one: StageOnPage, gate: str) -> bool:
+    return gate in one.answers and one.answers[gate].answer == "fail"

@@ -2,6 +2,7 @@ from django.urls import path
 
 from rollouts.web import (
     approval_page,
+    breaking_glass,
     document_page,
     draft_page,
     freezes_page,
@@ -40,6 +41,8 @@ urlpatterns = [
     path("targets/<int:target_id>/exclusions", steering.exclude, name="exclude"),
     path("targets/<int:target_id>/retries", steering.retry, name="retry"),
     path("stages/<int:stage_id>/approval", approval_page.approval, name="approval"),
+    path("stages/<int:stage_id>/gates/<slug:gate>/break-glass", breaking_glass.break_it, name="break-glass"),
+    path("break-glass/<int:glass_id>/acknowledgements", breaking_glass.seen, name="seen-glass"),
     path("parts/stages/<int:stage_id>/approval", approval_page.live_part, name="approval-live"),
     path("parts/nodes/<int:node_id>/timeline", timeline.node_timeline, name="node-timeline"),
 ]

@@ -212,7 +212,7 @@ PARSERS = (
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
            ("fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written",
-            "rollouts.web.stopping")),
+            "rollouts.web.stopping", "rollouts.web.breaking_glass")),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze, ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
            ("rollouts.web.window_form", "rollouts.web.windows_page")),

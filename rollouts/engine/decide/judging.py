@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.gates.base import Answer, Gate, Judgement, When, wait
+from rollouts.gates.base import NEVER_PASSED_OVER, NO_TARGET, UNSEEN, Answer, Gate, Judgement, When, wait
 from wording.durations import spell
 from wording.lists import names
 
@@ -19,17 +19,25 @@ def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> Judgement:
     if judgement.answer is not Answer.PASS or gate.when is not When.THROUGH:
         return judgement
     if not stage.evidence.counted:
-        return wait("The stage has no target left: there is nothing this could be judged on.", cause="no-target")
+        return wait("The stage has no target left: there is nothing this could be judged on.", cause=NO_TARGET)
     unseen = tuple(target.name for target in stage.evidence.counted if not target.is_seen)
     if unseen:
-        return wait(f"{names(unseen)} cannot be seen: unknown is not a pass.", cause="unseen", nodes=unseen)
+        return wait(f"{names(unseen)} cannot be seen: unknown is not a pass.", cause=UNSEEN, nodes=unseen)
     return judgement
 
 
 def counted(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
-    """The answers that may halt the stage, hold it or let it pass: those of every gate that is not just advisory."""
+    """The answers that may halt the stage, hold it or let it pass: those of every gate that is not just advisory.
+
+    And that no person has passed over: where one has broken the glass of a gate, it holds nothing up for a while.
+    """
     advisory = {gate.key for gate in stage.gates if gate.advisory}
-    return {key: judgement for key, judgement in judgements.items() if key not in advisory}
+    left = {key: judgement for key, judgement in judgements.items() if key not in advisory}
+    return {key: judgement for key, judgement in left.items() if not is_passed_over(stage, key, judgement)}
+
+
+def is_passed_over(stage: StageSnapshot, key: str, judgement: Judgement) -> bool:
+    return key in stage.glass and judgement.cause not in NEVER_PASSED_OVER
 
 
 def out_of_patience(stage: StageSnapshot, key: str, *, now: datetime) -> str:
@@ -49,4 +57,9 @@ def first(answer: Answer, judgements: Mapping[str, Judgement]) -> tuple[str, Jud
 def all_pass(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> bool:
     """Whether the stage may pass. A stage with no gate that counts never does."""
     through = {gate.key for gate in stage.gates if gate.when is When.THROUGH and not gate.advisory}
-    return bool(through) and all(key in judgements and judgements[key].answer is Answer.PASS for key in through)
+    asked = all(key in judgements for key in through)
+    return (
+        bool(through)
+        and asked
+        and all(judgements[key].answer is Answer.PASS or is_passed_over(stage, key, judgements[key]) for key in through)
+    )

@@ -1,0 +1,33 @@
+from datetime import datetime
+
+from django.db import models
+
+from people.rights import Permission, scope_of
+
+
+class BreakGlassQuerySet(models.QuerySet["BreakGlass"]):
+    def visible_to(self, user) -> "BreakGlassQuerySet":
+        seen = scope_of(user, Permission.SEE)
+        return self if seen.everywhere else self.filter(stage__plan__cluster__in=seen.cluster_ids)
+
+    def in_force(self, *, now: datetime) -> "BreakGlassQuerySet":
+        return self.filter(until__gt=now)
+
+
+class BreakGlass(models.Model):
+    """A person's word that one gate of one stage does not count for a while, whatever it says. Shown for good."""
+
+    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="glass")
+    gate = models.CharField(max_length=63)
+    said = models.CharField(max_length=1000)  # what the gate said when it was passed over
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+    because = models.CharField(max_length=1000)
+    until = models.DateTimeField()  # from then on the gate counts again
+    acknowledged_by = models.CharField(max_length=150, blank=True)  # never who broke it; blank: nobody has looked at it
+    acknowledged_at = models.DateTimeField(null=True)
+
+    objects = BreakGlassQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]

@@ -1,0 +1,106 @@
+"""Passing a gate over from the page of its plan and over REST, and saying that one has looked."""
+
+from datetime import timedelta
+
+import pytest
+
+from rollouts.models import BreakGlass
+from tests import make
+from tests.callers import calling
+from tests.pages import HOSTILE, Page, page, visiting
+from tests.rollouts.rows import answered
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def stage():
+    stage = make.a_stage_to_approve()
+    answered(stage, "approval", "wait", because="0 of 1 approval given.")
+    return type(stage).objects.select_related("plan__cluster").get(pk=stage.pk)
+
+
+@pytest.fixture
+def root():
+    return make.a_user("root", role="admin")
+
+
+def break_it(client, stage, gate: str = "approval", **given) -> str:
+    asked = {"because": "CVE at 3 a.m.", "confirm": stage.plan.title, "hours": "4", **given}
+    path = f"/stages/{stage.pk}/gates/{gate}/break-glass"
+    return Page(client.post(path, asked, follow=True).content.decode()).text
+
+
+def test_the_page_shows_it_in_red_until_and_after_somebody_else_has_looked(stage, root):
+    said = break_it(visiting(root), stage)
+    amy = visiting(make.a_user("amy", role="approver"))
+    glass = BreakGlass.objects.get()
+
+    assert "Passed over. It counts again from 16:00 UTC on" in said
+    assert "root passed it over" in said
+    assert "Nobody else has looked at it. I have looked at it" not in said
+    assert "Nobody else has looked at it. I have looked at it" in page(amy, f"/plans/{stage.plan_id}").text
+    after = amy.post(f"/break-glass/{glass.pk}/acknowledgements", follow=True).content.decode()
+    assert "amy has looked at it." in Page(after).text
+    assert "CVE at 3 a.m." in Page(after).text
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"confirm": ""}, "Type the plan's title"),
+        ({"because": " "}, "Say why"),
+        ({"hours": "99"}, "A gate is passed over for between"),
+        ({"hours": HOSTILE}, "A gate is passed over for between"),
+        ({"gate": "luck"}, "has no gate “luck”"),
+    ],
+)
+def test_what_is_missing_is_said(stage, root, given, sentence):
+    assert sentence in break_it(visiting(root), stage, **given)
+    assert not BreakGlass.objects.exists()
+
+
+def test_who_may_not_has_no_button_and_is_refused(stage):
+    amy = visiting(make.a_user("amy", role="approver"))
+
+    assert "Break the glass" not in page(amy, f"/plans/{stage.plan_id}").text
+    assert "you need the role admin" in break_it(amy, stage)
+
+
+def test_rest_says_the_same(stage, root):
+    path = f"/api/v1/stages/{stage.pk}/break-glass"
+    asked = {"gate": "approval", "because": "CVE.", "confirm": stage.plan.title, "valid_for_s": 600}
+
+    made = calling(root).post(path, asked, format="json")
+    again = calling(root).post(path, asked, format="json")
+    wrong = calling(root).post(path, asked | {"confirm": "x"}, format="json")
+
+    assert made.status_code == 201
+    assert BreakGlass.objects.get().until - BreakGlass.objects.get().at == timedelta(minutes=10)
+    assert (again.status_code, "already" in again.json()["detail"]) == (409, True)
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "confirm")
+    assert [each["by"] for each in calling(root).get(path).json()["results"]] == ["root"]
+
+
+def test_who_broke_it_does_not_acknowledge_it(stage, root):
+    break_it(visiting(root), stage)
+    path = f"/api/v1/break-glass/{BreakGlass.objects.get().pk}/acknowledgements"
+
+    assert calling(root).post(path).status_code == 403
+    assert calling(make.a_user("vic", role="viewer")).post(path).status_code == 403
+    assert calling(make.a_user("eve")).post(path).status_code == 404
+    assert calling(make.a_user("amy", role="approver")).post(path).status_code == 204
+
+
+def test_an_approver_of_the_next_stage_is_told(stage, root):
+    break_it(visiting(root), stage)
+    later = stage.plan.stages.exclude(kind="rollback").exclude(pk=stage.pk).first()
+    if later is None:
+        later = stage.plan.stages.create(
+            index=50, name="Later", kind="pool", state="opening", state_since=make.NOON, gate_options={"approval": {}}
+        )
+
+    seen = page(visiting(make.a_user("amy", role="approver")), f"/stages/{later.pk}/approval").text
+
+    assert "root passed over the gate Approval of stage 1" in seen
+    assert "CVE at 3 a.m." in seen
