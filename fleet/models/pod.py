@@ -67,6 +67,9 @@ class Pod(Namespaced):
     )  # driver, device-plugin, … (`gpu.operands`); blank: a tenant's
     revision_hash = models.CharField(max_length=63, blank=True)  # of the DaemonSet template it was made from
     image = models.CharField(max_length=500, blank=True)  # of its first container
+    # What its own spec says, and not its image: blank where it says nothing.
+    visible_devices = models.CharField(max_length=253, blank=True, default="")  # GPUs that it uses without a request
+    required_cuda = models.CharField(max_length=253, blank=True, default="")  # cuda>=12.8, by NVIDIA_REQUIRE_CUDA
 
     objects = PodQuerySet.as_manager()
 

@@ -11,10 +11,18 @@ class Resources(Struct, frozen=True):
     limits: dict[str, str | int | float] | None = None
 
 
+class Variable(Struct, frozen=True):
+    """Of a container's environment, where its value is written down; most are not read on from here."""
+
+    name: str = ""
+    value: str | None = ""
+
+
 class Container(Struct, frozen=True):
     name: str = ""
     image: str | None = ""
     resources: Resources | None = None
+    env: list[Variable] | None = None
     restart_policy: str | None = ""  # Always, on an init container: a sidecar, which keeps its resources
 
 

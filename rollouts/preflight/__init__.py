@@ -19,7 +19,15 @@ from rollouts.preflight import (
     versions,
 )
 from rollouts.preflight.facts import PreflightFacts
-from rollouts.preflight.rules import disruption_budgets, lost_work, not_deleted, waited_for
+from rollouts.preflight.rules import (
+    disruption_budgets,
+    driver_pods,
+    lost_work,
+    not_deleted,
+    not_ready,
+    pinning,
+    waited_for,
+)
 from rollouts.preflight.subject import PreflightSubject
 
 Rule = Callable[[PreflightSubject], Iterable[Check]]
@@ -53,6 +61,9 @@ WARNINGS: tuple[Rule, ...] = (
     _seen(disruption_budgets.hold_back),
     _seen(not_deleted.are_not_deleted),
     _seen(waited_for.are_waited_for),
+    _seen(pinning.pin_the_driver),
+    _seen(driver_pods.are_missing),
+    _seen(not_ready.are_not_ready),
 )
 
 

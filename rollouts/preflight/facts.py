@@ -22,10 +22,28 @@ class PodFacts:
     has_empty_dir: bool = False
     resources: tuple[str, ...] = ()  # names of what it requests of GPUs
     labels: Mapping[str, str] = field(default_factory=dict)  # of tenants only
+    is_operand: bool = False
+    is_tenant: bool = True
+    claims_gpus: bool = False  # through DRA, and not beside whoever holds them, as monitoring does
+    runtime_class: str = ""
+    visible_devices: str = ""  # NVIDIA_VISIBLE_DEVICES, where its own spec lets it see GPUs
 
-    @property
-    def is_evicted(self) -> bool:
-        return is_evicted(self.resources)
+
+@dataclass(frozen=True)
+class NodeFacts:
+    name: str
+    is_ready: bool | None = True  # None: nobody knows
+    because: str = ""  # why it is not
+
+
+@dataclass(frozen=True)
+class DaemonSetFacts:
+    """One of the cluster's driver DaemonSets."""
+
+    name: str
+    wanted: int
+    pods: int
+    without_node: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +77,18 @@ class PreflightFacts:
     policy: EvictionPolicy
     pods: Sequence[PodFacts]
     budgets: Sequence[BudgetFacts]
+    nodes: Sequence[NodeFacts] = ()
+    driver_daemonsets: Sequence[DaemonSetFacts] = ()
+    evicts_claims: bool | None = True  # whether this operator evicts pods that claim GPUs; None: nobody knows
     budgets_unseen: str = ""  # why nobody knows the budgets, as a sentence; blank: they are known
 
     @cached_property
     def evicted(self) -> list[PodFacts]:
         """Those that the operator is to evict."""
-        return [pod for pod in self.pods if pod.is_evicted]
+        return [pod for pod in self.pods if self.is_evicted(pod)]
+
+    def is_evicted(self, pod: PodFacts) -> bool:
+        return is_evicted(pod.resources) or (pod.claims_gpus and self.evicts_claims is True)
 
     @cached_property
     def budgets_by_namespace(self) -> Mapping[str, Sequence[BudgetFacts]]:

@@ -1,18 +1,24 @@
 """What is known of a driver object and of its nodes, from rows."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Q
 
 from fleet.freshness.kinds import Freshness, freshness_of, never_heard
-from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Pod
-from gpu.evictions import read_policy
+from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Operand, Pod, ResourceClaim
+from gpu.evictions import DRA_DRIVER, read_policy
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
+from gpu.operands import DRIVER
 from kube.resources import DISRUPTION_BUDGETS
 from kube.selectors import BadSelector, Selector, of_object
+from rollouts.checks import MOST_NAMED
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
-from rollouts.preflight.facts import BudgetFacts, PodFacts, PreflightFacts
+from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeFacts, PodFacts, PreflightFacts
 from rollouts.queries import cluster_policy, driver_daemonsets, upgrade_policy
 
 ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
@@ -49,15 +55,32 @@ def pods_on(plan: Plan, nodes: Iterable[Node]) -> list[Pod]:
     return list(there.defer("devices", "unhealthy_devices", "last_words", "waiting_because"))
 
 
-def facts_of(plan: Plan, driver: DriverFacts, pods: Iterable[Pod], *, now: datetime) -> PreflightFacts:
-    """Two queries."""
-    those = [_pod(pod) for pod in pods]
+def facts_of(
+    plan: Plan,
+    driver: DriverFacts,
+    nodes: Iterable[Node],
+    pods: Iterable[Pod],
+    *,
+    evicts_claims: bool | None,
+    now: datetime,
+) -> PreflightFacts:
+    """Four queries, one more where pods claim GPUs, and one where driver pods have no node."""
+    rows = list(pods)
+    claiming = _claiming(plan.cluster_id, rows)
+    those = [_pod(pod, claims_gpus=pod.pk in claiming) for pod in rows]
     unseen = _unseen(plan.cluster_id, DISRUPTION_BUDGETS.name, now=now)
-    budgets = () if unseen else _budgets(plan.cluster_id, {pod.namespace for pod in those if pod.is_evicted})
-    return PreflightFacts(read_policy(driver.upgrade_policy), those, budgets, budgets_unseen=unseen)
+    return PreflightFacts(
+        policy=read_policy(driver.upgrade_policy),
+        pods=those,
+        budgets=() if unseen else _budgets(plan.cluster_id, {pod.namespace for pod in those if pod.is_tenant}),
+        budgets_unseen=unseen,
+        nodes=[NodeFacts(node.name, node.is_ready, node.not_ready_because) for node in nodes],
+        driver_daemonsets=_driver_daemonsets(plan.cluster_id),
+        evicts_claims=evicts_claims,
+    )
 
 
-def _pod(pod: Pod) -> PodFacts:
+def _pod(pod: Pod, *, claims_gpus: bool) -> PodFacts:
     return PodFacts(
         name=str(pod),
         namespace=pod.namespace,
@@ -68,7 +91,41 @@ def _pod(pod: Pod) -> PodFacts:
         has_empty_dir=pod.has_empty_dir,
         resources=tuple(pod.resources),
         labels=pod.labels,
+        is_operand=bool(pod.operand),
+        is_tenant=pod.is_tenant,
+        claims_gpus=claims_gpus,
+        runtime_class=pod.runtime_class,
+        visible_devices=pod.visible_devices,
     )
+
+
+def _claiming(cluster_id: int, pods: Sequence[Pod]) -> set[int]:
+    """Keys of those whose claims gave them devices of NVIDIA's driver for DRA."""
+    claims = {(pod.namespace, name): pod.pk for pod in pods for name in pod.claims}
+    if not claims:
+        return set()
+    rows = ResourceClaim.objects.filter(cluster=cluster_id, namespace__in={namespace for namespace, _ in claims})
+    given = {(row.namespace, row.name) for row in rows if any(_is_gpu(device) for device in row.allocated)}
+    return {pod.pk for pod in pods if any((pod.namespace, name) in given for name in pod.claims)}
+
+
+def _is_gpu(device: Mapping[str, Any]) -> bool:
+    return device.get("driver") == DRA_DRIVER and not device.get("admin")
+
+
+def _driver_daemonsets(cluster_id: int) -> list[DaemonSetFacts]:
+    """All of the cluster: one that lacks a pod stops the operator's upgrade controller everywhere."""
+    rows = list(Operand.objects.filter(cluster=cluster_id, operand=DRIVER).order_by("name"))
+    pods = Pod.objects.filter(cluster=cluster_id, owner_uid__in=[row.uid for row in rows])
+    made = pods.values_list("owner_uid").annotate(number=Count("pk"), homeless=Count("pk", filter=Q(node_name="")))
+    numbers = {uid: (number, homeless) for uid, number, homeless in made.order_by("owner_uid")}
+    without: dict[str, list[str]] = defaultdict(list)
+    if any(homeless for _, homeless in numbers.values()):
+        for pod in pods.filter(node_name="").order_by("name")[:MOST_NAMED]:
+            without[pod.owner_uid].append(f"{pod}: {pod.waiting_because}" if pod.waiting_because else str(pod))
+    return [
+        DaemonSetFacts(row.name, row.desired, numbers.get(row.uid, (0, 0))[0], tuple(without[row.uid])) for row in rows
+    ]
 
 
 def _unseen(cluster_id: int, kind: str, *, now: datetime) -> str:

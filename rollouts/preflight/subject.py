@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.models import Node, Pod
+from fleet.drivers.mode import has_own_policies, operator_of
+from fleet.models import DriverObject, Node, Operand, Pod
+from gpu.operands import VALIDATOR
 from health.stack.combinations import Line
 from rollouts.components.driver import DriverFacts
 from rollouts.domains import Budgets
@@ -46,5 +48,16 @@ class PreflightSubject:
 
     @cached_property
     def facts(self) -> PreflightFacts:
-        """Two queries, and the pods'."""
-        return facts_of(self.plan, self.driver, self.pods, now=self.now)
+        evicts = self.has_own_policies
+        nodes = self.picks.nodes
+        return facts_of(self.plan, self.driver, nodes, self.pods, evicts_claims=evicts, now=self.now)
+
+    @cached_property
+    def driver_objects(self) -> list[DriverObject]:
+        return list(DriverObject.objects.filter(cluster=self.plan.cluster_id))
+
+    @cached_property
+    def has_own_policies(self) -> bool | None:
+        """Whether its operator is as new as 26.7.0. None: nobody knows."""
+        validators = Operand.objects.filter(cluster=self.plan.cluster_id, operand=VALIDATOR)
+        return has_own_policies(operator_of(self.driver_objects, list(validators)).version)

@@ -1,9 +1,10 @@
 """What the stages leave: nodes that none of them takes, and kinds of node that no canary is of."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from fleet.models import Node
-from rollouts.checks import Check
+from rollouts.checks import Check, each
 from rollouts.picking import uncovered
 from rollouts.preflight.picks import Picks
 from rollouts.preflight.subject import PreflightSubject
@@ -11,6 +12,7 @@ from rollouts.queries import candidate
 from wording.lists import names
 from wording.numbers import are, count, either
 
+LEFT_OUT = "The plan is made without them when it starts: what is mended later is another plan's."
 FACTOR_TITLES = {
     "os_image": "OS image",
     "gpu_product": "GPU",
@@ -28,11 +30,16 @@ def takes_none(subject: PreflightSubject) -> Iterator[Check]:
 def leaves(subject: PreflightSubject) -> Iterator[Check]:
     picks = subject.picks
     if picks.uncovered:
-        nodes = names(tuple(sorted(node.name for node in picks.uncovered)))
+        uncovered_names = sorted(node.name for node in picks.uncovered)
         stay = either(len(picks.uncovered), "it stays", "they stay")
-        yield Check("uncovered", f"No stage takes {nodes}: {stay} held on the old driver.")
-    if picks.excluded:
-        yield Check("excluded", f"{count(len(picks.excluded), 'node')} left out: {picks.excluded[0][1]}.")
+        sentence = f"No stage takes {names(uncovered_names)}: {stay} held on the old driver."
+        yield Check("uncovered", sentence, about=each(uncovered_names))
+    left_out: dict[str, list[str]] = defaultdict(list)
+    for name, because in picks.excluded:
+        left_out[because].append(name)
+    for because, nodes in left_out.items():
+        sentence = f"{names(sorted(nodes))} {are(len(nodes))} left out: {because}."
+        yield Check("excluded", sentence, LEFT_OUT, about=each(nodes))
     yield from (Check("cohort", sentence) for sentence in uncovered_sentences(picks))
 
 

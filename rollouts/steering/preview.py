@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q
 
 from fleet.allocation.physical import physical_of
-from fleet.drivers.mode import OWN_POLICIES_FROM, has_own_policies, operator_of
-from fleet.models import DriverObject, Node, Operand, Pod
-from gpu.operands import VALIDATOR
+from fleet.drivers.mode import OWN_POLICIES_FROM
+from fleet.models import DriverObject, Node, Pod
 from gpu.upgrade_controller import LOOKS_EVERY
 from rollouts.checks import Check
 from rollouts.components.driver import DriverFacts
@@ -104,7 +103,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         ),
         canary_proves=_proof(picks),
         cohorts_uncovered=uncovered_sentences(picks),
-        isolated_canary=_isolated_canary(plan, picks),
+        isolated_canary=_isolated_canary(subject),
     )
 
 
@@ -169,15 +168,14 @@ def _proof(picks: Picks) -> str:
     return f"{aim} {takes}{has}; {count(nodes, 'node')} can only show that at most {most} % would."
 
 
-def _isolated_canary(plan: Plan, picks: Picks) -> IsolatedCanary:
-    objects = list(DriverObject.objects.filter(cluster=plan.cluster_id))
-    validators = Operand.objects.filter(cluster=plan.cluster_id, operand=VALIDATOR)
-    canary, _ = canary_and_others(picks)
+def _isolated_canary(subject: PreflightSubject) -> IsolatedCanary:
+    plan, objects = subject.plan, subject.driver_objects
+    canary, _ = canary_and_others(subject.picks)
     return isolated_canary(
         plan.object_name,
         kind=plan.object_kind,
         is_fallback=any(each.is_fallback and each.name == plan.object_name for each in objects),
-        has_own_policies=has_own_policies(operator_of(objects, list(validators)).version),
+        has_own_policies=subject.has_own_policies,
         since=OWN_POLICIES_FROM,
         to_version=plan.to_version,
         nodes=[node.name for node in canary],

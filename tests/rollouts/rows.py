@@ -39,7 +39,7 @@ def a_driver_cluster(*, nodes: int = 3, seen_at: datetime | None = NOON, **drive
     a_driver_object(
         cluster, "cluster-policy", kind="ClusterPolicy", uses_driver_crd=True, upgrade_policy=POLICY, version=""
     )
-    daemonset = an_operand(cluster, owner_uid=driver_object.uid, node_selector=SELECTOR)
+    daemonset = an_operand(cluster, owner_uid=driver_object.uid, node_selector=SELECTOR, desired=nodes)
     OperandRevision.objects.create(
         cluster=cluster, uid="uid-of-a-revision", owner_uid=daemonset.uid, revision=1, revision_hash=OLD_HASH,
         changed_at=NOON,

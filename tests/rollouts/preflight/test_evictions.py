@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.models import Bookmark, DisruptionBudget, DriverObject
+from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Pod, ResourceClaim
 from kube.resources import DISRUPTION_BUDGETS
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
@@ -113,3 +113,51 @@ def test_page_and_rest_name_each_pod(cluster, owner, client):
     (check,) = [check for check in answer["warnings"] if check["code"] == "not-deleted-no-controller"]
     assert check["sentence"].startswith("team-a/notebook-0, team-a/notebook-1, team-a/notebook-2 and 2 more have no")
     assert check["about"] == [f"team-a/notebook-{number} on node-1" for number in range(5)]
+
+
+def test_a_pod_that_claims_its_gpus_is_evicted_by_a_newer_operator_only(cluster, owner):
+    """From 26.7.0 on the operator looks at claims, so that their pods come under its policy."""
+    device = {"request": "gpus", "driver": "gpu.nvidia.com", "pool": "node-1", "device": "gpu-0"}
+    for name, admin in (("mine", False), ("monitor", True)):
+        ResourceClaim.objects.create(
+            cluster=cluster, namespace="team-a", name=name, uid=name, created_at=NOON, changed_at=NOON,
+            allocated=[device | {"admin": admin}],
+        )  # fmt: skip
+    a_tenant(cluster, "claims", gpus=0, claims=["mine"], owner_kind="", is_tenant=True)
+    a_tenant(cluster, "watches", gpus=0, claims=["monitor"], owner_kind="", is_tenant=False)
+    policies = DriverObject.objects.filter(cluster=cluster, kind="ClusterPolicy")
+
+    policies.update(operator_version="v26.7.0")
+    newer = preview(a_draft(cluster, owner), now=NOON).warnings
+    policies.update(operator_version="v26.3.3")
+    older = preview(a_draft(cluster, owner), now=NOON).warnings
+
+    assert [check.about for check in newer if check.code == "not-deleted-no-controller"] == [
+        ("team-a/claims on node-1",)
+    ]
+    assert not [check for check in newer if check.code == "pins-driver"]
+    assert [check.about for check in older if check.code == "pins-driver"] == [
+        ("team-a/claims on node-1: it claims them; operators before 26.7.0 do not look at claims",)
+    ]
+
+
+def test_a_driver_pod_without_a_node_is_named(cluster, owner):
+    daemonset = cluster.operands.get(operand="driver")
+    pod = a_pod(cluster.nodes.first(), "driver-x", namespace="gpu-operator", gpus=0, operand="driver",
+                owner_uid=daemonset.uid, waiting_because="Unschedulable: a taint")  # fmt: skip
+    Pod.objects.filter(pk=pod.pk).update(node=None, node_name="")
+
+    (check,) = [each for each in preview(a_draft(cluster, owner), now=NOON).warnings if each.code == "driver-pods"]
+
+    assert check.about == (
+        "nvidia-driver-daemonset wants 3 and has 4",
+        "without a node: gpu-operator/driver-x: Unschedulable: a taint",
+    )
+
+
+def test_every_node_that_is_left_out_is_named_with_its_reason(cluster, owner):
+    Node.objects.filter(cluster=cluster, name__in=["node-0", "node-2"]).update(is_unschedulable=True)
+
+    said = warned(a_draft(cluster, owner))
+
+    assert said["excluded"] == "node-0, node-2 are left out: cordoned by somebody else."

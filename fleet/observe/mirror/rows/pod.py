@@ -8,6 +8,7 @@ from fleet.observe.mirror.rows.asking import (
     unhealthy_devices_of,
 )
 from fleet.observe.mirror.rows.cpu_memory import requested
+from fleet.observe.mirror.rows.environment import required_cuda, visible_devices
 from fleet.observe.mirror.rows.image import image_of
 from fleet.observe.mirror.rows.pod_status import crashed_at, restarts_of, status_of
 from fleet.observe.mirror.rows.stuck import stuck, waiting_because
@@ -64,6 +65,8 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "has_empty_dir": any(volume.empty_dir is not None for volume in seen.spec.volumes or ()),
         "revision_hash": fitted(seen.labels.get("controller-revision-hash"), 63),
         "image": image_of(seen.spec),
+        "visible_devices": visible_devices(seen),
+        "required_cuda": required_cuda(seen),
     }
 
 
