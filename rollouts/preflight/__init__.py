@@ -20,6 +20,7 @@ from rollouts.preflight import (
 )
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.rules import (
+    cuda,
     disruption_budgets,
     driver_pods,
     lost_work,
@@ -64,6 +65,7 @@ WARNINGS: tuple[Rule, ...] = (
     _seen(pinning.pin_the_driver),
     _seen(driver_pods.are_missing),
     _seen(not_ready.are_not_ready),
+    _seen(cuda.fits),
 )
 
 

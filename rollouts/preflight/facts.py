@@ -27,10 +27,12 @@ class PodFacts:
     claims_gpus: bool = False  # through DRA, and not beside whoever holds them, as monitoring does
     runtime_class: str = ""
     visible_devices: str = ""  # NVIDIA_VISIBLE_DEVICES, where its own spec lets it see GPUs
+    image: str = ""
+    cuda: str = ""  # 12.8; blank: nothing says it
 
 
 @dataclass(frozen=True)
-class NodeFacts:
+class NodeToChange:
     name: str
     is_ready: bool | None = True  # None: nobody knows
     because: str = ""  # why it is not
@@ -77,8 +79,10 @@ class PreflightFacts:
     policy: EvictionPolicy
     pods: Sequence[PodFacts]
     budgets: Sequence[BudgetFacts]
-    nodes: Sequence[NodeFacts] = ()
+    nodes: Sequence[NodeToChange] = ()
     driver_daemonsets: Sequence[DaemonSetFacts] = ()
+    to_version: str = ""
+    from_version: str = ""
     evicts_claims: bool | None = True  # whether this operator evicts pods that claim GPUs; None: nobody knows
     budgets_unseen: str = ""  # why nobody knows the budgets, as a sentence; blank: they are known
 

@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 from fleet.freshness.kinds import Freshness, freshness_of, never_heard
 from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Operand, Pod, ResourceClaim
 from gpu.evictions import DRA_DRIVER, read_policy
+from gpu.images import cuda_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import DRIVER
 from kube.resources import DISRUPTION_BUDGETS
@@ -18,7 +19,7 @@ from rollouts.checks import MOST_NAMED
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
-from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeFacts, PodFacts, PreflightFacts
+from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeToChange, PodFacts, PreflightFacts
 from rollouts.queries import cluster_policy, driver_daemonsets, upgrade_policy
 
 ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
@@ -74,8 +75,10 @@ def facts_of(
         pods=those,
         budgets=() if unseen else _budgets(plan.cluster_id, {pod.namespace for pod in those if pod.is_tenant}),
         budgets_unseen=unseen,
-        nodes=[NodeFacts(node.name, node.is_ready, node.not_ready_because) for node in nodes],
+        nodes=[NodeToChange(node.name, node.is_ready, node.not_ready_because) for node in nodes],
         driver_daemonsets=_driver_daemonsets(plan.cluster_id),
+        to_version=plan.to_version,
+        from_version=plan.from_version,
         evicts_claims=evicts_claims,
     )
 
@@ -96,6 +99,8 @@ def _pod(pod: Pod, *, claims_gpus: bool) -> PodFacts:
         claims_gpus=claims_gpus,
         runtime_class=pod.runtime_class,
         visible_devices=pod.visible_devices,
+        image=pod.image,
+        cuda=cuda_of(pod.image, pod.required_cuda),
     )
 
 

@@ -1,10 +1,10 @@
-from rollouts.preflight.facts import NodeFacts
+from rollouts.preflight.facts import NodeToChange
 from rollouts.preflight.rules.not_ready import are_not_ready
 from tests.rollouts.preflight.make import facts
 
 
 def test_nodes_that_are_not_ready_are_named_with_why():
-    nodes = [NodeFacts("a"), NodeFacts("b", False, "KubeletNotReady: no network"), NodeFacts("c", None)]
+    nodes = [NodeToChange("a"), NodeToChange("b", False, "KubeletNotReady: no network"), NodeToChange("c", None)]
 
     (check,) = are_not_ready(facts(nodes=nodes))
 
@@ -13,4 +13,4 @@ def test_nodes_that_are_not_ready_are_named_with_why():
 
 
 def test_nodes_that_are_ready_are_no_matter():
-    assert list(are_not_ready(facts(nodes=[NodeFacts("a")]))) == []
+    assert list(are_not_ready(facts(nodes=[NodeToChange("a")]))) == []

@@ -1,0 +1,52 @@
+"""The CUDA that the pods' images were built with, against the driver that they are to run on.
+
+Newer drivers run older CUDA: what runs on a node can only be too new for a driver that is older, as on a way back.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gpu.compatibility import the_matrix
+from gpu.compatibility.entries import CudaFloor
+from gpu.compatibility.ranges import is_older
+from rollouts.checks import Check, each
+from rollouts.preflight.facts import PodFacts, PreflightFacts
+from wording.lists import names
+from wording.numbers import either
+
+HELPS = "Move these workloads first, or give their images the CUDA compatibility package."
+
+
+def fits(facts: PreflightFacts) -> Iterator[Check]:
+    return too_new(facts.pods, driver=facts.to_version, before=facts.from_version)
+
+
+def too_new(pods: Sequence[PodFacts], *, driver: str, before: str) -> Iterator[Check]:
+    """Of tenants' pods. `driver`: that they are to run on; `before`: the one they run on now."""
+    users = [pod for pod in pods if pod.is_tenant]
+    needs = {pod: floor for pod in users if (floor := _floor(pod.cuda)) and driver and is_older(driver, floor.driver)}
+    if needs:
+        are_built = either(len(needs), "is built", "are built")
+        sentence = f"{names(sorted(pod.name for pod in needs))} {are_built} with a CUDA too new for driver {driver}."
+        about = each(
+            f"{pod.name} on {pod.node}: CUDA {pod.cuda} needs driver {floor.driver} or newer ({floor.source})"
+            for pod, floor in needs.items()
+        )
+        yield Check("cuda-too-new", sentence, HELPS, is_grave=True, about=about)
+    unknown = [pod for pod in users if not _floor(pod.cuda)]
+    if unknown and driver and before and is_older(driver, before):
+        those = names(sorted(pod.name for pod in unknown))
+        do, run = either(len(unknown), "does", "do"), either(len(unknown), "it runs", "they run")
+        sentence = (
+            f"{driver} is older than {before}, and {those} {do} not say a CUDA: whether {run} on it is not known."
+        )
+        about = each(f"{pod.name} on {pod.node}: {_said(pod)}" for pod in unknown)
+        yield Check("cuda-unknown", sentence, "Try one of each on a node with that driver first.", about=about)
+
+
+def _floor(cuda: str) -> CudaFloor | None:
+    """None: it is not known, or the matrix does not know what it needs."""
+    return next((entry for entry in the_matrix().cuda if cuda and cuda in entry.cuda), None)
+
+
+def _said(pod: PodFacts) -> str:
+    return f"CUDA {pod.cuda}, which the matrix does not know" if pod.cuda else pod.image or "no image"
