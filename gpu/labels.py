@@ -87,6 +87,18 @@ REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
+# Who else removes or cordons nodes. Cluster Autoscaler: kubernetes/autoscaler, cluster-autoscaler/FAQ.md and
+# utils/taints; Karpenter: karpenter.sh/docs/concepts/disruption and reference/annotations; NVSentinel:
+# NVIDIA/NVSentinel, docs/runbooks/driver-upgrades.md.
+KARPENTER_POOL = ("karpenter.sh/nodepool", "karpenter.sh/provisioner-name")  # labels: it made the node
+KARPENTER_LEAVE = "karpenter.sh/do-not-disrupt"  # annotation, "true": neither consolidated nor replaced for drift
+KARPENTER_GOING = ("karpenter.sh/disrupted", "karpenter.sh/disruption")  # taints
+AUTOSCALER_LEAVE = "cluster-autoscaler.kubernetes.io/scale-down-disabled"  # annotation, "true"
+AUTOSCALER_GOING = ("ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler")  # taints
+SENTINEL_MANAGED = "k8saas.nvidia.com/ManagedByNVSentinel"  # label, "false": it leaves the node alone
+SENTINEL_STATE = "dgxc.nvidia.com/nvsentinel-state"  # label
+SENTINEL_MARKS = (SENTINEL_MANAGED, SENTINEL_STATE, "nvsentinel.dgxc.nvidia.com/")  # labels begin with these
+
 CANARY = "quarterdeck.io/canary"  # put on by people, for a driver object that only selects these nodes
 # Annotations. Of nodes: by HAMi's device plugin, and the one for Volcano; their others change with every heartbeat.
 GPUS_REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
@@ -100,6 +112,7 @@ HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
 KEPT_ANNOTATIONS = (
     *("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine"),
     *GPUS_REGISTERED,
+    *(KARPENTER_LEAVE, AUTOSCALER_LEAVE),
 )
 
 MOST_DIGITS = 9

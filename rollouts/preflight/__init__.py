@@ -20,12 +20,14 @@ from rollouts.preflight import (
 )
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.rules import (
+    autoscalers,
     cuda,
     disruption_budgets,
     driver_pods,
     lost_work,
     not_deleted,
     not_ready,
+    nvsentinel,
     pinning,
     waited_for,
 )
@@ -66,6 +68,8 @@ WARNINGS: tuple[Rule, ...] = (
     _seen(driver_pods.are_missing),
     _seen(not_ready.are_not_ready),
     _seen(cuda.fits),
+    _seen(autoscalers.may_take_nodes),
+    _seen(nvsentinel.is_watching),
 )
 
 

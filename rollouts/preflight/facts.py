@@ -36,6 +36,9 @@ class NodeToChange:
     name: str
     is_ready: bool | None = True  # None: nobody knows
     because: str = ""  # why it is not
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[str, ...] = ()  # keys
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,22 @@ def facts_of(
         pods=those,
         budgets=() if unseen else _budgets(plan.cluster_id, {pod.namespace for pod in those if pod.is_tenant}),
         budgets_unseen=unseen,
-        nodes=[NodeToChange(node.name, node.is_ready, node.not_ready_because) for node in nodes],
+        nodes=[_node(node) for node in nodes],
         driver_daemonsets=_driver_daemonsets(plan.cluster_id),
         to_version=plan.to_version,
         from_version=plan.from_version,
         evicts_claims=evicts_claims,
+    )
+
+
+def _node(node: Node) -> NodeToChange:
+    return NodeToChange(
+        name=node.name,
+        is_ready=node.is_ready,
+        because=node.not_ready_because,
+        labels=node.labels,
+        annotations=node.annotations,
+        taints=tuple(taint["key"] for taint in node.taints),
     )
 
 

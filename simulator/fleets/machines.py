@@ -131,7 +131,7 @@ def _labels(machine: Machine, now: datetime) -> dict[str, str]:
         "feature.node.kubernetes.io/system-os_release.VERSION_ID.minor": "04",
     }
     if machine.is_spot:
-        labels["karpenter.sh/capacity-type"] = "spot"
+        labels |= {"karpenter.sh/capacity-type": "spot", "karpenter.sh/nodepool": "spot"}
     if machine.accelerators:
         labels |= machine.accelerators.labels
     return labels | _gpu_labels(machine, now) if machine.sku else labels

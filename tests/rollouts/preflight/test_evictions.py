@@ -174,3 +174,12 @@ def test_the_cuda_of_running_images_is_held_against_an_older_driver(cluster, own
 
     assert said["cuda-too-new"] == "team-a/new-0 is built with a CUDA too new for driver 570.172.08."
     assert "team-a/who-0 does not say a CUDA" in said["cuda-unknown"]
+
+
+def test_marks_of_others_on_a_node_are_read(cluster, owner):
+    labels = {"karpenter.sh/nodepool": "gpu", "k8saas.nvidia.com/ManagedByNVSentinel": "true"}
+    node = cluster.nodes.get(name="node-1")
+    taints = [{"key": "karpenter.sh/disrupted", "value": "", "effect": "NoSchedule"}]
+    Node.objects.filter(pk=node.pk).update(labels=node.labels | labels, taints=taints)
+
+    assert {"karpenter", "autoscaler-takes", "nvsentinel"} <= warned(a_draft(cluster, owner)).keys()

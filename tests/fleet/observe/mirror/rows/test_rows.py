@@ -44,6 +44,14 @@ def test_a_hold_of_ours_names_its_plan_and_a_foreign_one_nobody():
     assert (foreign["is_held"], foreign["held_by"]) == (True, "")
 
 
+def test_what_keeps_autoscalers_off_a_node_is_kept_of_its_annotations():
+    marks = {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+
+    row = node_row(a_node_seen(annotations=marks | {"karpenter.sh/nodepool-hash": "1"}))
+
+    assert row["annotations"] == marks
+
+
 def test_the_hold_is_only_the_value_true():
     row = node_row(a_node_seen(labels=GPU_LABELS | {"nvidia.com/gpu-driver-upgrade.skip": "True"}))
 
