@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from edges.rest import Asked, Flat, RowSerializer
 from fleet.api.serializers import RefSerializer
-from rollouts.api.previews import PreviewSerializer
+from rollouts.api.previews import PreflightCheckSerializer, PreviewSerializer
 from rollouts.api.serializers import (
     KEY_MOST,
     AnswerSerializer,
@@ -14,6 +14,7 @@ from rollouts.api.serializers import (
     StageDraftSerializer,
     StageRowSerializer,
 )
+from rollouts.checks import Check
 from rollouts.models import Command, Plan, PlanEvent
 from rollouts.queries import Button, PlanOnPage
 from rollouts.steering.duration import Duration
@@ -89,6 +90,7 @@ class PlanInDetail:
     buttons: list[Button]
     holding: HoldProgress | None
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
+    way_back: list[Check]
 
     @property
     def plan(self) -> Plan:
@@ -120,6 +122,9 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
     takes = serializers.CharField(
         source="duration.sentence", default="", help_text="What that is reckoned from; blank: it is null."
     )
+    way_back = PreflightCheckSerializer(
+        many=True, help_text="What to know before a rollback now; it bars none. Empty in states that lead to none."
+    )
     seq = serializers.IntegerField(source="on_page.seq", help_text="Of the newest event this was made from.")
 
     class Meta(PlanRowSerializer.Meta):
@@ -135,6 +140,7 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
             "buttons",
             "takes_s",
             "takes",
+            "way_back",
             "seq",
         )
 

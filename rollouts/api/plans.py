@@ -23,6 +23,7 @@ from rollouts.api.previews import PreviewSerializer
 from rollouts.api.serializers import StageDraftSerializer
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
+from rollouts.preflight.way_back import way_back
 from rollouts.queries import buttons, plan_on_page
 from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
@@ -119,7 +120,11 @@ def shown(plan: Plan, user) -> dict[str, Any]:
     now = timezone.now()
     on_page = plan_on_page(plan, now=now)
     detail = PlanInDetail(
-        on_page, buttons(plan, user), holding(on_page, now=now), duration=expected(plan, on_page, now=now)
+        on_page,
+        buttons(plan, user),
+        holding(on_page, now=now),
+        duration=expected(plan, on_page, now=now),
+        way_back=way_back(on_page),
     )
     return PlanSerializer(detail).data
 
@@ -131,4 +136,5 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
     except ObjectGone:
         told = None
     on_page = plan_on_page(plan, now=now)
-    return DraftSerializer(DraftInDetail(on_page, buttons(plan, user), holding=None, duration=None, preview=told)).data
+    detail = DraftInDetail(on_page, buttons(plan, user), holding=None, duration=None, way_back=[], preview=told)
+    return DraftSerializer(detail).data

@@ -48,11 +48,9 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
     )
 
 
-def pods_on(plan: Plan, nodes: Iterable[Node]) -> list[Pod]:
-    """Neither done nor told to go. One query."""
-    there = Pod.objects.filter(
-        cluster=plan.cluster_id, node_name__in=[n.name for n in nodes], deleted_at=None
-    ).not_done()
+def pods_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
+    """Of nodes, by name: neither done nor told to go. One query."""
+    there = Pod.objects.filter(cluster=cluster_id, node_name__in=names, deleted_at=None).not_done()
     return list(there.defer("devices", "unhealthy_devices", "last_words", "waiting_because"))
 
 
@@ -68,7 +66,7 @@ def facts_of(
     """Four queries, one more where pods claim GPUs, and one where driver pods have no node."""
     rows = list(pods)
     claiming = _claiming(plan.cluster_id, rows)
-    those = [_pod(pod, claims_gpus=pod.pk in claiming) for pod in rows]
+    those = [pod_facts(pod, claims_gpus=pod.pk in claiming) for pod in rows]
     unseen = _unseen(plan.cluster_id, DISRUPTION_BUDGETS.name, now=now)
     return PreflightFacts(
         policy=read_policy(driver.upgrade_policy),
@@ -94,7 +92,7 @@ def _node(node: Node) -> NodeToChange:
     )
 
 
-def _pod(pod: Pod, *, claims_gpus: bool) -> PodFacts:
+def pod_facts(pod: Pod, *, claims_gpus: bool = False) -> PodFacts:
     return PodFacts(
         name=str(pod),
         namespace=pod.namespace,

@@ -39,7 +39,7 @@ class PreflightSubject:
     @cached_property
     def pods(self) -> list[Pod]:
         """On the nodes that its stages take, neither done nor told to go. One query."""
-        return pods_on(self.plan, self.picks.nodes)
+        return pods_on(self.plan.cluster_id, [node.name for node in self.picks.nodes])
 
     @cached_property
     def budgets(self) -> Budgets:

@@ -15,6 +15,7 @@ from fleet.models import Bookmark, DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
+from rollouts.preflight.way_back import way_back
 from rollouts.queries import PlanOnPage, buttons, plan_on_page
 from rollouts.steering.remaining import holding, remaining
 from rollouts.verbs import VERBS
@@ -42,6 +43,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
         "place": "plans",
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
+        "way_back": way_back(context["on_page"]),
         "written": take(request, row),
     }
     return render(request, "rollouts/plan.html", context)

@@ -9,6 +9,7 @@ from edges.digits import whole
 from edges.documents import LARGEST_BYTES
 from people.models import User
 from people.rights import NotAllowed
+from rollouts.checks import Check
 from rollouts.models import Plan
 from rollouts.steering.documents import Applied, PlanDocument, apply, look, read, write
 from rollouts.steering.preview import Preview
@@ -70,12 +71,16 @@ def _lines(shown: Applied) -> list[str]:
     lines += [f"{each.field}: {each.drafted} → {each.document}" for each in shown.differences]
     if told is None:
         return lines
-    lines += [f"blocker: {check.sentence} {check.fix}".rstrip() for check in told.blockers]
-    lines += [f"warning: {check.sentence} {check.fix}".rstrip() for check in told.warnings]
+    lines += [line for check in told.blockers for line in _said("blocker", check)]
+    lines += [line for check in told.warnings for line in _said("warning", check)]
     for stage in told.stages:
         lines.append(f"{stage.name}: {count(len(stage.targets), 'node')}, at most {stage.at_once} at once")
         lines += [f"  wave {at}: {names(wave, most=SHOWN)}" for at, wave in enumerate(stage.by_wave, 1)]
     return lines
+
+
+def _said(what: str, check: Check) -> list[str]:
+    return [f"{what}: {check.sentence} {check.fix}".rstrip(), *(f"  {line}" for line in check.about)]
 
 
 def _person(name: str) -> User:

@@ -1,0 +1,55 @@
+"""What a rollback would break is said before it is asked for, and bars none (hazard Z32)."""
+
+import pytest
+
+from rollouts.models import Target
+from rollouts.preflight.way_back import way_back
+from rollouts.queries import plan_on_page
+from tests.make import NOON, a_pod
+from tests.rollouts.rows import a_started_plan, in_state
+
+
+@pytest.fixture
+def plan(cluster, owner):
+    """Halted, with its canary changed, to which a pod has come that needs the new driver."""
+    plan = in_state(a_started_plan(cluster, owner), "halted")
+    target = Target.objects.get(stage__plan=plan, stage__index=0)
+    Target.objects.filter(pk=target.pk).update(state="changed")
+    for node in cluster.nodes.all():
+        a_pod(node, f"on-{node.name}", image="nvidia/cuda:13.0.0-base")
+    plan.canary = target.node_name
+    return plan
+
+
+def told(plan):
+    return way_back(plan_on_page(plan, now=NOON))
+
+
+def test_pods_on_changed_nodes_that_the_old_driver_does_not_run_are_named(plan):
+    (check,) = told(plan)
+
+    assert check.sentence == f"team-a/on-{plan.canary} is built with a CUDA too new for driver {plan.from_version}."
+
+
+@pytest.mark.parametrize("state", ["holding", "rolling-back", "aborting", "promoted"])
+def test_where_no_rollback_can_be_asked_for_nothing_is_said(plan, state):
+    assert told(in_state(plan, state)) == []
+
+
+def test_a_plan_that_has_changed_nothing_has_nothing_to_go_back_from(plan, django_assert_max_num_queries):
+    Target.objects.update(state="held")
+    on_page = plan_on_page(plan, now=NOON)
+
+    with django_assert_max_num_queries(0):
+        assert way_back(on_page) == []
+
+
+def test_it_stands_in_the_dialog_and_in_rest_and_bars_nobody(plan, owner, client):
+    client.force_login(owner)
+
+    page = client.get(f"/plans/{plan.pk}").content.decode()
+    answer = client.get(f"/api/v1/plans/{plan.pk}").json()
+
+    assert "too new for driver" in page
+    assert [check["code"] for check in answer["way_back"]] == ["cuda-too-new"]
+    assert next(button for button in answer["buttons"] if button["verb"] == "rollback")["is_allowed"]
