@@ -15,17 +15,26 @@ def hold_back(facts: PreflightFacts) -> Iterator[Check]:
         unknown = "Whether PodDisruptionBudgets hold the pods back that have to go is not known."
         yield Check("budgets-unseen", f"{unknown} {facts.budgets_unseen}")
         return
-    of = {pod: _covering(facts, pod) for pod in facts.evicted}
+    of = _covering(facts)
     yield from _several({pod: those for pod, those in of.items() if len(those) > 1})
     alone = {pod: those[0] for pod, those in of.items() if len(those) == 1 and those[0].is_asked(pod)}
     yield from _none_allowed(facts, {pod: one for pod, one in alone.items() if not one.allowed})
     yield from _too_few_allowed(facts, {pod: one for pod, one in alone.items() if one.allowed})
 
 
-def _covering(facts: PreflightFacts, pod: PodFacts) -> tuple[BudgetFacts, ...]:
-    if pod.is_pending:
-        return ()
-    return tuple(budget for budget in facts.budgets_by_namespace.get(pod.namespace, ()) if budget.covers(pod))
+def _covering(facts: PreflightFacts) -> dict[PodFacts, Sequence[BudgetFacts]]:
+    """Pods of one workload are mostly labelled alike: a budget is held against each way of being labelled once."""
+    found: dict[tuple[str, frozenset[tuple[str, str]]], Sequence[BudgetFacts]] = {}
+    of: dict[PodFacts, Sequence[BudgetFacts]] = {}
+    for pod in facts.evicted:
+        if pod.is_pending:
+            continue
+        like = (pod.namespace, frozenset(pod.labels.items()))
+        if like not in found:
+            there = facts.budgets_by_namespace.get(pod.namespace, ())
+            found[like] = [budget for budget in there if budget.covers(pod)]
+        of[pod] = found[like]
+    return of
 
 
 def _several(pods: dict[PodFacts, Sequence[BudgetFacts]]) -> Iterator[Check]:

@@ -14,8 +14,8 @@ from wording.numbers import either
 
 
 def is_watching(facts: PreflightFacts) -> Iterator[Check]:
-    left = [node for node in facts.nodes if node.labels.get(SENTINEL_MANAGED) == "false"]
-    watched = [node for node in facts.nodes if node not in left and _is_marked(node)]
+    left = [node for node in facts.nodes if _is_left(node)]
+    watched = [node for node in facts.nodes if not _is_left(node) and _is_marked(node)]
     if watched:
         those = names(sorted(node.name for node in watched))
         cordons = f"cordons the {either(len(watched), 'node', 'nodes')}"
@@ -31,6 +31,10 @@ def is_watching(facts: PreflightFacts) -> Iterator[Check]:
         sentence = f"NVSentinel leaves {those} alone, as {SENTINEL_MANAGED} is false: it sees no fault there either."
         fix = "Take the label off once they are changed, before the soak is over."
         yield Check("nvsentinel-off", sentence, fix, about=each(node.name for node in left))
+
+
+def _is_left(node: NodeToChange) -> bool:
+    return node.labels.get(SENTINEL_MANAGED) == "false"
 
 
 def _is_marked(node: NodeToChange) -> bool:
