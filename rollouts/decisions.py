@@ -1,7 +1,7 @@
 """Which stages wait for somebody's approval, and who may not give it. For pages and REST alike."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
@@ -25,8 +25,14 @@ class Awaited:
     given: list[Approval]
     why_not: str  # why this person may not decide; blank: they may
     counts_not: str  # why an approval of theirs, if not a rejection, would bring it no further; blank: it would
-
     shares: list[Share]  # who has decided, and who still can
+
+    void: Approval | None = None  # the last of theirs on it that is void; None: there is none
+
+    @property
+    def is_theirs(self) -> bool:
+        """It waits for this person: an approval of theirs would bring it further."""
+        return not (self.why_not or self.counts_not)
 
     @property
     def may_decide(self) -> bool:
@@ -39,6 +45,20 @@ def waiting_for_approval(stages: QuerySet[Stage]) -> QuerySet[Stage]:
     asked = stages.filter(state=StageState.OPENING, plan__state=PlanState.PROMOTING, gate_options__has_key=GATE)
     asked = asked.exclude(Exists(paused))
     return asked.select_related("plan__cluster", "pool").prefetch_related(standing).order_by("state_since", "pk")
+
+
+def waits_for(user: User) -> list[Awaited]:
+    """All that waits for an approval where this person sees it, the longest waiting first."""
+    waiting = awaited(list(waiting_for_approval(Stage.objects.visible_to(user))), user=user)
+    ended = given_by(user).filter(stage__in=[each.stage for each in waiting], void_at__isnull=False)
+    void = {each.stage_id: each for each in reversed(ended)} if waiting else {}
+    return [replace(each, void=void.get(each.stage.pk)) for each in waiting]
+
+
+def given_by(user: User) -> QuerySet[Approval]:
+    """What this person decided, of what they see, the newest first."""
+    seen = Stage.objects.visible_to(user)
+    return Approval.objects.filter(by=user.get_username(), stage__in=seen).select_related("stage__plan__cluster")
 
 
 def why_closed(stage: Stage) -> str:

@@ -9,7 +9,7 @@ from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import PlanRowSerializer
 from rollouts.api.serializers import ApprovalSerializer, StageRowSerializer
-from rollouts.decisions import Awaited, awaited, waiting_for_approval
+from rollouts.decisions import Awaited, awaited, given_by, waiting_for_approval
 from rollouts.models import Approval, Stage
 from rollouts.steering.approving import approve, reject
 
@@ -65,6 +65,27 @@ class AwaitedList(Listing):
 
     def see(self, rows) -> list[Awaited]:
         return awaited(rows, user=self.user)
+
+
+class GivenSerializer(ApprovalSerializer):
+    """A decision of the caller, and on what."""
+
+    stage = serializers.IntegerField(source="stage_id")
+    plan = serializers.IntegerField(source="stage.plan_id")
+    title = serializers.CharField(source="stage.plan.title", help_text="Of the plan.")
+
+    class Meta(ApprovalSerializer.Meta):
+        fields = (*ApprovalSerializer.Meta.fields, "stage", "plan", "title")
+
+
+class GivenList(Listing):
+    """What the caller approved and rejected, the newest first, and what of it became void and why."""
+
+    serializer_class = GivenSerializer
+    queryset = Approval.objects.none()
+
+    def get_queryset(self) -> QuerySet[Approval]:
+        return given_by(self.user)
 
 
 class StageApprovals(PlanEdge, Listing):

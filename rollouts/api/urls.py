@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rollouts.api.approvals import AwaitedList, StageApprovals
+from rollouts.api.approvals import AwaitedList, GivenList, StageApprovals
 from rollouts.api.break_glass import Acknowledgements, StageBreakGlass
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
@@ -12,6 +12,7 @@ from rollouts.verbs import VERBS
 
 urlpatterns = [
     path("approvals", AwaitedList.as_view()),
+    path("approvals/given", GivenList.as_view()),
     path("break-glass/<int:glass_id>/acknowledgements", Acknowledgements.as_view()),
     path("driver-objects/<int:driver_object_id>/suggested-stages", SuggestedStages.as_view()),
     path("freezes", FreezeList.as_view()),

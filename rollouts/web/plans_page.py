@@ -13,7 +13,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.sight import sights_of_all
 from people.rights import Permission, scope_of
-from rollouts.decisions import awaited, waiting_for_approval
+from rollouts.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
 from rollouts.models import Command, Plan, Stage, StageKind
 
@@ -77,9 +77,7 @@ def _counted(plans) -> list[Plan]:
 
 def _to_decide(request: PersonRequest) -> list[Stage]:
     """Stages that wait for an approval this person may give."""
-    visible = Stage.objects.filter(plan__in=Plan.objects.visible_to(request.user).under_way())
-    asked = awaited(list(waiting_for_approval(visible)), user=request.user)
-    return [one.stage for one in asked if one.may_decide]
+    return [each.stage for each in waits_for(request.user) if each.is_theirs]
 
 
 def _may_draft(request: PersonRequest) -> bool:

@@ -2,6 +2,7 @@ from django.urls import path
 
 from rollouts.web import (
     approval_page,
+    approvals_page,
     breaking_glass,
     document_page,
     draft_page,
@@ -18,6 +19,9 @@ urlpatterns = [
     path("plans", plans_page.plans, name="plans"),
     path("parts/plans", plans_page.plans_part, name="plans-part"),
     path("parts/plans/strip", plans_page.strip_part, name="plans-strip"),
+    path("approvals", approvals_page.approvals, name="approvals"),
+    path("parts/approvals", approvals_page.approvals_part, name="approvals-part"),
+    path("parts/approvals/count", approvals_page.count_part, name="approvals-count"),
     path("freezes", freezes_page.freezes, name="freezes"),
     path("freezes/new", freezes_page.new, name="new-freeze"),
     path("parts/freezes", freezes_page.freezes_part, name="freezes-part"),

@@ -1,0 +1,41 @@
+"""What waits for this person's approval, what they gave, and what of it is void."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from rollouts.decisions import given_by, waits_for
+
+
+def approvals(request: PersonRequest) -> HttpResponse:
+    return render(request, "rollouts/approvals.html", _approvals(request))
+
+
+@part
+def approvals_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "rollouts/_approvals.html", _approvals(request))
+
+
+@part
+def count_part(request: PersonRequest) -> HttpResponse:
+    """For the bar of every page."""
+    number = sum(each.is_theirs for each in waits_for(request.user))
+    return render(request, "rollouts/_approvals_count.html", {"number": number})
+
+
+def _approvals(request: PersonRequest) -> dict[str, object]:
+    waiting = waits_for(request.user)
+    given = list(given_by(request.user)[:MOST])
+    return {
+        "place": "approvals",
+        "theirs": [each for each in waiting if each.is_theirs],
+        "others": [each for each in waiting if not each.is_theirs],
+        "given": given,
+        "most": MOST,
+        "now": timezone.now(),
+    }
+
+
+MOST = 50

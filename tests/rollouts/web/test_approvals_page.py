@@ -1,0 +1,73 @@
+import pytest
+
+from people.models import User
+from rollouts.bundles import bundle_for
+from rollouts.models import Approval, Stage
+from rollouts.steering.approving import approve
+from tests import make
+from tests.callers import calling
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def stage():
+    return Stage.objects.select_related("plan__cluster").get(pk=make.a_stage_to_approve().pk)
+
+
+@pytest.fixture
+def amy() -> User:
+    return make.a_user("amy", role="approver")
+
+
+def test_without_anything_the_page_says_what_will_stand_there(amy):
+    seen = page(visiting(amy), "/approvals").text
+
+    assert "Nothing waits for you." in seen
+    assert "Nothing yet." in seen
+    assert page(visiting(amy), "/parts/approvals/count").text.strip() == ""
+
+
+def test_what_waits_for_somebody_is_counted_in_the_bar(amy, stage):
+    assert f"{stage.plan.title}: {stage.name}" in page(visiting(amy), "/approvals").text
+    assert page(visiting(amy), "/parts/approvals/count").text.split() == ["1", "waiting", "for", "you"]
+
+
+def test_who_may_not_give_it_is_told_why_and_counts_nothing(stage):
+    author = User.objects.get(username=stage.plan.author)
+    make.give(author, "admin")
+
+    seen = page(visiting(author), "/approvals").text
+
+    assert "Waits for others" in seen
+    assert "You wrote or changed this plan." in seen
+    assert page(visiting(author), "/parts/approvals/count").text.strip() == ""
+
+
+def test_what_was_given_and_became_void_says_why(amy, stage):
+    given = approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=make.NOON)
+    before = page(visiting(amy), "/approvals").text
+    Approval.objects.filter(pk=given.pk).update(void_at=make.NOON, void_because="A target changed.")
+
+    after = page(visiting(amy), "/approvals").text
+
+    assert "Nothing waits for you." in before
+    assert "approved : Fine." in before or "approved: Fine." in before
+    assert "Yours is void: A target changed." in after
+    assert ": A target changed." in after
+
+
+def test_rest_lists_what_the_caller_decided_and_nobody_elses(amy, stage):
+    approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=make.NOON)
+
+    (mine,) = calling(amy).get("/api/v1/approvals/given").json()["results"]
+
+    assert (mine["stage"], mine["plan"], mine["is_standing"]) == (stage.pk, stage.plan_id, True)
+    assert calling(make.a_user("bob", role="approver")).get("/api/v1/approvals/given").json()["results"] == []
+
+
+def test_who_sees_no_cluster_sees_no_approval(stage):
+    eve = make.a_user("eve", role="approver", on=make.a_cluster("far"))
+
+    assert "Nothing waits for you." in page(visiting(eve), "/approvals").text
