@@ -122,7 +122,17 @@ class ApprovalSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = Approval
-        fields = ("id", "decision", "by", "at", "because", "bundle_hash", "is_standing", "void_at", "void_because")
+        fields: tuple[str, ...] = (
+            "id",
+            "decision",
+            "by",
+            "at",
+            "because",
+            "bundle_hash",
+            "is_standing",
+            "void_at",
+            "void_because",
+        )
 
     @extend_schema_field({"type": "string", "enum": ["approve", "reject"]})
     def get_decision(self, approval: Approval) -> str:

@@ -212,10 +212,9 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
-
-
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_PASSED_OVER = {
+    TO_COME: "It waits for nodes to come, and holds nothing up.",
     UNSEEN: "What nobody sees is passed over by nobody.",
     NO_TARGET: "A stage without a node is completed or rolled back, not passed over.",
     REJECTED: "A no is not passed over: resume, and it is asked anew.",

@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from rollouts.gates.base import Gate, When
+from rollouts.gates.base import NEVER_PASSED_OVER, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import BreakGlass, GateAnswer, StageKind, Target, Wave
+from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
 from wording.lists import names
@@ -30,13 +30,9 @@ class GateLine:
     soak_until: datetime | None = None
     is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
     remark: str = ""  # what its sentence leaves out
+    may_be_passed_over: bool = False  # it holds its stage up; whether it really may be, the command says
     glass: Sequence[BreakGlass] = ()  # by whom it was passed over, the newest first: shown for good
     as_of: datetime | None = None  # its cluster is not seen: it rests on what was seen then, and its clock stands
-
-    @property
-    def may_be_passed_over(self) -> bool:
-        """It waits or fails now, and counts. Whether it really may be, the command says."""
-        return not self.is_over and not self.gate.advisory and self.answer is not None and self.answer.answer != "pass"
 
     @property
     def word(self) -> str:
@@ -170,7 +166,23 @@ def _gate_line(
     until = soak_until(on_page) if isinstance(gate, Soak) and not is_over and not seen_until else None
     as_of = min(answer.at, seen_until) if answer and seen_until and not is_over else None
     glass = [each for each in on_page.glass if each.gate == gate.key]
-    return GateLine(gate, answer, until, is_over, _remark(gate, answer, blamed), glass, as_of)
+    return GateLine(
+        gate=gate,
+        answer=answer,
+        soak_until=until,
+        is_over=is_over,
+        remark=_remark(gate, answer, blamed),
+        may_be_passed_over=not is_over and not gate.advisory and _holds_up(gate, answer, on_page.stage),
+        glass=glass,
+        as_of=as_of,
+    )
+
+
+def _holds_up(gate: Gate, answer: GateAnswer | None, stage: Stage) -> bool:
+    """It fails; or waits, where its stage waits for it."""
+    if answer is None or answer.answer == "pass" or answer.cause in NEVER_PASSED_OVER or stage.is_rollback:
+        return False
+    return answer.answer == "fail" or gate.when is not When.THROUGH or stage.state != StageState.PROMOTING
 
 
 def _remark(gate: Gate, answer: GateAnswer | None, blamed: Mapping[str, str]) -> str:

@@ -26,7 +26,7 @@ BECAUSE = "The exporter is down, the nodes are fine."
 def stage(cluster, owner) -> Stage:
     plan = in_state(a_started_plan(cluster, owner), "promoting")
     stage = opened(plan, 0)
-    answered(stage, answer="wait", because="2 nodes to come.", cause="to-come")
+    answered(stage, answer="wait", because="It cannot tell.", cause="unsure")
     answered(stage, "approval", "wait", because="0 of 1 approval given.", cause="not-given")
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
@@ -40,7 +40,7 @@ def test_who_why_and_what_the_gate_said_is_kept(stage, owner):
     glass = broken(stage, owner)
 
     entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
-    assert (glass.by, glass.because, glass.said) == (owner.username, BECAUSE, "2 nodes to come.")
+    assert (glass.by, glass.because, glass.said) == (owner.username, BECAUSE, "It cannot tell.")
     assert glass.until == NOON + timedelta(hours=4)
     assert (entry.verb, entry.actor, entry.evidence["gate"]) == ("break-glass", owner.username, "driver_version")
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
@@ -98,6 +98,11 @@ def unseen(stage: Stage) -> str:
     return "node-1 cannot be seen. What nobody sees is passed over by nobody"
 
 
+def to_come(stage: Stage) -> str:
+    GateAnswer.objects.filter(stage=stage).update(cause="to-come", because="2 nodes to come.")
+    return "2 nodes to come. It waits for nodes to come, and holds nothing up"
+
+
 def passes(stage: Stage) -> str:
     GateAnswer.objects.filter(stage=stage).update(answer="pass")
     return "Driver version passes: it holds nothing up"
@@ -133,7 +138,7 @@ def once_before(stage: Stage) -> str:
 
 
 @pytest.mark.parametrize(
-    "change", [rejected, unseen, passes, not_asked, advisory, another_gate, goes_back, once_before]
+    "change", [rejected, unseen, to_come, passes, not_asked, advisory, another_gate, goes_back, once_before]
 )
 def test_what_holds_nothing_up_or_may_not_be_passed_over_is_not(stage, owner, change):
     """Loses to whoever changed the plan, the stage or the answer since it was read."""
