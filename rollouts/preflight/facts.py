@@ -86,6 +86,7 @@ class PreflightFacts:
     driver_daemonsets: Sequence[DaemonSetFacts] = ()
     to_version: str = ""
     from_version: str = ""
+    proven_images: frozenset[str] = frozenset()  # Ready on a node with the version that the plan goes to
     evicts_claims: bool | None = True  # whether this operator evicts pods that claim GPUs; None: nobody knows
     budgets_unseen: str = ""  # why nobody knows the budgets, as a sentence; blank: they are known
 

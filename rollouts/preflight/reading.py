@@ -9,6 +9,7 @@ from django.db.models import Count, Q
 
 from fleet.freshness.kinds import Freshness, freshness_of, never_heard
 from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Operand, Pod, ResourceClaim
+from gpu.compatibility.ranges import is_older
 from gpu.evictions import DRA_DRIVER, read_policy
 from gpu.images import cuda_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
@@ -63,10 +64,11 @@ def facts_of(
     evicts_claims: bool | None,
     now: datetime,
 ) -> PreflightFacts:
-    """Four queries, one more where pods claim GPUs, and one where driver pods have no node."""
+    """Four queries; one more where pods claim GPUs, where driver pods have no node, and on a way to an older driver."""
     rows = list(pods)
     claiming = _claiming(plan.cluster_id, rows)
     those = [pod_facts(pod, claims_gpus=pod.pk in claiming) for pod in rows]
+    leads_back = is_older(plan.to_version, plan.from_version)
     unseen = _unseen(plan.cluster_id, DISRUPTION_BUDGETS.name, now=now)
     return PreflightFacts(
         policy=read_policy(driver.upgrade_policy),
@@ -77,8 +79,15 @@ def facts_of(
         driver_daemonsets=_driver_daemonsets(plan.cluster_id),
         to_version=plan.to_version,
         from_version=plan.from_version,
+        proven_images=images_on(plan.cluster_id, plan.to_version) if leads_back else frozenset(),
         evicts_claims=evicts_claims,
     )
+
+
+def images_on(cluster_id: int, driver: str) -> frozenset[str]:
+    """Images of GPU pods that are Ready on a node of the cluster with this driver. One query."""
+    pods = Pod.objects.filter(cluster=cluster_id, node__driver_version=driver, is_ready=True).tenants()
+    return frozenset(pods.order_by().values_list("image", flat=True).distinct())
 
 
 def _node(node: Node) -> NodeToChange:

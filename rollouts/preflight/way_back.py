@@ -2,7 +2,7 @@
 
 from rollouts.checks import Check
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
-from rollouts.preflight.reading import pod_facts, pods_on
+from rollouts.preflight.reading import images_on, pod_facts, pods_on
 from rollouts.preflight.rules.cuda import too_new
 from rollouts.queries import PlanOnPage
 from rollouts.verbs import VERBS
@@ -11,10 +11,13 @@ HAS_NEW = IN_FLIGHT | {TargetState.CHANGED, TargetState.FAILED}
 
 
 def way_back(on_page: PlanOnPage) -> list[Check]:
-    """Pods came to the changed nodes since, and may need what the old driver does not run. One query, where any did."""
+    """Pods came to the changed nodes since, and may need what the old driver does not run. Two queries at most."""
     plan = on_page.plan
     if PlanState(plan.state) not in VERBS["rollback"].states:
         return []
     names = {target.node_name for one in on_page.stages for target in one.targets if target.state in HAS_NEW}
-    pods = [pod_facts(pod) for pod in pods_on(plan.cluster_id, names)] if names else []
-    return list(too_new(pods, driver=plan.from_version, before=plan.to_version))
+    if not names:
+        return []
+    pods = [pod_facts(pod) for pod in pods_on(plan.cluster_id, names)]
+    proven = images_on(plan.cluster_id, plan.from_version)
+    return list(too_new(pods, driver=plan.from_version, before=plan.to_version, proven=proven))

@@ -3,7 +3,7 @@
 Newer drivers run older CUDA: what runs on a node can only be too new for a driver that is older, as on a way back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from gpu.compatibility import the_matrix
 from gpu.compatibility.entries import CudaFloor
@@ -17,11 +17,16 @@ HELPS = "Move these workloads first, or give their images the CUDA compatibility
 
 
 def fits(facts: PreflightFacts) -> Iterator[Check]:
-    return too_new(facts.pods, driver=facts.to_version, before=facts.from_version)
+    return too_new(facts.pods, driver=facts.to_version, before=facts.from_version, proven=facts.proven_images)
 
 
-def too_new(pods: Sequence[PodFacts], *, driver: str, before: str) -> Iterator[Check]:
-    """Of tenants' pods. `driver`: that they are to run on; `before`: the one they run on now."""
+def too_new(
+    pods: Sequence[PodFacts], *, driver: str, before: str, proven: Collection[str] = frozenset()
+) -> Iterator[Check]:
+    """Of tenants' pods. `driver`: that they are to run on; `before`: the one they run on now.
+
+    `proven`: images that were seen to run on it.
+    """
     users = [pod for pod in pods if pod.is_tenant]
     needs = {pod: floor for pod in users if (floor := _floor(pod.cuda)) and driver and is_older(driver, floor.driver)}
     if needs:
@@ -32,7 +37,7 @@ def too_new(pods: Sequence[PodFacts], *, driver: str, before: str) -> Iterator[C
             for pod, floor in needs.items()
         )
         yield Check("cuda-too-new", sentence, HELPS, is_grave=True, about=about)
-    unknown = [pod for pod in users if not _floor(pod.cuda)]
+    unknown = [pod for pod in users if pod.image not in proven and not _floor(pod.cuda)]
     if unknown and driver and before and is_older(driver, before):
         those = names(sorted(pod.name for pod in unknown))
         do, run = either(len(unknown), "does", "do"), either(len(unknown), "it runs", "they run")

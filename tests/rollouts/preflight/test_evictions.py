@@ -166,6 +166,7 @@ def test_every_node_that_is_left_out_is_named_with_its_reason(cluster, owner):
 def test_the_cuda_of_running_images_is_held_against_an_older_driver(cluster, owner):
     """P3: above all where the plan leads back."""
     cluster.driver_objects.filter(kind="NVIDIADriver").update(version="595.71.05")
+    cluster.nodes.update(driver_version="595.71.05")
     a_tenant(cluster, "new-0", image="nvidia/cuda:13.0.0-base")
     a_tenant(cluster, "old-0", image="team/serve:1", required_cuda="cuda>=12.8 brand=tesla,driver>=535")
     a_tenant(cluster, "who-0", image="team/serve:2")
@@ -174,6 +175,10 @@ def test_the_cuda_of_running_images_is_held_against_an_older_driver(cluster, own
 
     assert said["cuda-too-new"] == "team-a/new-0 is built with a CUDA too new for driver 570.172.08."
     assert "team-a/who-0 does not say a CUDA" in said["cuda-unknown"]
+
+    cluster.nodes.filter(name="node-2").update(driver_version="570.172.08")
+    a_pod(cluster.nodes.get(name="node-2"), "who-1", image="team/serve:2")
+    assert "cuda-unknown" not in warned(a_draft(cluster, owner, to_version="570.172.08"))
 
 
 def test_marks_of_others_on_a_node_are_read(cluster, owner):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fleet.models import Node, Pod
 from rollouts.models import Target
 from rollouts.preflight.way_back import way_back
 from rollouts.queries import plan_on_page
@@ -18,6 +19,7 @@ def plan(cluster, owner):
     for node in cluster.nodes.all():
         a_pod(node, f"on-{node.name}", image="nvidia/cuda:13.0.0-base")
     plan.canary = target.node_name
+    Node.objects.filter(cluster=cluster, name=plan.canary).update(driver_version=plan.to_version)
     return plan
 
 
@@ -29,6 +31,16 @@ def test_pods_on_changed_nodes_that_the_old_driver_does_not_run_are_named(plan):
     (check,) = told(plan)
 
     assert check.sentence == f"team-a/on-{plan.canary} is built with a CUDA too new for driver {plan.from_version}."
+
+
+def test_an_image_that_runs_on_the_old_driver_elsewhere_is_known_to(plan):
+    """On this plan's other nodes, which still have it."""
+    Pod.objects.filter(is_tenant=True).update(image="team/serve:1")
+    held = Pod.objects.filter(is_tenant=True).exclude(node_name=plan.canary)
+
+    assert told(plan) == []
+    held.update(is_ready=False)
+    assert [check.code for check in told(plan)] == ["cuda-unknown"]
 
 
 @pytest.mark.parametrize("state", ["holding", "rolling-back", "aborting", "promoted"])

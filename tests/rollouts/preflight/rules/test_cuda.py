@@ -41,3 +41,12 @@ def test_pods_that_use_no_gpu_need_no_cuda():
 def test_a_plan_from_no_version_says_only_what_it_knows():
     assert said(a_pod(), back="") == {}
     assert list(said(a_pod(cuda="13.0"), back="")) == ["cuda-too-new"]
+
+
+def test_an_image_that_runs_on_that_driver_already_is_known_to():
+    seen = facts(
+        a_pod(image="team/serve:1"), a_pod("team-a/new", cuda="13.0", image="team/new:1"),
+        to_version=OLD, from_version=NEW, proven_images=frozenset({"team/serve:1", "team/new:1"}),
+    )  # fmt: skip
+
+    assert [check.code for check in fits(seen)] == ["cuda-too-new"]
