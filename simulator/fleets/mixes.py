@@ -73,7 +73,7 @@ def mixed(
         raise UnknownMix("GPUCluster is there from v26.7 of the operator on")
     machines = [*_machines(counts, seed, how), *_cpu_machines(nodes)]
     workloads = tuple(_service(kind, count, how) for kind, count in counts.items() if count)
-    return Plan(tuple(machines), workloads, release=release, mode=how, selects_by=INSTANCE_TYPE)
+    return Plan(tuple(machines), workloads, release=release, mode=how, has_agent=True, selects_by=INSTANCE_TYPE)
 
 
 def shares(mix: str, nodes: int) -> dict[str, int]:

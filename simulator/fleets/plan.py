@@ -30,6 +30,7 @@ class Plan:
     max_parallel: int = 4
     max_unavailable: int | str = "25%"
     mode: Mode = Mode.NVIDIA_DRIVER
+    has_agent: bool = False  # somebody's DaemonSet that uses GPUs without a request
     selects_by: str = PRODUCT
     """The label that NVIDIADrivers select their nodes by."""
 

@@ -83,6 +83,10 @@ class Planting:
             self._plant_devices()
         self._plant_operator()
         self._plant_tenants()
+        if self._plan.has_agent:
+            self._namespace(system.AGENT_NAMESPACE)
+            self._account("default", system.AGENT_NAMESPACE)
+            self._plant_set(system.gpu_agent())
         for program in system.PROGRAMS:
             self._namespace(program.namespace)
             self._account("default", program.namespace)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Obj = dict[str, Any]
+AGENT_NAMESPACE = "observability"
 CPU_INSTANCE = {"node.kubernetes.io/instance-type": "cpu.64c"}
 
 
@@ -40,4 +41,31 @@ def deployment(program: Program) -> Obj:
         "kind": "Deployment",
         "metadata": {"name": program.name, "namespace": program.namespace, "labels": labels},
         "spec": {"replicas": program.replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def gpu_agent() -> Obj:
+    """Somebody's own monitoring: it looks at all GPUs of its node and requests none, as many such agents do."""
+    labels = {"app.kubernetes.io/name": "gpu-agent"}
+    container: Obj = {
+        "name": "agent",
+        "image": "registry.example.com/observability/gpu-agent:2.4",
+        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
+    }
+    spec: Obj = {
+        "nodeSelector": {"nvidia.com/gpu.present": "true"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "runtimeClassName": "nvidia",
+        "containers": [container],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "gpu-agent", "namespace": AGENT_NAMESPACE, "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+            "updateStrategy": {"type": "RollingUpdate"},
+        },
     }

@@ -59,6 +59,16 @@ def test_a_mixed_fleet_is_settled_before_anybody_plays(mode):
     assert all(is_true(pod, "Ready") for pod in stage.pods() if node_of(pod))
 
 
+def test_somebodys_agent_sees_every_gpu_and_requests_none():
+    stage = a_mix("h100=1,a100=1", 2)
+
+    agents = [pod for pod in stage.pods() if pod["metadata"]["namespace"] == "observability"]
+
+    assert sorted(node_of(agent) for agent in agents) == ["gpu-a100-001", "gpu-h100-001"]
+    assert {spec(agent)["runtimeClassName"] for agent in agents} == {"nvidia"}
+    assert not any("nvidia.com/gpu" in str(spec(agent)["containers"][0]["resources"]) for agent in agents)
+
+
 @pytest.mark.parametrize(("release", "image"), [("v26.7.0", "v0.20.0"), ("v25.10.1", "v0.18.1")])
 def test_operands_are_of_the_operators_release(release, image):
     stage = Stage.of(mixed(nodes=1, mix="h100=1", release=Release(release)), Board())
