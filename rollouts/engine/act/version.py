@@ -31,6 +31,8 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
         raise client.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
     change = writer.component.patch(act.old, act.new)
     patch = client.field_patch(seen, change.path, old=change.old or None, new=change.new)
+    if patch:  # whoever slept since may have lost his turn, and the plan may be given up, with every label off
+        plan.keep_lease(now=writer.clock())
     shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else seen
     if (shown.driver.version or "") != act.new:
         return  # Something in between changed it again; the next round reads it and says so.

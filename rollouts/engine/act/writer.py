@@ -58,6 +58,7 @@ class Writer:
 
         None: it cannot be done now; the node's own row says why. Being throttled ends the round.
 
+        :raises LostRace: when the turn is another worker's by now
         :raises TooManyRequests: with the time to wait
         :raises Unreachable: when the cluster does not answer
         """
@@ -69,7 +70,10 @@ class Writer:
                     trouble = f"{name} is another node now."
                     break
                 patch = wanted(seen)
-                return client.patch_node(self.connection, name, patch) if patch else seen
+                if not patch:
+                    return seen
+                self.plan.keep_lease(now=self.clock())  # whoever slept since he read it may have lost his turn
+                return client.patch_node(self.connection, name, patch)
             except client.Conflict:
                 continue
             except (client.Absent, client.Forbidden, client.Refused) as refusal:

@@ -3,8 +3,9 @@ from datetime import timedelta
 import pytest
 
 from edges.moves import LostRace
+from kube import client
 from rollouts.engine.act import holds
-from rollouts.engine.act.holds import want
+from rollouts.engine.act.holds import hold_node, want
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
 from rollouts.models import Hold, Plan
 from rollouts.models.plan import LEASE
@@ -179,3 +180,23 @@ def test_a_node_that_another_plan_is_changing_is_left_to_it(ground: Ground):
 
     assert not Hold.objects.filter(plan=ground.plan, node_name=CANARY).exists()
     assert CANARY not in ground.held()
+
+
+def test_a_worker_that_lost_its_turn_while_it_read_a_node_writes_nothing(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    """It slept between its look and its patch; the plan may be over by now, and its label would stay for ever."""
+    ground.start()
+    writer, read = ground.writer(), client.get_node
+
+    def sleep_and_read(*asked):
+        seen = read(*asked)
+        ground.clock.move(minutes=1)
+        ground.take_lease()
+        return seen
+
+    monkeypatch.setattr(client, "get_node", sleep_and_read)
+    with pytest.raises(LostRace):
+        hold_node(writer, *next(iter(uids(ground, CANARY).items())))
+
+    assert ground.held() == set()

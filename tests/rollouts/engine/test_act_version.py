@@ -92,3 +92,22 @@ def test_putting_it_back_is_recorded(held: Ground):
     assert held.version() == OLD
     assert held.plan.put_back_at is not None
     assert not held.plan.is_armed
+
+
+def test_a_worker_that_lost_its_turn_while_it_read_the_object_writes_nothing(
+    held: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    """Z1: others may have given the plan up since, and taken every label off."""
+    writer, read = held.writer(), client.get_driver_object
+
+    def sleep_and_read(*asked):
+        seen = read(*asked)
+        held.clock.move(minutes=1)
+        held.take_lease()
+        return seen
+
+    monkeypatch.setattr(client, "get_driver_object", sleep_and_read)
+    with pytest.raises(LostRace):
+        write_version(writer, FORWARD)
+
+    assert held.version() == OLD
