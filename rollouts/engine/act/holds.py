@@ -1,6 +1,6 @@
 """The label that keeps the operator's upgrade controller off a node, and our name beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -85,16 +85,19 @@ def hold_node(writer: Writer, uid: str, name: str) -> bool:
     return True
 
 
-def free_node(writer: Writer, uid: str, name: str, *, even_queued: bool) -> bool:
+def free_node(
+    writer: Writer, uid: str, name: str, *, even_queued: bool, may_go: Callable[[], bool] = lambda: True
+) -> bool:
     """Take our label off, if it is ours. Whether it was seen to be gone afterwards.
 
-    Outside of a wave a node that the operator has queued since the rows were read stays held: it would be emptied for
-    nothing (hazards Z5, Z25).
+    `may_go` is asked last, with the node read and before each try: what somebody said since counts. Outside of a wave
+    a node that the operator has queued since the rows were read stays held: it would be emptied for nothing (hazards
+    Z5, Z25).
     """
 
     def freed(seen: NodeSeen) -> client.Patch:
         is_queued = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) is Phase.QUEUED
-        if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued):
+        if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued) or not may_go():
             return []
         return client.node_patch(seen, labels={writer.hold.key: None}, annotations={HELD_BY: None, HELD_SINCE: None})
 

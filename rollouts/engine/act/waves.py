@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Max
@@ -166,9 +167,8 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     """Take the labels off, and ask before each whether somebody has said stop since."""
     for target in targets:
-        if not _is_still_wanted(writer, stage, target):
-            return
-        if free_node(writer, target.node_uid, target.node_name, even_queued=True):
+        may_go = partial(_is_still_wanted, writer, stage, target)
+        if free_node(writer, target.node_uid, target.node_name, even_queued=True, may_go=may_go):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
 
 

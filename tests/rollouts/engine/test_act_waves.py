@@ -7,6 +7,7 @@ import pytest
 
 from edges.moves import LostRace
 from fleet.models import Node
+from kube import client
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.lifecycle import StageState, TargetState
@@ -205,3 +206,26 @@ def test_a_plan_whose_lease_is_over_writes_nothing(ground: Ground):
         waves.release_wave(old, WAVE)
 
     assert ground.writes() == []
+
+
+@pytest.mark.parametrize("verb", [commands.halt, commands.pause, commands.abort, commands.roll_back])
+def test_a_word_that_comes_while_the_node_is_read_counts(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, verb: Callable
+):
+    """The intent stands; before the patch is sent somebody is answered that it stopped."""
+    ground.armed()
+    writer, read = ground.writer(), client.get_node
+    asked: list[str] = []
+
+    def be_told_and_read(*given):
+        seen = read(*given)
+        asked.append(seen.name)
+        if len(asked) == 2:  # first as the wave is checked, then to take the label off
+            told(verb)(ground)
+        return seen
+
+    monkeypatch.setattr(client, "get_node", be_told_and_read)
+    waves.release_wave(writer, WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.RELEASING
