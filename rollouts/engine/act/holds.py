@@ -68,12 +68,15 @@ def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[s
     return dict(sorted(nodes.items(), key=lambda node: ((node[0] in held) is is_wanted, node[1])))
 
 
-def hold_node(writer: Writer, uid: str, name: str) -> bool:
-    """Whether the label was seen to be there afterwards."""
+def hold_node(writer: Writer, uid: str, name: str, *, anew: bool = False) -> bool:
+    """Whether the label was seen to be there afterwards.
+
+    `anew`: write it also where it is. A release that was sent and has not arrived tests what it saw, and fails then.
+    """
     now = writer.clock()
 
     def held(seen: NodeSeen) -> client.Patch:
-        if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels):
+        if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
         return client.node_patch(seen, labels={writer.hold.key: writer.hold.value}, annotations=ours)

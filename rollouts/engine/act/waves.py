@@ -55,7 +55,7 @@ def recall(writer: Writer, act: Recall) -> None:
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
             target.move(TargetState.HELD, now=now, actor="engine", because="Held again before it began.")
-        hold_node(writer, target.node_uid, target.node_name)
+        hold_node(writer, target.node_uid, target.node_name, anew=True)
 
 
 def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:

@@ -229,3 +229,27 @@ def test_a_word_that_comes_while_the_node_is_read_counts(
 
     assert ground.releases() == []
     assert ground.target().state == TargetState.RELEASING
+
+
+def test_a_release_that_is_still_on_its_way_when_it_is_recalled_comes_too_late(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    """Z3: its worker gave it up or was stopped, and the API server hears of it after the recall."""
+    ground.armed()
+    sent: list[tuple] = []
+
+    def send_late(*given):
+        sent.append(given)
+        raise client.Unreachable("It did not answer in time.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "patch_node", send_late)
+        with pytest.raises(client.Unreachable):
+            waves.release_wave(ground.writer(), WAVE)
+    told(commands.halt)(ground)
+    ground.clock.move(minutes=1)
+    ground.act(Recall(0, (CANARY,)))
+
+    with pytest.raises(client.Conflict):
+        client.patch_node(*sent[0])
+    assert ground.held() == set(NODES)
