@@ -98,8 +98,10 @@ class Stack:
 
     def stop(self) -> None:
         """End every child, in four seconds however busy they are."""
+        known = {name for names in STOP_ORDER for name in names}
+        beside = [child for name, child in self.children.items() if name not in known]
         for names, seconds in STOP_ORDER.items():
-            group = [self.children[name] for name in names if name in self.children]
+            group = [*beside, *(self.children[name] for name in names if name in self.children)]
             tied.ask_to_stop(group)
             tied.wait_for_end(group, timeout_s=seconds)
 
@@ -130,6 +132,10 @@ class Stack:
         os.kill(child.pid, how)
         if how in {signal.SIGKILL, signal.SIGTERM, signal.SIGINT}:
             child.process.wait(timeout=60)
+
+    def start_beside(self, name: str, command: list[str]) -> None:
+        """Start one process more; it ends with the others, and is killed and started again like them."""
+        self._run(name, command)
 
     def restart(self, name: str, **more: str) -> None:
         """Start a part again, with these variables besides its own; the web comes back at its address."""

@@ -1,0 +1,105 @@
+"""Whatever becomes of its workers, its messages and its API server, nothing is let go unbidden and every plan ends.
+
+bin/bench crash [--seed N] [--schedules N] [--schedule K] [--sigkills N] [--plant NAME] [--plants]
+
+Most of it is one process: the real engine, rows and API server with no socket between them and a clock of its own, so
+that a plan's life takes a tenth of a second, and its worker can die between any two writes. What cannot be had so, a
+process that is killed or stopped by the kernel, is had with real ones.
+"""
+
+import argparse
+import secrets
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.crashing.figures import FIGURES
+from benchmarks.crashing.run import KILLED, Found, in_processes, make_ready, schedules, set_up
+from benchmarks.figures import Figures
+from demo.numbers import whole
+
+SCHEDULES, SIGKILLS = 10_000, 50
+
+
+def main() -> None:
+    asked = arguments()
+    if asked.plants:
+        list_plants()
+        return
+    seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
+    print(f"seed {seed}", file=sys.stderr, flush=True)
+    if asked.schedule is not None:
+        show_one(seed, asked.schedule, asked.plant, few=asked.few)
+        return
+    figures = Figures("crash", {"seed": seed} | ({"plant": asked.plant} if asked.plant else {}))
+    figures.measure_reference()
+    found = in_processes(seed, asked.schedules, plant=asked.plant, few=asked.few, processes=asked.processes)
+    figures.beside("schedules", found.schedules, "schedules", rounds=found.rounds)
+    killed = kill(seed, asked.sigkills, found) if asked.sigkills and not asked.plant else 0
+    figures.beside("sigkills", killed, "workers")
+    tell(figures, found, asked, seed)
+    figures.end()
+
+
+def kill(seed: int, count: int, found: Found) -> int:
+    """No guard is taken out of real workers: how many of them were killed."""
+    from benchmarks.crashing.killing import kill_workers
+
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
+        return kill_workers(seed, count, Path(folder), found)
+
+
+def tell(figures: Figures, found: Found, asked: argparse.Namespace, seed: int) -> None:
+    for figure, examples in found.examples.items():
+        for number, says in examples:
+            print(f"{figure}: {says}\n  {again(asked, seed, number)}", file=sys.stderr)
+    for figure, unit in FIGURES.items():
+        figures.at_most(figure, found.counts[figure], 0, unit)
+
+
+def again(asked: argparse.Namespace, seed: int, number: int) -> str:
+    """What shows it again. What came of killed workers depends on the moment: there it is only the seed."""
+    if number == KILLED:
+        return f"bin/bench crash --seed {seed} --schedules 0 --sigkills {asked.sigkills}"
+    words = [f"bin/bench crash --seed {seed} --schedule {number}", "--few" if asked.few else ""]
+    return " ".join([*words, f"--plant {asked.plant}" if asked.plant else ""]).strip()
+
+
+def show_one(seed: int, number: int, plant: str, *, few: bool) -> None:
+    """One schedule, with all that the API server was asked."""
+    make_ready()
+    from benchmarks.crashing.schedule import story
+
+    for _, outcome in schedules(seed, range(number, number + 1), plant=plant, few=few):
+        print("\n".join(story(outcome.world)))
+        for violation in outcome.violations:
+            print(f"{violation.figure}: {violation.says}")
+        sys.exit("not ok" if outcome.violations else 0)
+
+
+def list_plants() -> None:
+    set_up()
+    from benchmarks.crashing.plants import PLANTS
+
+    width = max(map(len, PLANTS))
+    for name, plant in PLANTS.items():
+        print(f"{name:{width}}  {plant.says}")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bin/bench crash")
+    parser.add_argument("--seed", type=int, metavar="N", help="random, and said")
+    parser.add_argument("--schedules", type=whole(0, 10**6), default=SCHEDULES, metavar="N", help="in process (10000)")
+    parser.add_argument(
+        "--schedule", type=whole(0, 10**6), metavar="K", help="only this one of the seed, and all it did"
+    )
+    parser.add_argument("--sigkills", type=whole(0, 10**4), default=SIGKILLS, metavar="N", help="of real workers (50)")
+    parser.add_argument("--plant", default="", metavar="NAME", help="take one guard out: the bench must fail")
+    parser.add_argument("--plants", action="store_true", help="list the guards that can be taken out")
+    parser.add_argument("--processes", type=whole(1, 64), default=0, metavar="N", help="as many as there are cores")
+    parser.add_argument("--few", action="store_true", help="fewer sizes and lives: a start in seconds")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""What the bench counts, with its unit. Every one of these must be 0."""
+
+FIGURES = {
+    "double_releases": "releases",  # of a node that had begun to change before
+    "lost_halts": "halts",  # answered, or seen, and in force no more without a person's word
+    "lost_pauses": "pauses",
+    "releases_after_halt": "releases",  # or after the plan was given up, turned back, or stopped in its cluster
+    "releases_while_frozen": "releases",
+    "leaked_labels": "nodes",  # held by a plan that is over, with nothing to be held for
+    "leaked_cordons": "nodes",
+    "leaked_leases": "leases",  # turns, nodes and places that a plan has not given back at its end
+    "over_budget": "releases",  # past the stage's budget or the operator's slots
+    "stuck_plans": "plans",  # without an end, or without a sentence
+    "unapproved_releases": "releases",
+    "unheld_writes": "writes",  # of the new version, while a node could have taken it unbidden
+    "foreign_labels_touched": "nodes",  # somebody else's hold taken off
+    "writes_beside_another": "writes",  # where another Quarterdeck drives the cluster
+    "writes_out_of_turn": "writes",  # by a worker, after another one has begun
+    "bugs": "rounds",  # that ended by an exception which nobody expects
+}

@@ -1,0 +1,381 @@
+"""What the API server's log says of a plan, told by nobody else. It shares no rule with the engine.
+
+Held against it: what people said and were answered, and how the plan and its nodes ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from benchmarks.crashing.words import ENGINE, Word
+
+SKIP = "nvidia.com/gpu-driver-upgrade.skip"
+STATE = "nvidia.com/gpu-driver-upgrade-state"
+LOADED = "nvidia.com/cuda.driver-version.full"
+HELD_BY = "quarterdeck.io/held-by"
+DEPLOY = "nvidia.com/gpu.deploy.driver"
+OURS = "quarterdeck/"
+IDLE = {"", "upgrade-done", "upgrade-required"}
+REFUSED = 300
+ROUNDS_TO_RECALL = 3
+ENDS_A_STOP = {"resume", "rollback", "abort"}
+STOPS = {"halt", "pause", "freeze", "abort", "rollback", "stop"}
+FRESH = timedelta(seconds=60)
+NODES, OBJECTS, LEASES = "/api/v1/nodes/", ("/nvidiadrivers/", "/clusterpolicies/"), "/leases/"
+
+
+@dataclass(frozen=True)
+class Violation:
+    figure: str
+    says: str
+
+
+@dataclass
+class NodeSeen:
+    """A node as the log has it."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    is_cordoned: bool = False
+    cordoned_by_others: bool = False
+    is_ready: bool = True
+    let_go: str = ""  # the version that it was let go towards; blank: it was not, or is back
+    has_begun: bool = False  # since it was let go
+    done: set[str] = field(default_factory=set)  # versions that it has begun to change to, let go by us
+
+    @property
+    def is_held(self) -> bool:
+        return self.labels.get(SKIP) == "true"
+
+    @property
+    def state(self) -> str:
+        return self.labels.get(STATE, "")
+
+
+@dataclass
+class Told:
+    """What people have said, and nobody has taken back."""
+
+    halted: bool = False
+    paused: bool = False
+    given_up: bool = False
+    goes_back: bool = False
+    stopped: bool = False  # by the ConfigMap
+    freezes: list[bool] = field(default_factory=list)  # of each: whether it holds those who go back
+    approved: int = 0
+    seen_halted: bool = False
+
+
+class Reading:
+    """One log, read from its beginning."""
+
+    def __init__(
+        self, entries: Sequence[dict[str, Any]], words: Sequence[Word], nodes: Iterable[dict[str, Any]],
+        *, selector: dict[str, str], version: str, new: str, budget: int, parallel: int, canary: str, asks: bool,
+    ) -> None:  # fmt: skip
+        self.entries, self.words = entries, list(words)
+        self.nodes = {node["metadata"]["name"]: _as_seen(node) for node in nodes}
+        self.selector, self.version, self.new = selector, version, new
+        self.budget, self.parallel, self.canary, self.asks = budget, parallel, canary, asks
+        self.is_written_by_us = False  # the new version
+        self.is_old_copy = False
+        self.told = Told()
+        self.found: list[Violation] = []
+        self.listed_held: dict[str, bool] | None = None  # at our last list of all nodes
+        self.lease: dict[str, Any] = {}
+        self.lease_when_asked: dict[str, Any] = {}
+        self.known_broken: set[str] = set()  # when the round that is on began
+        self.turns: dict[int, str] = {}  # each that asked anything → when it began
+        self.whole_rounds = 0  # since the last stop
+        self.stopped_at: list[tuple[str, str]] = []  # (when, by what), of those in force
+        self.seen_through: str = ""  # when a whole round ended that began after the last stop
+
+    def read(self) -> list[Violation]:
+        words = iter(self.words)
+        word = next(words, None)
+        for number, entry in enumerate(self.entries):
+            while word is not None and word.after <= number:
+                self._hear(word)
+                word = next(words, None)
+            self._see(entry)
+        while word is not None:
+            self._hear(word)
+            word = next(words, None)
+        return self.found
+
+    # Words
+
+    def _hear(self, word: Word) -> None:
+        if word.who == ENGINE:
+            self._look(word)
+            return
+        told = self.told
+        if word.verb in ENDS_A_STOP:
+            told.halted = told.paused = told.seen_halted = False
+        told.halted = told.halted or word.verb == "halt"
+        told.seen_halted = (told.seen_halted or word.verb == "halt") and word.verb != "old copy"
+        told.paused = told.paused or word.verb == "pause"
+        told.given_up = told.given_up or word.verb == "abort"
+        told.goes_back = told.goes_back or word.verb in {"abort", "rollback"}
+        told.stopped = word.verb == "stop" or (told.stopped and word.verb != "unstop")
+        told.approved += word.verb == "approve"
+        self.is_old_copy = self.is_old_copy or word.verb == "old copy"
+        if word.verb == "freeze":
+            told.freezes.append(word.holds_rollbacks)
+        elif word.verb == "lift":
+            told.freezes.clear()
+        if word.verb in STOPS:
+            self.stopped_at.append((word.at, word.verb))
+            self.seen_through, self.whole_rounds = "", 0
+        elif word.verb in {"resume", "lift"}:
+            self.stopped_at.clear()
+
+    def _look(self, word: Word) -> None:
+        """What the plan's page said after a round."""
+        told = self.told
+        is_halted = word.verb.startswith("is halted")
+        goes_on = word.verb.startswith(("is promoting", "is holding"))
+        if self.is_old_copy:
+            return  # What it says is of before: what counts is that it lets nothing go.
+        if told.seen_halted and goes_on:
+            self._say("lost_halts", f"It was halted, nobody resumed it, and it {word.verb}.")
+            told.seen_halted = False
+        if told.paused and goes_on and "paused" not in word.verb:
+            self._say("lost_pauses", f"It was paused, nobody resumed it, and it {word.verb}.")
+            told.paused = False
+        told.seen_halted = told.seen_halted or is_halted
+        if word.is_whole:
+            self.seen_through = word.at
+            self.whole_rounds += 1
+            self._check_recalled(word)
+        self.known_broken = {name for name, node in self.nodes.items() if self._is_broken(node)}
+
+    def _check_recalled(self, word: Word) -> None:
+        """Some whole rounds after a stop: what was let go and has not begun is held again."""
+        told = self.told
+        if self.whole_rounds < ROUNDS_TO_RECALL or self.version != self.new or self.is_old_copy:
+            return
+        if not (told.halted or told.paused or told.given_up or told.goes_back):
+            return
+        for name, node in self.nodes.items():
+            if node.let_go == self.new and not node.has_begun and not node.is_held and self._is_driven(node):
+                self._say("lost_halts", f"{name} was not held again: {word.verb} at {word.at}")
+                node.let_go = ""
+
+    # Requests
+
+    def _see(self, entry: dict[str, Any]) -> None:
+        is_ours = entry["user_agent"].startswith(OURS)
+        path, method = entry["path"], entry["method"]
+        if is_ours:
+            self._note_turn(entry)
+        if entry["code"] >= REFUSED:
+            return
+        if LEASES in path or path.endswith("/leases"):
+            self._see_lease(entry)
+        elif path.startswith(NODES) and method == "PATCH":
+            if is_ours and not path.endswith("/status"):
+                self._check_lease(entry)
+            self._see_node(entry, is_ours=is_ours)
+        elif path == NODES.rstrip("/") and method == "POST":
+            self.nodes[entry["body"]["metadata"]["name"]] = _as_seen(entry["body"])
+        elif path.startswith(NODES) and method == "DELETE":
+            self.nodes.pop(path.removeprefix(NODES), None)
+        elif any(part in path for part in OBJECTS) and method == "PATCH":
+            if is_ours:
+                self._check_lease(entry)
+            self._see_object(entry, is_ours=is_ours)
+
+    def _note_turn(self, entry: dict[str, Any]) -> None:
+        """One worker at a time: who writes after the next one began has lost his turn."""
+        if entry["method"] == "GET":
+            self._note_what_was_asked(entry["path"])
+        number = int(entry["user"].removeprefix("turn-") or 0) if entry["user"].startswith("turn-") else 0
+        self.turns.setdefault(number, entry["at"])
+        is_write = entry["method"] == "PATCH" and entry["code"] < REFUSED
+        later = [at for other, at in self.turns.items() if other > number]
+        if number and is_write and any(at < entry["at"] for at in later):
+            self._say("writes_out_of_turn", f"{entry['path']} at {entry['at']}, in turn {number}")
+
+    def _note_what_was_asked(self, path: str) -> None:
+        if path.rstrip("/") == NODES.rstrip("/"):
+            self.listed_held = {name: node.is_held for name, node in self.nodes.items()}
+        elif LEASES in path:
+            self.lease_when_asked = dict(self.lease)
+
+    def _see_lease(self, entry: dict[str, Any]) -> None:
+        if entry["method"] == "DELETE":
+            self.lease = {}
+        elif entry["method"] in {"POST", "PUT"}:
+            self.lease = dict(entry["body"]["spec"])
+        elif entry["method"] == "PATCH":
+            self.lease = self.lease | entry["body"]["spec"]
+
+    def _check_lease(self, entry: dict[str, Any]) -> None:
+        """At the time at which we last looked, another one drove this cluster."""
+        lease = self.lease_when_asked
+        if lease.get("holderIdentity") != "another":
+            return
+        renewed = datetime.fromisoformat(lease["renewTime"])
+        if datetime.fromisoformat(entry["at"]) - renewed < FRESH:
+            self._say("writes_beside_another", f"{entry['path']} at {entry['at']}")
+
+    def _see_object(self, entry: dict[str, Any], *, is_ours: bool) -> None:
+        version = version_in(entry["body"])
+        if version is None:
+            return
+        if is_ours and version == self.new:
+            held = self.listed_held or {name: node.is_held for name, node in self.nodes.items()}
+            driven = [name for name in held if name in self.nodes and self._is_driven(self.nodes[name])]
+            if free := [name for name in driven if not held[name]]:
+                self._say("unheld_writes", f"{version} was written while {', '.join(free)} could change.")
+        self.is_written_by_us = self.is_written_by_us or (is_ours and version == self.new)
+        self.version = version
+        self.listed_held = None
+
+    def _see_node(self, entry: dict[str, Any], *, is_ours: bool) -> None:
+        name = entry["path"].removeprefix(NODES).removesuffix("/status")
+        node = self.nodes.get(name)
+        if node is None:
+            return
+        was_held, was_cordoned, holder = node.is_held, node.is_cordoned, node.annotations.get(HELD_BY)
+        _apply(node, entry["body"])
+        if not is_ours and node.is_cordoned != was_cordoned:
+            node.cordoned_by_others = node.is_cordoned and not entry["user_agent"].startswith("gpu-operator")
+        if is_ours and was_held and not node.is_held and holder is None:
+            self._say("foreign_labels_touched", f"{name}: {entry['body']}")
+        if was_held and not node.is_held and is_ours:
+            self._see_release(name, node, entry)
+        elif not was_held and node.is_held and not node.has_begun:
+            node.let_go = ""
+        if node.let_go and node.state not in IDLE:
+            node.has_begun = True
+            node.done.add(node.let_go)
+        if self._is_back(node):
+            node.let_go, node.has_begun = "", False
+
+    def _see_release(self, name: str, node: NodeSeen, entry: dict[str, Any]) -> None:
+        """Of a node that would change by it; one that is as its object says may be let go whenever."""
+        if self._is_as_asked(node) or not self._is_driven(node):
+            return
+        told, where = self.told, f"{name} at {entry['at']} (request {entry['n']})"
+        if told.given_up and not self.is_written_by_us:
+            return  # What changes it is somebody else's version: the plan that is given up has written none.
+        is_forward = self.version == self.new
+        if is_forward and (told.halted or told.given_up or told.goes_back or told.seen_halted or told.stopped):
+            if not self._was_on_its_way(entry):
+                self._say("releases_after_halt", f"{where}: {told}")
+        elif told.halted and not self._was_on_its_way(entry):
+            self._say("releases_after_halt", f"{where}: {told}")
+        if told.paused and not self._was_on_its_way(entry):
+            self._say("lost_pauses", f"{where} was let go while the plan was paused.")
+        if any(holds or is_forward for holds in told.freezes) and not self._was_on_its_way(entry):
+            self._say("releases_while_frozen", where)
+        if is_forward and self.version in node.done:
+            self._say("double_releases", f"{where} had begun to change before.")
+        if is_forward and name != self.canary and self.asks and not told.approved:
+            self._say("unapproved_releases", where)
+        node.let_go, node.has_begun = self.version, False
+        self._count(name, where, is_forward=is_forward)
+
+    def _was_on_its_way(self, entry: dict[str, Any]) -> bool:
+        """Sent before the stop was answered, and no whole round has been since: nothing could have kept it."""
+        before = [at for at, _ in self.stopped_at if at > entry["at"]]
+        return bool(before) and len(before) == len(self.stopped_at) and not self.seen_through
+
+    def _count(self, name: str, where: str, *, is_forward: bool) -> None:
+        going = {other for other, node in self.nodes.items() if node.let_go}
+        broken = {other for other in self.known_broken if other in self.nodes and self._is_broken(self.nodes[other])}
+        taken = going | (broken if is_forward else set())
+        if len(taken) > self.budget:
+            self._say("over_budget", f"{where}: {', '.join(sorted(taken))}, where {self.budget} may be.")
+        busy = {other for other, node in self.nodes.items() if node.state not in IDLE and self._is_driven(node)}
+        if is_forward and len(going | (busy & self.known_broken)) > self.parallel:
+            self._say("over_budget", f"{where}: {len(going)} let go, and the operator takes {self.parallel}.")
+
+    def _is_broken(self, node: NodeSeen) -> bool:
+        is_cordoned = node.is_cordoned and node.cordoned_by_others
+        return self._is_driven(node) and (is_cordoned or not node.is_ready or node.state == "upgrade-failed")
+
+    def _is_driven(self, node: NodeSeen) -> bool:
+        return self.selector.items() <= node.labels.items()
+
+    def _is_as_asked(self, node: NodeSeen) -> bool:
+        return node.labels.get(LOADED) == self.version and node.state in {"", "upgrade-done"}
+
+    def _is_back(self, node: NodeSeen) -> bool:
+        return node.has_begun and node.state == "upgrade-done" and not node.is_cordoned
+
+    def _say(self, figure: str, says: str) -> None:
+        self.found.append(Violation(figure, says))
+
+
+def _as_seen(node: dict[str, Any]) -> NodeSeen:
+    metadata = node["metadata"]
+    return NodeSeen(
+        dict(metadata.get("labels") or {}),
+        dict(metadata.get("annotations") or {}),
+        bool(node.get("spec", {}).get("unschedulable")),
+    )
+
+
+def _apply(node: NodeSeen, body: Any) -> None:
+    if isinstance(body, dict):
+        metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
+        _merge(node.labels, metadata.get("labels") or {})
+        _merge(node.annotations, metadata.get("annotations") or {})
+        if "unschedulable" in spec:
+            node.is_cordoned = bool(spec["unschedulable"])
+        for one in (body.get("status") or {}).get("conditions") or ():
+            if one["type"] == "Ready":
+                node.is_ready = one["status"] == "True"
+        return
+    for step in body:
+        for place, has in (("/metadata/labels", node.labels), ("/metadata/annotations", node.annotations)):
+            if step["op"] == "test" or not step["path"].startswith(place):
+                continue
+            key = step["path"].removeprefix(place).removeprefix("/").replace("~1", "/").replace("~0", "~")
+            if not key:
+                has.update(step["value"])
+            elif step["op"] == "remove":
+                has.pop(key, None)
+            else:
+                has[key] = step["value"]
+
+
+def _merge(has: dict[str, str], given: dict[str, str | None]) -> None:
+    for key, value in given.items():
+        if value is None:
+            has.pop(key, None)
+        else:
+            has[key] = value
+
+
+def version_in(body: Any) -> str | None:
+    """None: the request leaves the version alone."""
+    if isinstance(body, dict):
+        spec = body.get("spec") or {}
+        found = spec.get("version") or (spec.get("driver") or {}).get("version")
+        return str(found) if found else None
+    return next(
+        (str(step["value"]) for step in body if step["op"] != "test" and step["path"].endswith("/version")), None
+    )
+
+
+def at_the_end(
+    nodes: Iterable[dict[str, Any]], *, state: str, mark: str, version: str, left_out: set[str], cordoned: set[str]
+) -> Iterator[Violation]:
+    """What a plan that is over has left. `left_out`: nodes in no stage of it, or taken out by a person."""
+    for node in nodes:
+        labels, annotations = node["metadata"].get("labels") or {}, node["metadata"].get("annotations") or {}
+        name, is_cordoned = node["metadata"]["name"], bool(node["spec"].get("unschedulable"))
+        is_as_asked = labels.get(LOADED) == version and labels.get(STATE, "") in {"", "upgrade-done"}
+        is_driven = labels.get(DEPLOY) != "false"
+        is_ours = annotations.get(HELD_BY) == mark
+        if is_ours and (is_as_asked or not is_driven or (state != "aborted" and name not in left_out)):
+            yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")
+        if is_cordoned and labels.get(STATE, "") in IDLE and name not in cordoned:
+            yield Violation("leaked_cordons", f"{name} is cordoned, and nobody is at work on it.")

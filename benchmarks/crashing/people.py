@@ -1,0 +1,283 @@
+"""What two people, an approver and somebody with kubectl do to a plan and its cluster. Each says what came of it."""
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from benchmarks.crashing.oracle import version_in as _version_in
+from benchmarks.crashing.world import KUBECTL, NEW, OLD, World
+from edges.moves import IllegalMove, LostRace
+from fleet.models import Pool
+from rollouts.bundles import bundle_for
+from rollouts.models import Freeze, Plan
+from rollouts.steering import approving, commands, freezing
+from rollouts.steering.refusals import Refusal
+from simulator.actors.gpu_operator import keys
+from simulator.clock import micro_stamp
+from simulator.kinds import NODE
+from simulator.refusals import Refused
+
+NO = (Refusal, LostRace, IllegalMove)  # as a page or REST would answer 403 or 409
+COMMANDS: dict[str, Callable[..., None]] = {
+    "halt": commands.halt,
+    "pause": commands.pause,
+    "resume": commands.resume,
+    "rollback": commands.roll_back,
+    "abort": commands.abort,
+}
+OTHERS_LEASE = "/apis/coordination.k8s.io/v1/namespaces/quarterdeck/leases/quarterdeck"
+
+
+def command(world: World, who: str, verb: str) -> bool:
+    """Whether it was answered. A person's word counts from that instant."""
+    try:
+        COMMANDS[verb](_plan(world), actor=world.person(who), because="A schedule wants it.", now=world.clock())
+    except NO:
+        return False
+    world.say(who, verb)
+    return True
+
+
+def approve(world: World) -> None:
+    for stage in _plan(world).stages.filter(state="opening"):
+        seen = bundle_for(stage).hash
+        try:
+            approving.approve(stage, actor=world.person("carol"), bundle_hash=seen, because="Seen.", now=world.clock())
+        except NO:
+            continue
+        world.say("carol", "approve")
+
+
+def freeze(world: World, chance: random.Random, who: str) -> None:
+    cluster, pool = world.cluster, Pool.objects.get(cluster=world.cluster)
+    where = chance.choice(
+        [freezing.Where(), freezing.Where(cluster=cluster), freezing.Where(cluster=cluster, pool=pool)]
+    )
+    try:
+        if chance.random() < 0.25:
+            freezing.stop(actor=who, because="A schedule wants it.", now=world.clock())
+            world.say(who, "freeze", holds_rollbacks=True)
+            return
+        holds = chance.random() < 0.3
+        freezing.freeze(where, actor=who, because="A schedule wants it.", now=world.clock(), holds_rollbacks=holds)
+    except NO:
+        return
+    world.say(who, "freeze", holds_rollbacks=holds)
+
+
+def lift_all(world: World, who: str) -> None:
+    now = world.clock()
+    for one in Freeze.objects.in_force(now=now):
+        freezing.lift(one, actor=who, because="It is over.", now=now + timedelta())
+    world.say(who, "lift")
+
+
+def anything(world: World, chance: random.Random) -> None:
+    """One act of one of them."""
+    who = chance.choice(["ada", "bob"])
+    act = chance.choices(
+        ["halt", "pause", "resume", "rollback", "abort", "approve", "freeze", "lift"], [5, 5, 4, 2, 2, 3, 4, 1]
+    )[0]
+    if act == "approve":
+        approve(world)
+    elif act == "freeze":
+        freeze(world, chance, who)
+    elif act == "lift":
+        lift_all(world, who)
+    else:
+        command(world, who, act)
+
+
+def say_stop(world: World, chance: random.Random) -> None:
+    verb = chance.choice(["halt", "pause", "abort", "rollback", "freeze"])
+    if verb == "freeze":
+        freeze(world, chance, "ada")
+    else:
+        command(world, "ada", verb)
+
+
+def _plan(world: World) -> Plan:
+    """As an edge loads it."""
+    return Plan.objects.select_related("cluster").get(pk=world.plan.pk)
+
+
+# With kubectl
+
+
+def behind_its_back(world: World, chance: random.Random) -> None:
+    """One act of somebody who does not ask Quarterdeck."""
+    acts = [
+        _unlabel,
+        _label,
+        _cordon,
+        _ready,
+        _leave,
+        _delete,
+        _join,
+        _version,
+        _take_lease,
+        _stop,
+        _sicken,
+        _lose_state,
+    ]
+    chance.choices(acts, [8, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1])[0](world, chance)
+
+
+def _node(world: World, chance: random.Random) -> str:
+    return chance.choice(sorted(world.operator.nodes()) or [""])
+
+
+def _patch(world: World, called: str, body: dict[str, Any]) -> None:
+    if called:
+        world.line.tell(KUBECTL, "PATCH", f"/api/v1/nodes/{called}", body)
+
+
+def _unlabel(world: World, chance: random.Random) -> None:
+    _patch(world, _node(world, chance), {"metadata": {"labels": {keys.SKIP: None}}})
+
+
+def _label(world: World, chance: random.Random) -> None:
+    """Somebody else's hold: without our annotation it is theirs."""
+    ours = {"quarterdeck.io/held-by": None, "quarterdeck.io/held-since": None}
+    _patch(world, _node(world, chance), {"metadata": {"labels": {keys.SKIP: "true"}, "annotations": ours}})
+
+
+def _cordon(world: World, chance: random.Random) -> None:
+    _patch(world, _node(world, chance), {"spec": {"unschedulable": True}})
+
+
+def _ready(world: World, chance: random.Random) -> None:
+    """A node goes NotReady: its kubelet is silent."""
+    called = _node(world, chance)
+    if called:
+        ready = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        body = {"status": {"conditions": [ready]}}
+        world.line.tell("kube-controller-manager", "PATCH", f"/api/v1/nodes/{called}/status", body)
+
+
+def _leave(world: World, chance: random.Random) -> None:
+    _patch(world, _node(world, chance), {"metadata": {"labels": {keys.DEPLOY_DRIVER: "false"}}})
+
+
+def _delete(world: World, chance: random.Random) -> None:
+    if len(world.operator.nodes()) > 2:
+        called = _node(world, chance)
+        world.line.tell(KUBECTL, "DELETE", f"/api/v1/nodes/{called}")
+
+
+def _join(world: World, chance: random.Random) -> None:
+    like = next(iter(world.operator.nodes().values()), None)
+    if like is None or len(world.operator.nodes()) > world.shape.nodes:
+        return
+    called = f"gpu-late-{chance.randrange(100)}"
+    skipped = {keys.SKIP, keys.STATE}
+    labels = {
+        key: value for key, value in like["metadata"]["labels"].items() if key not in skipped and "cuda" not in key
+    }
+    metadata = {"name": called, "labels": labels | {"kubernetes.io/hostname": called}}
+    answer = world.line.tell("kubelet", "POST", "/api/v1/nodes", {"metadata": metadata, "spec": {}})
+    if answer.status < 300:
+        ready = list(like["status"]["conditions"])
+        status = {**like["status"], "conditions": ready}
+        world.store.patch(NODE, called, {"status": status}, how="merge", subresource="status")
+        world.store.patch(NODE, called, {"spec": {"taints": None}}, how="merge")
+
+
+def _version(world: World, chance: random.Random) -> None:
+    write_version(world, chance.choice([OLD, NEW, "580.105.08"]))
+
+
+def write_version(world: World, version: str) -> None:
+    spec = {"driver": {"version": version}} if world.shape.by_policy else {"version": version}
+    world.line.tell(KUBECTL, "PATCH", world.object_path, {"spec": spec})
+
+
+def _take_lease(world: World, _chance: random.Random) -> None:
+    """Another Quarterdeck: it does not wait for its turn."""
+    spec = {"holderIdentity": "another", "renewTime": micro_stamp(world.clock())}
+    world.line.tell("quarterdeck-of-others", "PATCH", OTHERS_LEASE, {"spec": spec})
+
+
+def _stop(world: World, _chance: random.Random) -> None:
+    switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"because": "A schedule wants it."}}
+    if world.line.tell(KUBECTL, "POST", "/api/v1/namespaces/quarterdeck/configmaps", switch).status < 300:
+        world.say("kubectl", "stop")
+
+
+def _sicken(world: World, chance: random.Random) -> None:
+    world.operator.sick.add(_node(world, chance))
+
+
+def _lose_state(world: World, chance: random.Random) -> None:
+    _patch(world, _node(world, chance), {"metadata": {"labels": {keys.STATE: None}}})
+
+
+# On call, when the faults have ceased
+
+
+def tidy(world: World) -> None:
+    """What somebody did behind the plan's back is taken back, as far as it still stands."""
+    world.operator.sick.clear()
+    world.line.arrive()
+    for node in world.store.list(NODE)[0]:
+        name, labels = node["metadata"]["name"], node["metadata"].get("labels", {})
+        foreign = keys.SKIP in labels and "quarterdeck.io/held-by" not in node["metadata"].get("annotations", {})
+        body: dict[str, Any] = {}
+        state = labels.get(keys.STATE, "")
+        if node["spec"].get("unschedulable") and state in {"", "upgrade-done", "upgrade-required"}:
+            body["spec"] = {"unschedulable": None}
+        if foreign:
+            body["metadata"] = {"labels": {keys.SKIP: None}}
+        was = keys.WAS_CORDONED
+        if was in node["metadata"].get("annotations", {}):
+            body.setdefault("metadata", {})["annotations"] = {was: None}
+        if body:
+            _patch(world, name, body)
+        if any(one["type"] == "Ready" and one["status"] != "True" for one in node["status"].get("conditions", ())):
+            ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+            status = {"status": {"conditions": [ready]}}
+            world.line.tell("kube-controller-manager", "PATCH", f"/api/v1/nodes/{name}/status", status)
+    if world.line.tell(KUBECTL, "DELETE", "/api/v1/namespaces/quarterdeck/configmaps/quarterdeck-stop").status < 300:
+        world.say("kubectl", "unstop")
+    try:
+        lease = world.store.get(
+            world.store.find_kind("coordination.k8s.io", "v1", "leases"), "quarterdeck", "quarterdeck"
+        )
+    except Refused:
+        return
+    if lease["spec"].get("holderIdentity") == "another" or world.is_old_copy:
+        world.line.tell(KUBECTL, "DELETE", OTHERS_LEASE)
+
+
+def put_version_right(world: World) -> None:
+    """Whoever set another version sets back what the plan wrote last."""
+    written = [(one["user_agent"], _version_in(one["body"])) for one in world.entries() if _writes_object(world, one)]
+    if written and not written[-1][0].startswith("quarterdeck/"):
+        ours = [version for who, version in written if who.startswith("quarterdeck/")]
+        if world.operator.driver_spec()["version"] != (wanted := ours[-1] if ours else OLD):
+            write_version(world, wanted)
+
+
+def _writes_object(world: World, entry: dict[str, Any]) -> bool:
+    return entry["method"] == "PATCH" and entry["path"] == world.object_path and entry["code"] < 300
+
+
+def on_call(world: World, ending: str, *, tired: bool) -> None:
+    """What somebody does who wants it over: go on, back, or give it up."""
+    plan = _plan(world)
+    if Freeze.objects.in_force(now=world.clock()).exists():
+        lift_all(world, "ada")
+    is_paused = plan.commands.in_force().exists()
+    if tired:
+        if plan.state != "aborting":
+            command(world, "bob", "abort")
+        return
+    goes_back = ending == "rollback" and plan.state in {"promoting", "holding"}
+    if ending == "abort" and plan.state not in {"aborting", "rolling-back"}:
+        command(world, "ada", "abort")
+    elif goes_back or plan.state == "halted":
+        _ = command(world, "ada", "rollback") or command(world, "ada", "abort")
+    elif is_paused:
+        command(world, "ada", "resume")
+    approve(world)

@@ -1,0 +1,130 @@
+"""Guards that can be taken out, one at a time: a bench that misses none of them is worth its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from unittest import mock
+
+from django.db.models import F
+
+from rollouts.engine import act, live, observe, writer_lease
+from rollouts.engine import round as rounds
+from rollouts.engine.act import version, waves
+from rollouts.engine.decide import promoting, releasing, rolling_back
+from rollouts.engine.decide.acts import Recall
+from rollouts.engine.decide.budget import Room
+from rollouts.models import Plan
+from rollouts.restraints import Restraints
+
+Patch = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Plant:
+    says: str
+    patches: tuple[Patch, ...]
+
+
+def _instead(where: Any, name: str, stands: Any) -> Patch:
+    return lambda: mock.patch.object(where, name, stands)
+
+
+def _always(answer: Any) -> Callable[..., Any]:
+    return lambda *_, **__: answer
+
+
+def _take_turn(plan: Plan, *, owner: str, now: datetime) -> bool:
+    """Whoever asks has it."""
+    plan.fallback_look_at = now
+    Plan.objects.filter(pk=plan.pk).update(lease_owner=owner, epoch=F("epoch") + 1)
+    plan.refresh_from_db(fields=["epoch"])
+    return True
+
+
+INTEND, HOLD_NODE = waves._intend, waves.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
+
+
+def _intend_any_number(plan: Plan, stage: Any, *given: Any, **named: Any) -> None:
+    stage.max_unavailable = 10**6
+    INTEND(plan, stage, *given, **named)
+
+
+def _hold_once(writer: Any, uid: str, name: str, *, anew: bool = False) -> bool:  # noqa: ARG001
+    return HOLD_NODE(writer, uid, name)
+
+
+AGREED = _always(answer=True)
+ROOM = _always(Room(10**6, "as many as there are"))
+NO_RESTRAINTS = _always(Restraints(0))
+
+PLANTS = {
+    "turn": Plant(
+        "the plan's lease: a worker that lost its turn, or never had it, goes on",
+        (_instead(Plan, "keep_lease", _always(None)), _instead(Plan, "take_lease", _take_turn)),
+    ),
+    "budget": Plant(
+        "the budget: how many nodes a stage and the operator may have on the way",
+        (
+            _instead(releasing, "room", ROOM),
+            _instead(rolling_back, "room", ROOM),
+            _instead(waves, "_intend", _intend_any_number),
+        ),
+    ),
+    "stop": Plant(
+        "the look for a halt, a pause or a freeze before each label",
+        (_instead(waves, "_is_still_wanted", AGREED),),
+    ),
+    "read-back": Plant(
+        "the live look that every node is held, just before the version is written",
+        (_instead(version, "_not_held_live", _always(frozenset())),),
+    ),
+    "writer-lease": Plant(
+        "the epoch and the holder of the Lease in the cluster: an old copy of the database, or another Quarterdeck",
+        (_instead(writer_lease, "_check", _always(None)),),
+    ),
+    "recall": Plant(
+        "the recall of what was let go and has not begun",
+        (lambda: mock.patch.dict(act.CARRY_OUT, {Recall: _always(None)}),),
+    ),
+    "fence": Plant(
+        "the hold written anew by a recall, by which a release that is still on its way fails",
+        (_instead(waves, "hold_node", _hold_once),),
+    ),
+    "freeze": Plant(
+        "freezes and the stop of the fleet",
+        (
+            _instead(waves, "why_not", _always("")),
+            _instead(waves, "restraints_of", NO_RESTRAINTS),
+            _instead(observe, "restraints_of", NO_RESTRAINTS),
+        ),
+    ),
+    "switch": Plant(
+        "the ConfigMap in the cluster that stops everything",
+        (_instead(live, "_stopped", _always("")),),
+    ),
+    "approval": Plant(
+        "that a stage waits for what its gates say before the first of its nodes goes",
+        (_instead(promoting, "wait_for_gates", _always(None)),),
+    ),
+    "moment": Plant(
+        "that what a round saw is of one moment, and every intent checks again: a command in between goes unseen",
+        (
+            _instead(rounds, "_check_nobody_moved_it", _always(None)),
+            _instead(waves, "_still_may", _always(None)),
+            _instead(waves, "_is_still_wanted", AGREED),
+        ),
+    ),
+}
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Without this guard. Blank: with all of them."""
+    with ExitStack() as stack:
+        for patch in PLANTS[name].patches if name else ():
+            stack.enter_context(patch())
+        yield

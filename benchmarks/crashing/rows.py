@@ -1,0 +1,98 @@
+"""What an observer would have written of the cluster, by the product's rules; and the database, kept and put back."""
+
+import sqlite3
+from datetime import datetime
+
+from django.db import connection
+
+from fleet.models import Bookmark, Cluster, Node, Pool
+from fleet.observe.mirror.kinds import KINDS, Kind
+from fleet.observe.mirror.watch_scope import WatchScope
+from kube import selectors
+from kube.client.decoding import decode
+from simulator.events import Record
+from simulator.store import Store
+
+JUDGED = (
+    "nodes",
+    "daemonsets.apps",
+    "controllerrevisions.apps",
+    "nvidiadrivers.nvidia.com",
+    "clusterpolicies.nvidia.com",
+    "pods",
+)
+Seen = dict[str, tuple[str, int]]  # uid → kind and resource version of its row
+
+
+class Rows:
+    """The rows of one cluster, as late as they are."""
+
+    def __init__(self, store: Store, cluster: Cluster) -> None:
+        self.store, self.cluster = store, cluster
+        self.seen: Seen = {}
+
+    def look(self, *, now: datetime, upto: float = 1.0) -> bool:
+        """Make rows of what changed; of less than all of it, what came first. Whether there was anything."""
+        found = [(kind, record) for name in JUDGED for kind, record in self._records(KINDS[name])]
+        changed = [(kind, one) for kind, one in found if self.seen.get(_uid(one)) != (kind.name, one.version)]
+        changed.sort(key=lambda each: each[1].version)
+        there = {_uid(one) for _, one in found}
+        gone = {uid: kind for uid, (kind, _) in self.seen.items() if uid not in there}
+        kept = changed[: round(len(changed) * upto)] if upto < 1 else changed
+        for kind, record in kept:
+            self._write(kind, record, now=now)
+        if upto == 1:
+            for uid, name in gone.items():
+                KINDS[name].rows_of(self.cluster.pk).filter(uid=uid).delete()
+                del self.seen[uid]
+            Bookmark.objects.filter(cluster=self.cluster).update(heard_at=now, listed_at=now)
+        if any(kind.name == "nodes" for kind, _ in kept):
+            self._fill_pools()
+        return bool(kept or gone)
+
+    def _records(self, kind: Kind) -> list[tuple[Kind, Record]]:
+        resource = kind.resource
+        shelf = self.store.shelf(self.store.find_kind(resource.group, resource.version, resource.plural))
+        if kind.name != "pods":
+            return [(kind, one) for one in shelf.records.values()]
+        return [(kind, one) for key, one in shelf.records.items() if key.startswith("gpu-operator/")]
+
+    def _write(self, kind: Kind, record: Record, *, now: datetime) -> None:
+        uid = _uid(record)
+        self.seen[uid] = (kind.name, record.version)
+        scope = WatchScope(gpu_nodes=self._gpu_nodes(), operator_namespaces={"gpu-operator"})
+        row = kind.row(decode(record.json, kind.resource.struct), scope)
+        if row is None:
+            return
+        given = row | {"resource_version": str(record.version), "changed_at": now}
+        names = {column.name for column in kind.model._meta.get_fields()}  # noqa: SLF001
+        columns = {name: value for name, value in given.items() if name in names}
+        rows = kind.rows_of(self.cluster.pk).filter(uid=uid)
+        if not rows.update(**columns):
+            kind.model.objects.create(cluster=self.cluster, uid=uid, **columns)
+
+    def _gpu_nodes(self) -> set[str]:
+        return {key for key in self.store.shelf(self.store.find_kind("", "v1", "nodes")).records if "gpu" in key}
+
+    def _fill_pools(self) -> None:
+        nodes = list(Node.objects.filter(cluster=self.cluster))
+        for pool in Pool.objects.filter(cluster=self.cluster):
+            selector = selectors.parse(pool.selector)
+            pool.nodes.set([node for node in nodes if selector.matches(node.labels)])
+
+
+def _uid(record: Record) -> str:
+    return str(record.obj["metadata"]["uid"])
+
+
+def keep_database() -> bytes:
+    return _raw().serialize()
+
+
+def put_database_back(kept: bytes) -> None:
+    _raw().deserialize(kept)
+
+
+def _raw() -> sqlite3.Connection:
+    connection.ensure_connection()
+    return connection.connection

@@ -1,0 +1,339 @@
+"""One schedule: a plan somewhere in its life, what happens to it from there, and how people bring it to its end.
+
+The first half of all cuts the seams of undisturbed lives, each in its turn. The others are random from the seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.crashing import people
+from benchmarks.crashing.oracle import Reading, Violation, at_the_end
+from benchmarks.crashing.plays import COURSES, SHAPES, STEPS_A_ROUND, Course, Moment, moments, world_of
+from benchmarks.crashing.rows import keep_database, put_database_back
+from benchmarks.crashing.seams import Fault
+from benchmarks.crashing.words import Word
+from benchmarks.crashing.world import NEW, OLD, Shape, World, connected
+from rollouts.lifecycle import TargetState
+from rollouts.models import Disruption, Freeze, Hold, Plan, Stage, Target
+from simulator.actors.revisions import HASH_LABEL
+from simulator.kinds import LEASE, NODE
+from simulator.refusals import Refused
+
+PLAN_LEASE_S = 16.0
+BUSY = 0.6  # of the random ones: those that begin where something is written
+TIRED_AFTER, MOST_CALM = 30, 70  # rounds
+ENDINGS = ("go on", "go on", "rollback", "abort")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    violations: tuple[Violation, ...]
+    rounds: int
+    world: World  # as it was left: until the next schedule of its shape
+
+
+class Runner:
+    """Runs schedules in one process, each from the seed and its number alone."""
+
+    def __init__(self, seed: int, *, shapes: tuple[Shape, ...] = SHAPES, courses: tuple[Course, ...] = COURSES) -> None:
+        self.seed = seed
+        self.lives = [(shape, course) for shape in shapes for course in courses]
+        self._ended: set[tuple[Shape, str, Any]] = set()  # from where the same people have come to an end before
+
+    def get_ready(self, numbers: range) -> None:
+        """Live every life that they need once, with all guards, so that there is something to begin from."""
+        for shape, course in {self._life(number) for number in numbers}:
+            moments(shape, course)
+
+    def _life(self, number: int) -> tuple[Shape, Course]:
+        return self.lives[number // 2 % len(self.lives)]
+
+    def run(self, number: int) -> Outcome:
+        """Every second one cuts the seams of its life, one after another; the others are random."""
+        chance = random.Random(f"{self.seed}:{number}")
+        turn, is_random = divmod(number, 2)
+        shape, course = self._life(number)
+        world, life = world_of(shape), moments(shape, course)
+        with connected(world):
+            schedule = Schedule(world, chance, self._ended)
+            if is_random:
+                busy = [moment for moment in life if moment.is_busy]
+                schedule.go_wild(chance.choice(busy if chance.random() < BUSY else life))
+            else:
+                schedule.cut(*_seam(life, self.seed + turn // len(self.lives)))
+            if not world.is_old_copy:  # who has put an old copy back takes over by hand (docs/takeover.md)
+                schedule.calm_down(chance.choice(ENDINGS))
+            return Outcome(tuple(schedule.judge()), schedule.rounds, world)
+
+
+def _seam(life: tuple[Moment, ...], number: int) -> tuple[Moment, int]:
+    """The seams of all rounds of a life, one after another, from somewhere on."""
+    left = number % sum(moment.seams for moment in life)
+    for moment in life:
+        if left < moment.seams:
+            return moment, left + 1
+        left -= moment.seams
+    raise AssertionError(number)
+
+
+class Schedule:
+    def __init__(self, world: World, chance: random.Random, ended: set[tuple[Shape, str, Any]]) -> None:
+        self.world, self.chance, self.ended = world, chance, ended
+        self.rounds = 0
+        self.is_stuck = ""
+        self._depth = 0
+        self._passed: list[Any] = []
+
+    # Disturbed
+
+    def cut(self, moment: Moment, seam: int) -> None:
+        """One thing happens at this seam: the worker dies, somebody is faster, or what it sends comes late."""
+        self.world.put_back(moment.kept)
+        self._step()
+        if moment.releases and self.chance.random() < 0.3:
+            self._send_late(moment)
+        elif self.chance.random() < 0.5:
+            self._round(dies_at=seam)
+        else:
+            self._round(acts={seam: self._overtaken()})
+
+    def _send_late(self, moment: Moment) -> None:
+        """A release that its sender gave up: somebody says stop, a worker sees to that, and then it arrives."""
+        world, chance = self.world, self.chance
+        self._round(faults={chance.choice(moment.releases): Fault.LATE})
+        people.say_stop(world, chance)
+        for _ in range(2):
+            world.clock.move(PLAN_LEASE_S)
+            world.rows.look(now=world.clock())
+            self._round()
+        world.line.arrive()
+
+    def go_wild(self, moment: Moment) -> None:
+        self.world.put_back(moment.kept)
+        old = (keep_database(), self._lease()) if self.chance.random() < 0.06 else None
+        for _ in range(self.chance.randint(1, 4)):
+            if self._is_over():
+                break
+            self._meanwhile()
+            self._round(**self._planned(moment))
+        if old is not None and not self._is_over():
+            self._put_old_copy_back(*old)
+
+    def _put_old_copy_back(self, old: bytes, lease: Any) -> None:
+        """The database is restored from a copy of before; somebody had halted the plan since."""
+        world = self.world
+        people.command(world, "ada", "halt")
+        world.clock.move(PLAN_LEASE_S)
+        self._round()
+        if self._lease() == lease:
+            return  # Nothing was written since: no count can tell the copy from what it is a copy of.
+        put_database_back(old)
+        world.is_old_copy = True
+        world.rows.seen.clear()
+        world.say("ada", "old copy")
+        for _ in range(3):
+            self._step()
+            world.rows.look(now=world.clock())
+            self._round()
+
+    def _lease(self) -> Any:
+        try:
+            return self.world.store.get(LEASE, "quarterdeck", "quarterdeck")["spec"]["leaseTransitions"]
+        except Refused:
+            return None
+
+    def _planned(self, moment: Moment) -> dict[str, Any]:
+        """Of one round: where it dies, who overtakes it, which of its requests fail."""
+        chance, seams = self.chance, moment.seams + 12
+        planned: dict[str, Any] = {}
+        if chance.random() < 0.3:
+            planned["dies_at"] = chance.randint(1, seams)
+        if chance.random() < 0.55:
+            planned["acts"] = {chance.randint(1, seams): self._overtaken() for _ in range(chance.choice([1, 1, 2]))}
+        if chance.random() < 0.3:
+            failing = {chance.randint(1, moment.requests + 3) for _ in range(chance.choice([1, 1, 1, 3]))}
+            planned["faults"] = {number: chance.choice(list(Fault)) for number in failing}
+        return planned
+
+    def _overtaken(self) -> Callable[[], None]:
+        """What somebody else does while this worker is between two things."""
+        chance = self.chance
+        return chance.choices(
+            [
+                lambda: people.anything(self.world, chance),
+                lambda: people.behind_its_back(self.world, chance),
+                self._sleep,
+                self._told_twice,
+                self._step,
+            ],
+            [10, 4, 5, 2, 2],
+        )[0]
+
+    def _sleep(self) -> None:
+        """Longer than the lease: others go on with the plan, and then this worker wakes."""
+        if self._depth:
+            return
+        self._depth += 1
+        world, chance = self.world, self.chance
+        if chance.random() < 0.5:
+            people.anything(world, chance)
+        for _ in range(chance.randint(1, 3)):
+            world.clock.move(PLAN_LEASE_S)
+            if chance.random() < 0.7:
+                self._step()
+            world.rows.look(now=world.clock())
+            self._round("worker-2")
+        self._depth -= 1
+
+    def _told_twice(self) -> None:
+        """The same message once more, to another worker, while the first has the lease."""
+        if not self._depth:
+            self._round("worker-2")
+
+    def _meanwhile(self) -> None:
+        """Between two rounds. Messages come late, in part, or not at all."""
+        world, chance = self.world, self.chance
+        for _ in range(chance.randint(0, 3)):
+            self._step()
+        if chance.random() < 0.3:
+            people.behind_its_back(world, chance)
+        if chance.random() < 0.3:
+            people.anything(world, chance)
+        if chance.random() < 0.3:
+            world.line.arrive()
+        if (seen := chance.random()) < 0.8:
+            world.rows.look(now=world.clock(), upto=1.0 if seen < 0.6 else chance.random())
+        world.clock.move(chance.choice([0.2, 2.0, 2.0, PLAN_LEASE_S, 30.0, 100.0]))
+        if chance.random() < 0.5:
+            world.rows.look(now=world.clock())
+
+    def _step(self) -> None:
+        self.world.operator.step()
+
+    def _round(self, who: str = "worker-1", **planned: Any) -> None:
+        self.rounds += 1
+        self.world.round(who, **planned)
+
+    # Calm
+
+    def calm_down(self, ending: str) -> None:
+        """Nothing unforeseen happens any more, and people look after the plan, until it is over."""
+        world = self.world
+        world.clock.move(PLAN_LEASE_S)
+        for number in range(MOST_CALM):
+            if self._is_over():
+                break
+            people.tidy(world)
+            people.put_version_right(world)
+            for _ in range(STEPS_A_ROUND):
+                self._step()
+            world.rows.look(now=world.clock())
+            people.on_call(world, ending, tired=number >= TIRED_AFTER)
+            here = (world.shape, ending, self._signature())
+            if number < TIRED_AFTER and here in self.ended and not world.bugs:
+                return
+            self._passed.append(here)
+            self._round()
+            world.clock.move(2)
+        plan = self._plan()
+        if not plan.is_final:
+            self.is_stuck = f"{plan.state}: {plan.waiting_for}"
+        elif number < TIRED_AFTER:
+            self.ended.update(self._passed)
+
+    def _signature(self) -> Any:
+        """All that the end depends on: rows, nodes, the object, its revisions. What is the same ends the same."""
+        plan = self._plan()
+        stages = Stage.objects.filter(plan=plan).values_list("index", "state")
+        targets = Target.objects.filter(stage__plan=plan).values_list(
+            "stage__index", "node_name", "state", "is_lost", "has_escaped"
+        )
+        holds = Hold.objects.filter(plan=plan).values_list("node_uid", "is_wanted", "is_foreign", "placed_at")
+        nodes = tuple(sorted(_told_apart(node) for node in self.world.store.list(NODE)[0]))
+        pods = self.world.operator.pods().items()
+        revisions = tuple(sorted((on, pod["metadata"]["labels"][HASH_LABEL]) for on, pod in pods))
+        standing = Stage.objects.filter(plan=plan, approvals__isnull=False, approvals__void_at__isnull=True)
+        frozen = Freeze.objects.filter(ended_at__isnull=True).exists()
+        return (
+            (plan.state, str(plan.template_change), plan.commands.in_force().exists(), frozen),
+            tuple(at is not None for at in (plan.write_intended_at, plan.armed_since, plan.put_back_at)),
+            (tuple(stages), tuple(targets), tuple(standing.values_list("index", flat=True))),
+            tuple((*hold[:3], hold[3] is not None) for hold in holds),
+            (nodes, revisions, self.world.operator.driver_spec()["version"], self.world.operator.newest()),
+        )
+
+    def _is_over(self) -> bool:
+        return self._plan().is_final
+
+    def _plan(self) -> Plan:
+        return Plan.objects.get(pk=self.world.plan.pk)
+
+    # Judged
+
+    def judge(self) -> Iterator[Violation]:
+        world, shape = self.world, self.world.shape
+        yield from Reading(
+            world.entries(), world.words, world.first_nodes, selector=world.selector, version=OLD, new=NEW,
+            budget=shape.budget, parallel=shape.parallel, canary=world.canary, asks=True,
+        ).read()  # fmt: skip
+        if self.is_stuck:
+            yield Violation("stuck_plans", self.is_stuck)
+        for bug in world.bugs:
+            yield Violation("bugs", bug)
+        plan = self._plan()
+        if not plan.waiting_for and not plan.because:
+            yield Violation("stuck_plans", f"Nothing is said of why it is {plan.state}.")
+        if plan.is_final:
+            yield from self._judge_end(plan)
+
+    def _judge_end(self, plan: Plan) -> Iterator[Violation]:
+        world = self.world
+        nodes = world.store.list(NODE)[0]
+        stages = Target.objects.filter(stage__plan=plan)
+        targets = {target.node_name for target in stages.exclude(state=TargetState.EXCLUDED)}
+        left_out = {node["metadata"]["name"] for node in nodes} - targets
+        yield from at_the_end(
+            nodes, state=plan.state, mark=plan.mark, version=world.operator.driver_spec()["version"],
+            left_out=left_out, cordoned=set(self._cordoned()),
+        )  # fmt: skip
+        if plan.lease_until > world.clock():
+            yield Violation("leaked_leases", f"Its lease is {plan.lease_owner}'s until {plan.lease_until}.")
+        if held := Hold.objects.in_force().filter(plan=plan).count():
+            yield Violation("leaked_leases", f"{held} nodes are still taken by it.")
+        if places := Disruption.objects.in_force().filter(plan=plan).count():
+            yield Violation("leaked_leases", f"{places} places in the ledger are still taken by it.")
+
+    def _cordoned(self) -> Iterator[str]:
+        """By somebody who is not the operator, at any time: that is theirs to undo."""
+        for entry in self.world.entries():
+            body = entry.get("body")
+            is_cordon = isinstance(body, dict) and "unschedulable" in (body.get("spec") or {})
+            if is_cordon and entry["user_agent"] != "gpu-operator":
+                yield str(entry["path"]).rsplit("/", 1)[-1]
+
+
+def _told_apart(node: dict[str, Any]) -> tuple[Any, ...]:
+    metadata = node["metadata"]
+    labels = sorted(item for item in metadata.get("labels", {}).items() if "driver" in item[0])
+    annotations = sorted(key for key in metadata.get("annotations", {}) if "quarterdeck" in key or "driver" in key)
+    return metadata["uid"], tuple(labels), tuple(annotations), bool(node["spec"].get("unschedulable"))
+
+
+def story(world: World) -> Iterator[str]:
+    """Everything that was said, and everything that the API server was asked, in order."""
+    words = list(world.words)
+    for number, entry in enumerate(world.entries()):
+        while words and words[0].after <= number:
+            yield _told(words.pop(0))
+        body = f" {entry['body']}" if "body" in entry else ""
+        yield f"{entry['at'][11:]} {entry['user_agent']}: {entry['method']} {entry['path']} {entry['code']}{body}"
+    yield from map(_told, words)
+
+
+def _told(word: Word) -> str:
+    cut = "" if word.is_whole else " (cut short)"
+    return f"{word.at[11:]} --- {word.who}: {word.verb}{cut}"

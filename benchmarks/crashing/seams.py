@@ -1,0 +1,139 @@
+"""The seams of a process: before and after each request, each commit, and each row written by itself.
+
+What happens there is planned for whoever is running: to die, to sleep, or to be overtaken by somebody else.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import TracebackType
+from typing import Any
+
+from django.db import connection
+from django.db.transaction import Atomic
+
+HOLD = b"gpu-driver-upgrade.skip"
+WRITES = ("INSERT", "UPDATE", "DELETE")
+
+
+class KilledError(BaseException):
+    """The process ends here. Nothing in the product catches it: what was not committed never was."""
+
+
+class Fault(StrEnum):
+    """What becomes of one request."""
+
+    CONFLICT = "409"
+    THROTTLED = "429"
+    FAILING = "500"
+    RESET_BEFORE = "reset before"  # the API server never heard of it
+    RESET_AFTER = "reset after"  # it took effect, and nobody was told
+    TIMEOUT_AFTER = "timeout after"
+    LATE = "late"  # nobody was told, and it takes effect later
+
+
+@dataclass
+class Turn:
+    """One process at one piece of work, and what is planned for it."""
+
+    who: str
+    number: int = 0  # of all turns, in the order in which they began; 0: nobody's
+    dies_at: int = 0  # seam; 0: nowhere
+    acts: Mapping[int, Callable[[], None]] = field(default_factory=dict)  # seam at which it can be overtaken → by what
+    faults: Mapping[int, Fault] = field(default_factory=dict)  # request → fault
+    seams: int = 0
+    requests: int = 0
+    releases: list[int] = field(default_factory=list)  # which of them took a hold off
+    has_written: bool = False
+    is_cut: bool = False
+
+
+class Seams:
+    """Counts them for the turn that is on. A turn begun at a seam of another is another process."""
+
+    def __init__(self) -> None:
+        self._turns: list[Turn] = []
+
+    @property
+    def turn(self) -> Turn | None:
+        return self._turns[-1] if self._turns else None
+
+    @contextmanager
+    def turn_of(self, turn: Turn) -> Iterator[Turn]:
+        self._turns.append(turn)
+        try:
+            yield turn
+        finally:
+            self._turns.pop()
+
+    def pass_one(self, *, is_over: bool) -> None:
+        """`is_over`: between two things. Before one, a process may die, and nobody overtakes it unseen.
+
+        :raises KilledError: where the turn's process dies
+        """
+        if not self._turns:
+            return
+        turn = self._turns[-1]
+        turn.seams += 1
+        if turn.dies_at == turn.seams:
+            turn.is_cut = True
+            raise KilledError
+        if is_over and (act := turn.acts.get(turn.seams)):
+            turn.is_cut = True
+            with self.turn_of(Turn("in between")):
+                act()
+
+    def next_fault(self, method: str, body: bytes) -> Fault | None:
+        turn = self.turn
+        if turn is None:
+            return None
+        turn.requests += 1
+        turn.has_written |= method == "PATCH"
+        if method == "PATCH" and b'"remove"' in body and HOLD in body:
+            turn.releases.append(turn.requests)
+        return turn.faults.get(turn.requests)
+
+    # In the database
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Pass a seam before and after each commit. Not in a transaction: what dies there has not been."""
+        begun, ended = Atomic.__enter__, Atomic.__exit__
+
+        def leave(
+            atomic: Atomic, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        ) -> Any:
+            is_outermost = connection.in_atomic_block and not connection.savepoint_ids
+            if kind is None and is_outermost and self._turns:
+                try:
+                    self.pass_one(is_over=False)
+                except KilledError as killed:
+                    ended(atomic, KilledError, killed, killed.__traceback__)
+                    raise
+            answer = ended(atomic, kind, error, at)
+            if kind is None and is_outermost:
+                self.pass_one(is_over=True)
+            return answer
+
+        Atomic.__exit__ = leave  # type: ignore[method-assign]
+        try:
+            with connection.execute_wrapper(self._around):
+                yield
+        finally:
+            Atomic.__enter__, Atomic.__exit__ = begun, ended  # type: ignore[method-assign]
+
+    def _around(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
+        if connection.in_atomic_block or not self._turns or not sql.startswith(WRITES):
+            return execute(sql, params, many, context)
+        self.pass_one(is_over=False)
+        answer = execute(sql, params, many, context)
+        if not _is_open(context):
+            self.pass_one(is_over=True)
+        return answer
+
+
+def _is_open(context: Any) -> bool:
+    """Whether the statement gives rows back that nobody has read yet: what comes in between would close it."""
+    cursor = context["cursor"].cursor
+    return cursor.description is not None

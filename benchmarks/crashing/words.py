@@ -1,0 +1,17 @@
+"""What was said to a plan, and by it, with its place in the API server's log."""
+
+from dataclasses import dataclass
+
+ENGINE = "engine"
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a person said and was answered, or what the plan's page said after a round."""
+
+    after: int  # requests that the API server had been asked by then
+    at: str
+    who: str
+    verb: str
+    holds_rollbacks: bool = False  # of a freeze
+    is_whole: bool = True  # of a round: it went through to its end

@@ -1,0 +1,134 @@
+"""What the bench of crashes finds in a log, and what it does not take for a fault."""
+
+import pytest
+
+from benchmarks.crashing.oracle import NodeSeen, Reading, at_the_end
+from benchmarks.crashing.words import ENGINE, Word
+
+NODE = "gpu-001"
+OLD, NEW = "580.95.05", "580.126.20"
+SKIP = "nvidia.com/gpu-driver-upgrade.skip"
+PLACE = f"/metadata/labels/{SKIP.replace('/', '~1')}"
+OURS, OPERATOR = "quarterdeck/0.1.0", "gpu-operator"
+
+
+def asked(path: str, body: object, who: str = OURS, *, second: int = 0, method: str = "PATCH") -> dict:
+    at = f"2026-11-21T12:00:{second:02}.000000Z"
+    return {
+        "n": 1,
+        "at": at,
+        "user_agent": who,
+        "user": "quarterdeck",
+        "method": method,
+        "path": path,
+        "code": 200,
+        "body": body,
+    }
+
+
+def held(name: str, **labels: str) -> dict:
+    return {"metadata": {"name": name, "labels": {SKIP: "true", **labels}, "annotations": {}}}
+
+
+def release(name: str = NODE, *, second: int = 0) -> dict:
+    return asked(f"/api/v1/nodes/{name}", [{"op": "remove", "path": PLACE}], second=second)
+
+
+def hold(name: str = NODE) -> dict:
+    return asked(f"/api/v1/nodes/{name}", [{"op": "add", "path": PLACE, "value": "true"}])
+
+
+def state(to: str, name: str = NODE) -> dict:
+    labels = {"nvidia.com/gpu-driver-upgrade-state": to}
+    return asked(f"/api/v1/nodes/{name}", {"metadata": {"labels": labels}}, OPERATOR)
+
+
+WRITTEN = asked(
+    "/apis/nvidia.com/v1alpha1/nvidiadrivers/h100", [{"op": "replace", "path": "/spec/version", "value": NEW}]
+)
+
+
+def said(verb: str, after: int, *, second: int = 0, who: str = "ada") -> Word:
+    return Word(after, f"2026-11-21T12:00:{second:02}.000000Z", who, verb)
+
+
+def found(entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1) -> set[str]:
+    names = [NODE, *(f"gpu-{number:03}" for number in range(2, nodes + 1))]
+    reading = Reading(
+        entries, words, [held(name) | {"spec": {}} for name in names], selector={}, version=OLD, new=NEW,
+        budget=budget, parallel=9, canary=NODE, asks=False,
+    )  # fmt: skip
+    for node in reading.nodes.values():  # ours, as the log would have it
+        node.annotations["quarterdeck.io/held-by"] = "plan-1"
+    return {one.figure for one in reading.read()}
+
+
+def test_one_release_of_a_plan_that_goes_on_is_nothing():
+    assert found([WRITTEN, release()]) == set()
+
+
+@pytest.mark.parametrize(
+    ("verb", "figure"),
+    [
+        ("halt", "releases_after_halt"),
+        ("abort", "releases_after_halt"),
+        ("rollback", "releases_after_halt"),
+        ("stop", "releases_after_halt"),
+        ("pause", "lost_pauses"),
+        ("freeze", "releases_while_frozen"),
+    ],
+)
+def test_a_release_after_a_word_that_stops_it_is_found(verb: str, figure: str):
+    assert found([WRITTEN, release(second=2)], said(verb, 1, second=1)) == {figure}
+
+
+def test_a_release_that_was_sent_before_the_word_is_none():
+    """It arrives behind it, and no round has been since."""
+    assert found([WRITTEN, release(second=1)], said("halt", 1, second=2)) == set()
+
+
+def test_a_release_that_arrives_after_a_whole_round_should_have_been_kept():
+    words = said("halt", 1, second=2), said("is halted", 1, second=3, who=ENGINE)
+    assert found([WRITTEN, release(second=1)], *words) == {"releases_after_halt"}
+
+
+def test_a_halt_that_is_gone_without_a_word_is_lost():
+    words = said("halt", 1, second=2), said("is promoting", 1, second=3, who=ENGINE)
+    assert found([WRITTEN], *words) == {"lost_halts"}
+
+
+def test_a_node_that_had_begun_is_released_twice():
+    begun = [state("cordon-required"), state("upgrade-done"), hold()]
+    assert found([WRITTEN, release(), *begun, release()]) == {"double_releases"}
+
+
+def test_a_node_that_was_recalled_may_go_again():
+    assert found([WRITTEN, release(), hold(), release()]) == set()
+
+
+def test_a_second_node_is_past_a_budget_of_one():
+    entries = [WRITTEN, release(), release("gpu-002")]
+    assert found(entries, nodes=2) == {"over_budget"}
+    assert found(entries, nodes=2, budget=2) == set()
+
+
+def test_a_version_that_is_written_while_a_node_is_free_is_found():
+    freed = asked(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {SKIP: None}}}, "kubectl")
+    listed = asked("/api/v1/nodes", None, method="GET")
+    assert found([freed, listed, WRITTEN]) == {"unheld_writes"}
+    assert found([listed, freed, WRITTEN]) == set()  # nobody could know
+
+
+def test_what_a_plan_leaves_behind_is_found():
+    done = {"nvidia.com/cuda.driver-version.full": NEW, "nvidia.com/gpu-driver-upgrade-state": "upgrade-done"}
+    node = held(NODE, **done) | {"spec": {"unschedulable": True}}
+    node["metadata"]["annotations"] = {"quarterdeck.io/held-by": "plan-1"}
+    told = {"state": "promoted", "mark": "plan-1", "version": NEW, "left_out": set()}
+
+    assert {one.figure for one in at_the_end([node], cordoned=set(), **told)} == {"leaked_labels", "leaked_cordons"}
+    assert {one.figure for one in at_the_end([node], cordoned={NODE}, **told)} == {"leaked_labels"}
+
+
+def test_a_node_is_held_by_its_label_alone():
+    assert NodeSeen({SKIP: "true"}).is_held
+    assert not NodeSeen({SKIP: "false"}).is_held

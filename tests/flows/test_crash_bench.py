@@ -1,0 +1,26 @@
+"""The crash bench runs, small: it finds nothing in the engine as it is, and something with each of its guards out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.crashing.figures import FIGURES
+
+ROOT = Path(__file__).parents[2]
+SEED = 5
+
+
+def test_nothing_is_found_in_a_few_schedules():
+    ended = bench("--schedules", "30", "--sigkills", "0", "--processes", "1")
+
+    figures = {line["name"]: line for line in map(json.loads, ended.stdout.splitlines())}
+    assert ended.returncode == 0, ended.stderr
+    assert set(figures) == {"reference_ms", "schedules", "sigkills", *FIGURES}
+    assert figures["schedules"]["value"] == 30
+    assert f"seed {SEED}" in ended.stderr
+
+
+def bench(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.crash", "--seed", str(SEED), "--few", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
