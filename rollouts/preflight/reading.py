@@ -25,6 +25,11 @@ from rollouts.queries import cluster_policy, driver_daemonsets, upgrade_policy
 
 ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
 
+OF_A_POD = (  # tens of thousands are read: what no check asks for stays where it is
+    *("namespace", "name", "node_name", "owner_kind", "phase", "is_ready", "is_tenant", "operand", "has_empty_dir"),
+    *("resources", "claims", "labels", "priority_class", "runtime_class", "visible_devices", "required_cuda", "image"),
+)
+
 
 def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node]) -> DriverFacts:
     """Two queries; three where the ClusterPolicy's throttle counts."""
@@ -52,7 +57,7 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
 def pods_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
     """Of nodes, by name: neither done nor told to go. One query."""
     there = Pod.objects.filter(cluster=cluster_id, node_name__in=names, deleted_at=None).not_done()
-    return list(there.defer("devices", "unhealthy_devices", "last_words", "waiting_because"))
+    return list(there.only(*OF_A_POD))
 
 
 def facts_of(
