@@ -5,7 +5,7 @@ One that has left none is not seen: rows hold what nodes say of themselves.
 
 from collections.abc import Iterable, Iterator
 
-from gpu.labels import AUTOSCALER_GOING, KARPENTER_GOING, KARPENTER_LEAVE, KARPENTER_POOL
+from gpu.labels import AUTOSCALER_GOING, AUTOSCALER_LEAVE, KARPENTER_GOING, KARPENTER_LEAVE, KARPENTER_POOL
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import NodeToChange, PreflightFacts
 from wording.lists import names
@@ -20,7 +20,10 @@ def may_take_nodes(facts: PreflightFacts) -> Iterator[Check]:
         marked = f"{_names(going)} {are(len(going))} marked by an autoscaler to be taken away"
         leave = either(len(going), "it", "them")
         about = each(f"{node.name}: {', '.join(key for key in node.taints if key in GOING)}" for node in going)
-        fix = f"Leave {leave} out, or wait: a node that goes in the middle of its change counts as failed."
+        fix = (
+            f"Leave {leave} out, or wait: a node that goes in the middle of its change counts as failed. The Cluster "
+            f"Autoscaler leaves a node that is annotated with {AUTOSCALER_LEAVE}=true."
+        )
         yield Check("autoscaler-takes", f"{marked}.", fix, is_grave=True, about=about)
     free = [node for node in facts.nodes if _is_karpenters(node) and node.annotations.get(KARPENTER_LEAVE) != "true"]
     if free:
