@@ -30,7 +30,7 @@ def pick(stages: Iterable[Stage], nodes: Sequence[Node]) -> Picks:
     left = {node.uid: node for node in nodes if not _why_excluded(node)}
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
     for stage in stages:
-        matching = [node for node in left.values() if _takes(stage, node)]
+        matching = [node for node in left.values() if takes(stage, node)]
         candidates = [candidate(node) for node in matching]
         chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
         picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
@@ -47,7 +47,7 @@ def _why_excluded(node: Node) -> str:
     return "brings its own driver" if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED else ""
 
 
-def _takes(stage: Stage, node: Node) -> bool:
+def takes(stage: Stage, node: Node) -> bool:
     if stage.pool_id is not None and all(pool.pk != stage.pool_id for pool in node.pools.all()):
         return False
     return selectors.parse(stage.selector).matches(node.labels)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from fleet.models import Node
 from rollouts.checks import Check, each
+from rollouts.models import Stage
 from rollouts.picking import uncovered
-from rollouts.preflight.picks import Picks
+from rollouts.preflight.picks import Picks, takes
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries import candidate
 from wording.lists import names
@@ -24,7 +25,26 @@ FACTOR_TITLES = {
 def takes_none(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
-            yield Check("empty-stage", f"{stage.name} takes no node.", "Widen its selector, or remove the stage.")
+            sentence = " ".join((f"{stage.name} takes no node.", *_taken_before(subject, stage)))
+            yield Check("empty-stage", sentence, "Widen its selector, or remove the stage.")
+
+
+def _taken_before(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
+    """A node is in one stage at most: the first that takes it."""
+    for earlier in subject.stages:
+        if earlier.index >= stage.index:
+            return
+        both = [node.name for node in subject.picks.by_stage.get(earlier.index, ()) if takes(stage, node)]
+        if both:
+            yield f"{names(sorted(both))} {are(len(both))} in {earlier.name}, before it."
+
+
+def takes_fewer(subject: PreflightSubject) -> Iterator[Check]:
+    for stage in subject.stages:
+        there = len(subject.picks.by_stage.get(stage.index, ()))
+        if stage.count is not None and 0 < there < stage.count:
+            sentence = f"{stage.name} asks for {count(stage.count, 'node')}, and {there} {are(there)} there for it."
+            yield Check("fewer", sentence, "Widen its selector, or ask for fewer.")
 
 
 def leaves(subject: PreflightSubject) -> Iterator[Check]:

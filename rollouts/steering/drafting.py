@@ -1,6 +1,6 @@
 """Plans while they are being written: nothing here touches a cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -191,8 +191,19 @@ def check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> No
         if all(field != "gate_options" for field, _ in found):
             found += _unknown_groups(stage, known)
         problems += [(f"stages.{number}.{field}", sentence) for field, sentence in found]
+    problems += _same_names(stages)
     if problems:
         raise BadPlan(*problems)
+
+
+def _same_names(stages: Sequence[StageDraft]) -> Iterator[tuple[str, str]]:
+    """History, findings and approvals name stages by them."""
+    first: dict[str, int] = {}
+    for number, stage in enumerate(stages):
+        name = stage.name.strip().casefold()
+        if name and first.setdefault(name, number) != number:
+            sentence = f"Stage {first[name] + 1} is called {stage.name.strip()[:LONGEST_NAME]}, too: give each its own."
+            yield f"stages.{number}.name", sentence
 
 
 def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]:

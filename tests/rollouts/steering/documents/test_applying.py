@@ -249,6 +249,7 @@ class ReadAfterWrite(TestCase):
         )
         owner = a_user(role="operator")
         placed = [StageDraft(**{**vars(one), "pool_id": pools.get(one.pool_id or "")}) for one in stages]
+        placed = list({one.name.strip().casefold(): one for one in reversed(placed)}.values())[::-1]  # no name twice
         first = StageDraft(**{**vars(placed[0]), "kind": StageKind.CANARY, "count": placed[0].count or 1})
         plan = drafting.draft(
             cluster=cluster, title=title, driver_object=DriverObject.objects.get(cluster=cluster, kind="NVIDIADriver"),

@@ -1,0 +1,23 @@
+"""Pools that somebody changed after the draft was written: its stages take other nodes than its writer saw."""
+
+from collections.abc import Iterator
+
+from people.models import AuditEntry
+from rollouts.checks import Check
+from rollouts.preflight.subject import PreflightSubject
+from wording.numbers import count
+
+
+def have_changed(subject: PreflightSubject) -> Iterator[Check]:
+    """One query, where a stage is of a pool."""
+    pools = {f"pool:{stage.pool_id}": stage for stage in reversed(subject.stages) if stage.pool_id}
+    if not pools or subject.plan.pk is None:
+        return
+    since = AuditEntry.objects.filter(subject__in=list(pools), at__gt=subject.plan.edited_at)
+    newest = {entry.subject: entry for entry in since.order_by("number")}
+    for key, entry in sorted(newest.items()):
+        stage = pools[key]
+        nodes = count(len(subject.picks.by_stage.get(stage.index, ())), "node")
+        name = stage.pool.name if stage.pool else ""
+        sentence = f"{entry.actor} changed pool {name} after the draft was written: {stage.name} takes {nodes} now."
+        yield Check("pool-changed", sentence, "Look at the nodes of the stage before you start it.", is_grave=True)

@@ -1,0 +1,73 @@
+"""What is wrong with the nodes of a draft is said with the stage that it is about, before anything is touched."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fleet.pools.making import change_pool
+from people.models import AuditEntry
+from rollouts.models import StageKind
+from rollouts.steering.preview import preview
+from rollouts.steering.refusals import BadPlan
+from rollouts.steering.stage_drafts import StageDraft
+from tests.make import NOON, a_pool
+from tests.rollouts.rows import CANARY, GATES, REST, a_draft
+
+
+def said(plan, code: str) -> list[str]:
+    told = preview(plan, now=NOON)
+    return [check.sentence for check in (*told.blockers, *told.warnings) if check.code == code]
+
+
+def only(node: str, name: str) -> StageDraft:
+    return StageDraft(name, StageKind.POOL, selector=f"kubernetes.io/hostname={node}", gate_options=GATES)
+
+
+def test_a_node_that_is_named_twice_is_said_to_be_in_the_earlier_stage(cluster, owner):
+    for node in cluster.nodes.all():
+        type(node).objects.filter(pk=node.pk).update(labels={**node.labels, "kubernetes.io/hostname": node.name})
+    canary = replace(CANARY, selector="kubernetes.io/hostname=node-0")
+
+    plan = a_draft(cluster, owner, stages=(canary, only("node-0", "Again"), REST))
+
+    assert said(plan, "empty-stage") == ["Again takes no node. node-0 is in Canary, before it."]
+
+
+def test_a_selector_that_matches_nothing_says_no_more_than_that(cluster, owner):
+    plan = a_draft(cluster, owner, stages=(CANARY, only("node-9", "Nowhere"), REST))
+
+    assert said(plan, "empty-stage") == ["Nowhere takes no node."]
+
+
+def test_a_stage_that_asks_for_more_nodes_than_there_are_is_warned_of(cluster, owner):
+    plan = a_draft(cluster, owner, stages=(replace(CANARY, count=5000),))
+
+    assert said(plan, "fewer") == ["Canary asks for 5,000 nodes, and 3 are there for it."] or said(plan, "fewer") == [
+        "Canary asks for 5000 nodes, and 3 are there for it."
+    ]
+
+
+def test_a_stage_of_as_many_as_there_are_is_no_matter(cluster, owner):
+    assert said(a_draft(cluster, owner, stages=(replace(CANARY, count=3),)), "fewer") == []
+
+
+@pytest.mark.parametrize("name", ["Canary", " canary "])
+def test_two_stages_of_one_name_are_refused(cluster, owner, name):
+    with pytest.raises(BadPlan) as refusal:
+        a_draft(cluster, owner, stages=(CANARY, replace(REST, name=name)))
+
+    assert refusal.value.problems == [
+        {"field": "stages.1.name", "sentence": f"Stage 1 is called {name.strip()}, too: give each its own."}
+    ]
+
+
+def test_a_pool_that_changed_under_the_draft_is_said_with_who_changed_it(cluster, owner):
+    pool = a_pool(cluster, "h200")
+    plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, pool_id=pool.pk)))
+    assert said(plan, "pool-changed") == []
+
+    change_pool(pool, selector="zone=a", actor="bob", now=NOON + timedelta(minutes=1))
+
+    assert said(plan, "pool-changed") == ["bob changed pool h200 after the draft was written: Rest takes 0 nodes now."]
+    assert AuditEntry.objects.filter(subject=f"pool:{pool.pk}").exists()
