@@ -176,7 +176,7 @@ def _of_what_was_passed_over(rows: list[Mapping[str, Any]], audit: list[Mapping[
     told = [
         (entry.get("verb"), entry.get("actor"), entry.get("at"), *(_given(entry).get(name) for name in names))
         for entry in audit
-        if entry.get("verb") in {"break-glass", "acknowledge-glass"}
+        if str(entry.get("verb")) in {"break-glass", "acknowledge-glass"}
     ]
     shown = []
     for number, row in enumerate(rows):
