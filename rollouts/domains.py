@@ -28,7 +28,7 @@ class Domain:
 
 
 @dataclass(frozen=True)
-class Budget:
+class Allowance:
     words: str  # what a sentence calls the domain: "pool north/h200"
     most: int  # nodes that may be out at a time
     out: Mapping[str, str] = field(default_factory=dict)  # node's name → it, and why: "gpu-7 (plan-3)"
@@ -46,7 +46,7 @@ class Budget:
 class Budgets:
     """Those of one cluster at one moment, as far as they bind the nodes that were asked for."""
 
-    of: Mapping[Domain, Budget] = field(default_factory=dict)
+    of: Mapping[Domain, Allowance] = field(default_factory=dict)
     domains: Mapping[str, tuple[Domain, ...]] = field(default_factory=dict)  # node's name → the domains that bind it
 
     def going(self, ready: Iterable[str], room: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from fleet.models import Cluster, Node, Pod, Pool, Workload
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
-from rollouts.domains import Budget, Budgets, Domain, DomainKind
+from rollouts.domains import Allowance, Budgets, Domain, DomainKind
 from rollouts.models import Disruption, DomainBudget, Plan
 
 FEW = 500  # names that a query names; of more, every GPU node of the cluster is read
@@ -103,12 +103,12 @@ class _Reading:
     def _has_budget(self, domain: Domain) -> bool:
         return domain.key in self.pools if domain.kind is DomainKind.POOL else domain.kind in self.limits
 
-    def _budget(self, domain: Domain, out: Mapping[str, str]) -> Budget:
+    def _budget(self, domain: Domain, out: Mapping[str, str]) -> Allowance:
         if domain.kind is DomainKind.POOL:
             pool = self.pools[domain.key]
-            return Budget(f"pool {pool.cluster.name}/{pool.name}", pool.max_unavailable, out)
+            return Allowance(f"pool {pool.cluster.name}/{pool.name}", pool.max_unavailable, out)
         words = "NVLink domain" if domain.kind is DomainKind.NVLINK else domain.kind.value
-        return Budget(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
+        return Allowance(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
 
     def _out(self) -> dict[str, str]:
         """Name of each node that is out → it, and why: by a plan's word, else by what its row shows."""
@@ -177,7 +177,7 @@ class _Service:
     hosts: set[str] = field(default_factory=set)  # nodes with a Ready replica that are not out
 
 
-def _services(cluster_id: int, out: Collection[str]) -> dict[Domain, tuple[Budget, set[str]]]:
+def _services(cluster_id: int, out: Collection[str]) -> dict[Domain, tuple[Allowance, set[str]]]:
     """Each service of several replicas: on how many of the nodes where it is Ready it may lose them. Two queries.
 
     One that has a single pod binds nobody: its node could never be changed.
@@ -195,7 +195,7 @@ def _services(cluster_id: int, out: Collection[str]) -> dict[Domain, tuple[Budge
         if is_ready and node_name and node_name not in out:
             service.hosts.add(node_name)
     return {
-        Domain(DomainKind.SERVICE, name): (Budget(name, len(one.hosts) - 1, is_last_replica=True), one.hosts)
+        Domain(DomainKind.SERVICE, name): (Allowance(name, len(one.hosts) - 1, is_last_replica=True), one.hosts)
         for name, one in services.items()
         if one.pods > 1 and one.hosts
     }

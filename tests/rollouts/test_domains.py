@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.domains import UNBOUND, Budget, Budgets, Domain, DomainKind
+from rollouts.domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from rollouts.picking import next_wave, waves
 
 A, B = Domain(DomainKind.ZONE, "a"), Domain(DomainKind.RACK, "b")
@@ -11,14 +11,14 @@ SERVICE = Domain(DomainKind.SERVICE, "Deployment team-a/chat")
 NODES = [f"n{number}" for number in range(8)]
 
 
-def zone(most: int, *out: str) -> Budget:
-    return Budget("zone a", most, {name: f"{name} (plan-3)" for name in out})
+def zone(most: int, *out: str) -> Allowance:
+    return Allowance("zone a", most, {name: f"{name} (plan-3)" for name in out})
 
 
 BUDGETS = st.builds(
     lambda where, most, out: Budgets(
         {
-            domain: Budget("x", most[n], {name: name for name in out if where[name][n]})
+            domain: Allowance("x", most[n], {name: name for name in out if where[name][n]})
             for n, domain in enumerate((A, B))
         },
         {name: tuple(one for one, is_in in zip((A, B), where[name], strict=True) if is_in) for name in NODES},
@@ -86,7 +86,7 @@ def test_the_sentence_has_the_numbers_and_who_has_the_places():
 
 
 def test_the_last_ready_replica_of_a_service_stays():
-    one = Budget("Deployment team-a/chat", 0, is_last_replica=True)
+    one = Allowance("Deployment team-a/chat", 0, is_last_replica=True)
     budgets = Budgets({SERVICE: one}, {"n2": (SERVICE,)})
 
     assert budgets.going(["n2"], 1) == ()

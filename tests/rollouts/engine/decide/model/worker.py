@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rollouts.components.driver_crd import DriverCrd
-from rollouts.domains import UNBOUND, Budget, Budgets, Domain, DomainKind
+from rollouts.domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
 from rollouts.engine.live import Live
@@ -150,7 +150,7 @@ class Worker:
             out |= dict.fromkeys(broken, "broken")
         where = self.racks | self.out_by_others
         of = {
-            Domain(DomainKind.RACK, rack): Budget(
+            Domain(DomainKind.RACK, rack): Allowance(
                 f"rack {rack}",
                 self.most_per_rack,
                 {name: f"{name} ({why})" for name, why in out.items() if where.get(name) == rack},
