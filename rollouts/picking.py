@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rollouts.domains import UNBOUND, Budgets
+from rollouts.harm import UNHARMED, Harm, least_first
 
 FACTORS = (
     *("kernel", "os_image", "gpu_product", "gpu_layout", "driver_version", "container_runtime", "zone"),
@@ -23,6 +24,7 @@ class Candidate:
     name: str
     facts: Mapping[str, str]  # by FACTORS
     is_fit: bool = True  # Ready and not cordoned: a node that is broken before proves nothing about the change
+    harm: Harm = UNHARMED  # what it takes with it
 
     @property
     def cohorts(self) -> frozenset[tuple[str, str]]:
@@ -33,10 +35,10 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
     """The `count` nodes that together meet the most kinds of node; the same ones each time it is asked.
 
     A rare kernel counts as much as a common one: the next node is always the one that adds most. Of those that add as
-    much, it is the one that most others are like.
+    much, it is the one that most others are like, and of those the one that harms least.
     """
     alike = Counter(cohort for one in candidates for cohort in one.cohorts)
-    left = sorted(candidates, key=lambda one: (not one.is_fit, one.name))
+    left = sorted(candidates, key=lambda one: (not one.is_fit, one.harm.gpu_hours, one.name))
     chosen: list[Candidate] = []
     covered: set[tuple[str, str]] = set()
     while left and len(chosen) < count:
@@ -50,8 +52,15 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Fit nodes first, by zone and name: so that a zone is through before the next one is touched."""
-    return sorted(candidates, key=lambda one: (not one.is_fit, one.facts.get("zone", ""), one.name))
+    """Fit nodes first, those that harm least before others, the nodes of one job one after another (hazard Z14).
+
+    Of equals by zone and name: so that a zone is through before the next one is touched.
+    """
+    by_place = sorted(candidates, key=lambda one: (one.facts.get("zone", ""), one.name))
+    of_uid = {one.uid: one for one in by_place}
+    fit = least_first({one.uid: one.harm for one in by_place if one.is_fit})
+    others = least_first({one.uid: one.harm for one in by_place if not one.is_fit})
+    return [of_uid[uid] for uid in (*fit, *others)]
 
 
 def next_wave(ready: Sequence[str], room: int, budgets: Budgets = UNBOUND) -> tuple[str, ...]:

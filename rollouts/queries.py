@@ -17,6 +17,7 @@ from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from people.rights import why_not
 from rollouts.completion import OVER, completion_of
+from rollouts.harm import UNHARMED, Harm
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, BreakGlass, Command, GateAnswer, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
@@ -55,11 +56,12 @@ def is_held_by_others(node: Node) -> bool:
     return node.is_held and not node.held_by.startswith("plan-")
 
 
-def candidate(node: Node) -> Candidate:
+def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
     """Of a node whose pools are prefetched."""
     found = {"gpu_layout": layout_in_words(node.layout), "pool": " and ".join(sorted(p.name for p in node.pools.all()))}
     facts = {factor: found[factor] if factor in found else str(getattr(node, factor)) for factor in FACTORS}
-    return Candidate(node.uid, node.name, facts, is_fit=node.is_ready is True and not node.is_unschedulable)
+    is_fit = node.is_ready is True and not node.is_unschedulable
+    return Candidate(node.uid, node.name, facts, is_fit=is_fit, harm=harm)
 
 
 def driver_daemonsets(plan: Plan) -> list[Operand]:

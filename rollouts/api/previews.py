@@ -26,6 +26,16 @@ class ExcludedSerializer(serializers.Serializer):
     because = serializers.CharField()
 
 
+class HarmSerializer(serializers.Serializer):
+    """What a node takes with it: the order of release is by that, the least first."""
+
+    node = serializers.CharField()
+    gpu_hours = serializers.FloatField(help_text="At most: of whole jobs, since their pods started.")
+    jobs = serializers.ListField(child=serializers.CharField(), help_text="That end with it, the costliest first.")
+    pods = serializers.IntegerField(help_text="GPU pods on it. 0: it is idle.")
+    sentence = serializers.CharField()
+
+
 class StagePreviewSerializer(serializers.Serializer):
     name = serializers.CharField()
     kind = serializers.CharField()
@@ -39,6 +49,21 @@ class StagePreviewSerializer(serializers.Serializer):
     waves_because = serializers.CharField(help_text="What sets that, and what makes waves smaller.")
     max_unavailable = serializers.IntegerField()
     gates = serializers.SerializerMethodField()
+    costs = serializers.CharField(help_text="What its nodes take with them together.")
+    harms = serializers.SerializerMethodField(help_text="Each node in order, and why it stands there.")
+
+    @extend_schema_field(HarmSerializer(many=True))
+    def get_harms(self, stage: StagePreview) -> list[dict]:
+        return [
+            {
+                "node": node,
+                "gpu_hours": round(harm.gpu_hours, 1),
+                "jobs": [job.name for job in harm.jobs],
+                "pods": harm.pods,
+                "sentence": harm.sentence,
+            }
+            for node, harm in stage.harms
+        ]
 
     @extend_schema_field(GateChosenSerializer(many=True))
     def get_gates(self, stage: StagePreview) -> list[dict]:
@@ -51,6 +76,8 @@ class ForecastSerializer(serializers.Serializer):
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField()
     pods = serializers.IntegerField()
+    jobs = serializers.IntegerField(help_text="That end whole, for one pod of theirs.")
+    gpu_hours = serializers.FloatField(help_text="Of work that is lost at most.")
     namespaces = serializers.ListField(child=serializers.CharField())
     pods_with_local_files = serializers.IntegerField(help_text="With an emptyDir, which a drain loses.")
     takes_s = serializers.FloatField(source="duration.takes_s", help_text="Without people's time.")

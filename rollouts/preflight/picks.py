@@ -1,11 +1,14 @@
 """Which nodes each stage takes, and which are left out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from fleet.models import Node
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from kube import selectors
+from rollouts.harm import Harm
+from rollouts.jobs import harm_of
 from rollouts.models import Plan, Stage
 from rollouts.picking import in_order, representatives
 from rollouts.queries import candidate, is_held_by_others
@@ -18,20 +21,21 @@ class Picks:
     by_stage: dict[int, list[Node]] = field(default_factory=dict)  # stage index → nodes
     excluded: list[tuple[str, str]] = field(default_factory=list)
     uncovered: list[Node] = field(default_factory=list)
+    harms: Mapping[str, Harm] = field(default_factory=dict)  # node's name → what it takes with it, as things are now
 
     @property
     def nodes(self) -> list[Node]:
         return [node for nodes in self.by_stage.values() for node in nodes]
 
 
-def pick(stages: Iterable[Stage], nodes: Sequence[Node]) -> Picks:
-    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it."""
-    picks = Picks()
+def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Picks:
+    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it. Two queries."""
+    picks = Picks(harms=harm_of(nodes[0].cluster_id, nodes, now=now) if nodes else {})
     left = {node.uid: node for node in nodes if not _why_excluded(node)}
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
     for stage in stages:
         matching = [node for node in left.values() if takes(stage, node)]
-        candidates = [candidate(node) for node in matching]
+        candidates = [candidate(node, picks.harms[node.name]) for node in matching]
         chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
         picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
     picks.uncovered = list(left.values())

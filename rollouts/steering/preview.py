@@ -11,12 +11,13 @@ from django.db.models import Count, Q
 
 from fleet.allocation.physical import physical_of
 from fleet.drivers.mode import OWN_POLICIES_FROM
-from fleet.models import DriverObject, Node, Pod
+from fleet.models import DriverObject, Pod
 from gpu.upgrade_controller import LOOKS_EVERY
 from rollouts.checks import Check
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.domains import Budgets
+from rollouts.harm import Harm, costs, total
 from rollouts.models import Plan, Stage
 from rollouts.picking import bound_on_failure_rate, nodes_for, waves
 from rollouts.preflight import checks
@@ -42,6 +43,11 @@ class StagePreview:
     at_once: int  # the most that a wave may have: the stage's budget, or what the operator upgrades at once
     max_unavailable: int
     gates: list[tuple[str, dict]]
+    harms: list[tuple[str, Harm]]  # why each stands where it stands, in the same order
+
+    @property
+    def costs(self) -> str:
+        return costs([harm for _, harm in self.harms])
 
     @property
     def waves(self) -> int:
@@ -63,6 +69,8 @@ class Forecast:
     nodes: int
     gpus: int
     pods: int
+    jobs: int  # that end whole, for one pod of theirs
+    gpu_hours: float  # of work that is lost at most: every job counted once, since its pods started
     namespaces: list[str]
     pods_with_local_files: int  # emptyDir: lost where the operator may delete them, in the way where it may not
     unmanaged_pods: int
@@ -87,20 +95,18 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
     """`stages`: unsaved ones, in place of the plan's own; it may be unsaved then, too."""
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     stages = forward(plan) if stages is None else stages
-    picks = pick(stages, nodes)
+    picks = pick(stages, nodes, now=now)
     facts = driver_facts(plan, _driver_object(plan), nodes)
     subject = PreflightSubject(plan, stages, nodes, picks, facts, now)
     said = checks(subject)
-    previews = [_stage_preview(stage, picks.by_stage[stage.index], facts, subject.budgets) for stage in stages]
+    previews = [_stage_preview(stage, picks, facts, subject.budgets) for stage in stages]
     return Preview(
         blockers=said.blockers,
         warnings=said.warnings,
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(
-            plan, picks.nodes, _duration(stages, picks, facts), waves=sum(stage.waves for stage in previews)
-        ),
+        forecast=_forecast(plan, picks, _duration(stages, picks, facts), waves=sum(stage.waves for stage in previews)),
         canary_proves=_proof(picks),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
@@ -116,9 +122,9 @@ def _driver_object(plan: Plan) -> DriverObject:
     return driver_object
 
 
-def _stage_preview(stage: Stage, nodes: Sequence[Node], facts: DriverFacts, budgets: Budgets) -> StagePreview:
-    targets = [node.name for node in nodes]
-    at_once = stage_time(stage, len(nodes), facts.upgrade_policy).at_once
+def _stage_preview(stage: Stage, picks: Picks, facts: DriverFacts, budgets: Budgets) -> StagePreview:
+    targets = [node.name for node in picks.by_stage[stage.index]]
+    at_once = stage_time(stage, len(targets), facts.upgrade_policy).at_once
     return StagePreview(
         name=stage.name,
         kind=stage.kind,
@@ -128,6 +134,7 @@ def _stage_preview(stage: Stage, nodes: Sequence[Node], facts: DriverFacts, budg
         max_unavailable=stage.max_unavailable,
         # By name: PostgreSQL gives the keys of JSON back in an order of its own.
         gates=[(gate.title, dict(sorted(stage.gate_options.get(gate.key, {}).items()))) for gate in stage.gates],
+        harms=[(name, picks.harms[name]) for name in targets],
     )
 
 
@@ -136,7 +143,8 @@ def _duration(stages: Sequence[Stage], picks: Picks, facts: DriverFacts) -> Dura
     return duration_of([stage_time(stage, nodes[stage.index], facts.upgrade_policy) for stage in stages], took=())
 
 
-def _forecast(plan: Plan, nodes: Sequence[Node], duration: Duration, *, waves: int) -> Forecast:
+def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Forecast:
+    nodes, harms = picks.nodes, [picks.harms[node.name] for node in picks.nodes]
     uids = [node.uid for node in nodes]
     pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants()
     counted = pods.aggregate(
@@ -146,6 +154,8 @@ def _forecast(plan: Plan, nodes: Sequence[Node], duration: Duration, *, waves: i
         nodes=len(nodes),
         gpus=physical_of(nodes).total,
         pods=counted["all"],
+        jobs=len({job.name for harm in harms for job in harm.jobs}),
+        gpu_hours=total(harms),
         namespaces=sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
         pods_with_local_files=counted["local_files"],
         unmanaged_pods=counted["unmanaged"],

@@ -73,7 +73,7 @@ def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
         raise Blocked(blockers)
     checks = {"despite": _despite(overridden, actor, asked.override_because), "warned": _warned(told.warnings)}
     nodes = list(nodes_of(plan).prefetch_related("pools"))
-    picks = pick(forward(plan), nodes)
+    picks = pick(forward(plan), nodes, now=now)
     try:
         with transaction.atomic():
             _seal(plan, nodes, picks, checks, expected_revision=asked.expected_revision, now=now)

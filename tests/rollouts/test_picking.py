@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollouts.harm import Harm, Job
 from rollouts.picking import (
     FACTORS,
     Candidate,
@@ -114,3 +115,22 @@ def test_waves_are_all_of_them_in_their_order(targets: list[str], at_once: int):
     assert [name for wave in found for name in wave] == targets
     assert all(len(wave) == max(1, at_once) for wave in found[:-1])
     assert all(next_wave(wave, at_once) == wave for wave in found if at_once)
+
+
+def test_nodes_of_one_job_go_one_after_another_whatever_their_zones():
+    """Z14: so that one wave has them, where it has the room."""
+    big, small = Job("MPIJob team-a/big", 16, 90.0, 2), Job("MPIJob team-a/small", 16, 30.0, 2)
+
+    def runs(name: str, zone: str, job: Job) -> Candidate:
+        return Candidate(f"uid-of-{name}", name, {"zone": zone}, harm=Harm((job,), pods=1))
+
+    candidates = [runs("a", "1", big), runs("b", "1", small), runs("c", "2", big), runs("d", "2", small)]
+
+    assert [one.name for one in in_order(candidates)] == ["b", "d", "a", "c"]
+
+
+def test_a_broken_node_goes_last_though_it_is_idle():
+    busy = Candidate("uid-1", "busy", {}, harm=Harm(alone_gpu_hours=900.0, pods=1))
+    broken = Candidate("uid-2", "broken", {}, is_fit=False)
+
+    assert [one.name for one in in_order([broken, busy])] == ["busy", "broken"]

@@ -74,7 +74,8 @@ def _lines(shown: Applied) -> list[str]:
     lines += [line for check in told.blockers for line in _said("blocker", check)]
     lines += [line for check in told.warnings for line in _said("warning", check)]
     for stage in told.stages:
-        lines.append(f"{stage.name}: {count(len(stage.targets), 'node')}, at most {stage.at_once} at once")
+        at_once = f"{count(len(stage.targets), 'node')}, at most {stage.at_once} at once"
+        lines.append(f"{stage.name}: {at_once}. {stage.costs}".rstrip())
         lines += [f"  wave {at}: {names(wave, most=SHOWN)}" for at, wave in enumerate(stage.by_wave, 1)]
     return lines
 

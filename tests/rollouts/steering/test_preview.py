@@ -1,9 +1,12 @@
+from datetime import timedelta
+
 from fleet.models import Node
 from rollouts.models import DomainBudget, StageKind
 from rollouts.steering.preview import preview
 from rollouts.steering.stage_drafts import StageDraft
-from tests.make import NOON
-from tests.rollouts.rows import CANARY, GATES, a_draft
+from rollouts.steering.starting import start
+from tests.make import NOON, a_pod
+from tests.rollouts.rows import CANARY, GATES, REST, a_draft, a_driver_cluster
 
 
 def warned(plan) -> dict[str, str]:
@@ -43,3 +46,59 @@ def test_a_domain_that_has_no_place_left_is_named_before_the_start(cluster, owne
     Node.objects.filter(name="node-2").update(is_ready=False)
 
     assert warned(plan)["domain"] == "Zone a may have 1 node unavailable and has 1: node-2 (not Ready)."
+
+
+def a_pod_of(node_name: str, owner: str, *, hours: int, gpus: int = 8) -> None:
+    kind, name = owner.split("/")
+    node = Node.objects.get(name=node_name)
+    since = NOON - timedelta(hours=hours)
+    a_pod(node, gpus=gpus, owner_kind=kind, owner_name=name, namespace="team-a", started_at=since)
+
+
+def test_nodes_go_in_the_order_of_least_harm_and_each_says_why(owner):
+    """Z14: idle first, then fewest GPU-hours of whole jobs, and the nodes of one job one after another."""
+    cluster = a_driver_cluster(nodes=6)
+    a_pod_of("node-0", "PyTorchJob/old", hours=100)
+    a_pod_of("node-1", "ReplicaSet/chat-5d", hours=2)
+    a_pod_of("node-2", "MPIJob/young", hours=3)
+    a_pod_of("node-4", "MPIJob/young", hours=3)
+    plan = a_draft(
+        cluster, owner, stages=(CANARY, StageDraft("All", StageKind.POOL, gate_options=GATES, max_unavailable=2))
+    )
+
+    told = preview(plan, now=NOON)
+
+    stage = told.stages[1]
+    assert told.stages[0].targets == ["node-3"]
+    assert stage.targets == ["node-5", "node-1", "node-2", "node-4", "node-0"]
+    assert [harm.sentence for _, harm in stage.harms] == [
+        "Idle.",
+        "1 GPU pod: 16 GPU-hours at most.",
+        "Ends MPIJob team-a/young (16 GPUs on 2 nodes): 48 GPU-hours at most.",
+        "Ends MPIJob team-a/young (16 GPUs on 2 nodes): 48 GPU-hours at most.",
+        "Ends PyTorchJob team-a/old (8 GPUs on 1 node): 800 GPU-hours at most.",
+    ]
+    assert stage.costs == "Costs 864 GPU-hours at most: 2 jobs end, 1 of 5 nodes is idle."
+    assert (told.forecast.jobs, told.forecast.gpu_hours) == (2, 864.0)
+
+
+def test_of_canaries_that_stand_for_as_much_the_one_that_harms_least_is_taken(cluster, owner):
+    a_pod_of("node-0", "PyTorchJob/old", hours=100)
+    a_pod_of("node-1", "PyTorchJob/young", hours=1)
+
+    assert preview(a_draft(cluster, owner), now=NOON).stages[0].targets == ["node-2"]
+
+
+def test_idle_nodes_cost_nobody_anything(cluster, owner):
+    assert preview(a_draft(cluster, owner), now=NOON).stages[1].costs == "Costs nobody any work: all 2 nodes are idle."
+
+
+def test_a_plan_is_sealed_in_the_order_that_its_preview_shows(cluster, owner):
+    a_pod_of("node-1", "PyTorchJob/old", hours=100)
+    plan = a_draft(cluster, owner, stages=(CANARY, REST))
+    shown = preview(plan, now=NOON).stages[1].targets
+
+    start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
+
+    targets = [target.node_name for target in plan.stages.get(index=1).targets.order_by("position")]
+    assert targets == shown == ["node-2", "node-1"]

@@ -1,0 +1,90 @@
+"""The order of least harm: idle nodes, then fewest GPU-hours of whole jobs; the nodes of one job follow each other."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rollouts.harm import Harm, Job, hours, least_first, total
+
+
+def a_job(name: str, gpu_hours: float, *, nodes: int = 2) -> Job:
+    return Job(f"PyTorchJob team-a/{name}", 8 * nodes, gpu_hours, nodes)
+
+
+def with_jobs(*jobs: Job, alone: float = 0.0) -> Harm:
+    return Harm(jobs=jobs, alone_gpu_hours=alone, pods=len(jobs) + bool(alone))
+
+
+JOBS = [a_job(name, cost) for name, cost in (("a", 5.0), ("b", 50.0), ("c", 500.0))]
+HARMS = st.dictionaries(
+    st.sampled_from([f"n{number}" for number in range(9)]),
+    st.one_of(
+        st.just(Harm()),
+        st.builds(
+            lambda jobs, alone: with_jobs(*jobs, alone=alone) if jobs or alone else Harm(),
+            st.lists(st.sampled_from(JOBS), unique=True, max_size=2),
+            st.sampled_from([0.0, 3.0, 30.0]),
+        ),
+    ),
+)
+
+
+@given(HARMS)
+def test_every_node_is_named_once_and_idle_ones_come_first(harms):
+    order = least_first(harms)
+
+    assert sorted(order) == sorted(harms)
+    busy = [bool(harms[key].pods) for key in order]
+    assert busy == sorted(busy)
+
+
+@given(HARMS)
+def test_a_node_that_ends_no_further_job_never_waits_for_one_that_does(harms):
+    """Z14: once a job is lost, the others of its nodes go before another job is."""
+    order, lost = least_first(harms), set()
+    for number, key in enumerate(order):
+        new = {job.name for job in harms[key].jobs} - lost
+        touched = [other for other in order[number + 1 :] if {job.name for job in harms[other].jobs} & lost]
+        assert not (new and touched and not {job.name for job in harms[key].jobs} & lost), f"{key} before {touched}"
+        lost |= new
+
+
+def test_fewest_gpu_hours_of_the_whole_job_go_first():
+    old, young = a_job("old", 900.0), a_job("young", 20.0)
+    harms = {"n1": with_jobs(old), "n2": Harm(alone_gpu_hours=100.0, pods=1), "n3": with_jobs(young), "n4": Harm()}
+
+    assert least_first(harms) == ["n4", "n3", "n2", "n1"]
+
+
+def test_the_nodes_of_one_job_go_next_to_each_other():
+    big, small = a_job("big", 900.0), a_job("small", 300.0)
+    harms = {
+        "n1": with_jobs(small),
+        "n2": with_jobs(big),
+        "n3": with_jobs(small, alone=500.0),
+        "n4": with_jobs(big),
+    }
+
+    assert least_first(harms) == ["n1", "n3", "n2", "n4"]
+
+
+def test_of_equals_the_order_stays_but_for_free_gpus():
+    harms = {"n1": Harm(pods=1), "n2": Harm(pods=1), "n3": Harm(pods=1, gpus_free=4)}
+
+    assert least_first(harms) == ["n3", "n1", "n2"]
+
+
+def test_a_job_on_two_nodes_is_lost_once():
+    job = a_job("a", 100.0)
+
+    assert total([with_jobs(job), with_jobs(job, alone=7.0)]) == 107.0
+
+
+def test_what_it_costs_is_said_in_one_sentence():
+    assert Harm().sentence == "Idle."
+    assert Harm(alone_gpu_hours=2.04, pods=1).sentence == "1 GPU pod: 2 GPU-hours at most."
+    assert with_jobs(a_job("llama", 1234.5, nodes=1)).sentence == (
+        "Ends PyTorchJob team-a/llama (8 GPUs on 1 node): 1,234 GPU-hours at most."
+    )
+    assert [hours(number) for number in (0.0, 1.0, 0.26, 12.4)] == [
+        "0 GPU-hours", "1 GPU-hour", "0.3 GPU-hours", "12 GPU-hours",
+    ]  # fmt: skip

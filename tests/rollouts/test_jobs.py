@@ -1,0 +1,120 @@
+"""Whole jobs by what controls their pods, and the GPU-hours that fall with a node."""
+
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Workload
+from rollouts.harm import Harm
+from rollouts.jobs import harm_of
+from tests.make import NOON, a_cluster, a_node, a_pod
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def north():
+    return a_cluster("north")
+
+
+def runs(node, name: str, owner: str = "", *, hours: float = 2, gpus: int = 8, **given):
+    kind, _, called = owner.partition("/")
+    row = {"started_at": NOON - timedelta(hours=hours), "namespace": "team-a", "owner_kind": kind, "owner_name": called}
+    return a_pod(node, name, gpus=gpus, **row | given)
+
+
+def owned(cluster, kind: str, name: str, owner: str) -> None:
+    owner_kind, owner_name = owner.split("/")
+    Workload.objects.create(
+        cluster=cluster, uid=f"uid-of-{kind}-{name}", kind=kind, namespace="team-a", name=name, created_at=NOON,
+        changed_at=NOON, owner_kind=owner_kind, owner_name=owner_name,
+    )  # fmt: skip
+
+
+def harm(*nodes) -> dict[str, Harm]:
+    return harm_of(nodes[0].cluster_id, nodes, now=NOON)
+
+
+def named(one: Harm) -> list[str]:
+    return [job.name for job in one.jobs]
+
+
+def test_a_job_is_lost_whole_wherever_its_pods_run(north):
+    """Z14: 8 GPUs for 2 hours here, 4 for 10 there, and a third node that nobody asked about."""
+    first, second, third = (a_node(north, f"n{number}") for number in range(3))
+    runs(first, "w-0", "PyTorchJob/llama", hours=2)
+    runs(second, "w-1", "PyTorchJob/llama", hours=10, gpus=4)
+    runs(third, "w-2", "PyTorchJob/llama", hours=1, gpus=1)
+
+    found = harm(first, second)
+
+    assert [one.gpu_hours for one in found.values()] == [57, 57]
+    assert found["n0"].sentence == "Ends PyTorchJob team-a/llama (13 GPUs on 3 nodes): 57 GPU-hours at most."
+
+
+@pytest.mark.parametrize("owner", ["ReplicaSet/chat-5d", "StatefulSet/db", "DaemonSet/x", ""])
+def test_pods_that_stand_for_each_other_end_alone(north, owner):
+    first, second = a_node(north, "n0"), a_node(north, "n1")
+    runs(first, "p-0", owner, hours=1)
+    runs(second, "p-1", owner, hours=100)
+
+    assert harm(first)["n0"].gpu_hours == 8
+    assert named(harm(first)["n0"]) == []
+
+
+@pytest.mark.parametrize("kind", ["JobSet", "MPIJob", "RayJob"])
+def test_jobs_that_one_thing_made_are_one(north, kind):
+    first, second = a_node(north, "n0"), a_node(north, "n1")
+    for number, node in enumerate((first, second)):
+        owned(north, "Job", f"train-{number}", f"{kind}/train")
+        runs(node, f"p-{number}", f"Job/train-{number}")
+
+    assert named(harm(first)["n0"]) == [f"{kind} team-a/train"]
+    assert harm(first)["n0"].gpu_hours == 32
+
+
+def test_what_a_cron_job_made_are_several(north):
+    node = a_node(north, "n0")
+    for number in range(2):
+        owned(north, "Job", f"nightly-{number}", "CronJob/nightly")
+        runs(node, f"p-{number}", f"Job/nightly-{number}", hours=2 - number, gpus=1)
+
+    assert named(harm(node)["n0"]) == ["Job team-a/nightly-0", "Job team-a/nightly-1"]
+
+
+def test_a_leader_and_its_workers_are_one_group(north):
+    first, second, third = (a_node(north, f"n{number}") for number in range(3))
+    owned(north, "StatefulSet", "big", "LeaderWorkerSet/big")
+    owned(north, "StatefulSet", "big-0", "Pod/big-0")
+    runs(first, "big-0", "StatefulSet/big", gpus=1)
+    runs(second, "big-0-1", "StatefulSet/big-0", gpus=1)
+    runs(third, "big-1", "StatefulSet/big", gpus=1)
+
+    assert named(harm(first)["n0"]) == named(harm(second)["n1"]) == ["group of Pod team-a/big-0"]
+    assert harm(first)["n0"].gpu_hours == 4
+    assert named(harm(third)["n2"]) == []
+
+
+@pytest.mark.parametrize("gone", [{"phase": "Succeeded"}, {"deleted_at": NOON}])
+def test_what_is_over_or_leaving_is_not_lost(north, gone):
+    node = a_node(north, "n0")
+    runs(node, "p", "Job/x", **gone)
+
+    assert harm(node)["n0"].sentence == "Idle."
+
+
+def test_a_pod_that_its_node_has_not_taken_has_done_nothing_yet(north):
+    node = a_node(north, "n0")
+    runs(node, "p", "Job/x", started_at=None)
+
+    assert harm(node)["n0"].gpu_hours == 0
+    assert harm(node)["n0"].pods == 1
+
+
+def test_it_costs_two_queries_however_much_runs(north, django_assert_num_queries):
+    nodes = [a_node(north, f"n{number}") for number in range(4)]
+    for number, node in enumerate(nodes):
+        runs(node, f"p-{number}", "Job/x")
+
+    with django_assert_num_queries(2):
+        harm(*nodes)
