@@ -182,6 +182,7 @@ SPECTACULAR_SETTINGS = {
         "CompatibilityAnswer": "health.api.stacks.ANSWERS",
         "ClusterMode": "fleet.models.ClusterMode",
         "DriverSetBy": "fleet.api.clusters.MODES",
+        "DomainBudgetKind": "rollouts.api.ledger.KINDS",
     },
 }
 

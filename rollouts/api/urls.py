@@ -5,6 +5,7 @@ from rollouts.api.break_glass import Acknowledgements, StageBreakGlass
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
+from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageDetail, StageList
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
@@ -14,6 +15,8 @@ urlpatterns = [
     path("approvals", AwaitedList.as_view()),
     path("approvals/given", GivenList.as_view()),
     path("break-glass/<int:glass_id>/acknowledgements", Acknowledgements.as_view()),
+    path("clusters/<int:cluster_id>/domain-budgets", DomainBudgets.as_view()),
+    path("disruptions", DisruptionList.as_view()),
     path("driver-objects/<int:driver_object_id>/suggested-stages", SuggestedStages.as_view()),
     path("freezes", FreezeList.as_view()),
     path("freezes/<int:freeze_id>", FreezeDetail.as_view()),

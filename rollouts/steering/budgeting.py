@@ -1,6 +1,7 @@
 """Saying how many nodes of each zone, rack or NVLink domain of a cluster may be out at a time."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -26,6 +27,33 @@ EACH = {DomainKind.ZONE: "zone", DomainKind.RACK: "rack", DomainKind.NVLINK: "NV
 
 class BadBudget(BadPlan):
     """What was written down makes no budget."""
+
+
+@dataclass(frozen=True)
+class BudgetShown:
+    """What is said of one kind of domain, if anything is."""
+
+    kind: DomainKind
+    max_unavailable: int | None  # None: any number
+    label: str = ""
+    by: str = ""
+    at: datetime | None = None
+    because: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return says(self.kind, self.max_unavailable, self.label)
+
+
+def budgets_of(cluster: Cluster) -> list[BudgetShown]:
+    """One for each kind, set or not. One query."""
+    rows = {row.kind: row for row in DomainBudget.objects.filter(cluster=cluster)}
+    return [
+        BudgetShown(kind, row.max_unavailable, row.label, row.by, row.at, row.because)
+        if (row := rows.get(kind.value))
+        else BudgetShown(kind, None)
+        for kind in EACH
+    ]
 
 
 def set_budget(

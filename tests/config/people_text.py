@@ -47,6 +47,7 @@ from people.web.account import TokenForm
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
+from rollouts.steering.budgeting import LABEL, LONGEST_LABEL
 from rollouts.steering.documents import read as read_plan_document
 from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import BadPlan
@@ -213,6 +214,8 @@ PARSERS = (
            lambda text: text.strip()[:1000],
            ("fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page", "rollouts.web.written",
             "rollouts.web.stopping", "rollouts.web.breaking_glass")),
+    Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL]),
+           ("rollouts.web.ledger_page",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze, ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
            ("rollouts.web.window_form", "rollouts.web.windows_page")),

@@ -1,0 +1,103 @@
+"""The ledger of disruption: which nodes plans have out, and how many of each zone, rack or NVLink domain may be."""
+
+import django_filters as filters
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Edge, Listing
+from fleet.api.serializers import RefSerializer
+from fleet.models import Cluster
+from people.rights import require
+from rollouts.domains import DomainKind
+from rollouts.models import Disruption
+from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, MOST, BudgetShown, budgets_of, set_budget
+
+KINDS = [(kind.value, words) for kind, words in EACH.items()]
+
+
+class DisruptionSerializer(serializers.ModelSerializer):
+    cluster = RefSerializer()
+    plan = serializers.IntegerField(source="plan_id", help_text="Its id.")
+    domains = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField()),
+        help_text="Kind and name of the failure domains it was in when it was let go; of a pool its id.",
+    )
+
+    class Meta:
+        model = Disruption
+        fields = ("id", "cluster", "plan", "node_name", "node_uid", "domains", "taken_at", "ended_at")
+
+
+class DisruptionFilters(filters.FilterSet):
+    cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
+    is_in_force = filters.BooleanFilter(field_name="ended_at", lookup_expr="isnull", label="Whether it is out now.")
+
+    class Meta:
+        model = Disruption
+        fields: list[str] = []
+
+
+class DisruptionList(Listing):
+    """Nodes that plans have, or had, out: a line each time, from the intent to let it go until it was back in order."""
+
+    serializer_class = DisruptionSerializer
+    filterset_class = DisruptionFilters
+    queryset = Disruption.objects.none()
+
+    def get_queryset(self) -> QuerySet[Disruption]:
+        return Disruption.objects.visible_to(self.user).select_related("cluster")
+
+
+class DomainBudgetSerializer(serializers.Serializer):
+    kind = serializers.ChoiceField(choices=KINDS)
+    max_unavailable = serializers.IntegerField(allow_null=True, help_text="Of each such domain. Null: any number.")
+    rack_label = serializers.CharField(
+        source="label", help_text="Of racks: the label of nodes that names theirs; else blank."
+    )
+    by = serializers.CharField()
+    at = serializers.DateTimeField(allow_null=True)
+    because = serializers.CharField()
+    sentence = serializers.CharField()
+
+
+class DomainBudgetRequest(Asked):
+    kind = serializers.ChoiceField(choices=KINDS)
+    max_unavailable = serializers.IntegerField(
+        min_value=1, max_value=MOST, allow_null=True, help_text="Nodes, those already broken included. Null: no limit."
+    )
+    rack_label = serializers.CharField(
+        source="label",
+        max_length=LONGEST_LABEL,
+        allow_blank=True,
+        required=False,
+        default="",
+        help_text="Of racks, and only of them.",
+    )
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class DomainBudgets(Edge):
+    def cluster(self, cluster_id: int) -> Cluster:
+        return self.load(Cluster.objects.visible_to(self.user), cluster_id)
+
+    def shown(self, cluster: Cluster) -> Response:
+        found: list[BudgetShown] = budgets_of(cluster)
+        return Response(DomainBudgetSerializer(found, many=True).data)
+
+    @extend_schema(responses=DomainBudgetSerializer(many=True))
+    def get(self, request, cluster_id: int) -> Response:
+        """One for each kind, set or not. A pool has its own: `max_unavailable`."""
+        return self.shown(self.cluster(cluster_id))
+
+    @extend_schema(request=DomainBudgetRequest, responses=DomainBudgetSerializer(many=True))
+    def post(self, request, cluster_id: int) -> Response:
+        """Bind every plan from now on: each takes from the same ledger. What is out stays out."""
+        cluster = self.cluster(cluster_id)
+        require(self.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        asked = self.read(DomainBudgetRequest)
+        kind = DomainKind(asked.pop("kind"))
+        set_budget(cluster, kind, actor=self.user.username, now=timezone.now(), **asked)
+        return self.shown(cluster)

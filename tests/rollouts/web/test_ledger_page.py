@@ -1,0 +1,84 @@
+"""The ledger of a cluster: budgets, who is out, and changing a budget with a reason."""
+
+import pytest
+
+from rollouts.models import Disruption, DomainBudget
+from tests import make
+from tests.make import NOON
+from tests.pages import Page, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def plan():
+    return make.a_plan(make.a_fleet("north"))
+
+
+@pytest.fixture
+def root():
+    return visiting(make.a_user("root", role="admin"))
+
+
+def send(client, plan, **asked) -> str:
+    response = client.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked, follow=True)
+    return Page(response.content.decode()).text
+
+
+def test_it_names_budgets_and_who_is_out_and_who_was(plan, root):
+    for number, ended_at in enumerate((None, NOON)):
+        Disruption.objects.create(
+            cluster=plan.cluster, plan=plan, node_uid=f"uid-{number}", node_name=f"gpu-out-{number}", taken_at=NOON,
+            ended_at=ended_at,
+        )  # fmt: skip
+
+    text = page(root, f"/clusters/{plan.cluster_id}/ledger").text
+
+    assert "Each zone may have any number of nodes unavailable." in text
+    assert "Pool h200 may have 1 node unavailable at a time." in text
+    out, back = text.split("Out now")[1].split("the last 1")
+    assert "gpu-out-0" in out
+    assert "gpu-out-1" in back
+
+
+def test_an_admin_of_the_cluster_sets_a_budget_with_a_reason(plan, root):
+    asked = {"kind": "rack", "max_unavailable": "1", "label": "dc.example.com/rack"}
+
+    assert "Say why" in send(root, plan, **asked)
+    said = send(root, plan, **asked, because="One power feed each.")
+
+    assert "Each rack (label dc.example.com/rack) may have 1 node unavailable at a time." in said
+    assert "One power feed each. (root" in said
+    assert DomainBudget.objects.get().by == "root"
+    assert "any number of nodes" in send(root, plan, kind="rack", because="No more.")
+    assert not DomainBudget.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"kind": "zone", "max_unavailable": "many"}, "“many” is no number"),
+        ({"kind": "zone", "max_unavailable": "0"}, "A number from 1 to 100,000"),
+        ({"kind": "pool", "max_unavailable": "1"}, "A pool has its own"),
+        ({"kind": "rack", "max_unavailable": "1", "label": "x" * 400}, "no key of a label"),
+    ],
+)
+def test_what_makes_no_budget_is_said(plan, root, asked, says):
+    assert says in send(root, plan, **asked, because="x")
+    assert not DomainBudget.objects.exists()
+
+
+def test_an_operator_sees_it_and_is_told_what_it_takes_to_change_it(plan):
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    assert "Change" in page(ada, f"/clusters/{plan.cluster_id}/ledger").text
+    assert "you need the role admin" in send(ada, plan, kind="zone", max_unavailable="1", because="x")
+    assert not DomainBudget.objects.exists()
+
+
+def test_a_stranger_finds_nothing(plan):
+    eve = visiting(make.a_user("eve", role="admin", on=make.a_cluster("south")))
+
+    assert eve.get(f"/clusters/{plan.cluster_id}/ledger").status_code == 404
+    asked = {"kind": "zone", "max_unavailable": "1", "because": "x"}
+    assert eve.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked).status_code == 404
