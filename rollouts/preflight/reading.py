@@ -165,18 +165,19 @@ def _unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
 
 def _budgets(cluster_id: int, namespaces: Collection[str]) -> list[BudgetFacts]:
     rows = DisruptionBudget.objects.filter(cluster=cluster_id, namespace__in=namespaces).order_by("namespace", "name")
-    return [
-        BudgetFacts(
-            name=row.name,
-            namespace=row.namespace,
-            selector=_selector(row.selector),
-            allowed=row.disruptions_allowed,
-            healthy=row.current_healthy,
-            needed=row.desired_healthy,
-            lets_unhealthy_go=row.unhealthy_pod_eviction_policy == ALWAYS,
-        )
-        for row in rows
-    ]
+    return [budget_facts(row) for row in rows]
+
+
+def budget_facts(row: DisruptionBudget) -> BudgetFacts:
+    return BudgetFacts(
+        name=row.name,
+        namespace=row.namespace,
+        selector=_selector(row.selector),
+        allowed=row.disruptions_allowed,
+        healthy=row.current_healthy,
+        needed=row.desired_healthy,
+        lets_unhealthy_go=row.unhealthy_pod_eviction_policy == ALWAYS,
+    )
 
 
 def _selector(given: dict | None) -> Selector | None:
