@@ -64,11 +64,13 @@ def disturb(worker: Worker, chance: random.Random, number: int) -> None:
 
 
 def steer(worker: Worker, name: str, how: int, number: int) -> None:
-    """Somebody freezes, lifts or approves."""
+    """Somebody freezes, lifts, approves, or wants another try."""
     if how <= 16:
         person.freeze(worker, name, whole=number % 3 == 0)
     elif how <= 20:
         person.lift(worker)
+    elif how <= 30:
+        person.try_a_failed_node_again(worker)
     elif how > 62:
         person.approve(worker)
 
@@ -270,4 +272,30 @@ def test_a_driver_that_fails_on_one_kernel_gets_no_further_than_its_first_wave(s
     assert 0 < len(broken) <= worker.max_unavailable
     assert broken <= set(worker.stages[0].targets)
     assert worker.state is PlanState.ROLLED_BACK
+    check_the_end(worker)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nodes_that_could_not_be_emptied_arrive_once_somebody_tries_them_again(seed: int):
+    """Z5: held, queued, let go within the budget; with workers that die on the way in every other walk."""
+    chance = random.Random(seed)
+    worker = a_worker(chance, has_bad_kernel=False, may_die=seed % 2 == 1)
+    for name in chance.sample([*worker.stages[0].targets, *worker.stages[1].targets], 2):
+        worker.world.nodes[name].evictions_to_fail = chance.randint(1, 3)
+    tried = 0
+
+    for _ in range(CALM_TICKS):
+        person.approve(worker)
+        step(worker)
+        if worker.state is PlanState.HALTED:
+            tried += any(row.state is TargetState.FAILED for stage in worker.stages for row in stage.targets.values())
+            person.try_a_failed_node_again(worker)
+            person.resume(worker)
+        elif worker.is_paused:
+            person.resume(worker)
+        if worker.state in PLAN_FINAL:
+            break
+
+    assert tried >= 2
+    assert worker.state is PlanState.PROMOTED, f"{worker.waiting_for}\n{worker.world}\n{worker.stages}"
     check_the_end(worker)

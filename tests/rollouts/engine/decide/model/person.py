@@ -73,3 +73,19 @@ def exclude_a_failed_node(worker: Worker) -> None:
             if row.state is TargetState.FAILED:
                 row.state = TargetState.EXCLUDED
                 return
+
+
+def try_a_failed_node_again(worker: Worker) -> None:
+    """One whose driver pod was never made anew: any other is refused."""
+    goes_on = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
+    if worker.state not in (PlanState.PROMOTING, PlanState.HALTED):
+        return
+    for stage in worker.stages[:-1]:
+        for name, row in stage.targets.items():
+            node = worker.world.nodes.get(name)
+            if stage.state not in goes_on or row.state is not TargetState.FAILED or node is None:
+                continue
+            if node.is_selected and node.state == "upgrade-failed" and node.template != worker.world.template:
+                row.state, row.is_retried = TargetState.HELD, True
+                worker.holds[name].is_wanted = True
+                return

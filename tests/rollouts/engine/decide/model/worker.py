@@ -45,6 +45,7 @@ class DiedError(Exception):
 class TargetRow:
     state: TargetState = TargetState.HELD
     since: datetime = NOON
+    is_retried: bool = False
 
 
 @dataclass
@@ -215,13 +216,14 @@ class Worker:
     def _target(self, name: str, row: TargetRow) -> TargetEvidence:
         node = self.seen.get(name)
         if node is None or not node.is_selected:
-            return a_target(name, state=row.state, state_since=row.since, is_seen=False)
+            return a_target(name, state=row.state, state_since=row.since, is_seen=False, is_retried=row.is_retried)
         return a_target(
             name,
             state=row.state,
             state_since=row.since,
             driver_version=node.loaded,
             upgrade_state=node.state,
+            is_retried=row.is_retried,
         )
 
     # Deciding and acting
@@ -380,7 +382,7 @@ class Worker:
         self._die_here()
         self.places |= set(ready)
         for name in ready:
-            stage.targets[name] = TargetRow(TargetState.RELEASING, self.now)
+            stage.targets[name] = TargetRow(TargetState.RELEASING, self.now, stage.targets[name].is_retried)
         stage.has_waves = stage.has_waves or bool(ready)
         self._want(ready, is_wanted=False)
         self._let_go(stage, ready)
@@ -390,7 +392,8 @@ class Worker:
         if node is None or not node.is_selected:
             return False
         held = node.has_label and stage.targets[name].state is TargetState.HELD
-        return held and node.state in IDLE and (stage.is_rollback or not node.is_unschedulable)
+        may_be_cordoned = stage.is_rollback or stage.targets[name].is_retried
+        return held and node.state in IDLE and (may_be_cordoned or not node.is_unschedulable)
 
     def _FinishRelease(self, act: a.FinishRelease) -> None:  # noqa: N802
         stage = self.stages[act.stage_index]
