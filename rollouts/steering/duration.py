@@ -18,10 +18,11 @@ class StageTime:
     at_once: int  # the smaller of the stage's budget and the operator's slots
     soak: timedelta  # still to come
     is_asked: bool  # it waits for an approval that was not given yet
+    in_waves: int | None = None  # where failure domains were looked at; None: as many as `at_once` makes
 
     @property
     def waves(self) -> int:
-        return math.ceil(self.nodes / max(1, self.at_once))
+        return math.ceil(self.nodes / max(1, self.at_once)) if self.in_waves is None else self.in_waves
 
 
 @dataclass(frozen=True)

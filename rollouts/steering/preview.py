@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Q
@@ -40,10 +40,11 @@ class StagePreview:
     kind: str
     targets: list[str]
     by_wave: list[tuple[str, ...]]  # the order in which they go, where each wave has all of its room
-    at_once: int  # the most that a wave may have: the stage's budget, or what the operator upgrades at once
+    at_once: int  # the most that a wave may have: by the stage's budget, the operator, or the budgets of domains
     max_unavailable: int
     gates: list[tuple[str, dict]]
     harms: list[tuple[str, Harm]]  # why each stands where it stands, in the same order
+    is_kept_apart: bool = False  # it is the failure domains that make waves smaller than stage and operator would
 
     @property
     def costs(self) -> str:
@@ -58,6 +59,8 @@ class StagePreview:
         """What makes waves as large as they are, and what makes them smaller."""
         operators = self.at_once < self.max_unavailable
         allows = f"The operator upgrades {self.at_once} at once" if operators else f"The stage allows {self.at_once}"
+        if self.is_kept_apart:
+            allows = f"The stage allows {self.max_unavailable}, and its failure domains {self.at_once} at once"
         smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
         return f"{allows}. {smaller} make waves smaller."
 
@@ -106,7 +109,9 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(plan, picks, _duration(stages, picks, facts), waves=sum(stage.waves for stage in previews)),
+        forecast=_forecast(
+            plan, picks, _duration(stages, previews, facts), waves=sum(stage.waves for stage in previews)
+        ),
         canary_proves=_proof(picks),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
@@ -125,22 +130,29 @@ def _driver_object(plan: Plan) -> DriverObject:
 def _stage_preview(stage: Stage, picks: Picks, facts: DriverFacts, budgets: Budgets) -> StagePreview:
     targets = [node.name for node in picks.by_stage[stage.index]]
     at_once = stage_time(stage, len(targets), facts.upgrade_policy).at_once
+    by_wave = waves(targets, at_once, budgets.empty())
+    largest = max(map(len, by_wave), default=0)
+    is_kept_apart = largest < min(at_once, len(targets))
     return StagePreview(
         name=stage.name,
         kind=stage.kind,
         targets=targets,
-        by_wave=waves(targets, at_once, budgets.empty()),
-        at_once=at_once,
+        by_wave=by_wave,
+        at_once=largest if is_kept_apart else at_once,
         max_unavailable=stage.max_unavailable,
         # By name: PostgreSQL gives the keys of JSON back in an order of its own.
         gates=[(gate.title, dict(sorted(stage.gate_options.get(gate.key, {}).items()))) for gate in stage.gates],
         harms=[(name, picks.harms[name]) for name in targets],
+        is_kept_apart=is_kept_apart,
     )
 
 
-def _duration(stages: Sequence[Stage], picks: Picks, facts: DriverFacts) -> Duration:
-    nodes = {stage.index: len(picks.by_stage.get(stage.index, ())) for stage in stages}
-    return duration_of([stage_time(stage, nodes[stage.index], facts.upgrade_policy) for stage in stages], took=())
+def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview], facts: DriverFacts) -> Duration:
+    times = (
+        replace(stage_time(stage, len(shown.targets), facts.upgrade_policy), in_waves=shown.waves)
+        for stage, shown in zip(stages, previews, strict=True)
+    )
+    return duration_of(list(times), took=())
 
 
 def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Forecast:

@@ -63,7 +63,9 @@ def _left(one: StageOnPage, policy: Mapping[str, Any], *, now: datetime) -> Stag
     nodes = sum(target.state in {TargetState.HELD, *IN_FLIGHT} for target in one.targets)
     whole = stage_time(one.stage, nodes, policy)
     is_asked = whole.is_asked and one.stage.state in {StageState.WAITING, StageState.OPENING}
-    return StageTime(nodes, whole.at_once, _soak_left(one, whole.soak, now=now), is_asked)
+    pool = one.stage.pool
+    at_once = min(whole.at_once, pool.max_unavailable) if pool else whole.at_once
+    return StageTime(nodes, at_once, _soak_left(one, whole.soak, now=now), is_asked)
 
 
 def _soak_left(one: StageOnPage, whole: timedelta, *, now: datetime) -> timedelta:

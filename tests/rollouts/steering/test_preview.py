@@ -33,10 +33,12 @@ def test_waves_keep_to_the_budgets_of_failure_domains(cluster, owner):
     together = preview(plan, now=NOON).stages[1].by_wave
     DomainBudget.objects.create(cluster=cluster, kind="zone", max_unavailable=1, by="root", at=NOON)
 
-    apart = preview(plan, now=NOON).stages[1].by_wave
+    told = preview(plan, now=NOON)
 
     assert [len(wave) for wave in together] == [2]
-    assert [len(wave) for wave in apart] == [1, 1]
+    assert [len(wave) for wave in told.stages[1].by_wave] == [1, 1]
+    assert told.stages[1].waves_because.startswith("The stage allows 2, and its failure domains 1 at once.")
+    assert "3 waves" in told.forecast.duration.sentence
 
 
 def test_a_domain_that_has_no_place_left_is_named_before_the_start(cluster, owner):
