@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from fleet.models import Pod
 from rollouts.checks import Check
 from rollouts.gates import GATES
 from rollouts.gates.base import Gate, When
@@ -45,11 +44,10 @@ def _lengths(gate: Gate) -> dict[str, float]:
 
 
 def meaningless(subject: PreflightSubject) -> Iterator[Check]:
-    pods = Pod.objects.filter(cluster=subject.plan.cluster_id).tenants().filter(node__in=subject.picks.nodes)
-    by_node = Counter(pods.values_list("node_id", flat=True))
+    by_node = Counter(pod.node_name for pod in subject.pods if pod.is_tenant)
     for stage in subject.stages:
         nodes = subject.picks.by_stage.get(stage.index, [])
-        yield from _of_one(stage, nodes=len(nodes), pods=sum(by_node[node.pk] for node in nodes))
+        yield from _of_one(stage, nodes=len(nodes), pods=sum(by_node[node.name] for node in nodes))
 
 
 def _of_one(stage: Stage, *, nodes: int, pods: int) -> Iterator[Check]:
