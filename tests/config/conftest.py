@@ -1,5 +1,7 @@
 import pytest
 
+from people import groups
+from rollouts.models import BreakGlass
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
@@ -14,7 +16,10 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     a_node_event(node)
     pat = a_user("pat", role="viewer")
     freeze = freezing.freeze(Where(node.cluster), actor="pat", because="Quarter end.", now=now)
+    glass = BreakGlass.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, because="x", until=now)
     return {
+        "glass_id": glass.pk,
+        "group_id": groups.add("sre", actor="root", now=now).pk,
         "person_id": pat.pk,
         "binding_id": pat.bindings.get().pk,
         "cluster_id": node.cluster_id,

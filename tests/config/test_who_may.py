@@ -13,6 +13,7 @@ def bodies(there: dict[str, int]) -> dict[str, dict]:
     return {
         "/api/v1/pools": {**cluster, "name": "x", "selector": "a=b"},
         "/api/v1/pool-files": {**cluster, "text": "pools: []"},
+        "/api/v1/stages/{stage_id}/break-glass": {"gate": "soak", "because": "x", "confirm": "x"},
         "/api/v1/pool-previews": {**cluster, "selector": "a=b"},
         "/api/v1/plans": {
             "driver_object": there["driver_object_id"], "to_version": "580.126.20", "stages": [CANARY],
@@ -28,7 +29,7 @@ def every_endpoint() -> list[tuple[str, str]]:
 ENDPOINTS = every_endpoint()
 WRITES = [one for one in ENDPOINTS if one[0] != "get" and one not in OPEN | OWN]
 READS = [one for one in ENDPOINTS if one[0] == "get" and "token_id" not in one[1]]
-OF_PEOPLE = [one for one in READS if one[1].startswith("/api/v1/people")]
+OF_PEOPLE = [one for one in READS if one[1].startswith(("/api/v1/people", "/api/v1/groups"))]
 SEEN = [one for one in READS if one not in OF_PEOPLE]
 WITH_ID = [one for one in ENDPOINTS if "{" in one[1] and "token_id" not in one[1]]
 
