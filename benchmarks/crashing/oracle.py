@@ -202,9 +202,13 @@ class Reading:
 
     def _note_what_was_asked(self, path: str) -> None:
         if path.rstrip("/") == NODES.rstrip("/"):
-            self.listed_held = {name: node.is_held for name, node in self.nodes.items()}
+            self.listed_held = self._held()
         elif LEASES in path:
             self.lease_when_asked = dict(self.lease)
+
+    def _held(self) -> dict[str, bool]:
+        """Of the nodes that have a driver: one that joins without gets its first one, of whichever version."""
+        return {name: node.is_held for name, node in self.nodes.items() if LOADED in node.labels}
 
     def _see_lease(self, entry: dict[str, Any]) -> None:
         if entry["method"] == "DELETE":
@@ -228,7 +232,7 @@ class Reading:
         if version is None:
             return
         if is_ours and version == self.new:
-            held = self.listed_held or {name: node.is_held for name, node in self.nodes.items()}
+            held = self.listed_held or self._held()
             driven = [name for name in held if name in self.nodes and self._is_driven(self.nodes[name])]
             if free := [name for name in driven if not held[name]]:
                 self._say("unheld_writes", f"{version} was written while {', '.join(free)} could change.")

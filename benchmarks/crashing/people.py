@@ -121,7 +121,7 @@ def behind_its_back(world: World, chance: random.Random) -> None:
         _sicken,
         _lose_state,
     ]
-    chance.choices(acts, [8, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1])[0](world, chance)
+    chance.choices(acts, [10, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1])[0](world, chance)
 
 
 def _node(world: World, chance: random.Random) -> str:

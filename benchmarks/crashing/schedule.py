@@ -96,6 +96,8 @@ class Schedule:
         self._step()
         if moment.releases and self.chance.random() < 0.3:
             self._send_late(moment)
+        elif moment.is_busy and self.chance.random() < 0.2:
+            self._act_unseen()
         elif self.chance.random() < 0.5:
             self._round(dies_at=seam)
         else:
@@ -111,6 +113,13 @@ class Schedule:
             world.rows.look(now=world.clock())
             self._round()
         world.line.arrive()
+
+    def _act_unseen(self) -> None:
+        """Somebody with kubectl is between the observer's last look and the round."""
+        self._step()
+        self._look()
+        people.behind_its_back(self.world, self.chance)
+        self._round()
 
     def go_wild(self, moment: Moment) -> None:
         self.world.put_back(moment.kept)
@@ -195,21 +204,24 @@ class Schedule:
             self._round("worker-2")
 
     def _meanwhile(self) -> None:
-        """Between two rounds. Messages come late, in part, or not at all."""
+        """Between two rounds, in any order. Messages come late, in part, or not at all."""
         world, chance = self.world, self.chance
-        for _ in range(chance.randint(0, 3)):
-            self._step()
-        if chance.random() < 0.3:
-            people.behind_its_back(world, chance)
-        if chance.random() < 0.3:
-            people.anything(world, chance)
-        if chance.random() < 0.3:
-            world.line.arrive()
-        if (seen := chance.random()) < 0.8:
-            world.rows.look(now=world.clock(), upto=1.0 if seen < 0.6 else chance.random())
-        world.clock.move(chance.choice([0.2, 2.0, 2.0, PLAN_LEASE_S, 30.0, 100.0]))
-        if chance.random() < 0.5:
-            world.rows.look(now=world.clock())
+        happens = [
+            *[self._step] * chance.randint(0, 3),
+            *[self._look] * (chance.random() < 0.8),
+            *[lambda: people.behind_its_back(world, chance)] * (chance.random() < 0.35),
+            *[lambda: people.anything(world, chance)] * (chance.random() < 0.3),
+            *[world.line.arrive] * (chance.random() < 0.3),
+            lambda: world.clock.move(chance.choice([0.2, 2.0, 2.0, PLAN_LEASE_S, 30.0, 100.0])),
+        ]
+        chance.shuffle(happens)
+        for one in happens:
+            one()
+
+    def _look(self) -> None:
+        """What an observer writes of the cluster: mostly all that there is."""
+        upto = 1.0 if self.chance.random() < 0.75 else self.chance.random()
+        self.world.rows.look(now=self.world.clock(), upto=upto)
 
     def _step(self) -> None:
         self.world.operator.step()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.crashing.oracle import NodeSeen, Reading, at_the_end
+from benchmarks.crashing.oracle import LOADED, NodeSeen, Reading, at_the_end
 from benchmarks.crashing.words import ENGINE, Word
 
 NODE = "gpu-001"
@@ -54,8 +54,9 @@ def said(verb: str, after: int, *, second: int = 0, who: str = "ada") -> Word:
 
 def found(entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1) -> set[str]:
     names = [NODE, *(f"gpu-{number:03}" for number in range(2, nodes + 1))]
+    before = [held(name, **{LOADED: OLD}) | {"spec": {}} for name in names]
     reading = Reading(
-        entries, words, [held(name) | {"spec": {}} for name in names], selector={}, version=OLD, new=NEW,
+        entries, words, before, selector={}, version=OLD, new=NEW,
         budget=budget, parallel=9, canary=NODE, asks=False,
     )  # fmt: skip
     for node in reading.nodes.values():  # ours, as the log would have it
@@ -117,6 +118,12 @@ def test_a_version_that_is_written_while_a_node_is_free_is_found():
     listed = asked("/api/v1/nodes", None, method="GET")
     assert found([freed, listed, WRITTEN]) == {"unheld_writes"}
     assert found([listed, freed, WRITTEN]) == set()  # nobody could know
+
+
+def test_a_node_without_a_driver_yet_may_be_free():
+    joined = asked("/api/v1/nodes", {"metadata": {"name": "gpu-late"}}, "kubelet", method="POST")
+    listed = asked("/api/v1/nodes", None, method="GET")
+    assert found([joined, listed, WRITTEN]) == set()
 
 
 def test_what_a_plan_leaves_behind_is_found():
