@@ -29,7 +29,7 @@ def gate_of(stage: Stage) -> ApprovalGate | None:
 
 def eligible(plan: Plan) -> set[str]:
     """Who may approve there and did not write the plan. One query."""
-    return who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - {plan.author, plan.last_editor}
+    return who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - plan.proposers
 
 
 def members_asked_for(stages: Iterable[Stage]) -> Members:
@@ -46,7 +46,7 @@ def shares(stage: Stage, standing: Iterable[Approval], *, may: set[str], inside:
     standing = list(standing)
     decided = {each.by for each in standing}
     approved = {each.by for each in standing if not each.is_rejection}
-    can = may - decided - {stage.plan.author, stage.plan.last_editor}
+    can = may - decided - stage.plan.proposers
     found = [
         Share(group, number, _sorted(approved & _in(inside, group)), _sorted(can & _in(inside, group)))
         for group, number in sorted(gate.groups.items())
@@ -100,4 +100,4 @@ def too_few(plan: Plan, stage: Stage, people: Iterable[str]) -> str:
 
 
 def _wrote(plan: Plan, group: str) -> bool:
-    return not members([group]).get(group, frozenset()).isdisjoint({plan.author, plan.last_editor})
+    return not members([group]).get(group, frozenset()).isdisjoint(plan.proposers)

@@ -109,6 +109,6 @@ def _awaited(stage: Stage, user: User, refusal: str, may: set[str], inside: Memb
 
 def _why_not_theirs(stage: Stage, user: User, given: Sequence[Approval]) -> str:
     who = user.get_username()
-    if who in {stage.plan.author, stage.plan.last_editor}:
-        return "You wrote or changed this plan. Somebody else has to decide."
+    if who in stage.plan.proposers:
+        return "You wrote, changed or started this plan. Somebody else has to decide."
     return "You have decided on this stage already." if any(approval.by == who for approval in given) else ""

@@ -318,13 +318,13 @@ def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[Approva
 
 
 def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvidence:
-    authors = {plan.author, plan.last_editor}
+    is_known = bool(plan.author and plan.last_editor)
     return ApprovalEvidence(
         by=row.by,
         at=row.at,
         is_rejection=row.is_rejection,
         because=row.because,
-        is_by_author=not row.by or "" in authors or row.by in authors,
+        is_by_author=not (row.by and is_known) or row.by in plan.proposers,
         groups=groups,
     )
 

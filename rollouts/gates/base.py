@@ -142,7 +142,7 @@ class ApprovalEvidence:
     at: datetime
     is_rejection: bool
     because: str
-    is_by_author: bool  # author or last editor of the plan, or nobody known: never counts
+    is_by_author: bool  # who wrote, edited or started the plan, or nobody known: never counts
     groups: tuple[str, ...] = ()  # of those that the gate asks for: in which of them the person is now
 
 

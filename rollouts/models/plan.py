@@ -51,6 +51,7 @@ class Plan(Moving):
 
     author = models.CharField(max_length=150)
     last_editor = models.CharField(max_length=150)
+    started_by = models.CharField(max_length=150, blank=True, default="")
     created_at = models.DateTimeField()
     edited_at = models.DateTimeField()
     revision = models.PositiveIntegerField(default=1)  # counts the edits of the draft
@@ -108,6 +109,11 @@ class Plan(Moving):
     def command_back(self) -> str:
         """What puts the old version back without us."""
         return self.its_component.command(self.from_version)
+
+    @property
+    def proposers(self) -> frozenset[str]:
+        """Who wrote it, who edited it last and who started it: somebody else lets it go."""
+        return frozenset({self.author, self.last_editor, self.started_by} - {""})
 
     @property
     def is_final(self) -> bool:

@@ -55,8 +55,8 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
     plan, who = stage.plan, asked.actor.get_username()
     if not plan.author or not plan.last_editor:
         raise NotYours("Nobody knows who wrote this plan, so nobody may approve it. Draft it anew.")
-    if who in {plan.author, plan.last_editor}:
-        raise NotYours(f"You wrote or changed this plan. Somebody other than {who} has to decide.")
+    if who in plan.proposers:
+        raise NotYours(f"You wrote, changed or started this plan. Somebody other than {who} has to decide.")
     if closed := why_closed(stage):
         raise Refusal(closed)
     try:

@@ -88,6 +88,8 @@ def why_not_theirs(stage: Stage, gate: str, user: User) -> str:
     """Why this person may not pass the gate over. Blank: they may."""
     plan = stage.plan
     needed = Permission.ADMINISTER if gate == ApprovalGate.key else Permission.RUN
+    if gate == ApprovalGate.key and user.get_username() in plan.proposers:
+        return "You wrote, changed or started this plan: no approval of it is yours to pass over, whatever your role."
     if scope_of(user, needed).covers_cluster(plan.cluster_id):
         return ""
     where = f"cluster {plan.cluster.name}"

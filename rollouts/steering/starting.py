@@ -66,6 +66,7 @@ def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
     actor, because = asked.actor, asked.because
     if plan.state != PlanState.DRAFT:
         raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
+    plan.started_by = actor.get_username()  # it is reckoned with: who starts it lets nothing of it go
     told = preview(plan, now=now)
     stands = told.blockers
     overridden = [check for check in stands if check.may_be_overridden] if asked.override_because.strip() else []
@@ -115,7 +116,14 @@ def _seal(
     sealed = _content(plan, picks) | checks
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     content_hash = digest(sealed)
-    won = same.update(sealed_at=now, sealed=sealed, content_hash=content_hash, next_look_at=now, lease_until=now)
+    won = same.update(
+        started_by=plan.started_by,
+        sealed_at=now,
+        sealed=sealed,
+        content_hash=content_hash,
+        next_look_at=now,
+        lease_until=now,
+    )
     if not won:
         raise OutOfDate("The draft has changed since you read it. Look at it again before you start it.")
     plan.refresh_from_db()

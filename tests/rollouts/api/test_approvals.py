@@ -76,7 +76,7 @@ def test_the_author_who_is_an_admin_is_told_that_somebody_else_has_to_decide(roo
 
     (row,) = root.get("/api/v1/approvals").json()["results"]
 
-    assert row["why_not"] == "You wrote or changed this plan. Somebody else has to decide."
+    assert row["why_not"] == "You wrote, changed or started this plan. Somebody else has to decide."
 
 
 @pytest.mark.parametrize("number", [1, 3])

@@ -66,6 +66,14 @@ def test_the_author_cannot_reject_it_either(stage: Stage, owner):
         reject(stage, actor=owner, bundle_hash=bundle_for(stage).hash, because="Mine.", now=NOON)
 
 
+def test_nobody_who_started_it_lets_it_go(stage: Stage, approver):
+    Plan.objects.update(started_by=approver.get_username())
+    stage.refresh_from_db()
+
+    with pytest.raises(NotYours, match="started this plan"):
+        approved(stage, approver)
+
+
 def test_what_changed_since_it_was_shown_is_not_approved(stage: Stage, approver):
     shown = bundle_for(stage).hash
     answered(stage.plan.stages.get(index=0), answer="wait")

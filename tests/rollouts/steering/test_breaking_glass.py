@@ -83,6 +83,19 @@ def test_an_operator_passes_over_no_approval_and_an_admin_does(stage, owner):
     assert "root passed over the gate Approval in Canary" in wrong.sentence
 
 
+@pytest.mark.parametrize("part", ["author", "last_editor", "started_by"])
+def test_no_admin_passes_over_the_approval_of_a_plan_of_their_own(stage, part):
+    """Four eyes stay four, whatever the role."""
+    root = a_user("root", role="admin")
+    Plan.objects.update(**{part: "root"})
+    stage.refresh_from_db()
+
+    with pytest.raises(NotAllowed, match="whatever your role"):
+        broken(stage, root, "approval")
+
+    assert not BreakGlass.objects.exists()
+
+
 def test_who_only_approves_passes_nothing_over(stage, approver):
     with pytest.raises(NotAllowed):
         broken(stage, approver)

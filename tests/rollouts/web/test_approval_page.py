@@ -251,7 +251,7 @@ def test_the_author_may_not_and_is_told_why():
     ada = make.a_user("ada", role="admin")
     stage = make.a_stage_to_approve(make.a_plan(author=ada))
 
-    assert "You wrote or changed this plan" in page(visiting(ada), f"/stages/{stage.pk}/approval").text
+    assert "You wrote, changed or started this plan" in page(visiting(ada), f"/stages/{stage.pk}/approval").text
     assert "Somebody other than ada has to decide" in decide(visiting(ada), stage)
     assert not stage.approvals.exists()
 

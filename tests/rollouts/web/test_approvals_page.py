@@ -41,7 +41,7 @@ def test_who_may_not_give_it_is_told_why_and_counts_nothing(stage):
     seen = page(visiting(author), "/approvals").text
 
     assert "Waits for others" in seen
-    assert "You wrote or changed this plan." in seen
+    assert "You wrote, changed or started this plan." in seen
     assert page(visiting(author), "/parts/approvals/count").text.strip() == ""
 
 
