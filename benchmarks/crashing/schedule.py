@@ -24,6 +24,7 @@ from simulator.kinds import LEASE, NODE
 from simulator.refusals import Refused
 
 PLAN_LEASE_S = 16.0
+STRIDE = 7919  # a prime: every seam has its turn, and a short run has some from everywhere
 BUSY = 0.6  # of the random ones: those that begin where something is written
 TIRED_AFTER, MOST_CALM = 30, 70  # rounds
 ENDINGS = ("go on", "go on", "rollback", "abort")
@@ -53,7 +54,7 @@ class Runner:
         return self.lives[number // 2 % len(self.lives)]
 
     def run(self, number: int) -> Outcome:
-        """Every second one cuts the seams of its life, one after another; the others are random."""
+        """Every second one cuts the seams of its life, each in its turn; the others are random."""
         chance = random.Random(f"{self.seed}:{number}")
         turn, is_random = divmod(number, 2)
         shape, course = self._life(number)
@@ -64,7 +65,7 @@ class Runner:
                 busy = [moment for moment in life if moment.is_busy]
                 schedule.go_wild(chance.choice(busy if chance.random() < BUSY else life))
             else:
-                schedule.cut(*_seam(life, self.seed + turn // len(self.lives)))
+                schedule.cut(*_seam(life, self.seed + STRIDE * (turn // len(self.lives))))
             if not world.is_old_copy:  # who has put an old copy back takes over by hand (docs/takeover.md)
                 schedule.calm_down(chance.choice(ENDINGS))
             return Outcome(tuple(schedule.judge()), schedule.rounds, world)
