@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Node
+from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
 from health.judging.sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import BreakGlass, Plan, Target
+from rollouts.models import BreakGlass, Hold, Plan, Target
 from wording.numbers import count
+
+MARK = "plan-"  # Plan.mark begins with it
 
 
 def halted_plans(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
@@ -56,5 +59,35 @@ def unseen_glass(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
         )
 
 
+def left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
+    """Holds that say a plan of ours which is over and does not want them: a write that came late puts them there.
+
+    One query, and three more where nodes are held by plans.
+    """
+    held = Node.objects.filter(cluster=cluster, is_held=True, held_by__startswith=MARK).order_by("name")
+    by_uid = {node.uid: (node.name, node.held_by) for node in held.only("uid", "name", "held_by")}
+    if not by_uid:
+        return
+    plans = {plan.mark: plan for plan in Plan.objects.filter(cluster=cluster) if plan.is_final}
+    rows = Hold.objects.filter(plan__in=plans.values(), node_uid__in=by_uid, is_wanted=True).select_related("plan")
+    wanted = {(row.node_uid, row.plan.mark) for row in rows}
+    for uid, (name, mark) in by_uid.items():
+        if mark in plans and (uid, mark) not in wanted:
+            plan = plans[mark]
+            state = plan.state.replace("-", " ")
+            yield (
+                f"node {name}",
+                Wrong(
+                    Severity.WARNING,
+                    f"{name} carries the hold of plan #{plan.pk} “{plan.title}”, which is {state} and let it go: "
+                    "the operator changes nothing there.",
+                    f"Take it off: kubectl label node {name} {UPGRADE_SKIP}- "
+                    f"&& kubectl annotate node {name} {HELD_BY}- {HELD_SINCE}-",
+                    {"plan": plan.pk, "node": name},
+                ),
+            )
+
+
 HALTED = FindingSource("plan-halted", "Plan halted", timedelta(0), halted_plans)
+LEFT_BEHIND = FindingSource("hold-left-behind", "Hold left behind", timedelta(minutes=2), left_behind)
 GLASS = FindingSource("gate-passed-over", "Gate passed over", timedelta(0), unseen_glass)

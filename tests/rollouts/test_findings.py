@@ -1,10 +1,10 @@
 import pytest
 
-from fleet.models import Observer
+from fleet.models import Node, Observer
 from health.judging import looking
 from health.models import Finding
-from rollouts.findings import HALTED
-from rollouts.models import Plan, Target
+from rollouts.findings import HALTED, LEFT_BEHIND
+from rollouts.models import Hold, Plan, Target
 from tests import make
 from tests.make import NOON
 
@@ -43,3 +43,30 @@ def test_a_halted_plan_says_how_far_it_came():
     assert subject == f"plan {plan.pk}"
     assert "is halted, with 1 of 2 nodes let go, between two versions. gpu-1 failed." in wrong.sentence
     assert wrong.action == "Open the plan: roll it back, or say why it is resumed."
+
+
+def left_behind(plan: Plan, *, is_wanted: bool) -> list[str]:
+    Node.objects.filter(cluster=plan.cluster, name="gpu-1").update(is_held=True, held_by=plan.mark)
+    node = Node.objects.get(cluster=plan.cluster, name="gpu-1")
+    Hold.objects.filter(plan=plan, node_uid=node.uid).delete()
+    Hold.objects.create(plan=plan, node_uid=node.uid, node_name=node.name, wanted_since=NOON, is_wanted=is_wanted)
+    return [f"{wrong.sentence} {wrong.action}" for _, wrong in LEFT_BEHIND.say(plan.cluster)]
+
+
+def test_a_hold_of_a_plan_that_is_over_is_found_with_the_command_that_takes_it_off():
+    """Z33: a write that was on its way may arrive after the end."""
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="rolled-back")
+
+    (said,) = left_behind(plan, is_wanted=False)
+
+    assert f"gpu-1 carries the hold of plan #{plan.pk} “New driver”, which is rolled back and let it go" in said
+    assert "kubectl label node gpu-1 nvidia.com/gpu-driver-upgrade.skip- &&" in said
+
+
+@pytest.mark.parametrize(("state", "is_wanted"), [("aborted", True), ("promoting", False), ("holding", True)])
+def test_a_hold_that_is_meant_to_be_there_is_no_finding(state, is_wanted):
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=state)
+
+    assert left_behind(plan, is_wanted=is_wanted) == []
