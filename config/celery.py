@@ -49,6 +49,11 @@ app.conf.beat_schedule = {
         "schedule": 10.0,
         "options": {"queue": "default", "expires": 10.0},
     },
+    "ask for the telemetry of GPUs": {
+        "task": "health.tasks.sweep_telemetry",
+        "schedule": 5.0,
+        "options": {"queue": "default", "expires": 5.0},
+    },
     "advance every plan that is due": {
         "task": "rollouts.tasks.sweep_plans",
         "schedule": 1.0,

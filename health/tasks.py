@@ -7,6 +7,8 @@ from health import wake
 from health.exporters import rounds
 from health.judging.looking import look
 from health.logs import crashes
+from health.models import TelemetrySource
+from health.sources import rounds as telemetry
 
 
 @shared_task(queue="default", ignore_result=True)
@@ -46,3 +48,14 @@ def ask_exporters(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
         rounds.ask(cluster, clock=timezone.now, stop=shutdown.asked)
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_telemetry(**_: object) -> None:
+    for cluster_id in TelemetrySource.objects.due(now=timezone.now()):
+        wake.wake_telemetry_of(cluster_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def ask_telemetry(*, cluster_id: int, **_: object) -> None:
+    telemetry.ask(cluster_id, clock=timezone.now)

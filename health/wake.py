@@ -1,4 +1,4 @@
-"""Nudges to judge a cluster, to read its crash logs and to ask its exporters: a sweep makes up for what is lost."""
+"""Nudges: judge a cluster, read crash logs, ask exporters or a Prometheus. A sweep makes up for what is lost."""
 
 import threading
 import time
@@ -28,6 +28,11 @@ def wake_crash_logs_of(cluster_id: int) -> None:
 def wake_exporters_of(cluster_id: int) -> None:
     """Ask a cluster's exporters, if it is time. A row says that; a nudge too many finds it is not."""
     queue("health.tasks.ask_exporters", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
+
+
+def wake_telemetry_of(cluster_id: int) -> None:
+    """Ask a cluster's source of telemetry, if it is time."""
+    queue("health.tasks.ask_telemetry", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
 
 
 _lock = threading.Lock()

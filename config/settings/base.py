@@ -114,6 +114,10 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
 
+# Secrets of what we ask (a Prometheus) are read here, or from variables that begin with QUARTERDECK_SECRET_.
+SECRETS_DIR = env("QUARTERDECK_SECRETS_DIR", default="/etc/quarterdeck/secrets")
+# Whether a source may be on this machine itself, and may be sent a password over http: for demos.
+TELEMETRY_LOOPBACK = env.bool("QUARTERDECK_TELEMETRY_LOOPBACK", default=False)
 REDIS_URL = env("REDIS_URL", default="redis://127.0.0.1:6379/0")
 CHANNEL_LAYERS = {
     "default": {

@@ -1,0 +1,82 @@
+"""Where the telemetry of a cluster's GPUs is read: one row a cluster, and how that goes. No secret is in it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models
+
+from fleet.models.observer import LostLease
+from fleet.models.visible import Visible
+
+ROUND_LEASE = timedelta(seconds=90)  # longer than a round may take
+PERIOD = timedelta(seconds=15)
+AGAIN_AFTER = timedelta(seconds=30)  # a source that did not answer
+
+
+class SourceState(models.TextChoices):
+    WAITING = "waiting"  # nobody has asked it yet
+    ANSWERING = "answering"
+    SILENT = "silent"  # it does not answer, or not with what was asked for: `message` says why
+    OFF = "off"  # a person switched it off
+
+
+class TelemetrySourceQuerySet(Visible["TelemetrySource"]):
+    """Seen by who sees the whole cluster."""
+
+    def due(self, *, now: datetime) -> "models.QuerySet[TelemetrySource, int]":
+        """The keys of the clusters whose source is to be asked."""
+        free = self.filter(is_on=True, next_look_at__lte=now, lease_until__lte=now)
+        return free.order_by("next_look_at").values_list("cluster_id", flat=True)
+
+
+class TelemetrySource(models.Model):
+    """A Prometheus that has the series of a cluster's GPU exporters; of a shared one those with its label matchers."""
+
+    cluster = models.OneToOneField("fleet.Cluster", models.CASCADE, related_name="telemetry_source")
+    url = models.CharField(max_length=300)
+    matchers = models.CharField(max_length=500, blank=True)  # blank: all that it has is this cluster's
+    user = models.CharField(max_length=150, blank=True)
+    # Where a secret is found, never what it is: "env:NAME" or "file:PATH". Of a user its password, else a bearer token.
+    secret_from = models.CharField(max_length=300, blank=True)
+    ca_file = models.CharField(max_length=300, blank=True)
+    is_on = models.BooleanField(default=True)
+    added_by = models.CharField(max_length=150)
+    added_at = models.DateTimeField()
+    changed_at = models.DateTimeField()  # by a person
+
+    epoch = models.PositiveBigIntegerField(default=0)
+    lease_until = models.DateTimeField()
+    next_look_at = models.DateTimeField(db_index=True)
+    state = models.CharField(max_length=16, choices=SourceState.choices, default=SourceState.WAITING)
+    state_since = models.DateTimeField()
+    message = models.CharField(max_length=600, blank=True)
+    notes = models.JSONField(default=list)  # what is odd about its answers, in sentences
+    answered_at = models.DateTimeField(null=True)  # null: it never did
+    took_ms = models.PositiveIntegerField(null=True)  # the last round that was answered
+    devices = models.PositiveIntegerField(default=0)  # boards and slices of its last answer
+    exported = models.JSONField(default=list)  # keys of the metrics that it has any series of
+
+    objects = TelemetrySourceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["cluster__name"]
+
+    def __str__(self) -> str:
+        return f"{self.url} for {self.cluster.name}"
+
+    @classmethod
+    def take(cls, cluster_id: int, *, now: datetime) -> "tuple[TelemetrySource, int] | None":
+        """The row, and the epoch that is ours from now on. None: there is none, it is not due, or somebody is at it."""
+        row = cls.objects.select_related("cluster").filter(cluster=cluster_id, is_on=True).first()
+        if row is None:
+            return None
+        free = cls.objects.filter(pk=row.pk, epoch=row.epoch, is_on=True, lease_until__lte=now, next_look_at__lte=now)
+        if not free.update(epoch=row.epoch + 1, lease_until=now + ROUND_LEASE, next_look_at=now + PERIOD):
+            return None
+        return row, row.epoch + 1
+
+    @classmethod
+    def keep(cls, pk: int, *, epoch: int, **columns: Any) -> None:
+        """:raises LostLease: when the round is somebody else's by now, or the source was changed meanwhile"""
+        if not cls.objects.filter(pk=pk, epoch=epoch).update(epoch=epoch, **columns):
+            raise LostLease(f"epoch {epoch} at the telemetry source {pk} is over")

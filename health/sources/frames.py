@@ -1,0 +1,201 @@
+"""The newest frame of each cluster, in Redis: a column is two arrays of doubles in the order of the frame's devices.
+
+What Redis loses comes with the next round. The devices, and the order in which they stand, have a name of their own, so
+that a column is never read with another order than it was written in.
+"""
+
+import json
+from array import array
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from redis import Redis
+from redis.exceptions import RedisError
+
+from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.metrics import METRICS
+
+KEPT_S = 24 * 3600
+TIMEOUT_S = 2.0
+DOUBLE = 8  # bytes
+_clients: dict[str, Redis] = {}
+
+
+@dataclass(frozen=True)
+class KeptFrame:
+    """A frame, or the part of it that was asked for; and what its source said beside it."""
+
+    frame: Frame
+    exported: frozenset[str]
+    xids: Mapping[tuple[str, str], XidTold] = field(default_factory=dict)
+
+
+class FramesAway(Exception):
+    """Redis does not answer: nobody knows what GPUs say now."""
+
+
+def keep(cluster_id: int, taken: TelemetryReading) -> None:
+    """:raises FramesAway"""
+    frame = taken.frame
+    devices = msgspec.json.encode([_written(device) for device in frame.devices])
+    order = sha256(devices).hexdigest()[:16]
+    places = _places(cluster_id, order)
+    head = {
+        "order": order,
+        "taken_at": frame.taken_at,
+        "exported": sorted(taken.exported),
+        "xids": [[*key, told.xid, told.words] for key, told in taken.xids.items()],
+    }
+    try:
+        before = _head_of(cluster_id)
+        with _redis().pipeline(transaction=True) as pipe:
+            if before is not None and before["order"] != order:
+                pipe.delete(*_places(cluster_id, before["order"]).everything)
+            pipe.set(places.devices, devices, ex=KEPT_S)
+            ranges = _ranges(frame.devices)
+            if ranges:
+                pipe.hset(places.nodes, mapping=ranges)
+                pipe.expire(places.nodes, KEPT_S)
+            for key, column in frame.columns.items():
+                pipe.set(places.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
+            pipe.set(_head(cluster_id), json.dumps(head), ex=KEPT_S)
+            pipe.execute()
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+
+
+def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame | None:
+    """The whole frame, or only some of its columns. None: there is none, or none any more.
+
+    :raises FramesAway
+    """
+    wanted = list(METRICS if metrics is None else metrics)
+    try:
+        head = _head_of(cluster_id)
+        if head is None:
+            return None
+        places = _places(cluster_id, head["order"])
+        found: list[Any] = _redis().mget([places.devices, *map(places.column, wanted)])
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+    devices, columns = found[0], found[1:]
+    if devices is None:
+        return None
+    read = tuple(GpuDevice(*row) for row in msgspec.json.decode(devices))
+    frame = Frame(head["taken_at"], read)
+    for key, packed in zip(wanted, columns, strict=True):
+        if packed is not None and len(packed) == 2 * DOUBLE * len(read):
+            frame.columns[key] = MetricColumn(
+                _unpacked(packed[: len(packed) // 2]), _unpacked(packed[len(packed) // 2 :])
+            )
+    return _kept(head, frame)
+
+
+def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
+    """The devices of one node, with all their columns. None: the frame does not have it.
+
+    :raises FramesAway
+    """
+    try:
+        head = _head_of(cluster_id)
+        if head is None:
+            return None
+        places, redis = _places(cluster_id, head["order"]), _redis()
+        said: Any = redis.hget(places.nodes, node_name)
+        if said is None:
+            return None
+        start, rows, length = msgspec.json.decode(said)
+        with redis.pipeline(transaction=False) as pipe:
+            for key in METRICS:
+                for first in (start, length + start):
+                    pipe.getrange(places.column(key), first * DOUBLE, (first + len(rows)) * DOUBLE - 1)
+            parts = pipe.execute()
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+    frame = Frame(head["taken_at"], tuple(GpuDevice(*row) for row in rows))
+    for number, key in enumerate(METRICS):
+        values, times = parts[2 * number : 2 * number + 2]
+        if len(values) == len(times) == DOUBLE * len(rows):
+            frame.columns[key] = MetricColumn(_unpacked(values), _unpacked(times))
+    return _kept(head, frame)
+
+
+def forget(cluster_id: int) -> None:
+    """:raises FramesAway"""
+    try:
+        head = _head_of(cluster_id)
+        if head is not None:
+            _redis().delete(_head(cluster_id), *_places(cluster_id, head["order"]).everything)
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Places:
+    prefix: str
+
+    @property
+    def devices(self) -> str:
+        return f"{self.prefix}:devices"
+
+    @property
+    def nodes(self) -> str:
+        return f"{self.prefix}:nodes"
+
+    def column(self, metric: str) -> str:
+        return f"{self.prefix}:column:{metric}"
+
+    @property
+    def everything(self) -> list[str]:
+        return [self.devices, self.nodes, *map(self.column, METRICS)]
+
+
+def _places(cluster_id: int, order: str) -> Places:
+    return Places(f"quarterdeck:telemetry:{cluster_id}:{order}")
+
+
+def _head(cluster_id: int) -> str:
+    return f"quarterdeck:telemetry:{cluster_id}:head"
+
+
+def _head_of(cluster_id: int) -> dict[str, Any] | None:
+    said: Any = _redis().get(_head(cluster_id))
+    return None if said is None else msgspec.json.decode(said)
+
+
+def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
+    xids = {(uuid, gi_id): XidTold(xid, words) for uuid, gi_id, xid, words in head["xids"]}
+    return KeptFrame(frame, frozenset(head["exported"]), xids)
+
+
+def _written(device: GpuDevice) -> list[Any]:
+    return [device.node_name, device.index, device.uuid, device.gi_id, device.profile, device.product]
+
+
+def _ranges(devices: Iterable[GpuDevice]) -> dict[Any, Any]:
+    """Of each node where its devices begin, which they are, and how long the columns are. Devices stand by node."""
+    rows: dict[str, tuple[int, list[Any]]] = {}
+    length = 0
+    for place, device in enumerate(devices):
+        rows.setdefault(device.node_name, (place, []))[1].append(_written(device))
+        length = place + 1
+    return {name: msgspec.json.encode([start, found, length]) for name, (start, found) in rows.items()}
+
+
+def _unpacked(packed: bytes) -> "array[float]":
+    values = array("d")
+    values.frombytes(packed)
+    return values
+
+
+def _redis() -> Redis:
+    """One client a process and address: it keeps its connections, and is safe to share among threads."""
+    url = settings.REDIS_URL
+    if url not in _clients:
+        _clients.setdefault(url, Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S))
+    return _clients[url]

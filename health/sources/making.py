@@ -1,0 +1,132 @@
+"""Adding, changing, trying and removing a cluster's source of telemetry: decisions that are kept, but for the trial."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from fleet.models import Cluster
+from health.models import SourceState, TelemetrySource
+from health.sources import frames, rounds
+from health.sources.secrets import NoSecret, check_place
+from health.telemetry.metrics import METRICS, Metric
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Client, check_host
+from health.telemetry.prometheus.source import Prometheus
+from health.telemetry.promql import BadMatchers, Matchers
+from people.models import AuditEntry
+from wording.numbers import count
+
+GIVEN = ("url", "matchers", "user", "secret_from", "ca_file", "is_on")
+
+
+class BadSource(ValueError):
+    """What was given cannot be a source; `field` is the one that is wrong."""
+
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How it went to ask a source once. `trouble` blank: it answers."""
+
+    trouble: str
+    devices: int = 0
+    exported: tuple[Metric, ...] = ()
+    missing: tuple[Metric, ...] = ()  # usual ones that it has no series of, and those that somebody has to switch on
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        if self.trouble:
+            return self.trouble
+        said = f"It answers: {count(self.devices, 'device')} of this cluster, {count(len(self.exported), 'metric')}."
+        return " ".join([said, *self.notes])
+
+
+def put_source(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> TelemetrySource:
+    """Add it, or change the one there is. It is asked at once.
+
+    :raises BadSource: naming the field
+    """
+    fields = checked(given)
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two that add one at once
+        source = TelemetrySource.objects.filter(cluster=cluster).first()
+        before = {name: getattr(source, name) for name in GIVEN} if source else None
+        source = source or TelemetrySource(cluster=cluster, added_by=actor, added_at=now)
+        for name, value in fields.items():
+            setattr(source, name, value)
+        # Whoever asks the old one keeps nothing: their epoch is over.
+        source.epoch, source.lease_until, source.next_look_at = source.epoch + 1, now, now
+        source.changed_at, source.state_since, source.message, source.notes = now, now, "", []
+        source.state = SourceState.WAITING if source.is_on else SourceState.OFF
+        source.save()
+        evidence = {"before": before, "after": {name: getattr(source, name) for name in GIVEN}}
+        _record(source, "telemetry.put", actor=actor, now=now, evidence=evidence)
+    return source
+
+
+def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None:
+    with transaction.atomic():
+        gone, _ = TelemetrySource.objects.filter(pk=source.pk).delete()
+        if not gone:
+            return
+        was = {name: getattr(source, name) for name in GIVEN}
+        _record(source, "telemetry.remove", actor=actor, now=now, evidence=was)
+    transaction.on_commit(lambda: _forget(source.cluster_id), robust=True)
+
+
+def _forget(cluster_id: int) -> None:
+    frames.forget(cluster_id)
+
+
+def try_source(cluster: Cluster, **given: Any) -> Trial:
+    """Ask it once, and keep nothing.
+
+    :raises BadSource: naming the field
+    """
+    now = timezone.now()
+    source = TelemetrySource(cluster=cluster, lease_until=now, next_look_at=now, state_since=now, **checked(given))
+    try:
+        asked = rounds.round_of(source)
+        with Client(asked.address) as client:
+            taken = Prometheus(client, asked.matchers, asked.where).take(None, now=now.timestamp())
+    except (Unusable, NoSecret) as error:
+        return Trial(str(error))
+    has = tuple(metric for key, metric in METRICS.items() if key in taken.exported)
+    lacks = tuple(metric for key, metric in METRICS.items() if key not in taken.exported)
+    return Trial("", len(taken.frame.devices), has, lacks, taken.notes)
+
+
+def checked(given: dict[str, Any]) -> dict[str, Any]:
+    """:raises BadSource: naming the field"""
+    fields = {name: given[name] for name in GIVEN if name in given}
+    if "url" in fields:
+        fields["url"] = fields["url"].strip()
+        _check("url", check_host, fields["url"], may_be_loopback=settings.TELEMETRY_LOOPBACK)
+    if "matchers" in fields:
+        fields["matchers"] = _check("matchers", Matchers.read, fields["matchers"]).text
+    if fields.get("secret_from"):
+        _check("secret_from", check_place, fields["secret_from"])
+    if fields.get("user") and not fields.get("secret_from"):
+        raise BadSource("secret_from", "A user has a password: say where it is found.")
+    if fields.get("secret_from") and fields.get("url", "").startswith("http://") and not settings.TELEMETRY_LOOPBACK:
+        raise BadSource("url", "A password or token is not sent over http://, where anybody on the way reads it.")
+    return fields
+
+
+def _check(field: str, check: Any, *args: Any, **named: Any) -> Any:
+    try:
+        return check(*args, **named)
+    except (Unusable, BadMatchers, NoSecret) as error:
+        raise BadSource(field, str(error)) from error
+
+
+def _record(source: TelemetrySource, verb: str, *, actor: str, now: datetime, evidence: Any) -> None:
+    AuditEntry.record(f"cluster:{source.cluster_id}", verb=verb, actor=actor, evidence=evidence, now=now)

@@ -1,0 +1,120 @@
+"""One round at a cluster's source of telemetry: is it due, what did it say, and how did that go."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.conf import settings
+
+from fleet.messages import announce
+from fleet.models import Cluster, LostLease, Node, Observer, Pod
+from gpu.operands import EXPORTERS
+from health.models import SourceState, TelemetrySource
+from health.models.telemetry_source import AGAIN_AFTER
+from health.sources import frames
+from health.sources.secrets import NoSecret, secret_at
+from health.telemetry.base import TelemetryReading
+from health.telemetry.identity import Whereabouts
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Address, Client
+from health.telemetry.prometheus.source import Known, Prometheus
+from health.telemetry.promql import Matchers
+
+MOST_KNOWN = 64  # clusters of which a worker remembers what it found last
+log = structlog.get_logger(__name__)
+_known: dict[tuple[int, datetime], Known] = {}  # by source and when a person changed it
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is asked, of whom."""
+
+    address: Address
+    matchers: Matchers
+    where: Whereabouts
+
+
+def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | None:
+    """None: there is no source, it was not due, or somebody else is at it."""
+    took = TelemetrySource.take(cluster_id, now=clock())
+    if took is None:
+        return None
+    source, epoch = took
+    try:
+        columns = _asked(source, clock=clock)
+        TelemetrySource.keep(source.pk, epoch=epoch, lease_until=clock(), **columns)
+    except LostLease as lost:
+        log.warning("somebody else asks this source by now, or it was changed", because=str(lost))
+        return None
+    if columns["state"] != source.state:
+        log.info("telemetry", cluster=source.cluster.name, state=columns["state"], because=columns["message"])
+        announce.cluster_changed(
+            cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("telemetry",), at=clock()
+        )
+    return source
+
+
+def _asked(source: TelemetrySource, *, clock: Callable[[], datetime]) -> dict[str, Any]:
+    """What is to be written of it."""
+    begun = time.monotonic()
+    try:
+        taken = taken_from(source, clock=clock)
+        frames.keep(source.cluster_id, taken)
+    except (Unusable, NoSecret) as error:
+        return _silent(source, str(error), now=clock())
+    except frames.FramesAway as error:
+        return _silent(source, f"Redis does not take what it said: {error}", now=clock())
+    now = clock()
+    return {
+        "state": SourceState.ANSWERING,
+        "state_since": source.state_since if source.state == SourceState.ANSWERING else now,
+        "message": "",
+        "notes": list(taken.notes),
+        "answered_at": now,
+        "took_ms": int((time.monotonic() - begun) * 1000),
+        "devices": len(taken.frame.devices),
+        "exported": sorted(taken.exported),
+    }
+
+
+def _silent(source: TelemetrySource, because: str, *, now: datetime) -> dict[str, Any]:
+    return {
+        "state": SourceState.SILENT,
+        "state_since": source.state_since if source.state == SourceState.SILENT else now,
+        "message": because[:600],
+        "next_look_at": now + AGAIN_AFTER,
+    }
+
+
+def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> TelemetryReading:
+    """What it says now, on top of the frame that is kept.
+
+    :raises Unusable, NoSecret, frames.FramesAway: a sentence each
+    """
+    asked = round_of(source)
+    kept, key = frames.newest(source.cluster_id), (source.pk, source.changed_at)
+    with Client(asked.address) as client:
+        prometheus = Prometheus(client, asked.matchers, asked.where, lambda: clock().timestamp(), _known.get(key))
+        taken = prometheus.take(kept.frame if kept else None, now=clock().timestamp())
+    if prometheus.known is not None:
+        while len(_known) >= MOST_KNOWN:
+            _known.pop(next(iter(_known)), None)
+        _known[key] = prometheus.known
+    return taken
+
+
+def round_of(source: TelemetrySource) -> Round:
+    """:raises NoSecret: its password or token is not there"""
+    secret = secret_at(source.secret_from)
+    address = Address(source.url, ca_file=source.ca_file, may_be_loopback=settings.TELEMETRY_LOOPBACK)
+    address = replace(address, user=source.user, password=secret) if source.user else replace(address, token=secret)
+    return Round(address, Matchers(source.matchers), _whereabouts(source.cluster))
+
+
+def _whereabouts(cluster: Cluster) -> Whereabouts:
+    nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
+    pods = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
+    return Whereabouts(nodes, dict(pods.order_by().values_list("name", "node_name")))

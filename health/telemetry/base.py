@@ -1,0 +1,34 @@
+"""What every source of telemetry is: asked for a frame, it takes the one before further, or says why it cannot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from health.telemetry.frame import Frame
+
+PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by the GPU operator's ServiceMonitor
+STALE_AFTER_S = 90.0  # a sample that is older is not what is now: exporters collect every 30 s, and may miss one
+FORGET_AFTER_S = 24 * 3600.0  # of a device that is in no answer any more
+
+
+@dataclass(frozen=True)
+class XidTold:
+    """The last Xid of a device, with the words that the exporter has for it (`err_msg`)."""
+
+    xid: int
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class TelemetryReading:
+    """What a source said, at once. `exported`: the keys of metrics that it has any series of."""
+
+    frame: Frame
+    exported: frozenset[str]
+    xids: Mapping[tuple[str, str], XidTold]  # by the key of the device
+    notes: tuple[str, ...] = ()  # what is odd, in sentences
+
+
+class Source(Protocol):
+    def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
+        """:raises Unusable: naming why nothing can be had from it, and what helps"""

@@ -1,0 +1,77 @@
+"""The newest that is known of every GPU of a cluster: a column a metric, each value with the time of its sample.
+
+A value stays when its series goes, with its time: what was last seen, and when. NaN is what nobody ever said.
+"""
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+NEVER = math.nan
+
+
+@dataclass(frozen=True, order=True)
+class GpuDevice:
+    """A board, or a slice of one. In the order of a frame: by node, index and slice."""
+
+    node_name: str
+    index: int | None
+    uuid: str  # of the board either way; what its exporter has instead where it has none
+    gi_id: str = ""  # of the slice; blank: the whole board
+    profile: str = ""
+    product: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.uuid, self.gi_id
+
+    @property
+    def sort_key(self) -> tuple[str, int, str, str]:
+        return self.node_name, -1 if self.index is None else self.index, self.gi_id, self.uuid
+
+
+@dataclass
+class MetricColumn:
+    """`values[i]` of device i, in the metric's unit, as a sample said at `times[i]`, in seconds since the epoch.
+
+    By our clock. NaN in both: none ever did.
+    """
+
+    values: "array[float]"
+    times: "array[float]"
+
+    @classmethod
+    def empty(cls, length: int) -> "MetricColumn":
+        return cls(array("d", [NEVER]) * length, array("d", [NEVER]) * length)
+
+    def newest(self) -> float:
+        """NaN: none has a sample."""
+        return max((at for at in self.times if at == at), default=NEVER)
+
+
+@dataclass
+class Frame:
+    taken_at: float  # seconds since the epoch, our clock
+    devices: Sequence[GpuDevice]
+    columns: dict[str, MetricColumn] = field(default_factory=dict)  # by the key of the metric
+
+    def index(self) -> Mapping[tuple[str, str], int]:
+        return {device.key: place for place, device in enumerate(self.devices)}
+
+    def carried(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
+        """A frame of these devices that begins with what this one knew of them."""
+        places = self.index()
+        kept = [places.get(device.key, -1) for device in devices]
+        grown = Frame(self.taken_at, devices)
+        for key, column in self.columns.items():
+            fresh = MetricColumn.empty(len(devices))
+            for place, before in enumerate(kept):
+                if before >= 0 and column.times[before] >= forget_before:
+                    fresh.values[place], fresh.times[place] = column.values[before], column.times[before]
+            grown.columns[key] = fresh
+        return grown
+
+
+def in_order(devices: Iterable[GpuDevice]) -> tuple[GpuDevice, ...]:
+    return tuple(sorted(devices, key=lambda device: device.sort_key))

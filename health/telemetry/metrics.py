@@ -1,0 +1,142 @@
+"""What is read of a GPU, by the name of each series that says it. A new one is a line here.
+
+NVIDIA/dcgm-exporter, etc/default-counters.csv and etc/dcp-metrics-included.csv: names, types and units; what stands
+there behind a # is exported only where somebody switched it on. ROCm/device-metrics-exporter,
+docs/configuration/metricslist.md: each name in lower case, after the prefix that its configuration gives (`amd_`, or
+none). docs.habana.ai, Orchestration, Prometheus Metric Exporter: habanalabs_*.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class MetricKind(StrEnum):
+    GAUGE = "gauge"
+    COUNTER = "counter"  # it grows until the driver is loaded anew
+    LATCHED = "latched"  # the last one that was, until the driver is loaded anew; a second of the same is not seen
+
+
+@dataclass(frozen=True)
+class Metric:
+    key: str  # in REST, in evidence, in a frame
+    title: str
+    unit: str = ""  # of the value, after its factor
+    kind: MetricKind = MetricKind.GAUGE
+    is_usual: bool = True  # exported unless somebody took it out
+
+
+@dataclass(frozen=True)
+class MetricSeries:
+    """How one exporter calls a metric."""
+
+    name: str
+    metric: str  # its key
+    factor: float = 1.0  # what a value is multiplied by to be in the metric's unit
+
+
+def _table() -> dict[str, Metric]:
+    gauge, counter, latched = MetricKind.GAUGE, MetricKind.COUNTER, MetricKind.LATCHED
+    rows = (
+        Metric("gpu_utilisation_ratio", "Utilisation", ""),
+        Metric("engine_active_ratio", "Graphics engine active", ""),
+        Metric("tensor_active_ratio", "Tensor cores active", ""),
+        Metric("memory_active_ratio", "Memory bandwidth used", ""),
+        Metric("memory_used_mib", "Memory used", "MiB"),
+        Metric("memory_free_mib", "Memory free", "MiB"),
+        Metric("temperature_celsius", "Temperature", "°C"),
+        Metric("memory_temperature_celsius", "Memory temperature", "°C"),
+        Metric("power_watts", "Power", "W"),
+        Metric("power_limit_watts", "Power limit", "W", gauge, is_usual=False),
+        Metric("energy_joules", "Energy", "J", counter),
+        Metric("sm_clock_mhz", "SM clock", "MHz"),
+        Metric("memory_clock_mhz", "Memory clock", "MHz"),
+        Metric("xid", "Last Xid", "", latched),
+        Metric("ecc_corrected", "ECC errors corrected", "", counter, is_usual=False),
+        Metric("ecc_uncorrected", "ECC errors not corrected", "", counter, is_usual=False),
+        Metric("rows_remapped_corrected", "Rows remapped, errors corrected", "", counter),
+        Metric("rows_remapped_uncorrected", "Rows remapped, errors not corrected", "", counter),
+        Metric("row_remap_failed", "Row remapping failed", "", gauge),
+        Metric("row_remap_pending", "Row remapping pending", "", gauge, is_usual=False),
+        Metric("pcie_replays", "PCIe replays", "", counter),
+        Metric("pcie_transmitted", "PCIe sent", "B/s"),
+        Metric("pcie_received", "PCIe received", "B/s"),
+        Metric("nvlink_traffic", "NVLink traffic", "", counter),
+        Metric("nvlink_flit_errors", "NVLink CRC flit errors", "", counter, is_usual=False),
+        Metric("nvlink_data_errors", "NVLink CRC data errors", "", counter, is_usual=False),
+        Metric("nvlink_replays", "NVLink replays", "", counter, is_usual=False),
+        Metric("nvlink_recoveries", "NVLink recoveries", "", counter, is_usual=False),
+        Metric("throttled_power", "Throttled by power", "", counter, is_usual=False),
+        Metric("throttled_thermal", "Throttled by heat", "", counter, is_usual=False),
+        Metric("throttled_board", "Throttled by the board's limit", "", counter, is_usual=False),
+        Metric("throttled_reliability", "Throttled by reliability", "", counter, is_usual=False),
+    )
+    return {row.key: row for row in rows}
+
+
+METRICS: Mapping[str, Metric] = _table()
+
+PERCENT = 0.01
+MILLI = 0.001
+BYTES_IN_MIB = 1 / (1 << 20)
+DCGM = (
+    MetricSeries("DCGM_FI_DEV_GPU_UTIL", "gpu_utilisation_ratio", PERCENT),
+    MetricSeries("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "engine_active_ratio"),
+    MetricSeries("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "tensor_active_ratio"),
+    MetricSeries("DCGM_FI_PROF_DRAM_ACTIVE", "memory_active_ratio"),
+    MetricSeries("DCGM_FI_DEV_FB_USED", "memory_used_mib"),
+    MetricSeries("DCGM_FI_DEV_FB_FREE", "memory_free_mib"),
+    MetricSeries("DCGM_FI_DEV_GPU_TEMP", "temperature_celsius"),
+    MetricSeries("DCGM_FI_DEV_MEMORY_TEMP", "memory_temperature_celsius"),
+    MetricSeries("DCGM_FI_DEV_POWER_USAGE", "power_watts"),
+    MetricSeries("DCGM_FI_DEV_POWER_MGMT_LIMIT", "power_limit_watts"),
+    MetricSeries("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "energy_joules", MILLI),
+    MetricSeries("DCGM_FI_DEV_SM_CLOCK", "sm_clock_mhz"),
+    MetricSeries("DCGM_FI_DEV_MEM_CLOCK", "memory_clock_mhz"),
+    MetricSeries("DCGM_FI_DEV_XID_ERRORS", "xid"),
+    MetricSeries("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "ecc_corrected"),
+    MetricSeries("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "ecc_uncorrected"),
+    MetricSeries("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", "rows_remapped_corrected"),
+    MetricSeries("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", "rows_remapped_uncorrected"),
+    MetricSeries("DCGM_FI_DEV_ROW_REMAP_FAILURE", "row_remap_failed"),
+    MetricSeries("DCGM_FI_DEV_ROW_REMAP_PENDING", "row_remap_pending"),
+    MetricSeries("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "pcie_replays"),
+    MetricSeries("DCGM_FI_PROF_PCIE_TX_BYTES", "pcie_transmitted"),
+    MetricSeries("DCGM_FI_PROF_PCIE_RX_BYTES", "pcie_received"),
+    MetricSeries("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "nvlink_traffic"),
+    MetricSeries("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "nvlink_flit_errors"),
+    MetricSeries("DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", "nvlink_data_errors"),
+    MetricSeries("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "nvlink_replays"),
+    MetricSeries("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", "nvlink_recoveries"),
+    # In µs or ns, by the exporter's version: how long is not known from it, that it grows is.
+    MetricSeries("DCGM_FI_DEV_POWER_VIOLATION", "throttled_power"),
+    MetricSeries("DCGM_FI_DEV_THERMAL_VIOLATION", "throttled_thermal"),
+    MetricSeries("DCGM_FI_DEV_BOARD_LIMIT_VIOLATION", "throttled_board"),
+    MetricSeries("DCGM_FI_DEV_RELIABILITY_VIOLATION", "throttled_reliability"),
+)
+_AMD = (
+    MetricSeries("gpu_gfx_activity", "gpu_utilisation_ratio", PERCENT),
+    MetricSeries("gpu_umc_activity", "memory_active_ratio", PERCENT),
+    MetricSeries("gpu_used_vram", "memory_used_mib"),
+    MetricSeries("gpu_free_vram", "memory_free_mib"),
+    MetricSeries("gpu_edge_temperature", "temperature_celsius"),  # MI2xx
+    MetricSeries("gpu_junction_temperature", "temperature_celsius"),  # MI3xx
+    MetricSeries("gpu_memory_temperature", "memory_temperature_celsius"),
+    MetricSeries("gpu_power_usage", "power_watts"),
+    MetricSeries("gpu_energy_consumed", "energy_joules", 1e-6),
+    MetricSeries("gpu_ecc_correct_total", "ecc_corrected"),
+    MetricSeries("gpu_ecc_uncorrect_total", "ecc_uncorrected"),
+    MetricSeries("pcie_replay_count", "pcie_replays"),
+)
+AMD = (*_AMD, *(MetricSeries(f"amd_{series.name}", series.metric, series.factor) for series in _AMD))
+GAUDI = (
+    MetricSeries("habanalabs_utilization", "gpu_utilisation_ratio", PERCENT),
+    MetricSeries("habanalabs_memory_used_bytes", "memory_used_mib", BYTES_IN_MIB),
+    MetricSeries("habanalabs_memory_free_bytes", "memory_free_mib", BYTES_IN_MIB),
+    MetricSeries("habanalabs_temperature_onchip", "temperature_celsius"),
+    MetricSeries("habanalabs_power_mW", "power_watts", MILLI),
+    MetricSeries("habanalabs_power_default_limit_mW", "power_limit_watts", MILLI),
+    MetricSeries("habanalabs_clock_soc_mhz", "sm_clock_mhz"),
+    MetricSeries("habanalabs_pcie_replay_count", "pcie_replays"),
+)
+SERIES: Mapping[str, MetricSeries] = {series.name: series for series in (*DCGM, *AMD, *GAUDI)}

@@ -1,0 +1,1 @@
+"""A Prometheus as a source: asked over HTTP, bounded in time and size, its answers decoded into columns."""

@@ -1,0 +1,168 @@
+"""What a Prometheus answered to an instant query. prometheus.io/docs/prometheus/latest/querying/api: format, vectors.
+
+The labels of a series are decoded only where they are new: 40,000 devices have the same labels in each of 40 answers.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from health.telemetry.frame import NEVER, MetricColumn
+
+WARNINGS_SHOWN = 3
+
+
+class Unusable(Exception):
+    """Not an answer that can be relied on; the sentence says why, and what helps."""
+
+
+class Sample(msgspec.Struct, array_like=True, gc=False):
+    evaluated_at: float  # of the query, not of the sample
+    value: float
+
+
+class LabelledSample(msgspec.Struct, gc=False):
+    metric: msgspec.Raw  # its labels, undecoded
+    value: Sample
+
+
+class Vector(msgspec.Struct):
+    result: list[LabelledSample]
+    result_type: str = msgspec.field(default="", name="resultType")
+
+
+class QueryAnswer(msgspec.Struct):
+    status: str = ""
+    data: Vector | None = None
+    error: str = ""
+    error_type: str = msgspec.field(default="", name="errorType")
+    warnings: list[str] = []
+
+
+class QueryError(msgspec.Struct):
+    status: str = ""
+    error: str = ""
+    error_type: str = msgspec.field(default="", name="errorType")
+
+
+_ANSWERS = msgspec.json.Decoder(QueryAnswer, strict=False)  # a number is written as a string
+_REFUSALS = msgspec.json.Decoder(QueryError)
+_LABELS = msgspec.json.Decoder(dict[str, str])
+
+
+def refusal_in(body: bytes) -> str:
+    """What an answer that is no success says of itself. Blank: it says nothing that can be read."""
+    try:
+        said = _REFUSALS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    return ": ".join(part for part in (said.error_type, said.error) if part)[:300]
+
+
+def vector(body: bytes) -> list[LabelledSample]:
+    """The series of an instant query's answer, each once.
+
+    :raises Unusable: it is an error, it says that it is only a part, or it is no such answer
+    """
+    answer = _decoded(body)
+    if answer.status != "success" or answer.data is None:
+        raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
+    if answer.warnings:
+        said = "; ".join(answer.warnings[:WARNINGS_SHOWN])[:300]
+        raise Unusable(f"It warns that its answer is not whole, so that it is not believed: {said}")
+    if answer.data.result_type not in ("vector", ""):
+        raise Unusable(f"It answers a {answer.data.result_type[:40]} where a vector was asked for.")
+    return answer.data.result
+
+
+def labels(series: LabelledSample) -> dict[str, str]:
+    """:raises Unusable: they are not text"""
+    try:
+        return _LABELS.decode(series.metric)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unusable(f"The labels of a series cannot be read: {error}") from error
+
+
+def _decoded(body: bytes) -> QueryAnswer:
+    try:
+        return _ANSWERS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass  # +Inf is a number to a Prometheus and none to a decoder: once more, without it
+    try:
+        return _ANSWERS.decode(body.replace(b'"+Inf"', b'"inf"').replace(b'"-Inf"', b'"-inf"'))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unusable(f"{_no_json(body)}: {str(error)[:200]}") from error
+
+
+def _no_json(body: bytes) -> str:
+    start = body[:200].lstrip().lower()
+    if start.startswith((b"<!doctype", b"<html", b"<")):
+        return "It answers a web page, not JSON: a sign-in page or a proxy stands before it"
+    return "It answers no JSON of a Prometheus" if body.strip() else "It answers nothing"
+
+
+class Placing:
+    """Which device each series of an answer is of. The order of one answer is mostly that of the one before."""
+
+    def __init__(self, index: Mapping[tuple[str, str], int]) -> None:
+        self._index = index
+        self._known: dict[bytes, int] = {}
+        self._before: list[msgspec.Raw] = []
+        self._places = array("l")
+
+    def places(self, result: Sequence[LabelledSample]) -> array:
+        """For each series the device's place in the frame. -1: a device that the frame does not know."""
+        metrics = [series.metric for series in result]
+        if metrics != self._before:
+            self._places = array("l", (self._place(series) for series in result))
+            self._before = metrics
+        return self._places
+
+    def _place(self, series: LabelledSample) -> int:
+        key = bytes(series.metric)
+        if key not in self._known:
+            self._known[key] = self._index.get(device_key(labels(series)), -1)
+        return self._known[key]
+
+
+def device_key(labelled: Mapping[str, str]) -> tuple[str, str]:
+    """As `GpuDevice.key`: a board by its UUID, or by its serial number where its exporter has no UUID."""
+    uuid = labelled.get("UUID") or labelled.get("uuid") or labelled.get("serial_number") or ""
+    return uuid, labelled.get("GPU_I_ID") or labelled.get("gpu_partition_id") or ""
+
+
+def fill(
+    column: MetricColumn,
+    values: Sequence[LabelledSample],
+    times: Sequence[LabelledSample],
+    placing: Placing,
+    *,
+    factor: float = 1.0,
+    offset_s: float = 0.0,
+) -> int:
+    """Write what is newer into a column. Of how many devices it is newer than what was known.
+
+    `offset_s` is what is added to the server's clock to have ours. A value that is no number, or whose time is not
+    known, is no value.
+    """
+    places = placing.places(values)
+    taken = _times_of(places, times, placing)
+    kept, known, moved = column.values, column.times, 0
+    for place, series, at in zip(places, values, taken, strict=True):
+        value = series.value.value
+        # NaN is not equal to itself, and is neither newer nor older than anything.
+        if place < 0 or at != at or value - value != 0.0 or at + offset_s <= known[place]:
+            continue
+        kept[place], known[place] = value * factor, at + offset_s
+        moved += 1
+    return moved
+
+
+def _times_of(places: "array[int]", times: Sequence[LabelledSample], placing: Placing) -> Sequence[float]:
+    """For each of these places the time of its sample. NaN: it has none."""
+    of_times = placing.places(times)
+    if of_times is places:  # the same devices in the same order
+        return [series.value.value for series in times]
+    at = {place: series.value.value for place, series in zip(of_times, times, strict=True)}
+    return [at.get(place, NEVER) for place in places]

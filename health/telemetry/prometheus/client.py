@@ -1,0 +1,177 @@
+"""Ask a Prometheus: each answer bounded in time and size, each way it can go wrong one sentence.
+
+No redirect is followed and no proxy of the environment used, so that what is sent (a password, a token) goes where a
+person said, and nowhere else.
+"""
+
+import ipaddress
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+import httpx
+
+from health.telemetry.prometheus.answers import LabelledSample, Unusable, refusal_in, vector
+from wording.numbers import count
+
+CONNECT_S = 3.0
+READ_S = 5.0  # between two pieces of an answer
+ANSWER_S = 15.0  # for the whole of one
+ANSWER_BYTES = 64 << 20  # 40,000 devices with all that tells which they are: 24 MB
+TIMEOUT = httpx.Timeout(READ_S, connect=CONNECT_S)
+HELP = {
+    401: "It does not know us (401): the user name, password or token is wrong, or missing.",
+    403: "It refuses us (403): we may not read it, or a proxy before it wants another way to sign in.",
+    404: "There is no Prometheus at this address (404): a server behind a path wants the path, too.",
+    405: "It takes no such question (405): this is no Prometheus, or a proxy before it forbids to ask.",
+    429: "It asks us to wait (429): it is asked too much.",
+    502: "A proxy before it cannot reach it (502).",
+    503: "It cannot answer now (503): it is starting, or its time for a query is over.",
+    504: "A proxy before it gave up waiting for it (504).",
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where it is, and how we say who we are. Secrets are here for one round only, and in no row."""
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    ca_file: str = ""
+    may_be_loopback: bool = False
+
+
+class Client:
+    """Of one round. Close it, or use it as a context."""
+
+    def __init__(self, address: Address) -> None:
+        """:raises Unusable: its CA cannot be read, or its address is not one that may be asked"""
+        self._address = address
+        check_host(address.url, may_be_loopback=address.may_be_loopback)
+        headers = {"User-Agent": "quarterdeck", "Accept": "application/json", "Accept-Encoding": "identity"}
+        if address.token:
+            headers["Authorization"] = f"Bearer {address.token}"
+        self._http = httpx.Client(
+            base_url=address.url.rstrip("/"),
+            auth=httpx.BasicAuth(address.user, address.password) if address.user else None,
+            headers=headers,
+            timeout=TIMEOUT,
+            verify=_trust(address.ca_file),
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def query(self, expression: str) -> list[LabelledSample]:
+        """:raises Unusable: naming why, and what helps"""
+        return vector(self.ask("/api/v1/query", {"query": expression}))
+
+    def ask(self, path: str, form: Mapping[str, str], *, within_s: float = ANSWER_S) -> bytes:
+        """:raises Unusable: naming why, and what helps"""
+        try:
+            with self._http.stream("POST", path, data=dict(form)) as response:
+                self._check_peer(response)
+                body = b"".join(_pieces(response, until=time.monotonic() + within_s))
+        except httpx.HTTPError as error:
+            raise Unusable(_unreached(error)) from error
+        except (UnicodeError, httpx.InvalidURL) as error:
+            raise Unusable(f"Its address cannot be used: {error}") from error
+        if response.is_redirect:
+            to = response.headers.get("location", "")[:200]
+            raise Unusable(f"It sends us on to {to or 'nowhere'}, which is not followed: give that address.")
+        if response.is_error:
+            said = refusal_in(body)
+            helped = HELP.get(response.status_code, f"It answers {response.status_code}.")
+            raise Unusable(f"{helped} It says: {said}" if said else helped)
+        return body
+
+    def _check_peer(self, response: httpx.Response) -> None:
+        """A name may lead elsewhere the second time it is looked up."""
+        stream = response.extensions.get("network_stream")
+        peer = stream.get_extra_info("server_addr") if stream is not None else None
+        if peer:
+            _check_address(peer[0], may_be_loopback=self._address.may_be_loopback)
+
+
+def _pieces(response: httpx.Response, *, until: float) -> Iterator[bytes]:
+    """:raises Unusable: too much, or too slowly"""
+    read = 0
+    for piece in response.iter_bytes():
+        read += len(piece)
+        if read > ANSWER_BYTES:
+            raise Unusable(
+                f"Its answer is larger than {ANSWER_BYTES >> 20} MiB, and was not read to its end: name the cluster's "
+                "series by label matchers."
+            )
+        if time.monotonic() > until:
+            raise Unusable(f"Its answer took longer than {ANSWER_S:.0f} s: {count(read, 'byte')} had come by then.")
+        yield piece
+
+
+def _unreached(error: httpx.HTTPError) -> str:
+    words = str(error)[:200] or type(error).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in words:
+        return f"Its certificate is not trusted: name the CA that signed it. {words}"
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"It does not answer: no connection within {CONNECT_S:.0f} s."
+    if isinstance(error, httpx.ReadTimeout):
+        return f"It took the question and said nothing for {READ_S:.0f} s."
+    if isinstance(error, httpx.ConnectError):
+        return f"It cannot be reached: {words}"
+    if isinstance(error, httpx.RemoteProtocolError):
+        return f"It does not speak HTTP as it should: {words}"
+    return f"The connection to it broke: {words}"
+
+
+def check_host(url: str, *, may_be_loopback: bool) -> None:
+    """Metadata services of clouds and whatever listens on this machine are no Prometheus.
+
+    :raises Unusable: naming what is wrong with the address
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise Unusable(f"Its address cannot be read: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise Unusable("Its address begins with http:// or https:// and has a host.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise Unusable("Its address has no user, password, ? or #: those are given on their own.")
+    try:
+        found = socket.getaddrinfo(host, port or 80, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise Unusable(f"Its name {host[:100]} cannot be looked up: {error}") from error
+    for *_, place in found:
+        _check_address(str(place[0]), may_be_loopback=may_be_loopback)
+
+
+def _check_address(text: str, *, may_be_loopback: bool) -> None:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    if address.is_loopback:
+        if not may_be_loopback:
+            raise Unusable(f"Its address is this machine itself, {address}: QUARTERDECK_TELEMETRY_LOOPBACK allows it.")
+    elif address.is_link_local or address.is_multicast or address.is_unspecified or address.is_reserved:
+        raise Unusable(f"Its address is {address}, which is no server's: it is not asked.")
+
+
+def _trust(ca_file: str) -> ssl.SSLContext | bool:
+    if not ca_file:
+        return True
+    try:
+        return ssl.create_default_context(cadata=Path(ca_file).read_text(encoding="ascii"))
+    except (OSError, ssl.SSLError, ValueError) as error:
+        raise Unusable(f"Its CA cannot be read from {ca_file}: {error}") from error

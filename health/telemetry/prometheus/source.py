@@ -1,0 +1,116 @@
+"""One round at a Prometheus: which series there are, which devices they are of, and each metric's values and times."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from health.telemetry import promql
+from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.identity import Inventory, Whereabouts, take_inventory
+from health.telemetry.metrics import SERIES, MetricSeries
+from health.telemetry.prometheus.answers import Placing, Unusable, device_key, fill, labels
+from health.telemetry.prometheus.client import Client
+
+ROUND_S = 60.0  # what has not answered by then is asked again by the next round
+LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
+SKEW_S = 30.0  # between its clock and ours: more is worth a word
+EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
+XID = "DCGM_FI_DEV_XID_ERRORS"
+# One of these has every device that any has: of an exporter that lacks some of its series, too.
+TELLING = (
+    "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE",
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gpu_power_usage", "amd_gpu_power_usage", "gpu_used_vram", "amd_gpu_used_vram",
+    "habanalabs_temperature_onchip", "habanalabs_memory_used_bytes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the last look found, so that not every round looks."""
+
+    names: frozenset[str]  # of series that are exported
+    devices: tuple[GpuDevice, ...]
+    looked_at: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Prometheus:
+    """A source for one cluster's devices. `known` is what it found last: keep it for the next round."""
+
+    client: Client
+    matchers: promql.Matchers
+    where: Whereabouts
+    clock: Callable[[], float] = time.time
+    known: Known | None = None
+
+    def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
+        """:raises Unusable: naming why nothing can be had from it, and what helps"""
+        until = time.monotonic() + ROUND_S
+        offset_s, notes = self._offset()
+        known = self._look(now=now)
+        frame = (before or Frame(now, ())).carried(known.devices, forget_before=now - FORGET_AFTER_S)
+        frame.taken_at = now
+        placing, are_doubled = Placing(frame.index()), self._are_doubled(known.names)
+        series = [SERIES[name] for name in sorted(known.names)]
+        for row in series:
+            if time.monotonic() > until:
+                raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
+            self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
+        xids = self._xids() if XID in known.names else {}
+        return TelemetryReading(frame, frozenset(row.metric for row in series), xids, (*notes, *known.notes))
+
+    def _offset(self) -> tuple[float, tuple[str, ...]]:
+        """What is to be added to its clock to have ours."""
+        asked_at = self.clock()
+        answer = self.client.query("vector(time())")
+        if len(answer) != 1:
+            raise Unusable("It does not say what time it has: this is no Prometheus.")
+        offset_s = (asked_at + self.clock()) / 2 - answer[0].value.value
+        if abs(offset_s) <= SKEW_S:
+            return offset_s, ()
+        way = "behind" if offset_s > 0 else "ahead of"
+        return offset_s, (f"Its clock is {abs(offset_s):.0f} s {way} ours; times are said by ours.",)
+
+    def _look(self, *, now: float) -> Known:
+        known = self.known
+        if known is None or not known.names or now - known.looked_at >= LOOK_EVERY_S or now < known.looked_at:
+            known = self.known = self._looked(now=now)
+        return known
+
+    def _looked(self, *, now: float) -> Known:
+        counted = self.client.query(promql.exported_names(EXPORTERS_NAMES, self.matchers))
+        names = frozenset(name for row in counted if (name := labels(row).get("__name__", "")) in SERIES)
+        if not names:
+            raise Unusable(
+                "It has no series of a GPU exporter"
+                + (f" with {self.matchers.text}" if self.matchers.text else "")
+                + ": does it scrape the DCGM exporter, and are the label matchers this cluster's?"
+            )
+        found = self._inventory([name for name in TELLING if name in names] or sorted(names)[:1])
+        return Known(names, found.devices, now, found.notes)
+
+    def _inventory(self, names: Iterable[str]) -> Inventory:
+        rows = self.client.query(promql.devices(names, self.matchers))
+        told = (labels(row) for row in rows)
+        return take_inventory(((device_key(each), each) for each in told), self.where)
+
+    def _are_doubled(self, names: frozenset[str]) -> bool:
+        telling = next((name for name in TELLING if name in names), "")
+        return bool(telling and self.client.query(promql.doubled(telling, self.matchers)))
+
+    def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> None:
+        ask = promql.newest_values if are_doubled else promql.values
+        # Times first: a value is never older than what is said of it.
+        times = self.client.query(promql.times(row.name, self.matchers))
+        values = self.client.query(ask(row.name, self.matchers))
+        column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
+        fill(column, values, times, placing, factor=row.factor, offset_s=offset_s)
+
+    def _xids(self) -> Mapping[tuple[str, str], XidTold]:
+        told = {}
+        for row in self.client.query(promql.last_xids(XID, self.matchers)):
+            said = labels(row)
+            told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
+        return told

@@ -1,0 +1,103 @@
+"""What a Prometheus is asked, and the label matchers by which a shared one knows a cluster. Pure.
+
+prometheus.io/docs/prometheus/latest/querying/basics: label matchers, strings; querying/functions: timestamp().
+prometheus.io/docs/concepts/data_model: names of labels.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MATCHERS_AT_MOST = 10
+MATCHERS_CHARS = 500
+# A device, by what each exporter calls it: DCGM's UUID (or uuid, as 1.x spelt it) and GPU_I_ID, AMD's serial_number.
+KEYS = ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_partition_id")
+DETAILS = (
+    "gpu", "gpu_id", "device", "modelName", "card_model", "GPU_I_PROFILE", "Hostname", "hostname", "node", "pod",
+    "exported_pod", "container", "instance", "job",
+)  # fmt: skip
+_MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\\\n]*)"\s*(?:,|$)')
+
+
+class BadMatchers(ValueError):
+    """What was given is not a list of label matchers."""
+
+
+@dataclass(frozen=True)
+class Matchers:
+    """`cluster="eu-1"`: written into each query. Empty: the server has one cluster's series only."""
+
+    text: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> "Matchers":
+        """:raises BadMatchers: naming what is wrong, and where"""
+        if len(text) > MATCHERS_CHARS:
+            raise BadMatchers(f"Label matchers have at most {MATCHERS_CHARS} characters; these have {len(text)}.")
+        inside, found, place = text.strip().removeprefix("{").removesuffix("}"), list[str](), 0
+        while place < len(inside):
+            match = _MATCHER.match(inside, place)
+            if match is None:
+                raise BadMatchers(
+                    f'“{inside[place : place + 40]}” is no label matcher: write name="value", as in cluster="eu-1".'
+                )
+            name, operator, value = match.groups()
+            if name == "__name__":
+                raise BadMatchers("__name__ is written by Quarterdeck: give the labels that are the cluster's own.")
+            if operator in ("=~", "!~"):
+                _check_pattern(value)
+            found.append(f'{name}{operator}"{value}"')
+            place = match.end()
+        if len(found) > MATCHERS_AT_MOST:
+            raise BadMatchers(f"At most {MATCHERS_AT_MOST} label matchers are taken; these are {len(found)}.")
+        return cls(",".join(found))
+
+    def with_name(self, name: str) -> str:
+        return f"{name}{{{self.text}}}"
+
+    def with_names(self, pattern: str) -> str:
+        inside = f'__name__=~"{pattern}"' + (f",{self.text}" if self.text else "")
+        return f"{{{inside}}}"
+
+
+def _check_pattern(pattern: str) -> None:
+    """RE2's syntax is nearly Python's: what is refused here a Prometheus refuses, too."""
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError) as error:
+        raise BadMatchers(f"“{pattern[:60]}” is no regular expression: {error}.") from error
+
+
+def values(name: str, matchers: Matchers) -> str:
+    return f"max by ({', '.join(KEYS)}) ({matchers.with_name(name)})"
+
+
+def times(name: str, matchers: Matchers) -> str:
+    """When the sample of each was taken: an instant query's own time is that of its evaluation."""
+    return f"max by ({', '.join(KEYS)}) (timestamp({matchers.with_name(name)}))"
+
+
+def newest_values(name: str, matchers: Matchers) -> str:
+    """For devices that have several series of a name, of which one is older: that of an exporter's pod that is gone."""
+    series, keys = matchers.with_name(name), ", ".join(KEYS)
+    newest = f"timestamp({series}) == on ({keys}) group_left () max by ({keys}) (timestamp({series}))"
+    return f"max by ({keys}) ({series} and ({newest}))"
+
+
+def doubled(name: str, matchers: Matchers) -> str:
+    """Devices that have several series of a name."""
+    return f"count by ({', '.join(KEYS)}) ({matchers.with_name(name)}) > 1"
+
+
+def last_xids(name: str, matchers: Matchers) -> str:
+    """With its words where the exporter has them: of the few devices that have one."""
+    return f"max by ({', '.join((*KEYS, 'err_code', 'err_msg'))}) ({matchers.with_name(name)}) > 0"
+
+
+def exported_names(pattern: str, matchers: Matchers) -> str:
+    return f"count by (__name__) ({matchers.with_names(pattern)})"
+
+
+def devices(names: Iterable[str], matchers: Matchers) -> str:
+    """Each device with what tells which one it is, and of which node."""
+    return f"group by ({', '.join((*KEYS, *DETAILS))}) ({matchers.with_names('|'.join(names))})"

@@ -1,0 +1,21 @@
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from demo import valkey
+
+
+@pytest.fixture(scope="session")
+def _redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("redis")
+    child, url = valkey.start(folder / "valkey", log=folder / "log", env=os.environ)
+    yield url
+    child.stop()
+
+
+@pytest.fixture
+def redis(_redis: str, settings) -> str:
+    """A real one, which a test shares with the others of its process: each has clusters of its own."""
+    settings.REDIS_URL = _redis
+    return _redis

@@ -1,0 +1,91 @@
+import pytest
+from redis import Redis
+
+from health.sources import frames
+from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+
+pytestmark = pytest.mark.rounds
+NODES = ("gpu-1", "gpu-2", "gpu-3")
+CLUSTER = 7
+
+
+def a_frame(*nodes: str, at: float = 1000.0) -> Frame:
+    """Two devices a node, each as warm as its place."""
+    devices = tuple(
+        GpuDevice(name, index, f"GPU-{name}-{index}", product="NVIDIA H200") for name in nodes for index in (0, 1)
+    )
+    column = MetricColumn.empty(len(devices))
+    for place in range(len(devices)):
+        column.values[place], column.times[place] = 60.0 + place, at
+    return Frame(at, devices, {"temperature_celsius": column})
+
+
+def taken(frame: Frame, **given) -> TelemetryReading:
+    return TelemetryReading(frame, frozenset({"temperature_celsius"}), **{"xids": {}, **given})
+
+
+@pytest.fixture(autouse=True)
+def _clean(redis):
+    yield
+    Redis.from_url(redis).flushall()
+
+
+def test_gives_back_what_was_kept():
+    frames.keep(CLUSTER, taken(a_frame(*NODES), xids={("GPU-gpu-1-0", ""): XidTold(79, "fell off the bus")}))
+
+    kept = frames.newest(CLUSTER)
+
+    assert kept.frame == a_frame(*NODES)
+    assert kept.exported == {"temperature_celsius"}
+    assert kept.xids == {("GPU-gpu-1-0", ""): XidTold(79, "fell off the bus")}
+
+
+def test_gives_the_devices_of_one_node():
+    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+
+    kept = frames.of_node(CLUSTER, "gpu-2")
+
+    assert [device.index for device in kept.frame.devices] == [0, 1]
+    assert list(kept.frame.columns["temperature_celsius"].values) == [62.0, 63.0]
+    assert list(kept.frame.columns["temperature_celsius"].times) == [1000.0, 1000.0]
+
+
+def test_knows_no_cluster_and_no_node_that_nobody_kept():
+    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+
+    assert frames.newest(8) is None
+    assert frames.of_node(CLUSTER, "gpu-9") is None
+
+
+def test_reads_only_the_columns_that_are_asked_for():
+    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+
+    assert frames.newest(CLUSTER, ["power_watts"]).frame.columns == {}
+
+
+def test_keeps_nothing_of_an_order_that_is_over(redis):
+    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    number = Redis.from_url(redis).dbsize()
+
+    frames.keep(CLUSTER, taken(a_frame("gpu-1", "gpu-3")))
+
+    assert Redis.from_url(redis).dbsize() == number
+    assert frames.of_node(CLUSTER, "gpu-2") is None
+    assert list(frames.of_node(CLUSTER, "gpu-3").frame.columns["temperature_celsius"].values) == [62.0, 63.0]
+
+
+def test_forgets_a_cluster_whole(redis):
+    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+
+    frames.forget(CLUSTER)
+
+    assert Redis.from_url(redis).dbsize() == 0
+
+
+def test_says_that_redis_is_away(settings, tmp_path):
+    settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
+
+    for act in (lambda: frames.newest(CLUSTER), lambda: frames.of_node(CLUSTER, "gpu-1")):
+        with pytest.raises(frames.FramesAway):
+            act()

@@ -1,0 +1,168 @@
+from datetime import timedelta
+
+import pytest
+
+from health.models import SourceState, TelemetrySource
+from health.sources import frames, rounds
+from health.sources.making import BadSource, put_source, remove_source, try_source
+from people.models import AuditEntry
+from tests import make
+from tests.health.telemetry.prometheus.a_prometheus import Playing
+from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server
+from tests.make import NOON
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
+LABELS = {"UUID": "GPU-a", "Hostname": "gpu-1", "gpu": "0"}
+
+
+@pytest.fixture(autouse=True)
+def _here(redis, settings):
+    settings.TELEMETRY_LOOPBACK = True
+
+
+@pytest.fixture
+def cluster():
+    row = make.a_cluster()
+    make.a_node(row, "gpu-1")
+    return row
+
+
+@pytest.fixture
+def url():
+    playing = Playing(NOON.timestamp())
+    playing.add("DCGM_FI_DEV_GPU_TEMP", LABELS, 61)
+    with a_server(playing) as (address, _):
+        yield address
+
+
+def a_source(cluster, url: str, **given) -> TelemetrySource:
+    return put_source(cluster, actor="ada", now=NOON, url=url, is_on=True, **given)
+
+
+def asked(cluster, *, at=NOON) -> TelemetrySource:
+    rounds.ask(cluster.pk, clock=lambda: at)
+    return TelemetrySource.objects.get(cluster=cluster)
+
+
+def test_keeps_a_frame_and_says_how_it_went(cluster, url):
+    a_source(cluster, url)
+
+    row = asked(cluster)
+
+    assert (row.state, row.message, row.devices) == (SourceState.ANSWERING, "", 1)
+    assert row.exported == ["temperature_celsius"]
+    assert frames.of_node(cluster.pk, "gpu-1").frame.columns["temperature_celsius"].values[0] == 61.0
+
+
+def test_says_since_when_it_is_silent_and_why(cluster):
+    a_source(cluster, f"http://127.0.0.1:{a_closed_port()}")
+    asked(cluster)
+
+    row = asked(cluster, at=NOON + timedelta(minutes=1))
+
+    assert row.state == SourceState.SILENT
+    assert row.state_since == NOON
+    assert "cannot be reached" in row.message
+
+
+def test_a_source_that_falls_silent_leaves_what_was_seen(cluster, url):
+    a_source(cluster, url)
+    asked(cluster)
+    TelemetrySource.objects.update(url=f"http://127.0.0.1:{a_closed_port()}")
+
+    row = asked(cluster, at=NOON + timedelta(minutes=1))
+
+    assert row.state == SourceState.SILENT
+    assert row.answered_at == NOON
+    assert frames.of_node(cluster.pk, "gpu-1") is not None
+
+
+def test_is_asked_once_when_two_workers_come(cluster, url):
+    a_source(cluster, url)
+
+    assert TelemetrySource.take(cluster.pk, now=NOON) is not None
+    assert TelemetrySource.take(cluster.pk, now=NOON) is None
+    assert TelemetrySource.take(cluster.pk, now=NOON + timedelta(seconds=30)) is None
+
+
+def test_whoever_asked_before_it_was_changed_keeps_nothing(cluster, url, monkeypatch):
+    a_source(cluster, url)
+    take = rounds.taken_from
+
+    def changed_meanwhile(source, *, clock):
+        taken = take(source, clock=clock)
+        put_source(cluster, actor="bob", now=NOON, matchers='cluster="other"')
+        return taken
+
+    monkeypatch.setattr(rounds, "taken_from", changed_meanwhile)
+
+    assert rounds.ask(cluster.pk, clock=lambda: NOON) is None
+    assert TelemetrySource.objects.get(cluster=cluster).state == SourceState.WAITING
+
+
+def test_one_that_is_switched_off_is_not_asked(cluster, url):
+    a_source(cluster, url)
+    put_source(cluster, actor="ada", now=NOON, is_on=False)
+
+    assert list(TelemetrySource.objects.due(now=NOON)) == []
+    assert TelemetrySource.take(cluster.pk, now=NOON) is None
+
+
+def test_a_secret_that_is_not_there_is_a_sentence(cluster, url):
+    a_source(cluster, url, secret_from="env:QUARTERDECK_SECRET_NONE")
+
+    assert "QUARTERDECK_SECRET_NONE says nothing" in asked(cluster).message
+
+
+def test_no_secret_is_in_a_row_or_in_the_audit(cluster, url, monkeypatch):
+    monkeypatch.setenv("QUARTERDECK_SECRET_P", "sesame-open")
+    a_source(cluster, url, user="ada", secret_from="env:QUARTERDECK_SECRET_P")
+
+    row = asked(cluster)
+
+    assert row.state == SourceState.ANSWERING
+    assert "sesame" not in str([list(TelemetrySource.objects.values()), list(AuditEntry.objects.values())])
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"url": "ftp://x"}, "url"),
+        ({"url": "http://169.254.169.254"}, "url"),
+        ({"url": "http://192.0.2.1", "matchers": "eu"}, "matchers"),
+        ({"url": "http://192.0.2.1", "secret_from": "sesame"}, "secret_from"),
+        ({"url": "http://192.0.2.1", "user": "ada"}, "secret_from"),
+    ],
+)
+def test_refuses_what_cannot_be_a_source(cluster, given, field):
+    with pytest.raises(BadSource) as refusal:
+        put_source(cluster, actor="ada", now=NOON, **given)
+
+    assert refusal.value.field == field
+    assert not TelemetrySource.objects.exists()
+    assert not AuditEntry.objects.exists()
+
+
+def test_sends_no_password_over_http(cluster, settings):
+    settings.TELEMETRY_LOOPBACK = False
+
+    with pytest.raises(BadSource, match="not sent over http"):
+        put_source(cluster, actor="ada", now=NOON, url="http://192.0.2.1", secret_from="env:QUARTERDECK_SECRET_P")
+
+
+def test_a_trial_says_what_there_is_and_what_is_not(cluster, url):
+    trial = try_source(cluster, url=url)
+
+    assert trial.sentence.startswith("It answers: 1 device of this cluster, 1 metric.")
+    assert "xid" in {metric.key for metric in trial.missing}
+    assert not TelemetrySource.objects.exists()
+
+
+def test_removing_it_is_kept_as_a_decision(cluster, url):
+    source = a_source(cluster, url)
+    asked(cluster)
+
+    remove_source(source, actor="ada", now=NOON)
+
+    assert [entry.verb for entry in AuditEntry.objects.all()] == ["telemetry.put", "telemetry.remove"]
+    assert not TelemetrySource.objects.exists()

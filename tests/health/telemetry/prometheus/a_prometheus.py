@@ -1,0 +1,59 @@
+"""A Prometheus' answers to the product's queries, for GPUs that a test describes."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import parse_qs
+
+Labels = Mapping[str, str]
+
+
+@dataclass
+class Playing:
+    """`series`: by name, of each device's labels its value and the time of its sample."""
+
+    now: float
+    series: dict[str, list[tuple[Labels, float, float]]] = field(default_factory=dict)
+    queries: list[str] = field(default_factory=list)
+
+    def add(self, name: str, labels: Labels, value: float, *, age_s: float = 5.0) -> None:
+        self.series.setdefault(name, []).append((labels, value, self.now - age_s))
+
+    def __call__(self, to: BaseHTTPRequestHandler) -> None:
+        query = parse_qs(to.server.queries[-1])["query"][0]  # type: ignore[attr-defined]
+        self.queries.append(query)
+        body = json.dumps(
+            {"status": "success", "data": {"resultType": "vector", "result": self.result(query)}}
+        ).encode()
+        to.send_response(200)
+        to.send_header("Content-Length", str(len(body)))
+        to.end_headers()
+        to.wfile.write(body)
+
+    def result(self, query: str) -> list[dict]:
+        if query == "vector(time())":
+            return [self.row({}, self.now)]
+        if query.startswith("count by (__name__)"):
+            return [self.row({"__name__": name}, len(rows)) for name, rows in self.series.items()]
+        if query.endswith("> 1"):
+            return []
+        kept = re.match(r"\w+ by \(([^)]*)\)", query)
+        keys = kept.group(1).split(", ") if kept else []
+        names = (
+            query[query.index('=~"') + 3 :].split('"')[0].split("|") if "__name__=~" in query else [self.name(query)]
+        )
+        rows = [row for name in names for row in self.series.get(name, ())]
+        is_time, is_some = "timestamp(" in query, query.endswith("> 0")
+        return [
+            self.row({key: labels[key] for key in keys if key in labels}, at if is_time else value)
+            for labels, value, at in rows
+            if value > 0 or not is_some
+        ]
+
+    def name(self, query: str) -> str:
+        return next(name for name in self.series if f"({name}{{" in query)
+
+    def row(self, labels: Labels, value: float) -> dict:
+        return {"metric": dict(labels), "value": [self.now, str(value)]}

@@ -1,0 +1,114 @@
+import contextlib
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.prometheus.answers import Placing, Unusable, fill, labels, vector
+
+DEVICES = tuple(GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(3))
+
+
+def an_answer(*values: object, **more: object) -> bytes:
+    """A vector with a series for each device, in their order."""
+    result = [{"metric": {"UUID": f"GPU-{n}"}, "value": [1000.5, str(value)]} for n, value in enumerate(values)]
+    return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}, **more}).encode()
+
+
+def filled(column: MetricColumn, values: bytes, times: bytes, **how: float) -> int:
+    return fill(column, vector(values), vector(times), Placing(Frame(0.0, DEVICES).index()), **how)
+
+
+def test_writes_each_value_with_the_time_of_its_sample():
+    column = MetricColumn.empty(3)
+
+    assert filled(column, an_answer(61, 62, 63), an_answer(990, 991, 992)) == 3
+    assert list(column.values) == [61.0, 62.0, 63.0]
+    assert list(column.times) == [990.0, 991.0, 992.0]
+
+
+def test_speaks_in_our_units_and_by_our_clock():
+    column = MetricColumn.empty(3)
+
+    filled(column, an_answer(50, 60, 70), an_answer(990, 990, 990), factor=0.01, offset_s=5.0)
+
+    assert column.values[0] == pytest.approx(0.5)
+    assert column.times[0] == 995.0
+
+
+def test_keeps_what_is_newer_than_an_answer():
+    column = MetricColumn.empty(3)
+    filled(column, an_answer(61, 62, 63), an_answer(990, 990, 990))
+
+    assert filled(column, an_answer(1, 2, 3), an_answer(980, 990, 995)) == 1
+    assert list(column.values) == [61.0, 62.0, 3.0]
+
+
+@pytest.mark.parametrize("odd", ["NaN", "+Inf", "-Inf"])
+def test_takes_what_is_no_number_for_no_value(odd):
+    column = MetricColumn.empty(3)
+
+    filled(column, an_answer(61, odd, 63), an_answer(990, 990, 990))
+
+    assert column.values[0] == 61.0
+    assert math.isnan(column.values[1])
+
+
+def test_takes_a_value_without_a_time_for_no_value():
+    column = MetricColumn.empty(3)
+
+    assert filled(column, an_answer(61, 62, 63), an_answer(990)) == 1
+    assert math.isnan(column.values[2])
+
+
+def test_leaves_out_devices_that_the_frame_does_not_have():
+    column = MetricColumn.empty(3)
+
+    assert filled(column, an_answer(1, 2, 3, 4, 5), an_answer(990, 990, 990, 990, 990)) == 3
+
+
+def test_knows_devices_in_another_order_again():
+    column, placing = MetricColumn.empty(3), Placing(Frame(0.0, DEVICES).index())
+    fill(column, vector(an_answer(61, 62, 63)), vector(an_answer(990, 990, 990)), placing)
+    backwards = vector(an_answer(71, 72, 73))[::-1]
+
+    fill(column, backwards, vector(an_answer(991, 991, 991)), placing)
+
+    assert list(column.values) == [71.0, 72.0, 73.0]
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "It answers nothing"),
+        (b"<!DOCTYPE html><html>Sign in</html>", "a web page, not JSON"),
+        (b"not found", "It answers no JSON"),
+        (b'{"status":"success","data":{"resultType":"vec', "It answers no JSON"),
+        (b"\xff\xfe", "It answers no JSON"),
+        (b'{"status":"error","errorType":"timeout","error":"query timed out"}', "timeout: query timed out"),
+        (b'{"status":"success","data":{"resultType":"matrix","result":[]}}', "a matrix where a vector"),
+        (an_answer(1, warnings=["partial response: store eu-2 away"]), "not whole.*store eu-2 away"),
+    ],
+)
+def test_says_in_a_sentence_what_is_wrong_with_an_answer(body, sentence):
+    with pytest.raises(Unusable, match=sentence):
+        vector(body)
+
+
+def test_reads_labels_that_nobody_knows():
+    body = json.dumps(
+        {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"é": "1"}, "value": [1, "2"]}]}}
+    )
+
+    assert labels(vector(body.encode())[0]) == {"é": "1"}
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode) | st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(), lambda each: st.lists(each) | st.dictionaries(st.text(), each)
+).map(lambda value: json.dumps({"status": "success", "data": value}).encode()))  # fmt: skip
+def test_reads_any_answer_or_refuses_it(body):
+    with contextlib.suppress(Unusable):
+        vector(body)

@@ -1,0 +1,141 @@
+import base64
+import time
+
+import pytest
+
+from health.telemetry.prometheus import client
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Address, Client, check_host
+from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
+
+VECTOR = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"2"]}]}}'
+
+
+def asked(url: str, **given: str) -> list:
+    with Client(Address(url, may_be_loopback=True, **given)) as each:
+        return each.query("up")
+
+
+def trouble(url: str, **given: str) -> str:
+    with pytest.raises(Unusable) as refusal:
+        asked(url, **given)
+    return str(refusal.value)
+
+
+def test_asks_and_reads_the_answer():
+    with a_server(saying(VECTOR)) as (url, server):
+        assert asked(url)[0].value.value == 2.0
+        assert server.queries == ["query=up"]
+
+
+def test_says_who_it_is_by_password_or_by_token():
+    with a_server(saying(VECTOR)) as (url, server):
+        asked(url, user="ada", password="correct horse")
+        asked(url, token="sesame")
+
+    basic, bearer = (each["Authorization"] for each in server.headers_seen)
+    assert basic == "Basic " + base64.b64encode(b"ada:correct horse").decode()
+    assert bearer == "Bearer sesame"
+
+
+def test_no_secret_is_in_what_is_printed_of_an_address():
+    assert "sesame" not in repr(Address("http://x", token="sesame", password="sesame"))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (401, b"Unauthorized", "(401): the user name, password or token is wrong"),
+        (404, b"<html>", "no Prometheus at this address (404)"),
+        (400, b'{"status":"error","errorType":"bad_data","error":"parse error"}', "bad_data: parse error"),
+        (503, b"", "(503)"),
+        (418, b"", "It answers 418."),
+        (200, b"<!doctype html>", "a web page"),
+    ],
+)
+def test_says_what_helps_when_it_is_refused(status, body, said):
+    with a_server(saying(body, status)) as (url, _):
+        assert said in trouble(url)
+
+
+def test_follows_nobody_elsewhere():
+    with a_server(saying(b"", 302, Location="http://169.254.169.254/")) as (url, server):
+        assert "sends us on to http://169.254.169.254/" in trouble(url, token="sesame")
+        assert len(server.queries) == 1
+
+
+def test_stops_reading_what_is_too_large(monkeypatch):
+    monkeypatch.setattr(client, "ANSWER_BYTES", 1 << 20)
+
+    def endless(to):
+        to.send_response(200)
+        to.end_headers()
+        while True:
+            to.wfile.write(b" " * 65536)
+
+    with a_server(endless) as (url, _):
+        assert "larger than 1 MiB" in trouble(url)
+
+
+def test_stops_waiting_for_one_that_trickles(monkeypatch):
+    monkeypatch.setattr(client, "ANSWER_S", 0.4)
+
+    def trickle(to):
+        to.send_response(200)
+        to.end_headers()
+        for _ in range(100):
+            to.wfile.write(b" ")
+            to.wfile.flush()
+            time.sleep(0.05)
+
+    begun = time.monotonic()
+    with a_server(trickle) as (url, _):
+        with Client(Address(url, may_be_loopback=True)) as each, pytest.raises(Unusable, match="took longer than"):
+            each.ask("/api/v1/query", {"query": "up"}, within_s=0.4)
+        assert time.monotonic() - begun < 4.0
+
+
+def test_says_that_nobody_listens():
+    assert "cannot be reached" in trouble(f"http://127.0.0.1:{a_closed_port()}")
+
+
+def test_says_that_it_hung_up():
+    with a_server(lambda to: to.connection.close()) as (url, _):
+        assert trouble(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://example.org", "begins with http://"),
+        ("example.org:9090", "begins with http://"),
+        ("http://", "has a host"),
+        ("http://[::1", "cannot be read"),
+        ("http://example.org:99999", "cannot be read"),
+        ("http://ada:secret@192.0.2.1", "no user, password"),
+        ("http://192.0.2.1/?x=1", "no user, password"),
+        ("http://169.254.169.254/latest", "which is no server's"),
+        ("http://[fe80::1]", "which is no server's"),
+        ("http://[::ffff:169.254.169.254]", "which is no server's"),
+        ("http://0.0.0.0", "which is no server's"),
+        ("http://224.0.0.1", "which is no server's"),
+        ("http://127.0.0.1:9090", "this machine itself"),
+        ("http://[::1]:9090", "this machine itself"),
+        ("http://nowhere.invalid", "cannot be looked up"),
+    ],
+)
+def test_asks_no_address_that_is_no_prometheus(url, said):
+    with pytest.raises(Unusable, match=said):
+        check_host(url, may_be_loopback=False)
+
+
+def test_looks_who_answers_once_more_when_connected(monkeypatch):
+    """A name that led elsewhere when it was checked."""
+    monkeypatch.setattr(client, "check_host", lambda *_, **__: None)
+    with a_server(saying(VECTOR)) as (url, _), Client(Address(url)) as each, pytest.raises(Unusable, match="itself"):
+        each.query("up")
+
+
+def test_a_ca_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(Unusable, match="CA cannot be read from"):
+        Client(Address("https://192.0.2.1", ca_file=str(tmp_path / "none.pem")))

@@ -1,0 +1,127 @@
+import pytest
+
+from health.telemetry import promql
+from health.telemetry.base import XidTold
+from health.telemetry.frame import Frame, GpuDevice
+from health.telemetry.identity import Whereabouts
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Address, Client
+from health.telemetry.prometheus.source import LOOK_EVERY_S, Prometheus
+from tests.health.telemetry.prometheus.a_prometheus import Playing
+from tests.health.telemetry.prometheus.a_server import a_server
+
+NOW = 1_000_000.0
+WHERE = Whereabouts(frozenset({"gpu-1"}))
+A = {"UUID": "GPU-a", "Hostname": "gpu-1", "gpu": "0", "modelName": "NVIDIA H200"}
+SLICE = {"UUID": "GPU-b", "GPU_I_ID": "1", "GPU_I_PROFILE": "1g.18gb", "Hostname": "gpu-1", "gpu": "1"}
+
+
+@pytest.fixture
+def playing():
+    told = Playing(NOW)
+    told.add("DCGM_FI_DEV_GPU_TEMP", A, 61)
+    told.add("DCGM_FI_DEV_GPU_TEMP", SLICE, 55)
+    told.add("DCGM_FI_DEV_GPU_UTIL", A, 90)
+    told.add("DCGM_FI_DEV_XID_ERRORS", {**A, "err_code": "79", "err_msg": "GPU has fallen off the bus"}, 79)
+    return told
+
+
+@pytest.fixture
+def ask(playing):
+    with a_server(playing) as (url, _), Client(Address(url, may_be_loopback=True)) as client:
+        yield lambda **given: Prometheus(
+            client, given.pop("matchers", promql.Matchers()), WHERE, lambda: playing.now, **given
+        )
+
+
+def column(taken, metric):
+    return list(taken.frame.columns[metric].values)
+
+
+def test_takes_a_frame(ask):
+    taken = ask().take(None, now=NOW)
+
+    assert [(device.uuid, device.gi_id, device.index) for device in taken.frame.devices] == [
+        ("GPU-a", "", 0),
+        ("GPU-b", "1", 1),
+    ]
+    assert column(taken, "temperature_celsius") == [61.0, 55.0]
+    assert column(taken, "gpu_utilisation_ratio")[0] == pytest.approx(0.9)
+    assert taken.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
+    assert taken.exported == {"temperature_celsius", "gpu_utilisation_ratio", "xid"}
+    assert taken.xids == {("GPU-a", ""): XidTold(79, "GPU has fallen off the bus")}
+
+
+def test_what_is_not_exported_is_in_no_column(ask):
+    taken = ask().take(None, now=NOW)
+
+    assert "ecc_uncorrected" not in taken.exported
+    assert "ecc_uncorrected" not in taken.frame.columns
+
+
+def test_a_slice_that_has_no_value_has_none(ask):
+    values = ask().take(None, now=NOW).frame.columns["gpu_utilisation_ratio"].values
+
+    assert values[1] != values[1]
+
+
+def test_remembers_what_was_last_seen_of_a_device_whose_series_went(ask, playing):
+    source = ask()
+    before = source.take(None, now=NOW)
+    playing.now = NOW + 60
+    del playing.series["DCGM_FI_DEV_GPU_TEMP"][0]
+
+    after = source.take(before.frame, now=NOW + 60)
+
+    assert column(after, "temperature_celsius")[0] == 61.0
+    assert after.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
+
+
+def test_looks_for_new_devices_now_and_then_only(ask, playing):
+    source = ask()
+    source.take(None, now=NOW)
+    number = sum(query.startswith("group by") for query in playing.queries)
+    source.take(None, now=NOW + 15)
+    assert sum(query.startswith("group by") for query in playing.queries) == number
+
+    source.take(None, now=NOW + LOOK_EVERY_S)
+
+    assert sum(query.startswith("group by") for query in playing.queries) == 2 * number
+
+
+def test_asks_for_the_cluster_of_a_shared_server_only(ask, playing):
+    ask(matchers=promql.Matchers('cluster="eu-1"')).take(None, now=NOW)
+
+    assert all('cluster="eu-1"' in query for query in playing.queries if query != "vector(time())")
+
+
+def test_says_times_by_our_clock_and_names_the_skew(ask, playing):
+    playing.now = NOW - 120
+    source = ask()
+    source.clock = lambda: NOW
+
+    taken = source.take(None, now=NOW)
+
+    assert taken.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5 + 120)
+    assert "120 s behind ours" in taken.notes[0]
+
+
+def test_says_what_to_look_at_where_there_are_no_series(ask, playing):
+    playing.series = {"up": [({}, 1, NOW)]}
+
+    with pytest.raises(Unusable, match="no series of a GPU exporter with cluster"):
+        ask(matchers=promql.Matchers('cluster="eu-1"')).take(None, now=NOW)
+
+
+def test_knows_amd_and_gaudi_by_what_their_exporters_call_them(ask, playing):
+    playing.series = {}
+    playing.add("amd_gpu_junction_temperature", {"serial_number": "s1", "gpu_id": "4", "hostname": "gpu-1"}, 70)
+    playing.add("amd_gpu_power_usage", {"serial_number": "s1", "gpu_id": "4", "hostname": "gpu-1"}, 500)
+    playing.add("habanalabs_power_mW", {"UUID": "01P0", "hostname": "gpu-1"}, 350_000)
+    playing.add("habanalabs_temperature_onchip", {"UUID": "01P0", "hostname": "gpu-1"}, 45)
+
+    taken = ask().take(Frame(NOW, ()), now=NOW)
+
+    assert set(taken.frame.devices) == {GpuDevice("gpu-1", 4, "s1"), GpuDevice("gpu-1", None, "01P0")}
+    assert sorted(column(taken, "power_watts")) == [350.0, 500.0]
+    assert sorted(column(taken, "temperature_celsius")) == [45.0, 70.0]

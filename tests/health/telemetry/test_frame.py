@@ -1,0 +1,41 @@
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
+
+A, B, C = (GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(3))
+
+
+def a_frame(*devices: GpuDevice, **seen: tuple[float, float]) -> Frame:
+    """`seen`: of the first device, value and time by metric."""
+    frame = Frame(100.0, devices)
+    for key, (value, at) in seen.items():
+        column = frame.columns[key] = MetricColumn.empty(len(devices))
+        column.values[0], column.times[0] = value, at
+    return frame
+
+
+def test_carries_what_was_known_of_a_device_to_its_new_place():
+    frame = a_frame(B, temperature_celsius=(61.0, 90.0)).carried((A, B, C), forget_before=0.0)
+
+    column = frame.columns["temperature_celsius"]
+    assert (column.values[1], column.times[1]) == (61.0, 90.0)
+    assert column.values[0] != column.values[0]  # NaN: nobody ever said
+
+
+def test_forgets_what_is_too_old_and_whoever_left():
+    frame = a_frame(A, B, xid=(79.0, 50.0)).carried((A,), forget_before=60.0)
+
+    assert frame.columns["xid"].times[0] != frame.columns["xid"].times[0]
+    assert len(frame.columns["xid"].values) == 1
+
+
+def test_knows_when_a_column_was_last_fed():
+    assert a_frame(A, B, xid=(0.0, 50.0)).columns["xid"].newest() == 50.0
+
+
+def test_stands_by_node_index_and_slice():
+    slices = (
+        GpuDevice("gpu-1", 1, "GPU-b", "2"),
+        GpuDevice("gpu-1", 1, "GPU-b", "1"),
+        GpuDevice("gpu-0", None, "GPU-z"),
+    )
+
+    assert [device.gi_id for device in in_order(slices)] == ["", "1", "2"]
