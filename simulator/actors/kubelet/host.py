@@ -31,12 +31,20 @@ class Host:
     mig: str = mig.ALL_DISABLED  # the configuration that the GPUs are cut by
     plugin: PluginConfig = field(default_factory=PluginConfig)
     clique: str = ""  # of its NVLink domain
+    unloads: int = 0  # of its driver: what that had counted is gone each time
     pods_started: int = 0
     images: set[str] = field(default_factory=set)  # on its disk
 
     @property
     def layout(self) -> Layout:
         return mig.layout(self.mig, self.gpus)
+
+    def load(self, driver: str, digest: str) -> None:
+        self.driver, self.digest = driver, digest
+
+    def unload(self) -> None:
+        self.driver = self.digest = ""
+        self.unloads += 1
 
     def next_pod_ip(self) -> str:
         self.pods_started += 1

@@ -30,6 +30,6 @@ class Ailments:
             return
         striking = [fault for fault in fresh if strikes(fault, pod, host)]
         if any(fault.needs_reboot for fault in striking) and not host.has_own_driver:
-            host.driver = host.digest = ""
+            host.unload()
         if striking:
             self._world.delete(POD, pod)

@@ -37,7 +37,7 @@ def life(ward: Ward) -> Script:
     yield from _fail(ward, version)
     yield from ailing.die(ward)
     yield Wait(ward.durations.driver_restart if is_fast else ward.durations.driver_install)
-    ward.host.driver, ward.host.digest = version, digest
+    ward.host.load(version, digest)
     ward.become_ready()
 
 
@@ -86,7 +86,7 @@ def _unload(ward: Ward) -> Script:
         yield from ward.crash_loop(ward.box.inits[0], lambda: bool(_holders(ward)), words=last_words.IN_USE)
         yield from ward.insist(lambda: _label(ward, to_pause))
         yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
-    ward.host.driver = ward.host.digest = ""
+    ward.host.unload()
     if not _is_auto(ward):
         yield from ward.insist(lambda: _uncordon(ward))  # also where an admin had cordoned
 

@@ -21,7 +21,7 @@ class LoadedDrivers:
         host = self._hosts.get(node_of(pod))
         if host is None or host.driver or labels(pod).get(COMPONENT) != DRIVER_COMPONENT or not is_true(pod, "Ready"):
             return
-        host.driver, host.digest = version_of(pod["spec"]), digest_of(pod["spec"])
+        host.load(version_of(pod["spec"]), digest_of(pod["spec"]))
 
     def _node_changed(self, was: Obj | None, node: Obj | None) -> None:
         if was is None and node is not None:
