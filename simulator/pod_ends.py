@@ -2,9 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 Pod = dict[str, Any]
+
+
+class Pace(StrEnum):
+    AT_ONCE = "at once"
+    DRIP = "drip"  # a byte a second
+    NEVER = "never"  # not even the status
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,12 +19,13 @@ class Served:
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     status: int = 200
+    pace: Pace = Pace.AT_ONCE
 
 
 LogReader = Callable[[Pod, str, bool], list[str] | None]
 """(pod, container, previous) -> lines, oldest first, each opened by an RFC 3339 time; None: no such log."""
-PortReader = Callable[[Pod, str], Served]
-"""(pod, path) -> what a GET on that port answers."""
+PortReader = Callable[[Pod, str], Served | None]
+"""(pod, path) -> what a GET on that port answers; None: nobody listens."""
 
 
 @dataclass(slots=True)

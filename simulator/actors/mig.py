@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 ALL_DISABLED = "all-disabled"
 CAPABLE = ("ampere", "hopper", "blackwell")
+SLICES = 7  # that a GPU can be cut into
 
 
 @dataclass(frozen=True, slots=True)

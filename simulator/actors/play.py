@@ -10,6 +10,7 @@ from simulator.actors.dra.allocating import Allocating
 from simulator.actors.dra.api import Api
 from simulator.actors.dra.publishing import Publishing
 from simulator.actors.durations import Durations
+from simulator.actors.exporting.exporters import Exporters
 from simulator.actors.garbage import Garbage
 from simulator.actors.gpu_operator.cluster_policy import ClusterPolicies
 from simulator.actors.gpu_operator.drivers import Drivers
@@ -107,6 +108,8 @@ class Play:
         self.kubelets = Kubelets(world, self._durations, faults, life_of, self._stop_s)
         self.heartbeats = Heartbeats(world)
         hosts = self.kubelets.hosts
+        self.holdings = Holdings(world, hosts)
+        self.exporters = Exporters(world, hosts, self.holdings, faults)
         self.actors = (
             LoadedDrivers(world, hosts),
             NodeTaints(world),
@@ -139,7 +142,7 @@ class Play:
             self._tell_devices(faults)
 
     def _tell_devices(self, faults: Board) -> None:
-        health = ResourceHealth(self.world, Holdings(self.world, self.kubelets.hosts), faults)
+        health = ResourceHealth(self.world, self.kubelets.hosts, self.holdings, faults)
         self.kubelets.dress = health.dress
 
     def fill(self) -> None:

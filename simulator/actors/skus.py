@@ -14,6 +14,8 @@ class Sku:
     device_id: str
     idle_watts: int
     busy_watts: int
+    sm_mhz: int
+    memory_mhz: int
     gpus: int = 8  # in a machine
     arch: str = "amd64"
 
@@ -37,6 +39,8 @@ SKUS = {
             device_id="2330",
             idle_watts=70,
             busy_watts=640,
+            sm_mhz=1980,
+            memory_mhz=2619,
         ),
         Sku(
             product="NVIDIA-A100-SXM4-80GB",
@@ -48,6 +52,8 @@ SKUS = {
             device_id="20b2",
             idle_watts=60,
             busy_watts=370,
+            sm_mhz=1410,
+            memory_mhz=1593,
         ),
         Sku(
             product="NVIDIA-GB200",
@@ -59,6 +65,8 @@ SKUS = {
             device_id="2941",
             idle_watts=150,
             busy_watts=1150,
+            sm_mhz=2062,
+            memory_mhz=3996,
             gpus=4,
             arch="arm64",
         ),

@@ -1,7 +1,7 @@
 """The cast inside the simulator's own process: a planted fleet, played until the process ends."""
 
-from simulator.actors.dcgm import PORT, Exporters
 from simulator.actors.dra.api import Api
+from simulator.actors.exporting.exporters import PORT
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
 from simulator.actors.play import Play
@@ -51,6 +51,6 @@ def raise_curtain(
     play = Play(cluster, Loop(store.clock), faults, release=plan.release, dra=dra, tells_devices=tells_devices)
     play.fill()
     ends.read_log = PodLogs(play.world.journal).read
-    ends.ports[PORT] = Exporters(play.world, play.kubelets.hosts).serve
+    ends.ports[PORT] = play.exporters.serve
     play.start()
     return play

@@ -39,6 +39,15 @@ class Board:
             self._on = tuple(fault for fault in self._on if key and fault.key != key)
         self._tell()
 
+    def end(self, key: str, settings: dict[str, Any]) -> int:
+        """Those of this name with these settings, written as they are on the command line. How many there were."""
+        with self._lock:
+            ended = [fault for fault in self._on if fault.key == key and _has(fault, settings)]
+            self._on = tuple(fault for fault in self._on if fault not in ended)
+        if ended:
+            self._tell()
+        return len(ended)
+
     def on_change(self, listener: Callable[[], None]) -> None:
         """Listeners are called in the thread that made the change."""
         self._listeners.append(listener)
@@ -46,6 +55,10 @@ class Board:
     def _tell(self) -> None:
         for listener in self._listeners:
             listener()
+
+
+def _has(fault: Fault, settings: dict[str, Any]) -> bool:
+    return all(str(getattr(fault, name, None)) == str(value) for name, value in settings.items())
 
 
 def build(table: dict[str, type[Fault]], key: str, settings: dict[str, Any]) -> Fault:

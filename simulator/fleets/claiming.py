@@ -42,7 +42,7 @@ class Claiming:
         self._templates[where, called] = self._put(self._api.template, made)
 
     def plant_slice(self, node: Obj, host: Host) -> None:
-        made = resource_slice(self._api, node, host, gpus=host.gpus, generation=1)
+        made = resource_slice(self._api, node, host, gpus=range(host.gpus), generation=1)
         made["metadata"]["name"] = self._new_name(made["metadata"].pop("generateName"))
         self._put(self._api.slice, made)
         self._devices[name(node)] = [(name(node), device["name"]) for device in made["spec"]["devices"]]

@@ -18,6 +18,7 @@ class Answer:
     content_type: str = JSON
     headers: dict[str, str] = field(default_factory=dict)
     pieces: AsyncIterator[bytes] | None = None
+    waits: bool = False  # with its status, until the first piece is there
 
     def raw_headers(self) -> list[tuple[bytes, bytes]]:
         plain = {"content-type": self.content_type, "cache-control": "no-cache, private", **self.headers}

@@ -128,7 +128,7 @@ class Api:
             ("eviction", "POST"): lambda: eviction.evict(store, ask, target),
             ("binding", "POST"): lambda: eviction.bind(store, ask, target),
             ("log", "GET"): lambda: pod_output.log(store, ends, ask, target, closing=self.closing),
-            ("proxy", "GET"): lambda: pod_output.proxy(store, ends, target),
+            ("proxy", "GET"): lambda: pod_output.proxy(store, ends, target, closing=self.closing),
         }
 
 

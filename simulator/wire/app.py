@@ -140,8 +140,13 @@ async def _stream(answer: Answer, pieces: AsyncIterator[bytes], receive: Receive
 
 
 async def _send_pieces(answer: Answer, pieces: AsyncIterator[bytes], send: Send) -> None:
-    await send({"type": "http.response.start", "status": answer.status, "headers": answer.raw_headers()})
+    opening = {"type": "http.response.start", "status": answer.status, "headers": answer.raw_headers()}
+    if not answer.waits:
+        await send(opening)
     async for piece in pieces:
+        if answer.waits:
+            answer.waits = False
+            await send(opening)
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 

@@ -46,7 +46,12 @@ class Control:
             body = await request.json()
             return self._put(str(body.pop("key", "")), body)
         if request.method == "DELETE":
-            self.board.clear(request.query_params.get("key", ""))
+            settings = dict(request.query_params)
+            key = settings.pop("key", "")
+            if settings:
+                self.board.end(key, settings)
+            else:
+                self.board.clear(key)
         return JSONResponse(self._listing())
 
     async def stir(self, request: Request) -> Response:

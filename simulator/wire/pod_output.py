@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from simulator.kinds import POD
-from simulator.pod_ends import PodEnds, Served
+from simulator.pod_ends import Pace, PodEnds
 from simulator.refusals import Refused, bad_request
 from simulator.store import Store
 from simulator.wire.answers import Answer
@@ -14,6 +14,7 @@ from simulator.wire.closing import Closing
 from simulator.wire.paths import Target
 
 FOLLOW_EVERY_S = 0.25
+DRIPS_EVERY_S = 1.0
 PLAIN = "text/plain"
 
 
@@ -82,17 +83,35 @@ async def _follow(
             seen = len(lines)
 
 
-def proxy(store: Store, ends: PodEnds, target: Target) -> Answer:
+def proxy(store: Store, ends: PodEnds, target: Target, *, closing: Closing) -> Answer:
     """`pods/NAME:PORT/proxy/PATH`; without a port the first that the pod names."""
     name, _, rest = target.name.removeprefix("http:").partition(":")
     pod = store.get(POD, name, target.namespace)
     reader = ends.ports.get(_port(pod, rest))
-    if reader is None or not _is_reachable(pod):
+    served = reader(pod, target.rest) if reader is not None and _is_reachable(pod) else None
+    if served is None:
         address = f"{(pod.get('status') or {}).get('podIP', '')}:{_port(pod, rest)}"
         why = f"error trying to reach service: dial tcp {address}: connect: connection refused"
         raise Refused(503, "ServiceUnavailable", why)
-    served: Served = reader(pod, target.rest)
-    return Answer(served.status, served.body, served.content_type)
+    if served.pace is Pace.AT_ONCE:
+        return Answer(served.status, served.body, served.content_type)
+    pieces = _dripping(served.body, closing) if served.pace is Pace.DRIP else _nothing(closing)
+    return Answer(served.status, content_type=served.content_type, pieces=pieces, waits=served.pace is Pace.NEVER)
+
+
+async def _dripping(body: bytes, closing: Closing) -> AsyncIterator[bytes]:
+    for at in range(len(body)):
+        if closing.is_near:
+            return
+        yield body[at : at + 1]
+        await asyncio.sleep(DRIPS_EVERY_S)
+
+
+async def _nothing(closing: Closing) -> AsyncIterator[bytes]:
+    """Until whoever asked gives up."""
+    while not closing.is_near:  # noqa: ASYNC110 - what is near is said from another thread, too
+        await asyncio.sleep(FOLLOW_EVERY_S)
+    yield b""
 
 
 def _is_reachable(pod: dict[str, Any]) -> bool:

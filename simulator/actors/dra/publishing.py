@@ -5,9 +5,10 @@ from simulator.actors.dra.api import Api
 from simulator.actors.dra.slices import resource_slice
 from simulator.actors.durations import Durations
 from simulator.actors.kubelet.host import Host
+from simulator.actors.kubelet.missing import fallen, missing_since_boot
 from simulator.actors.objects import Obj, is_true, labels, node_of, spec
 from simulator.actors.world import World
-from simulator.faults import Board, LostGpus
+from simulator.faults import Board
 from simulator.kinds import NODE, POD
 
 DRA_APPS = (apps.DRA, apps.DRA_CHART)
@@ -37,7 +38,9 @@ class Publishing:
             return
         held = next(iter(self._world[self._api.slice].by("nodeName", node_name)), None)
         generation = spec(held)["pool"]["generation"] if held else 1
-        wanted = resource_slice(self._api, node, host, gpus=host.gpus - self._lost(host), generation=generation)
+        gone = fallen(self._faults, host).union(missing_since_boot(self._faults, host))
+        gpus = [gpu for gpu in range(host.gpus) if gpu not in gone]
+        wanted = resource_slice(self._api, node, host, gpus=gpus, generation=generation)
         if held is None:
             self._world.create(self._api.slice, wanted)
         elif spec(held) != wanted["spec"]:
@@ -49,10 +52,6 @@ class Publishing:
             return
         for held in self._world[self._api.slice].by("nodeName", node_name):
             self._world.delete(self._api.slice, held)
-
-    def _lost(self, host: Host) -> int:
-        lost = (fault.gpus for fault in self._faults.active(LostGpus) if fault.node == host.name)
-        return min(host.gpus, max(lost, default=0))
 
     def _is_running(self, node_name: str) -> bool:
         pods = self._world[POD].by("node", node_name)

@@ -1,5 +1,7 @@
 """A node's ResourceSlice of the driver gpu.nvidia.com (k8s-dra-driver-gpu cmd/gpu-kubelet-plugin: deviceinfo.go)."""
 
+from collections.abc import Iterable
+
 from simulator.actors import mig
 from simulator.actors.cuda import cuda_of
 from simulator.actors.dra.api import Api
@@ -11,9 +13,9 @@ from simulator.actors.uuids import gpu_uuid, mig_uuid
 DRIVER = "gpu.nvidia.com"
 
 
-def resource_slice(api: Api, node: Obj, host: Host, *, gpus: int, generation: int) -> Obj:
-    """`gpus`: how many of the machine's GPUs can be seen."""
-    devices = [device for index in range(gpus) for device in _devices(api, host, index)]
+def resource_slice(api: Api, node: Obj, host: Host, *, gpus: Iterable[int], generation: int) -> Obj:
+    """`gpus`: which of the machine's can be seen."""
+    devices = [device for index in gpus for device in _devices(api, host, index)]
     owner = {"apiVersion": "v1", "kind": "Node", "name": name(node), "uid": uid(node), "controller": True}
     return {
         "apiVersion": api.api_version,

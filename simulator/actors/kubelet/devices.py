@@ -1,5 +1,6 @@
 """Which devices of a machine its pods were given: the kubelet's device manager, with the device plugin's ids."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -43,15 +44,20 @@ class Devices:
 
 
 class Holdings:
-    """Looked up only when somebody asks: what a pod was seen with it keeps, until it ends."""
+    """Looked up only when somebody asks, in whatever thread: what a pod was seen with it keeps, until it ends."""
 
     def __init__(self, world: World, hosts: dict[str, Host]) -> None:
         self._world = world
         self._hosts = hosts
         self._devices: dict[str, Devices] = {}
+        self._lock = threading.Lock()
 
     def on(self, node_name: str) -> dict[str, tuple[Device, ...]]:
         """By the uid of the pod."""
+        with self._lock:
+            return self._on(node_name)
+
+    def _on(self, node_name: str) -> dict[str, tuple[Device, ...]]:
         host = self._hosts.get(node_name)
         if host is None:
             return {}
@@ -62,7 +68,7 @@ class Holdings:
         found.held = {pod_uid: devices for pod_uid, devices in found.held.items() if pod_uid in pods}
         for pod_uid in sorted(pods.keys() - found.held.keys()):
             found.give(pods[pod_uid])
-        return found.held
+        return dict(found.held)
 
 
 def all_devices(host: Host, resource: str) -> Iterator[Device]:

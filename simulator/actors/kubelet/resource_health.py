@@ -1,16 +1,19 @@
 """`allocatedResourcesStatus` of containers (KEP-4680, gate ResourceHealthStatus): which devices, and how they are."""
 
 from simulator.actors.kubelet.devices import Device, Holdings
+from simulator.actors.kubelet.host import Host
+from simulator.actors.kubelet.missing import fallen, missing_since_boot
 from simulator.actors.objects import Obj, is_true, node_of, status, uid
 from simulator.actors.world import World
-from simulator.faults import Board, LostGpus
+from simulator.faults import Board
 from simulator.kinds import POD
 from simulator.quantities import container_requests, wants_gpu
 
 
 class ResourceHealth:
-    def __init__(self, world: World, holdings: Holdings, faults: Board) -> None:
+    def __init__(self, world: World, hosts: dict[str, Host], holdings: Holdings, faults: Board) -> None:
         self._world = world
+        self._hosts = hosts
         self._holdings = holdings
         self._faults = faults
         faults.on_change(lambda: world.loop.post(self.sync_all))
@@ -29,16 +32,13 @@ class ResourceHealth:
         left = list(self._holdings.on(node_of(pod)).get(uid(pod), ())) if wants_gpu(pod) else []
         if not left:
             return report
-        lost = self._lost(node_of(pod))
+        host = self._hosts.get(node_of(pod))
+        lost = _gone(self._faults, host) if host else frozenset()
         told = []
         for container, held in zip(pod["spec"]["containers"], report["containerStatuses"], strict=True):
             given = _take(left, container)
             told.append({**held, "allocatedResourcesStatus": _written(given, lost)} if given else held)
         return {**report, "containerStatuses": told}
-
-    def _lost(self, node_name: str) -> int:
-        """The first so many GPUs of the machine are gone."""
-        return max((fault.gpus for fault in self._faults.active(LostGpus) if fault.node == node_name), default=0)
 
 
 def _take(left: list[Device], container: Obj) -> list[Device]:
@@ -51,9 +51,13 @@ def _take(left: list[Device], container: Obj) -> list[Device]:
     return given
 
 
-def _written(given: list[Device], lost: int) -> list[Obj]:
+def _gone(faults: Board, host: Host) -> frozenset[int]:
+    return fallen(faults, host).union(missing_since_boot(faults, host))
+
+
+def _written(given: list[Device], lost: frozenset[int]) -> list[Obj]:
     by_resource: dict[str, list[Obj]] = {}
     for device in given:
-        health = "Unhealthy" if device.gpu < lost else "Healthy"
+        health = "Unhealthy" if device.gpu in lost else "Healthy"
         by_resource.setdefault(device.resource, []).append({"resourceID": device.id, "health": health})
     return [{"name": resource, "resources": resources} for resource, resources in by_resource.items()]

@@ -1,7 +1,6 @@
 """What answers behind a pod: metrics and logs."""
 
 from simulator.actors.apps import DCGM_EXPORTER
-from simulator.actors.dcgm import Exporters
 from simulator.actors.journal import Journal
 from simulator.actors.pod_logs import PodLogs
 from tests.simulator.actors.stage import Stage, a_fleet
@@ -11,7 +10,7 @@ NODE = "gpu-h100-001"
 
 def scraped(stage: Stage, path: str = "metrics") -> tuple[int, str]:
     (pod,) = stage.pods(NODE, f"app={DCGM_EXPORTER}")
-    served = Exporters(stage.play.world, stage.play.kubelets.hosts).serve(pod, path)
+    served = stage.play.exporters.serve(pod, path)
     return served.status, served.body.decode()
 
 

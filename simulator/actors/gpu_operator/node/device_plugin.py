@@ -4,11 +4,12 @@ from simulator.actors import apps
 from simulator.actors.durations import Durations
 from simulator.actors.gpu_operator.node.offers import offered
 from simulator.actors.kubelet.host import Host
+from simulator.actors.kubelet.missing import fallen, missing_since_boot
 from simulator.actors.loop import Timer
 from simulator.actors.objects import Obj, is_true, labels, name, node_of, status
 from simulator.actors.sharing import CONFIG_LABEL, config_of
 from simulator.actors.world import World
-from simulator.faults import BadDriver, Board, LostGpus
+from simulator.faults import BadDriver, Board
 from simulator.faults.bad_driver import Harm
 from simulator.kinds import NODE, POD
 
@@ -56,9 +57,10 @@ class DevicePlugins:
 
     def _offers(self, host: Host) -> tuple[Offer, Offer]:
         """Capacity and allocatable."""
-        seen = host.layout[self._lost(host, is_since_boot=True) :]
-        healthy = seen[self._lost(host, is_since_boot=False) :]
-        capacity = offered(seen, host.plugin)
+        seen = [gpu for gpu in range(host.gpus) if gpu not in missing_since_boot(self._faults, host)]
+        gone = fallen(self._faults, host).union(seen[: self._driven_off(host)])
+        capacity = offered(tuple(host.layout[gpu] for gpu in seen), host.plugin)
+        healthy = tuple(host.layout[gpu] for gpu in seen if gpu not in gone)
         return capacity, dict.fromkeys(capacity, 0) | offered(healthy, host.plugin)
 
     def _is_elsewhere(self, node: Obj) -> bool:
@@ -73,19 +75,14 @@ class DevicePlugins:
         ready = {labels(pod).get("app") for pod in pods if is_true(pod, "Ready")}
         return ready.issuperset(wanted)
 
-    def _lost(self, host: Host, *, is_since_boot: bool) -> int:
-        lost = [
+    def _driven_off(self, host: Host) -> int:
+        """How many GPUs a bad driver loses."""
+        lost = (
             fault.gpus
-            for fault in self._faults.active(LostGpus)
-            if fault.node == host.name and fault.is_since_boot is is_since_boot
-        ]
-        if not is_since_boot:
-            lost += [
-                fault.gpus
-                for fault in self._faults.active(BadDriver)
-                if fault.how is Harm.GPUS_LOST and fault.strikes(driver=host.driver, kernel=host.kernel)
-            ]
-        return min(host.gpus, max(lost, default=0))
+            for fault in self._faults.active(BadDriver)
+            if fault.how is Harm.GPUS_LOST and fault.strikes(driver=host.driver, kernel=host.kernel)
+        )
+        return max(lost, default=0)
 
     def _write(self, node: Obj, *, capacity: Offer, allocatable: Offer) -> None:
         """What is not named stays as it is."""

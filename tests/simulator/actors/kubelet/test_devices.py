@@ -3,7 +3,6 @@
 import copy
 import re
 
-from simulator.actors.dcgm import Exporters
 from simulator.actors.objects import name, status
 from simulator.faults import Board, LostGpus
 from simulator.fleets.mixes import mixed
@@ -18,13 +17,13 @@ def told(pod):
     return status(pod)["containerStatuses"][0]["allocatedResourcesStatus"]
 
 
-def tags(stage, node, **env):
+def tags(stage, node, series="DCGM_FI_DEV_FB_USED", **env):
     (pod,) = stage.pods(node, "app=nvidia-dcgm-exporter")
     pod = copy.deepcopy(pod)
     container = pod["spec"]["containers"][0]
     container["env"] = [*container["env"], *({"name": key, "value": value} for key, value in env.items())]
-    text = Exporters(stage.play.world, stage.play.kubelets.hosts).serve(pod, "metrics").body.decode()
-    lines = [line for line in text.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{")]
+    text = stage.play.exporters.serve(pod, "metrics").body.decode()
+    lines = [line for line in text.splitlines() if line.startswith(f"{series}{{")]
     return [dict(re.findall(r'(\w+)="([^"]*)"', line)) for line in lines]
 
 
@@ -82,6 +81,16 @@ def test_an_exporter_has_a_line_for_each_instance():
     assert len(found) == 32
     assert {each["GPU_I_PROFILE"] for each in found} == {"1g.10gb", "2g.20gb", "3g.40gb"}
     assert {each["GPU_I_PROFILE"] for each in found if "pod" in each} == {"2g.20gb"}
+
+
+def test_nvml_has_no_utilization_of_a_gpu_that_is_cut():
+    stage = a_mix("mig-half=1", 1)
+
+    found = tags(stage, "gpu-mig-half-001", "DCGM_FI_DEV_GPU_UTIL")
+    profiled = tags(stage, "gpu-mig-half-001", "DCGM_FI_PROF_GR_ENGINE_ACTIVE")
+
+    assert [each["gpu"] for each in found] == ["0", "1", "2", "3"]
+    assert len(profiled) == 4 + 4 * 4
 
 
 def test_an_exporter_has_one_line_for_a_shared_gpu():
