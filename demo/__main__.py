@@ -25,7 +25,9 @@ def main() -> int:
         return smoke(nodes=nodes)
     nodes, faults = 64 if asked.nodes is None else asked.nodes, (BREAKS_WORKLOADS,)
     fleet = Fleet(asked.fleet, nodes=nodes, seed=asked.seed, speed=asked.speed, faults=faults, is_kept=True)
-    return run(asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload)
+    return run(
+        asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload, with_prometheus=asked.prometheus
+    )
 
 
 def parser() -> argparse.ArgumentParser:
@@ -56,6 +58,9 @@ def parser() -> argparse.ArgumentParser:
         help="where it keeps all; a second fleet has a folder of its own in it",
     )
     words.add_argument("--reset", action="store_true", help="forget this fleet, its database, and what was added to it")
+    words.add_argument(
+        "--prometheus", action="store_true", help="a Prometheus beside it, the one on the PATH, that scrapes the fleet"
+    )
     words.add_argument("--smoke", action="store_true", help="drive two promotions, print the figures, and end")
     words.add_argument("--reload", action="store_true", help=argparse.SUPPRESS)  # bin/dev
     return words

@@ -18,7 +18,14 @@ LOCK = "lock"  # of a demo that runs
 ASIDE = "aside"  # what another version made, and this one cannot go on with
 # Named one by one: nothing else in a folder is ours to remove.
 OF_ONE_RUN = ("logs", "valkey", "kubeconfig", "requests.jsonl", "beat-schedule")
-OF_ONE_FLEET = (STATE, FILE, ENVIRONMENT, "secret.key", *(f"{DATABASE}{end}" for end in ("", "-wal", "-shm")))
+OF_ONE_FLEET = (
+    STATE,
+    FILE,
+    ENVIRONMENT,
+    "secret.key",
+    "prometheus",
+    *(f"{DATABASE}{end}" for end in ("", "-wal", "-shm")),
+)
 Mark = dict[str, Any]
 
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from demo import kept, parts, rights, tied, valkey
+from demo import kept, parts, prometheus, rights, tied, valkey
 from demo.parts import Fleet
 from demo.ports import LOOPBACK, free_port
 from demo.settings import ROOT, environment
@@ -35,7 +35,10 @@ except CommandError as refusal:
 ACCEPT_S = 60.0
 ANNOUNCE_THEMSELVES = ("simulator", "actors")  # their first line says where they are, as JSON
 # With the seconds each group has. Workers first: what they still write must find its broker and its cluster.
-STOP_ORDER = {("beat", "observe", "rollouts", "default", "web"): 2.5, ("simulator", "actors", "valkey"): 1.0}
+STOP_ORDER = {
+    ("beat", "observe", "rollouts", "default", "web"): 2.5,
+    (prometheus.BINARY, "simulator", "actors", "valkey"): 1.0,
+}
 
 
 class StackError(Exception):
@@ -53,6 +56,7 @@ class Stack:
         port: int = 0,
         database_url: str = "",
         debug: bool = False,
+        with_prometheus: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.folder = folder.absolute()
@@ -61,6 +65,7 @@ class Stack:
         self.url = f"http://{LOOPBACK}:{self.port}"
         self.kubeconfig = self.fleet.kubeconfig or self.folder / "kubeconfig"
         self.simulator_url = ""
+        self.prometheus_url = ""
         self.children: dict[str, tied.Child] = {}
         self.environment: dict[str, str] = {}
         self._commands: dict[str, list[str]] = {}
@@ -68,6 +73,7 @@ class Stack:
         self._is_rebuilt = self._goes_on and not (self.folder / parts.STATE).exists()
         self._database_url = database_url
         self._debug = debug
+        self._with_prometheus = with_prometheus
         self._say = say
 
     def __enter__(self) -> Self:
@@ -93,6 +99,8 @@ class Stack:
         self.manage(["migrate", "--verbosity", "0"], ["create_demo_people", "--password", PASSWORD])
         self._start_product()
         self._wait_for_cluster()
+        if self._with_prometheus:
+            self._start_prometheus()
         self.connect()
         self._wait_until("web", self.answers)
 
@@ -178,6 +186,14 @@ class Stack:
             return
         self._say(f"simulator ({self.fleet.nodes} nodes)")
         self._run("simulator", parts.simulator(self.fleet, self.folder))
+
+    def _start_prometheus(self) -> None:
+        """Only start it: it reads what it kept while the cluster is made known."""
+        self._say("prometheus")
+        scraped = prometheus.Scraped(CLUSTER, self.kubeconfig, self.fleet.context)
+        self.children[prometheus.BINARY], self.prometheus_url = prometheus.start(
+            self.folder / prometheus.BINARY, [scraped], log=self._log(prometheus.BINARY)
+        )
 
     def _wait_for_cluster(self) -> None:
         name = "actors" if self.fleet.kubeconfig else "simulator"

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from demo import kept, tied
+from demo import kept, prometheus, tied
 from demo.kept import NotOursError
 from demo.parts import FAULTY, NEWER, Fleet
+from demo.prometheus import NoPrometheusError
 from demo.reloading import Changes
 from demo.settings import contract, write_for_shell
 from demo.stack import PASSWORD, Stack, StackError
@@ -29,18 +30,20 @@ class AlreadyRunningError(Exception):
     """Another demo has this folder."""
 
 
-def run(base: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool) -> int:
+def run(base: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool, with_prometheus: bool = False) -> int:
     """Run the demo to its end and return its exit status: 0 when a person ended it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # also where a shell started us without Ctrl-C
     try:
+        if with_prometheus:
+            prometheus.binary()
         folder = made(kept.folder_for(base, fleet))
         with only_one(folder / kept.LOCK):
             prepare(folder, fleet, reset=reset)
-            with Stack(folder, fleet, port=port, debug=reload, say=starting) as stack:
+            with Stack(folder, fleet, port=port, debug=reload, with_prometheus=with_prometheus, say=starting) as stack:
                 introduce(stack, port)
                 return watch(stack, Changes() if reload else None)
-    except (AlreadyRunningError, NotOursError, StackError) as error:
+    except (AlreadyRunningError, NotOursError, StackError, NoPrometheusError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -127,6 +130,8 @@ def introduce(stack: Stack, port: int) -> None:
     for number, text in enumerate(to_try(stack.fleet), start=1):
         print(f"  {number}. {text}")
     print(f"\nkubectl --kubeconfig {stack.kubeconfig} get nodes   shows the same fleet from outside.")
+    if stack.prometheus_url:
+        print(f"Prometheus is at {stack.prometheus_url}: it scrapes the fleet's exporters every 15 s.")
     print(f"Logs: {stack.folder / 'logs'}. Ctrl-C ends it all.", flush=True)
 
 

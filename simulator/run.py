@@ -82,7 +82,7 @@ class Simulation:
         kubeconfig.write(self.kubeconfig, self.url, tokens, certificate.pem if certificate else None)
         closing = Closing()
         api = Api(self.store, Access(self.store, options.authorization, users), self.ends, closing=closing)
-        wire = Wire(api, Control(self.board, self.log, self._churn).app(), self.board, self.log)
+        wire = Wire(api, Control(self.store, self.board, self.log, self._churn).app(), self.board, self.log)
         self._server = Server(wire, listener, closing=closing, certificate=certificate)
         self.board.on_change(Striker(self.board, self.store, self._server).listener())
 

@@ -19,6 +19,7 @@ from tests.processes import OneBrowser
 
 PROGRAMS = {
     "needs_kubectl": ("kubectl",),
+    "prometheus": ("prometheus",),
     "browser": ("chromium", "chromium-browser", "google-chrome"),
 }
 # Fixtures that start an API server: what asks for one is no unit test.

@@ -1,4 +1,4 @@
-"""The simulator's own paths, outside of Kubernetes: faults, churn and the request log. Loopback only."""
+"""The simulator's own paths, outside of Kubernetes: faults, churn, the request log, and targets. Loopback only."""
 
 import dataclasses
 from typing import Any
@@ -12,13 +12,16 @@ from simulator.actors.churn import Churn
 from simulator.faults import FAULTS
 from simulator.faults.board import Board, UnknownFault, build
 from simulator.request_log import RequestLog
+from simulator.store import Store
+from simulator.wire.targets import targets
 
 MOST_CHURN = 1000.0
 LOOPBACK = {"127.0.0.1", "::1", "testclient"}
 
 
 class Control:
-    def __init__(self, board: Board, log: RequestLog, churn: Churn | None = None) -> None:
+    def __init__(self, store: Store, board: Board, log: RequestLog, churn: Churn | None = None) -> None:
+        self.store = store
         self.board = board
         self.log = log
         self.churn = churn
@@ -28,6 +31,7 @@ class Control:
             routes=[
                 Route("/simulator/faults", self.faults, methods=["GET", "POST", "DELETE"]),
                 Route("/simulator/requests", self.requests),
+                Route("/simulator/targets", self.targets),
                 Route("/simulator/churn", self.stir, methods=["POST"]),
                 Route("/simulator/outage", self.one("api_gone"), methods=["POST"]),
                 Route("/simulator/slow", self.one("slow_api"), methods=["POST"]),
@@ -38,6 +42,9 @@ class Control:
 
     async def requests(self, request: Request) -> Response:
         return JSONResponse(self.log.since(int(request.query_params.get("since", "0"))))
+
+    async def targets(self, _request: Request) -> Response:
+        return JSONResponse(targets(self.store))
 
     async def faults(self, request: Request) -> Response:
         if not _is_local(request):
