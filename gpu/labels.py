@@ -109,6 +109,8 @@ GPUS_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "r
 
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
+OPTED_OUT_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", whose opt-outs these are
+PUT_BACK = "quarterdeck.io/put-back"  # annotation, beside it: the merge patch that makes all as it was
 KEPT_ANNOTATIONS = (
     *("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine"),
     *GPUS_REGISTERED,
