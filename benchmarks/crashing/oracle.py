@@ -16,6 +16,8 @@ SKIP = "nvidia.com/gpu-driver-upgrade.skip"
 STATE = "nvidia.com/gpu-driver-upgrade-state"
 LOADED = "nvidia.com/cuda.driver-version.full"
 HELD_BY = "quarterdeck.io/held-by"
+OPTED_OUT_BY = "quarterdeck.io/opted-out-by"
+OPT_OUT = "k8saas.nvidia.com/ManagedByNVSentinel"
 DEPLOY = "nvidia.com/gpu.deploy.driver"
 OURS = "quarterdeck/"
 IDLE = {"", "upgrade-done", "upgrade-required"}
@@ -381,5 +383,7 @@ def at_the_end(
         is_ours = annotations.get(HELD_BY) == mark
         if is_ours and (is_as_asked or not is_driven or (state != "aborted" and name not in left_out)):
             yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")
+        if annotations.get(OPTED_OUT_BY) == mark or OPT_OUT in labels:
+            yield Violation("leaked_labels", f"NVSentinel is kept off {name} by a plan that is {state}.")
         if is_cordoned and labels.get(STATE, "") in IDLE and name not in cordoned:
             yield Violation("leaked_cordons", f"{name} is cordoned, and nobody is at work on it.")

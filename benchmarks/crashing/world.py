@@ -42,6 +42,7 @@ WORKERS = ("worker-1", "worker-2")
 GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}, "soak": {"duration_s": 2}}
 ASKED = GATES | {"approval": {"needed": 1}}
 PEOPLE = {"ada": "operator", "bob": "operator", "carol": "approver"}
+WATCHED = {"nvsentinel.dgxc.nvidia.com/driver.installed": "true"}  # so that each release keeps NVSentinel off
 LONG = 7 * 24 * 3600  # seconds that a gate may wait: none of a schedule waits for so long
 
 
@@ -114,6 +115,8 @@ class World:
         fleet = cluster_policy(nodes=self.shape.nodes) if self.shape.by_policy else small(nodes=2 * self.shape.nodes)
         Planting(StoreCluster(self.store), fleet, self.clock.now()).plant()
         self.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
+        for node in self.store.list(NODE)[0]:
+            self.store.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": WATCHED}}, how="merge")
         for pod in self.store.list(POD)[0]:
             metadata = pod["metadata"]
             is_needed = metadata["namespace"] == keys.NAMESPACE and any(

@@ -14,6 +14,7 @@ from rollouts.domains import UNBOUND, Budgets
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
+from rollouts.engine.opt_outs import OptOuts, read_opt_outs
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
 from rollouts.engine.workloads import (
     DriverPod,
@@ -75,6 +76,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
     failures = _failures_in_the_rollback(plan, since=resumed_at)
     first = restraints.first
+    off = read_opt_outs(plan)
     return Snapshot(
         component=plan.its_component,
         seen_at=oldest,
@@ -105,6 +107,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         strays=tuple(_node(plan, row, None, holds.get(row.uid), ahead) for row in nodes.strays),
         gone=nodes.gone,
         object_trouble=live.object_trouble,
+        opted_out=off.in_force,
+        opted_in=off.back,
+        opt_outs_left=off.left,
         is_live=nodes.are_live,
         stages=tuple(
             _stage(
@@ -114,6 +119,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
                 going=going.get(stage.pk),
                 resumed_at=resumed_at,
                 failures=failures if stage.is_rollback else {},
+                off=off,
                 now=now,
             )
             for stage in stages
@@ -206,6 +212,7 @@ def _stage(
     going: Sequence[Node] | None,
     resumed_at: datetime,
     failures: Mapping[str, int],
+    off: OptOuts,
     now: datetime,
 ) -> StageSnapshot:
     targets = list(stage.targets.all())
@@ -226,7 +233,8 @@ def _stage(
         combinations=said,
         compared=compared,
         despite=despite(plan),
-        others_passing_since=_passing_since(_soaked_by(gates, glass), answers),
+        others_passing_since=_passing_since(_soaked_by(gates, glass), answers, off.last_ended(targets)),
+        opted_out=tuple(target.node_name for target in targets if target.node_uid in off.in_force),
     )
     return StageSnapshot(
         index=stage.index,
@@ -302,10 +310,13 @@ def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
     return most
 
 
-def _passing_since(keys: Sequence[str], current: Mapping[str, GateAnswer]) -> datetime | None:
+def _passing_since(
+    keys: Sequence[str], current: Mapping[str, GateAnswer], seen_by_all: datetime | None
+) -> datetime | None:
+    """`seen_by_all`: since when no neighbour is kept off a node any more. None: none was."""
     if not keys or any(key not in current or current[key].answer != Answer.PASS for key in keys):
         return None
-    return max(current[key].since for key in keys)
+    return max([*(current[key].since for key in keys), *([seen_by_all] if seen_by_all else [])])
 
 
 def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[ApprovalEvidence, ...]:

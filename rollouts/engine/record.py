@@ -7,7 +7,8 @@ from typing import Any
 from django.db import transaction
 
 from edges.moves import IllegalMove, LostRace
-from gpu.labels import HELD_BY
+from gpu.labels import HELD_BY, OPTED_OUT_BY
+from gpu.neighbours import Metadata, earlier_values
 from kube.structs import NodeSeen
 from people.groups import groups_of
 from people.models import AuditEntry, User
@@ -17,7 +18,7 @@ from rollouts.bundles import bundle_for
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
 from rollouts.lifecycle import StageState
-from rollouts.models import Approval, Command, Disruption, GateAnswer, Hold, Plan, Stage, Target, Verb
+from rollouts.models import Approval, Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
 from rollouts.unasked import ask_where_one_must
@@ -226,6 +227,30 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
         plan.keep_lease(now=now)
         ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled).update(placed_at=None)
         ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
+
+
+def record_opt_outs(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
+    """Make rows of what the API server shows as ours: nothing of it may outlive the plan, whatever rows have said."""
+    ours = [node for node in seen if node.annotations.get(OPTED_OUT_BY) == plan.mark]
+    if not ours:
+        return
+    found = {(node.uid, key): (node.name, was) for node in ours for key, was in earlier_values(_metadata(node)).items()}
+    with transaction.atomic():
+        plan.keep_lease(now=now)
+        rows = OptOut.objects.in_force().filter(plan=plan, node_uid__in=[node.uid for node in ours])
+        for uid, key in rows.values_list("node_uid", "neighbour"):
+            found.pop((uid, key), None)
+        OptOut.objects.bulk_create(
+            OptOut(
+                plan=plan, node_uid=uid, node_name=name, neighbour=key, was=was, is_wanted=False, wanted_since=now,
+                placed_at=now,
+            )
+            for (uid, key), (name, was) in sorted(found.items())
+        )  # fmt: skip
+
+
+def _metadata(node: NodeSeen) -> Metadata:
+    return Metadata(node.labels, node.annotations)
 
 
 def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> int | None:

@@ -20,6 +20,7 @@ from rollouts.engine.record import (
     pause,
     record_answers,
     record_holds,
+    record_opt_outs,
     void_approvals,
     void_every_approval,
 )
@@ -103,6 +104,7 @@ def _decide(plan: Plan, live: Live, connection: client.Connection, *, now: datet
         return decision
     seen = ask_nodes(connection, live.daemonsets)
     record_holds(plan, seen.nodes, now=now)
+    record_opt_outs(plan, seen.nodes, now=now)
     return decide(_look(plan, live, now=now, seen=seen), now=now)
 
 

@@ -47,6 +47,17 @@ class NodeSnapshot:
 
 
 @dataclass(frozen=True)
+class OptedOut:
+    """A node that neighbours are kept off, because a plan lets it go."""
+
+    name: str
+    neighbours: tuple[str, ...]  # as a sentence names them
+    is_wanted: bool = True  # all of it, still
+    is_placed: bool = True  # and read back
+    trouble: str = ""  # why the last try to write it did not work
+
+
+@dataclass(frozen=True)
 class StageSnapshot:
     index: int
     name: str
@@ -109,6 +120,9 @@ class Snapshot:
     restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
     budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
     places: frozenset[str] = frozenset()  # uids of the nodes for which this plan has places in the ledger
+    opted_out: Mapping[str, OptedOut] = field(default_factory=dict)  # by node uid: not read back as put back yet
+    opted_in: frozenset[str] = frozenset()  # names of nodes on which all is as it was again
+    opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property

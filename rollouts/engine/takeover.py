@@ -6,7 +6,8 @@ It asks the API server and not our rows, for it is made for the day on which tho
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
+from gpu.labels import HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP
+from gpu.neighbours import NEIGHBOURS, Metadata, as_before, earlier_values
 from kube import client
 from kube.structs import NodeSeen
 
@@ -20,20 +21,24 @@ class Mark:
     plan: str
     since: str
     has_label: bool
+    is_held: bool = True  # our annotation is beside the label, or where it was
+    opted_out: tuple[str, ...] = ()  # labels and annotations by which neighbours leave it alone, as we wrote them
 
 
 def marks(connection: client.Connection) -> list[Mark]:
     """One list of all nodes. The annotation tells our holds from those of others."""
     return [
         Mark(
-            node.name,
-            node.uid,
-            node.annotations[HELD_BY],
-            node.annotations.get(HELD_SINCE, ""),
-            UPGRADE_SKIP in node.labels,
+            node=node.name,
+            uid=node.uid,
+            plan=node.annotations.get(HELD_BY) or node.annotations.get(OPTED_OUT_BY, ""),
+            since=node.annotations.get(HELD_SINCE, ""),
+            has_label=UPGRADE_SKIP in node.labels,
+            is_held=HELD_BY in node.annotations,
+            opted_out=tuple(NEIGHBOURS[key].mark for key in earlier_values(_metadata(node))),
         )
         for node in client.list_nodes(connection)
-        if HELD_BY in node.annotations
+        if _is_marked(node)
     ]
 
 
@@ -50,7 +55,22 @@ def remove(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[M
             yield mark, ""
 
 
+def _is_marked(node: NodeSeen) -> bool:
+    return HELD_BY in node.annotations or OPTED_OUT_BY in node.annotations
+
+
 def _without_marks(node: NodeSeen) -> client.Patch:
-    if HELD_BY not in node.annotations:
-        return []
-    return client.node_patch(node, labels={UPGRADE_SKIP: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+    labels: dict[str, str | None] = {}
+    annotations: dict[str, str | None] = {}
+    if HELD_BY in node.annotations:
+        labels |= {UPGRADE_SKIP: None}
+        annotations |= {HELD_BY: None, HELD_SINCE: None}
+    if OPTED_OUT_BY in node.annotations:
+        before = as_before(_metadata(node), {})
+        labels |= before.labels
+        annotations |= before.annotations
+    return client.node_patch(node, labels=labels, annotations=annotations)
+
+
+def _metadata(node: NodeSeen) -> Metadata:
+    return Metadata(node.labels, node.annotations)

@@ -162,6 +162,7 @@ class Evidence:
     compared: int = 0  # nodes that they are about
     despite: str = ""  # who started the plan although the matrix spoke against it, and why; blank: nobody
     others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
+    opted_out: tuple[str, ...] = ()  # nodes that neighbours are still kept off: nobody but us would see a fault there
 
     @property
     def begun(self) -> tuple[TargetEvidence, ...]:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from rollouts.gates.base import Evidence, Gate, Judgement, When, passed, wait
 from wording.durations import spell
+from wording.lists import names
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,9 @@ class Soak(Gate):
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         """One clock: `until` is the instant that gate, stage and plan count down to."""
         needed = {"needed_s": self.duration.total_seconds()}
+        if off := evidence.opted_out:
+            sentence = f"The clock starts when what keeps neighbours off {names(off)} is put back."
+            return wait(sentence, cause="opted-out", nodes=off, measured=needed)
         since = evidence.others_passing_since
         if since is None:
             return wait("The clock starts when every other gate passes.", cause="not-begun", measured=needed)

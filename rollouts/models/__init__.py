@@ -6,6 +6,7 @@ from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
 from rollouts.models.maintenance_window import MaintenanceWindow
+from rollouts.models.opt_out import OptOut
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
 from rollouts.models.stage import Stage, StageKind
@@ -23,6 +24,7 @@ __all__ = [
     "GateAnswer",
     "Hold",
     "MaintenanceWindow",
+    "OptOut",
     "Plan",
     "PlanEvent",
     "Stage",

@@ -6,6 +6,7 @@ import yaml
 from fleet.freshness.kinds import rule_for
 from fleet.observe.mirror.kinds import KINDS
 from fleet.web.cluster_exporters import RULE as EXPORTERS
+from rollouts.engine.act.opt_outs import AUTOSCALER_STATUS
 
 RBAC = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
 READS = {"get", "list", "watch"}
@@ -108,3 +109,14 @@ def test_what_the_cluster_page_tells_to_allow_for_exporters_is_what_the_manifest
     assert rule == {"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["get"]}
     assert rule in rules("observe-only.yaml")
     assert rule in rules("quarterdeck.yaml")
+
+
+def test_of_kube_system_only_whether_the_autoscaler_runs_is_read():
+    documents = list(yaml.safe_load_all((RBAC / "quarterdeck.yaml").read_text()))
+    (role,) = [one for one in documents if one["kind"] == "Role" and one["metadata"]["namespace"] == "kube-system"]
+    namespace, name = AUTOSCALER_STATUS
+
+    assert role["metadata"]["namespace"] == namespace
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": ["get"]}
+    ]

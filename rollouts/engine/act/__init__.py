@@ -7,6 +7,7 @@ from typing import Any
 from kube import client
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
+from rollouts.engine.act.opt_outs import opt_out_again, put_back
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.waves import finish_release, open_rollback_stage, recall, release_wave
 from rollouts.engine.act.writer import Writer
@@ -17,7 +18,9 @@ from rollouts.engine.decide.acts import (
     FreeStrays,
     LiftHolds,
     OpenRollbackStage,
+    OptOutAgain,
     PlaceHolds,
+    PutBack,
     Recall,
     ReleaseWave,
     RequeueFailed,
@@ -37,6 +40,8 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
     ClearUpgradeState: clear_upgrade_state,
     RequeueFailed: requeue_failed,
     OpenRollbackStage: open_rollback_stage,
+    PutBack: put_back,
+    OptOutAgain: opt_out_again,
 }
 
 

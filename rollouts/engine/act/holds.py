@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 
 from edges.moves import LostRace
 from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
+from gpu.neighbours import Metadata
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
@@ -68,8 +69,17 @@ def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[s
     return dict(sorted(nodes.items(), key=lambda node: ((node[0] in held) is is_wanted, node[1])))
 
 
-def hold_node(writer: Writer, uid: str, name: str, *, anew: bool = False) -> bool:
-    """Whether the label was seen to be there afterwards.
+def nothing_else(seen: NodeSeen) -> Metadata:  # noqa: ARG001
+    return Metadata()
+
+
+Beside = Callable[[NodeSeen], Metadata]  # what is written in the same patch as the hold
+
+
+def hold_node(
+    writer: Writer, uid: str, name: str, *, anew: bool = False, beside: Beside = nothing_else
+) -> NodeSeen | None:
+    """The node with the label, as it was shown afterwards. None: it is not seen to be there.
 
     `anew`: write it also where it is. A release that was sent and has not arrived tests what it saw, and fails then.
     """
@@ -79,19 +89,27 @@ def hold_node(writer: Writer, uid: str, name: str, *, anew: bool = False) -> boo
         if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        return client.node_patch(seen, labels={writer.hold.key: writer.hold.value}, annotations=ours)
+        more = beside(seen)
+        labels = {**more.labels, writer.hold.key: writer.hold.value}
+        return client.node_patch(seen, labels=labels, annotations={**more.annotations, **ours})
 
     seen = writer.change(uid, name, held)
     if seen is None or not writer.hold.is_on(seen.labels):
-        return False
+        return None
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=now, trouble="")
-    return True
+    return seen
 
 
 def free_node(
-    writer: Writer, uid: str, name: str, *, even_queued: bool, may_go: Callable[[], bool] = lambda: True
-) -> bool:
-    """Take our label off, if it is ours. Whether it was seen to be gone afterwards.
+    writer: Writer,
+    uid: str,
+    name: str,
+    *,
+    even_queued: bool,
+    may_go: Callable[[], bool] = lambda: True,
+    beside: Beside = nothing_else,
+) -> NodeSeen | None:
+    """Take our label off, if it is ours. The node without it, as it was shown afterwards. None: it is not gone.
 
     `may_go` is asked last, with the node read and before each try: what somebody said since counts. Outside of a wave
     a node that the operator has queued since the rows were read stays held: it would be emptied for nothing (hazards
@@ -102,10 +120,12 @@ def free_node(
         is_queued = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) is Phase.QUEUED
         if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued) or not may_go():
             return []
-        return client.node_patch(seen, labels={writer.hold.key: None}, annotations={HELD_BY: None, HELD_SINCE: None})
+        more = beside(seen)
+        annotations = {**more.annotations, HELD_BY: None, HELD_SINCE: None}
+        return client.node_patch(seen, labels={**more.labels, writer.hold.key: None}, annotations=annotations)
 
     seen = writer.change(uid, name, freed)
     if seen is None or writer.hold.key in seen.labels:
-        return False
+        return None
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=None, trouble="")
-    return True
+    return seen

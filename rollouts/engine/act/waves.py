@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -14,6 +14,7 @@ from gpu.labels import HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import BEGUN
+from rollouts.engine.act import opt_outs
 from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
@@ -30,12 +31,15 @@ MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by w
 def release_wave(writer: Writer, act: ReleaseWave) -> None:
     stage = Stage.objects.select_related("plan").get(plan=writer.plan, index=act.stage_index)
     targets = list(stage.targets.filter(node_name__in=act.targets, state=TargetState.HELD).select_related("stage"))
-    ready = [target for target in targets if _may_go_live(writer, target)]
+    seen = {target.node_uid: node for target in targets if (node := _may_go_live(writer, target))}
+    ready = [target for target in targets if target.node_uid in seen]
     if not ready:
         return
     found = _baselines(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
     found |= {target.node_uid: target.baseline for target in ready if target.retried_at and target.baseline}
-    _intend(writer.plan, stage, ready, found, because=act.because, now=writer.clock())
+    has_autoscaler = opt_outs.autoscaler_runs(writer.connection)
+    off = {uid: opt_outs.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
+    _intend(writer.plan, stage, ready, found, off=off, because=act.because, now=writer.clock())
     _let_go(writer, stage, ready)
 
 
@@ -48,14 +52,18 @@ def recall(writer: Writer, act: Recall) -> None:
     """Hold again. A node that the operator begins in the same moment goes on: a label cannot stop it (hazard Z3)."""
     stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
     now = writer.clock()
-    for target in stage.targets.filter(
-        node_name__in=act.targets, state__in=[TargetState.RELEASING, TargetState.RELEASED]
-    ):
+    let_go = [TargetState.RELEASING, TargetState.RELEASED]
+    targets = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go))
+    off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
+    for target in targets:
         with transaction.atomic():
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
+            opt_outs.unwant(writer.plan, [target.node_uid], now=now)
             target.move(TargetState.HELD, now=now, actor="engine", because="Held again before it began.")
-        hold_node(writer, target.node_uid, target.node_name, anew=True)
+        beside = opt_outs.beside_recall(writer, off[target.node_uid])
+        if seen := hold_node(writer, target.node_uid, target.node_name, anew=True, beside=beside):
+            opt_outs.settle(writer, seen, off[target.node_uid])
 
 
 def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
@@ -86,12 +94,19 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
         Hold.objects.filter(plan=writer.plan, node_uid__in=act.nodes).update(is_wanted=True, wanted_since=now)
 
 
-def _may_go_live(writer: Writer, target: Target) -> bool:
-    """What the rows say may be old: the node itself must still be held by us, schedulable, and not begun (Z6, Z25)."""
+def _may_go_live(writer: Writer, target: Target) -> NodeSeen | None:
+    """The node as the API server shows it, if it may go. None: it may not.
+
+    What the rows say may be old: it must still be held by us, schedulable, and not begun (Z6, Z25).
+    """
     try:
         seen = client.get_node(writer.connection, target.node_name)
     except client.Absent:
-        return False
+        return None
+    return seen if _is_free_to_go(writer, target, seen) else None
+
+
+def _is_free_to_go(writer: Writer, target: Target, seen: NodeSeen) -> bool:
     is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels)
     not_begun = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) not in BEGUN
     if seen.uid != target.node_uid or not is_ours or not not_begun:
@@ -118,7 +133,14 @@ def _baselines(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datet
 
 
 def _intend(
-    plan: Plan, stage: Stage, targets: Sequence[Target], found: dict[str, dict], *, because: str, now: datetime
+    plan: Plan,
+    stage: Stage,
+    targets: Sequence[Target],
+    found: dict[str, dict],
+    *,
+    off: Mapping[str, Mapping[str, str | None]],
+    because: str,
+    now: datetime,
 ) -> None:
     """Record the release. One transaction checks all that could forbid it; from then on it is repeated until done.
 
@@ -139,6 +161,7 @@ def _intend(
             Target.objects.filter(pk=target.pk).update(wave=wave, baseline=found.get(target.node_uid))
         uids = [target.node_uid for target in targets]
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
+        opt_outs.intend(plan, {target.node_uid: target.node_name for target in targets}, off, now=now)
         _take_places(plan, stage, targets, now=now)
 
 
@@ -166,10 +189,14 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
 
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     """Take the labels off, and ask before each whether somebody has said stop since."""
+    off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
     for target in targets:
         may_go = partial(_is_still_wanted, writer, stage, target)
-        if free_node(writer, target.node_uid, target.node_name, even_queued=True, may_go=may_go):
+        rows = off[target.node_uid]
+        beside = opt_outs.beside_release(writer, rows)
+        if seen := free_node(writer, target.node_uid, target.node_name, even_queued=True, may_go=may_go, beside=beside):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
+            opt_outs.read_back(writer, seen, rows)
 
 
 def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
 
 from edges.moves import LostRace
 from kube import client
@@ -53,10 +56,13 @@ class Writer:
         same = Plan.objects.filter(pk=self.plan.pk, state=self.plan.state, epoch=self.plan.epoch)
         return same.exists() and self.plan.commands.newest() == self.told
 
-    def change(self, uid: str, name: str, wanted: Callable[[NodeSeen], client.Patch]) -> NodeSeen | None:
+    def change(
+        self, uid: str, name: str, wanted: Callable[[NodeSeen], client.Patch], *, rows: QuerySet[Any] | None = None
+    ) -> NodeSeen | None:
         """Read the node, patch it to be as wanted, and give back what the API server then showed.
 
-        None: it cannot be done now; the node's own row says why. Being throttled ends the round.
+        None: it cannot be done now; the node's own rows say why, those of its hold where no others are named. Being
+        throttled ends the round.
 
         :raises LostRace: when the turn is another worker's by now
         :raises TooManyRequests: with the time to wait
@@ -79,5 +85,6 @@ class Writer:
             except (client.Absent, client.Forbidden, client.Refused) as refusal:
                 trouble = str(refusal)
                 break
-        Hold.objects.filter(plan=self.plan, node_uid=uid).update(trouble=trouble[:500])
+        told = Hold.objects.filter(plan=self.plan, node_uid=uid) if rows is None else rows
+        told.update(trouble=trouble[:500])
         return None

@@ -8,6 +8,7 @@ from rollouts.engine.decide.budget import given_back
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.giving_up import abort
 from rollouts.engine.decide.holding import hold_all
+from rollouts.engine.decide.opt_outs import with_opt_outs
 from rollouts.engine.decide.promoting import ask, promote
 from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.rolling_back import roll_back
@@ -20,7 +21,7 @@ from wording.numbers import count
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
-    decision = BY_STATE[snapshot.state](snapshot, now=now)
+    decision = with_opt_outs(snapshot, BY_STATE[snapshot.state](snapshot, now=now), now=now)
     return replace(decision, given_back=given_back(snapshot))
 
 

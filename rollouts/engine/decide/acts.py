@@ -82,6 +82,20 @@ class Recall:
     targets: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class PutBack:
+    """Make the labels and annotations by which neighbours leave nodes alone what they were before."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class OptOutAgain:
+    """Of nodes that were let go: write what keeps neighbours off, where nobody has read it back."""
+
+    nodes: Mapping[str, str]
+
+
 Act = (
     PlaceHolds
     | LiftHolds
@@ -93,6 +107,8 @@ Act = (
     | ClearUpgradeState
     | RequeueFailed
     | OpenRollbackStage
+    | PutBack
+    | OptOutAgain
 )
 
 

@@ -6,12 +6,12 @@ from kube import client
 from people.models import AuditEntry
 from rollouts.engine.takeover import Mark, marks, remove
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Hold, Plan
+from rollouts.models import Hold, OptOut, Plan
 
 
 class Command(BaseCommand):
     help = (
-        "Remove every hold of ours from a cluster, as docs/takeover.md describes. "
+        "Remove every hold and opt-out of ours from a cluster, as docs/takeover.md describes. "
         "Nodes whose driver object asks for a new version will then change."
     )
 
@@ -54,8 +54,12 @@ class Command(BaseCommand):
 
     def _show(self, cluster: Cluster, found: list[Mark]) -> None:
         for mark in found:
-            held = "held" if mark.has_label else "annotated only"
-            self.stdout.write(f"{cluster.name} {mark.node}: {held} by {mark.plan} since {mark.since or 'unknown'}")
+            if mark.is_held:
+                held = "held" if mark.has_label else "annotated only"
+                self.stdout.write(f"{cluster.name} {mark.node}: {held} by {mark.plan} since {mark.since or 'unknown'}")
+            if mark.opted_out:
+                off = " and ".join(mark.opted_out)
+                self.stdout.write(f"{cluster.name} {mark.node}: {off} by {mark.plan}; would be put back as it was")
         self.stdout.write(f"{cluster.name}: {len(found)} nodes carry a mark of ours. Nothing was changed.")
         for plan in Plan.objects.filter(cluster=cluster).under_way():
             armed = f", and the cluster asks for {plan.to_version}: released nodes will change" if plan.is_armed else ""
@@ -84,6 +88,8 @@ class Command(BaseCommand):
             failed += bool(trouble)
             if not trouble:
                 Hold.objects.filter(plan__cluster=cluster, node_uid=mark.uid).update(is_wanted=False, placed_at=None)
+                off = OptOut.objects.in_force().filter(plan__cluster=cluster, node_uid=mark.uid)
+                off.update(is_wanted=False, ended_at=timezone.now())
             self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
         self.stdout.write(f"{cluster.name}: {len(found) - failed} of {len(found)} nodes released.")
         if failed:

@@ -90,7 +90,7 @@ def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Grou
     ground.armed()
     writer = ground.writer()
     stage = ground.stage()
-    waves._intend(writer.plan, stage, [ground.target()], {}, because="", now=ground.clock())
+    waves._intend(writer.plan, stage, [ground.target()], {}, off={}, because="", now=ground.clock())
     FORBIDDEN[why](ground)
 
     waves.finish_release(writer, FinishRelease(0, (CANARY,)))

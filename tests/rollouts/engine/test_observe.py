@@ -36,7 +36,7 @@ def target(snapshot: Snapshot):
 def test_a_snapshot_costs_the_same_number_of_queries_however_large_the_plan(
     plan: Plan, cluster, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(32):
+    with django_assert_max_num_queries(33):
         seen(plan)
 
 
@@ -241,7 +241,7 @@ def test_the_matrix_is_asked_about_the_nodes_of_a_stage_that_opens_and_of_no_oth
     plan.stages.forward().update(gate_options=gates, state="waiting")
     plan.stages.filter(index=1).update(state="opening")
 
-    with django_assert_max_num_queries(37):
+    with django_assert_max_num_queries(38):
         canary, rest, _ = seen(plan).stages
 
     assert (canary.evidence.combinations, canary.evidence.compared) == ((), 0)
@@ -274,7 +274,7 @@ def test_the_next_wave_needs_what_its_tenants_request_and_is_offered_what_others
     a_pod(row, "agent-0", gpus=1, owner_kind="DaemonSet")
     Node.objects.filter(name="node-2").update(is_unschedulable=True)
 
-    with django_assert_max_num_queries(35):
+    with django_assert_max_num_queries(36):
         wave = seen(plan).stages[0].evidence.next_wave
 
     assert wave.nodes == ("node-0",)

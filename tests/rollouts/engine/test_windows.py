@@ -52,7 +52,7 @@ def test_a_release_loses_to_a_window_that_is_closed(ground: Ground, shut):
 def test_a_recorded_release_is_not_carried_out_once_the_window_is_closed(ground: Ground, shut):
     ground.armed()
     writer = ground.writer()
-    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, because="", now=ground.clock())
+    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, off={}, because="", now=ground.clock())
     shut(ground)
 
     waves.finish_release(writer, FinishRelease(0, (CANARY,)))

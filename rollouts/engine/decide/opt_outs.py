@@ -1,0 +1,121 @@
+"""Neighbours are kept off a node while it is in the operator's hands, and not one gate longer (Z17, Z18). Pure.
+
+NVSentinel sees a fault where the driver is away, and an autoscaler sees an empty node; once a node is back in order,
+held again or given up, their eyes are open: before its stage soaks, and before its plan ends.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rollouts.components.base import Phase
+from rollouts.engine.decide.acts import Act, Decision, MovePlan, MoveStage, OptOutAgain, PutBack
+from rollouts.engine.decide.budget import is_back
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.base import TargetEvidence
+from rollouts.lifecycle import IN_FLIGHT, PLAN_FINAL, PlanState, StageState, TargetState
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import count, either
+
+SOON = timedelta(seconds=1)
+COMES_UP = timedelta(minutes=10)  # what runs on a changed node; what takes longer is a fault that they should see
+
+
+def with_opt_outs(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:
+    """Put back what is due, beside what else is decided. No stage soaks and no plan ends before all is read back."""
+    if not snapshot.opted_out:
+        return _tells_at_the_end(snapshot, decision)
+    acts = _acts(snapshot, now=now)
+    soon = min(decision.look_again_in, SOON)
+    if kept := _waits(snapshot, decision):
+        waits = _sentence(snapshot, decision, kept, acts)
+        acts_now = (*decision.acts, *acts)
+        return replace(decision, waiting_for=waits, moves=(), acts=acts_now, look_again_in=SOON)
+    return replace(decision, acts=(*decision.acts, *acts), look_again_in=soon) if acts else decision
+
+
+def _acts(snapshot: Snapshot, *, now: datetime) -> tuple[Act, ...]:
+    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.opted_out}
+    targets = _followed(snapshot)
+    due, unread = {}, {}
+    for uid, one in snapshot.opted_out.items():
+        node = nodes.get(uid)
+        if not (one.is_wanted and _stays(snapshot, node, targets.get(uid), now=now)):
+            due[uid] = one.name
+        elif node is not None and not node.has_label and not one.is_placed:
+            unread[uid] = one.name
+    return tuple(act for act in (PutBack(due), OptOutAgain(unread)) if act.nodes)
+
+
+def _stays(snapshot: Snapshot, node: NodeSnapshot | None, target: TargetEvidence | None, *, now: datetime) -> bool:
+    """Whether the node is still in the operator's hands, or coming up after it was."""
+    if node is None:
+        return _may_come_back(snapshot)
+    if target is None:
+        return node.phase is Phase.AT_WORK
+    if target.state is TargetState.CHANGED:
+        return not is_back(target) and now - target.state_since <= COMES_UP
+    return target.state in IN_FLIGHT
+
+
+def _may_come_back(snapshot: Snapshot) -> bool:
+    """The operator makes the object's DaemonSets anew: that a node has none now does not say that it has left."""
+    goes_on = snapshot.state in (PlanState.PROMOTING, PlanState.HALTED)
+    return goes_on and not snapshot.has_daemonsets and not snapshot.object_trouble
+
+
+def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
+    """By node uid, the targets of the stages that somebody follows now. A plan that is given up follows none."""
+    followed: Sequence[StageSnapshot] = snapshot.forward
+    if snapshot.state is PlanState.ROLLING_BACK:
+        followed = (snapshot.rollback_stage,)
+    elif snapshot.state is PlanState.ABORTING:
+        followed = ()
+    return {stage.node_uids[target.name]: target for stage in followed for target in stage.targets}
+
+
+def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
+    """Nodes for whose opt-outs what was decided has to wait."""
+    if any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in decision.moves):
+        return frozenset(snapshot.opted_out)
+    soaks = {
+        move.stage_index for move in decision.moves if isinstance(move, MoveStage) and move.to is StageState.SOAKING
+    }
+    uids = {uid for stage in snapshot.stages if stage.index in soaks for uid in stage.node_uids.values()}
+    return frozenset(uids & snapshot.opted_out.keys())
+
+
+def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts: Sequence[Act]) -> str:
+    """First of those that still come up: the others are put back in this moment."""
+    due = {uid for act in acts if isinstance(act, PutBack) for uid in act.nodes}
+    off = [snapshot.opted_out[uid] for uid in sorted(kept - due or kept)]
+    who = names(sorted({neighbour for one in off for neighbour in one.neighbours}))
+    nodes, then = names(sorted(one.name for one in off)), _what_waits(snapshot, decision)
+    if kept <= due:
+        trouble = next((f" {one.trouble}" for one in off if one.trouble), "")
+        return f"{then} once what keeps {who} off {nodes} is put back.{trouble}"
+    they_are = either(len(off), "it is", "they are")
+    return f"{then} once {who} may look at {nodes} again: when {they_are} back in order, in {spell(COMES_UP)} at most."
+
+
+def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
+    if any(isinstance(move, MovePlan) for move in decision.moves):
+        return "The plan ends"
+    index = next(move.stage_index for move in decision.moves if isinstance(move, MoveStage))
+    return next(f"{stage.name} soaks" for stage in snapshot.stages if stage.index == index)
+
+
+def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
+    """That nothing of it is left is said by who has seen every node in this round."""
+    ends = [move for move in decision.moves if isinstance(move, MovePlan) and move.to in PLAN_FINAL]
+    if not ends or not snapshot.is_live or not (snapshot.opted_in or snapshot.opt_outs_left):
+        return decision
+    back = len(snapshot.opted_in)
+    said = [f"What kept neighbours off {count(back, 'node')} is put back."] if back else []
+    because = " ".join([*said, *snapshot.opt_outs_left[:3]])
+    moves = tuple(
+        replace(move, because=f"{move.because} {because}") if isinstance(move, MovePlan) else move
+        for move in decision.moves
+    )
+    return replace(decision, waiting_for=f"{decision.waiting_for} {because}", moves=moves)

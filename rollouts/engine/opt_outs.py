@@ -1,0 +1,49 @@
+"""Which neighbours are kept off which nodes of a plan, and since when they are not any more."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollouts.engine.snapshot import OptedOut
+from rollouts.models import OptOut, Plan, Target
+
+
+@dataclass(frozen=True)
+class OptOuts:
+    in_force: Mapping[str, OptedOut]  # by node uid
+    ended_at: Mapping[str, datetime]  # node's name → when it was last read back that nothing of ours is there
+    back: frozenset[str]  # names of nodes on which all is as it was
+    left: tuple[str, ...]  # sentences: where it is not
+
+    def last_ended(self, targets: Iterable[Target]) -> datetime | None:
+        """None: on none of these anything was ever kept off."""
+        names = {target.node_name for target in targets}
+        return max((at for name, at in self.ended_at.items() if name in names), default=None)
+
+
+def read_opt_outs(plan: Plan) -> OptOuts:
+    """One query."""
+    in_force: dict[str, list[OptOut]] = defaultdict(list)
+    ended_at: dict[str, datetime] = {}
+    left: dict[str, str] = {}
+    for row in OptOut.objects.filter(plan=plan):
+        if row.ended_at is None:
+            in_force[row.node_uid].append(row)
+        elif row.placed_at is not None:
+            ended_at[row.node_name] = max(row.ended_at, ended_at.get(row.node_name, row.ended_at))
+            if row.left_because:
+                left[row.node_name] = f"{row.node_name}: {row.left_because}"
+    back = ended_at.keys() - left.keys() - {row.node_name for rows in in_force.values() for row in rows}
+    off = {uid: _opted_out(rows) for uid, rows in in_force.items()}
+    return OptOuts(off, ended_at, frozenset(back), tuple(left.values()))
+
+
+def _opted_out(rows: list[OptOut]) -> OptedOut:
+    return OptedOut(
+        name=rows[0].node_name,
+        neighbours=tuple(row.its_neighbour.title for row in rows),
+        is_wanted=all(row.is_wanted for row in rows),
+        is_placed=all(row.placed_at for row in rows),
+        trouble=next((row.trouble for row in rows if row.trouble), ""),
+    )

@@ -1,0 +1,61 @@
+from django.db import models
+from django.db.models import Q
+
+from gpu.neighbours import LONGEST, NEIGHBOURS, Neighbour
+
+
+class OptOutQuerySet(models.QuerySet["OptOut"]):
+    def in_force(self) -> "OptOutQuerySet":
+        """Those that may be on their nodes: not seen to be put back yet."""
+        return self.filter(ended_at__isnull=True)
+
+    def shown(self) -> "OptOutQuerySet":
+        """Those in force, and those that were put back to something else than what was there."""
+        return self.filter(Q(ended_at__isnull=True) | (Q(placed_at__isnull=False) & ~Q(left_because="")))
+
+
+class OptOut(models.Model):
+    """What keeps one neighbour off a node that a plan lets go, and what was there before it.
+
+    The row is the intent. It is written with the intent to let the node go; the label or annotation is written in the
+    patch that takes the hold off, and put back again and again until it is read back.
+    """
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="opt_outs")
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    neighbour = models.CharField(max_length=16, choices=[(one.key, one.title) for one in NEIGHBOURS.values()])
+    was = models.CharField(max_length=LONGEST, null=True)  # noqa: DJ001 (absent and blank are two things in Kubernetes)
+    is_wanted = models.BooleanField(default=True)
+    wanted_since = models.DateTimeField()
+    placed_at = models.DateTimeField(null=True)  # when it was read back; null: nobody has seen it there
+    ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of ours is there
+    left_because = models.CharField(max_length=500, blank=True)  # why it is not as it was; blank: it is
+    trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
+
+    objects = OptOutQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["plan", "node_uid", "neighbour"],
+                condition=Q(ended_at__isnull=True),
+                name="one_opt_out_in_force_per_neighbour",
+            ),
+        ]
+        indexes = [models.Index(fields=["plan"], condition=Q(ended_at=None), name="opt_outs_in_force")]
+        ordering = ["plan", "node_name", "neighbour", "pk"]
+
+    @property
+    def says(self) -> str:
+        """What it is now, for a person."""
+        one = self.its_neighbour
+        if self.ended_at:
+            return self.left_because
+        was = "was not there" if self.was is None else f"was “{self.was}”"
+        how = "" if self.placed_at else ", not read back yet"
+        return f"{one.mark}, which {was} before{how}. {self.trouble}".strip()
+
+    @property
+    def its_neighbour(self) -> Neighbour:
+        return NEIGHBOURS[self.neighbour]
