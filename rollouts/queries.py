@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -19,7 +19,7 @@ from people.rights import why_not
 from rollouts.completion import OVER, completion_of
 from rollouts.harm import UNHARMED, Harm
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import Approval, BreakGlass, Command, GateAnswer, Plan, Stage, Target
+from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target
 from rollouts.picking import FACTORS, Candidate
 from rollouts.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
@@ -171,11 +171,12 @@ class PlanOnPage:
 
 
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
-    """All that a plan's page shows, in a fixed number of queries (11 at most)."""
+    """All that a plan's page shows, in a fixed number of queries (12 at most)."""
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
-    stages = [_on_page(stage) for stage in rows]
+    opt_outs = opt_outs_of(plan)
+    stages = [_on_page(stage, opt_outs) for stage in rows]
     holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
     newest = plan.events.values_list("pk", flat=True).first()
     return PlanOnPage(
@@ -192,6 +193,14 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     )
 
 
+def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:
+    """Node uid → what keeps neighbours off it, or was not as it should be when it was put back. One query."""
+    found: dict[str, list[OptOut]] = defaultdict(list)
+    for row in OptOut.objects.filter(plan=plan).shown():
+        found[row.node_uid].append(row)
+    return found
+
+
 def _restraint(plan: Plan, current: StageOnPage | None, *, now: datetime) -> Restraint | None:
     """What holds all of it back: a freeze of all, or what binds every node that the stage has still to let go."""
     if plan.state not in LETS_GO:
@@ -206,8 +215,10 @@ def _restraint(plan: Plan, current: StageOnPage | None, *, now: datetime) -> Res
     return most_urgent(bound.values()) if len(bound) == len(held) else None
 
 
-def _on_page(stage: Stage) -> StageOnPage:
+def _on_page(stage: Stage, opt_outs: Mapping[str, list[OptOut]]) -> StageOnPage:
     targets = list(stage.targets.all())
+    for target in targets:
+        target.opted_out = opt_outs.get(target.node_uid, [])
     answers = {answer.gate: answer for answer in stage.answers.all()}
     return StageOnPage(stage, targets, answers, list(stage.approvals.all()), list(stage.glass.all()),
                        Counter(t.shown_state for t in targets))  # fmt: skip

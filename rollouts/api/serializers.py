@@ -12,7 +12,7 @@ from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
 from rollouts.gates.base import Answer, Gate
 from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
-from rollouts.models import Approval, GateAnswer, Stage, StageKind, Target, Wave
+from rollouts.models import Approval, GateAnswer, OptOut, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.steering.drafting import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 
@@ -148,6 +148,32 @@ class WaveSerializer(serializers.ModelSerializer):
         fields = ("number", "decided_at", "because")
 
 
+class OptOutSerializer(serializers.ModelSerializer):
+    """What keeps another controller off a node while it changes."""
+
+    neighbour = serializers.CharField()
+    mark = serializers.CharField(source="its_neighbour.mark", help_text="The label or annotation, as we write it.")
+    was = serializers.CharField(allow_null=True, help_text="What was there before. Null: nothing.")
+    is_placed = serializers.SerializerMethodField(help_text="It was read back, and not yet that it is put back.")
+
+    class Meta:
+        model = OptOut
+        fields = (
+            "neighbour",
+            "mark",
+            "was",
+            "wanted_since",
+            "is_placed",
+            "ended_at",
+            "left_because",
+            "trouble",
+            "says",
+        )
+
+    def get_is_placed(self, row: OptOut) -> bool:
+        return row.placed_at is not None and row.ended_at is None
+
+
 class TargetSerializer(serializers.ModelSerializer):
     node = serializers.CharField(source="node_name")
     wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
@@ -158,12 +184,15 @@ class TargetSerializer(serializers.ModelSerializer):
     )
     facts = serializers.DictField(help_text="When the plan was sealed.")
     baseline_driver_version = serializers.SerializerMethodField(help_text="Null: not released yet.")
+    opted_out = OptOutSerializer(
+        many=True, help_text="Those in force, and those whose label or annotation somebody else has changed since."
+    )
 
     class Meta:
         model = Target
         fields = (
             "id", "node", "position", "wave", "state", "state_since", "because", "released_at", "has_escaped", "facts",
-            "baseline_driver_version",
+            "baseline_driver_version", "opted_out",
         )  # fmt: skip
 
     def get_baseline_driver_version(self, target: Target) -> str | None:

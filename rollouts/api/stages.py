@@ -17,6 +17,7 @@ from rollouts.api.serializers import (
 from rollouts.bundles import bundle_for
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
+from rollouts.queries import opt_outs_of
 
 HISTORY_AT_MOST = 200
 STORY = (
@@ -77,7 +78,11 @@ class StageDetail(PlanEdge):
     @extend_schema(responses=StageSerializer)
     def get(self, request, stage_id: int) -> Response:
         visible = Stage.objects.visible_to(self.user).select_related("pool", "plan")
-        return Response(StageSerializer(self.load(visible.prefetch_related(*STORY), stage_id)).data)
+        stage = self.load(visible.prefetch_related(*STORY), stage_id)
+        opt_outs = opt_outs_of(stage.plan)
+        for target in stage.targets.all():
+            target.opted_out = opt_outs.get(target.node_uid, [])
+        return Response(StageSerializer(stage).data)
 
 
 class StageBundle(PlanEdge):

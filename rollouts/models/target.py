@@ -7,6 +7,7 @@ from people.rights import Permission, scope_of
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, TARGET_MOVES, TargetState
 from rollouts.models.hold import Hold
 from rollouts.models.moving import Moving
+from rollouts.models.opt_out import OptOut
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.wave import Wave
 
@@ -60,6 +61,7 @@ class Target(Moving):
         ordering = ["stage", "position"]
 
     is_kept: bool  # set by `with_holds`
+    opted_out: list[OptOut]  # set by who shows it: what keeps neighbours off its node
     is_back: bool  # set by `with_holds`: it runs the old version again, while others may still be on their way
 
     @property

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.models import GateAnswer, Hold
+from rollouts.models import GateAnswer, Hold, OptOut
 from tests.make import NOON, a_draft, a_fleet, a_plan
 
 
@@ -52,6 +52,24 @@ def test_a_target_whose_hold_is_off_without_a_release_was_not_begun(bob):
     assert plan["stages"][1]["targets_by_state"] == {"not-begun": 1, "held": 1}
 
 
+def test_a_target_says_what_keeps_neighbours_off_it_and_what_was_there_before(bob):
+    stage = a_plan().stages.get(index=1)
+    target = stage.targets.get(node_name="gpu-1")
+    row = {"plan": stage.plan, "node_uid": target.node_uid, "node_name": "gpu-1", "wanted_since": NOON}
+    OptOut.objects.create(neighbour="nvsentinel", placed_at=NOON, **row)
+    OptOut.objects.create(neighbour="karpenter", was="false", trouble="nodes is forbidden.", **row)
+    OptOut.objects.create(neighbour="autoscaler", placed_at=NOON, ended_at=NOON, **row)
+
+    shown, other = bob.get(f"/api/v1/stages/{stage.pk}").json()["targets"]
+
+    assert [(one["neighbour"], one["was"], one["is_placed"], one["says"]) for one in shown["opted_out"]] == [
+        ("karpenter", "false", False,
+         "karpenter.sh/do-not-disrupt=true, which was “false” before, not read back yet. nodes is forbidden."),
+        ("nvsentinel", None, True, "k8saas.nvidia.com/ManagedByNVSentinel=false, which was not there before."),
+    ]  # fmt: skip
+    assert other["opted_out"] == []
+
+
 def test_stages_are_found_by_plan_and_state(bob):
     plan, _ = a_plan(), a_draft(a_fleet())
 
@@ -64,7 +82,7 @@ def test_stages_are_found_by_plan_and_state(bob):
 def test_a_stage_costs_the_same_queries_whatever_its_size(bob, nodes, django_assert_num_queries):
     stage = a_plan(a_fleet(nodes=nodes)).stages.get(index=1)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         assert bob.get(f"/api/v1/stages/{stage.pk}").status_code == 200
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark
-from rollouts.models import GateAnswer, Hold, Plan, Target, Wave
+from rollouts.models import GateAnswer, Hold, OptOut, Plan, Target, Wave
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
@@ -110,6 +110,19 @@ def test_what_became_of_a_target_when_the_old_version_was_put_back(viewer, state
     Plan.objects.filter(pk=plan.pk).update(state="rolled-back", put_back_at=NOON)
 
     assert f"gpu-0 {shown}" in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_a_node_says_whom_the_plan_keeps_off_it_and_what_somebody_made_of_that(viewer):
+    plan = make.a_plan()
+    target = Target.objects.get(stage__plan=plan, node_name="gpu-0")
+    row = {"plan": plan, "node_uid": target.node_uid, "node_name": "gpu-0", "wanted_since": NOON, "placed_at": NOON}
+    OptOut.objects.create(neighbour="nvsentinel", **row)
+    OptOut.objects.create(neighbour="karpenter", ended_at=NOON, left_because="It is mine.", **row)
+
+    seen = page(viewer, f"/plans/{plan.pk}")
+
+    assert "NVSentinel kept off" in seen.text
+    assert "Karpenter not as before" in seen.text
 
 
 def test_what_is_not_listed_is_counted_by_what_is_true_of_it(viewer):
