@@ -25,14 +25,17 @@ def test_without_nvsentinel_nothing_is_said():
         "k8saas.nvidia.com/ManagedByNVSentinel",
     ],
 )
-def test_a_node_that_it_watches_is_grave(label):
+def test_a_node_that_it_watches_is_named_with_what_is_set_and_put_back(label):
     check = said(NodeToChange("a", labels={label: "true"}))["nvsentinel"]
 
     assert check.sentence == (
         "NVSentinel watches a: it takes a driver that is replaced for a fault, and cordons the node."
     )
-    assert "ManagedByNVSentinel=false" in check.fix
-    assert check.is_grave
+    assert check.fix == (
+        "Nothing to do: k8saas.nvidia.com/ManagedByNVSentinel=false is set on each as it is let go, and what was there "
+        "is put back before its stage soaks, so that it looks on while gates judge."
+    )
+    assert not check.is_grave
 
 
 def test_a_node_that_it_leaves_alone_is_unwatched_while_gates_judge():
