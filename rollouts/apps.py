@@ -9,7 +9,7 @@ class RolloutsConfig(AppConfig):
         from fleet.messages import listeners
         from fleet.pools.asking import LISTENERS
         from health.judging.sources import register
-        from rollouts.findings import GLASS, HALTED, LEFT_BEHIND
+        from rollouts.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
         from rollouts.objections import plans_that_rest_on
         from rollouts.unasked import ask_from_now_on
         from rollouts.wake import plans_of
@@ -17,6 +17,7 @@ class RolloutsConfig(AppConfig):
         register(GLASS)
         register(HALTED)
         register(LEFT_BEHIND)
+        register(OPTED_OUT)
         OBJECTIONS.append(plans_that_rest_on)
         LISTENERS.append(ask_from_now_on)
         listeners.CHANGED.append(plans_of.ask)

@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from fleet.models import Cluster, Node
-from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_SKIP
+from gpu.labels import HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP
+from gpu.neighbours import NEIGHBOURS, Metadata, earlier_values
 from health.judging.sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import BreakGlass, Hold, Plan, Target
-from wording.numbers import count
+from rollouts.models import BreakGlass, Hold, OptOut, Plan, Target
+from wording.lists import names
+from wording.numbers import are, count
 
+PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
 MARK = "plan-"  # Plan.mark begins with it
 
 
@@ -88,6 +91,30 @@ def left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
             )
 
 
+def opt_outs_left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
+    """What keeps neighbours off a node for a plan that is over. One query, and two more where there ever was any."""
+    if not OptOut.objects.filter(plan__cluster=cluster).exists():
+        return
+    over = {plan.mark: plan for plan in Plan.objects.filter(cluster=cluster) if plan.is_final}
+    marked = Node.objects.filter(cluster=cluster, annotations__has_key=OPTED_OUT_BY).order_by("name")
+    for name, annotations in marked.values_list("name", "annotations"):
+        if plan := over.get(annotations[OPTED_OUT_BY]):
+            off = earlier_values(Metadata({}, annotations))
+            who = names([NEIGHBOURS[key].title for key in off]) or "Nobody any more"
+            yield (
+                f"node {name}",
+                Wrong(
+                    Severity.WARNING,
+                    f"{who} {are(len(off) or 1)} kept off {name} by plan #{plan.pk} “{plan.title}”, which is "
+                    f"{plan.state.replace('-', ' ')}.",
+                    "Put back what was there: kubectl patch node "
+                    f'{name} --type=merge -p "$(kubectl get node {name} -o jsonpath={PUT_BACK_PATH})"',
+                    {"plan": plan.pk, "node": name},
+                ),
+            )
+
+
 HALTED = FindingSource("plan-halted", "Plan halted", timedelta(0), halted_plans)
 LEFT_BEHIND = FindingSource("hold-left-behind", "Hold left behind", timedelta(minutes=2), left_behind)
+OPTED_OUT = FindingSource("opt-out-left-behind", "Opt-out left behind", timedelta(minutes=2), opt_outs_left_behind)
 GLASS = FindingSource("gate-passed-over", "Gate passed over", timedelta(0), unseen_glass)
