@@ -3,8 +3,7 @@
 What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -19,12 +18,16 @@ from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pool
 from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.resources import unhealthy_in_words
 from health.judging.failing import failing_pods
-from health.judging.sources import SOURCES, FindingSource
+from health.judging.gpus import GpuJudgement, judge_gpus
+from health.judging.signals import Signal, Subject
+from health.judging.sources import SOURCES
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules import RULES
-from health.rules.base import NODE, ClusterFacts, FailingPod, NodeFacts, Rule, Wrong
+from health.rules.base import NODE, NODES, ClusterFacts, FailingPod, NodeFacts, Rule, Severity, Wrong
+from health.rules.gpus import GPU_RULES
 
+GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 NOTE = "note"  # worth knowing, and nothing is wrong
 CAUSE_CHARS = 1200
 COLUMNS = (
@@ -32,27 +35,6 @@ COLUMNS = (
     "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
     "sharing_replicas", "is_ready",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a finding is about. `node_id` None: the cluster, or our sight of it."""
-
-    name: str
-    node_id: int | None = None
-    node_uid: str = ""
-    node_name: str = ""
-
-
-@dataclass(frozen=True)
-class Signal:
-    subject: Subject
-    rule: Rule | FindingSource
-    wrong: Wrong
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.rule.key, self.subject.name
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
@@ -67,10 +49,12 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     signals = [*_of_cluster(cluster, observer, sight, of_cluster, now=now), *_of_sources(cluster)]
     if of_nodes:
         signals += _of_nodes(cluster, of_nodes, now=now)
-    judged = {rule.key for rule in rules} | set(SOURCES)
+    gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
+    signals += gpus.signals
+    judged = {rule.key for rule in rules} | set(SOURCES) | gpus.judged
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
-        told = _write(cluster, signals, judged, now=now)
+        told = _write(cluster, signals, judged, gpus.can_tell, now=now)
         nodes = _count(cluster)
     if told or nodes:
         changed = [(node.pk, int(node.state)) for node in Node.objects.filter(pk__in=nodes)]
@@ -166,7 +150,14 @@ def _mig_overdue_since(row: dict, *, now: datetime) -> datetime | None:
     return since if now - since >= RECONFIGURED_WITHIN else None
 
 
-def _write(cluster: Cluster, signals: Iterable[Signal], judged: set[str], *, now: datetime) -> int:
+def _write(
+    cluster: Cluster,
+    signals: Iterable[Signal],
+    judged: set[str],
+    can_tell: Callable[[str, str], bool],
+    *,
+    now: datetime,
+) -> int:
     waiting = {
         (finding.rule, finding.subject): finding
         for finding in Finding.objects.filter(
@@ -178,7 +169,8 @@ def _write(cluster: Cluster, signals: Iterable[Signal], judged: set[str], *, now
         finding = waiting.pop(signal.key, None) or _new(cluster, signal, now=now)
         told += _update(finding, signal, now=now)
     for finding in waiting.values():
-        told += _resolve(finding, now=now)
+        if finding.rule not in GPU_KEYS or can_tell(finding.rule, finding.subject):
+            told += _resolve(finding, now=now)
     return told
 
 
@@ -197,7 +189,9 @@ def _update(finding: Finding, signal: Signal, *, now: datetime) -> int:
     """1: it opened now. What only counts on is not written."""
     wrong = signal.wrong
     known = wrong.severity.value, wrong.cause[:CAUSE_CHARS]
-    if finding.pk is None or known != (finding.severity, finding.cause):
+    is_held_back = _is_worse_too_soon(finding, wrong, now=now)
+    if not is_held_back and (finding.pk is None or known != (finding.severity, finding.cause)):
+        finding.worse_since = None
         finding.severity, finding.cause = known
         finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
         finding.evidence = dict(wrong.evidence)
@@ -209,6 +203,24 @@ def _update(finding: Finding, signal: Signal, *, now: datetime) -> int:
     title = f"{signal.rule.title}: {finding.sentence}"
     _note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
     return 1
+
+
+def _is_worse_too_soon(finding: Finding, wrong: Wrong, *, now: datetime) -> bool:
+    """Whether it is worse than it is said to be, and not for as long as that takes."""
+    if finding.pk is None or not wrong.worsens_after:
+        return False
+    if not Severity(finding.severity).is_less_than(wrong.severity):
+        _worse_since(finding, None)
+        return False
+    if finding.worse_since is None:
+        _worse_since(finding, now)
+    return now - (finding.worse_since or now) < wrong.worsens_after
+
+
+def _worse_since(finding: Finding, at: datetime | None) -> None:
+    if finding.worse_since != at:
+        Finding.objects.filter(pk=finding.pk).update(worse_since=at)
+        finding.worse_since = at
 
 
 def _resolve(finding: Finding, *, now: datetime) -> int:

@@ -45,6 +45,7 @@ class Finding(models.Model):
     since = models.DateTimeField()  # when it was first seen
     confirmed_at = models.DateTimeField()  # when it opens, if it is still so by then
     opened_at = models.DateTimeField(null=True)  # null: it never did
+    worse_since = models.DateTimeField(null=True)  # its rule calls it worse since then; null: as bad as it says
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
 

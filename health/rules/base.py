@@ -16,6 +16,10 @@ class Severity(StrEnum):
     WARNING = "warning"
     NOTE = "note"
 
+    def is_less_than(self, other: "Severity") -> bool:
+        order = list(Severity)
+        return order.index(self) > order.index(other)
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -29,6 +33,7 @@ class Wrong:
     action: str
     evidence: Mapping[str, Any] = field(default_factory=dict)  # as it was when the cause was first seen
     why: str = ""  # blank: the sentence and the action say nothing that changes while the cause is the same
+    worsens_after: timedelta = timedelta(0)  # how long it must be worse before it is said to be
 
     @property
     def cause(self) -> str:

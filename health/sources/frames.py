@@ -6,7 +6,7 @@ that a column is never read with another order than it was written in.
 
 import json
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -17,8 +17,9 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from health.telemetry.base import TelemetryReading, XidTold
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
+from health.telemetry.remembering import CHECKPOINTS, COUNTERS, LATCHED
 
 KEPT_S = 24 * 3600
 TIMEOUT_S = 2.0
@@ -39,6 +40,37 @@ class FramesAway(Exception):
     """Redis does not answer: nobody knows what GPUs say now."""
 
 
+@dataclass(frozen=True)
+class Places:
+    prefix: str
+
+    @property
+    def devices(self) -> str:
+        return f"{self.prefix}:devices"
+
+    @property
+    def nodes(self) -> str:
+        return f"{self.prefix}:nodes"
+
+    def column(self, metric: str) -> str:
+        return f"{self.prefix}:column:{metric}"
+
+    def latched(self, metric: str) -> str:
+        return f"{self.prefix}:latched:{metric}"
+
+    def checkpoint(self, number: int, metric: str) -> str:
+        return f"{self.prefix}:checkpoint:{number}:{metric}"
+
+    @property
+    def remembered(self) -> list[str]:
+        of_counters = [self.checkpoint(number, key) for number in range(CHECKPOINTS) for key in COUNTERS]
+        return [*map(self.latched, LATCHED), *of_counters]
+
+    @property
+    def everything(self) -> list[str]:
+        return [self.devices, self.nodes, *map(self.column, METRICS), *self.remembered]
+
+
 def keep(cluster_id: int, taken: TelemetryReading) -> None:
     """:raises FramesAway"""
     frame = taken.frame
@@ -49,6 +81,7 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
         "order": order,
         "taken_at": frame.taken_at,
         "exported": sorted(taken.exported),
+        "checkpoints": [each.taken_at for each in frame.checkpoints],
         "xids": [[*key, told.xid, told.words] for key, told in taken.xids.items()],
     }
     try:
@@ -63,6 +96,8 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
                 pipe.expire(places.nodes, KEPT_S)
             for key, column in frame.columns.items():
                 pipe.set(places.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
+            for name, values in _remembered(frame, places):
+                pipe.set(name, values.tobytes(), ex=KEPT_S)
             pipe.set(_head(cluster_id), json.dumps(head), ex=KEPT_S)
             pipe.execute()
     except RedisError as error:
@@ -70,7 +105,7 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
 
 
 def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame | None:
-    """The whole frame, or only some of its columns. None: there is none, or none any more.
+    """The whole frame with all that it remembers, or only some of its columns. None: there is none, or none any more.
 
     :raises FramesAway
     """
@@ -80,20 +115,39 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
         if head is None:
             return None
         places = _places(cluster_id, head["order"])
-        found: list[Any] = _redis().mget([places.devices, *map(places.column, wanted)])
+        names = [places.devices, *map(places.column, wanted), *(places.remembered if metrics is None else ())]
+        found: list[Any] = _redis().mget(names)
     except RedisError as error:
         raise FramesAway(str(error)) from error
-    devices, columns = found[0], found[1:]
-    if devices is None:
+    if found[0] is None:
         return None
-    read = tuple(GpuDevice(*row) for row in msgspec.json.decode(devices))
-    frame = Frame(head["taken_at"], read)
-    for key, packed in zip(wanted, columns, strict=True):
-        if packed is not None and len(packed) == 2 * DOUBLE * len(read):
-            frame.columns[key] = MetricColumn(
-                _unpacked(packed[: len(packed) // 2]), _unpacked(packed[len(packed) // 2 :])
-            )
+    frame = Frame(head["taken_at"], tuple(GpuDevice(*row) for row in msgspec.json.decode(found[0])))
+    length = len(frame.devices)
+    for key, packed in zip(wanted, found[1:], strict=False):
+        if packed is not None and len(packed) == 2 * DOUBLE * length:
+            half = DOUBLE * length
+            frame.columns[key] = MetricColumn(_unpacked(packed[:half]), _unpacked(packed[half:]))
+    if metrics is None:
+        kept = dict(zip(places.remembered, found[1 + len(wanted) :], strict=True))
+        _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, places)
     return _kept(head, frame)
+
+
+def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], places: Places) -> None:
+    arrays = {name: _unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(frame.devices)}
+    frame.latched = {key: arrays[name] for key in LATCHED if (name := places.latched(key)) in arrays}
+    frame.checkpoints = tuple(
+        Checkpoint(at, {key: arrays[name] for key in COUNTERS if (name := places.checkpoint(number, key)) in arrays})
+        for number, at in enumerate(taken_at)
+    )
+
+
+def _remembered(frame: Frame, places: Places) -> "Iterable[tuple[str, array[float]]]":
+    for key, since in frame.latched.items():
+        yield places.latched(key), since
+    for number, each in enumerate(frame.checkpoints):
+        for key, values in each.values.items():
+            yield places.checkpoint(number, key), values
 
 
 def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
@@ -133,26 +187,6 @@ def forget(cluster_id: int) -> None:
             _redis().delete(_head(cluster_id), *_places(cluster_id, head["order"]).everything)
     except RedisError as error:
         raise FramesAway(str(error)) from error
-
-
-@dataclass(frozen=True)
-class Places:
-    prefix: str
-
-    @property
-    def devices(self) -> str:
-        return f"{self.prefix}:devices"
-
-    @property
-    def nodes(self) -> str:
-        return f"{self.prefix}:nodes"
-
-    def column(self, metric: str) -> str:
-        return f"{self.prefix}:column:{metric}"
-
-    @property
-    def everything(self) -> list[str]:
-        return [self.devices, self.nodes, *map(self.column, METRICS)]
 
 
 def _places(cluster_id: int, order: str) -> Places:

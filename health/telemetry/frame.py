@@ -43,11 +43,22 @@ class MetricColumn:
 
     @classmethod
     def empty(cls, length: int) -> "MetricColumn":
-        return cls(array("d", [NEVER]) * length, array("d", [NEVER]) * length)
+        return cls(unsaid(length), unsaid(length))
 
     def newest(self) -> float:
         """NaN: none has a sample."""
         return max((at for at in self.times if at == at), default=NEVER)
+
+    def copied(self) -> "MetricColumn":
+        return MetricColumn(self.values[:], self.times[:])
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What counters had come to at one moment, by metric: what they grew since is the difference."""
+
+    taken_at: float
+    values: "Mapping[str, array[float]]"
 
 
 @dataclass
@@ -55,9 +66,20 @@ class Frame:
     taken_at: float  # seconds since the epoch, our clock
     devices: Sequence[GpuDevice]
     columns: dict[str, MetricColumn] = field(default_factory=dict)  # by the key of the metric
+    checkpoints: tuple[Checkpoint, ...] = ()  # the oldest first
+    # By the key of a latched metric: since when each device has its value. NaN: since before anybody looked.
+    latched: "dict[str, array[float]]" = field(default_factory=dict)
 
     def index(self) -> Mapping[tuple[str, str], int]:
         return {device.key: place for place, device in enumerate(self.devices)}
+
+    def newest_by_device(self) -> "array[float]":
+        """When each device last said anything. NaN: it never did."""
+        newest = unsaid(len(self.devices))
+        for column in self.columns.values():
+            pairs = zip(column.times, newest, strict=True)
+            newest = array("d", (at if was != was or at > was else was for at, was in pairs))
+        return newest
 
     def carried(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
         """A frame of these devices that begins with what this one knew of them."""
@@ -65,13 +87,31 @@ class Frame:
         kept = [places.get(device.key, -1) for device in devices]
         grown = Frame(self.taken_at, devices)
         for key, column in self.columns.items():
-            fresh = MetricColumn.empty(len(devices))
+            fresh = grown.columns[key] = MetricColumn.empty(len(devices))
             for place, before in enumerate(kept):
                 if before >= 0 and column.times[before] >= forget_before:
                     fresh.values[place], fresh.times[place] = column.values[before], column.times[before]
-            grown.columns[key] = fresh
+        grown.checkpoints = tuple(
+            Checkpoint(each.taken_at, {key: _moved(values, kept) for key, values in each.values.items()})
+            for each in self.checkpoints
+        )
+        grown.latched = {key: _moved(since, kept) for key, since in self.latched.items()}
         return grown
+
+    def copied(self) -> "Frame":
+        """With columns of its own."""
+        columns = {key: column.copied() for key, column in self.columns.items()}
+        return Frame(self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched))
+
+
+def unsaid(length: int) -> "array[float]":
+    return array("d", [NEVER]) * length
 
 
 def in_order(devices: Iterable[GpuDevice]) -> tuple[GpuDevice, ...]:
     return tuple(sorted(devices, key=lambda device: device.sort_key))
+
+
+def _moved(values: "array[float]", kept: Sequence[int]) -> "array[float]":
+    """NaN for a device that was not there before."""
+    return array("d", (values[before] if before >= 0 else NEVER for before in kept))

@@ -8,7 +8,7 @@ tenant's in `exported_pod`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from health.telemetry.frame import GpuDevice, in_order
+from health.telemetry.frame import Frame, GpuDevice, in_order
 
 NAMED_AT_MOST = 5  # nodes or devices in a sentence
 UUID_CHARS = 64
@@ -51,6 +51,19 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
     for key in contested:
         del found[key]
     return Inventory(in_order(found.values()), _notes(unknown, untrue, contested))
+
+
+def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *, since: float) -> list[GpuDevice]:
+    """Boards of which no series is left: a GPU that fell off its bus is in no answer any more, and is not forgotten.
+
+    Not those of a node that is gone, and no slice: those go when a board is cut anew.
+    """
+    there = {device.uuid for device in devices}
+    return [
+        device
+        for device, at in zip(before.devices, before.newest_by_device(), strict=True)
+        if at >= since and not device.gi_id and device.uuid not in there and device.node_name in where.nodes
+    ]
 
 
 def _exporter_node(labels: Mapping[str, str], where: Whereabouts) -> str:

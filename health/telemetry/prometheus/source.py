@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from health.telemetry import promql
 from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.telemetry.identity import Inventory, Whereabouts, take_inventory
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
+from health.telemetry.identity import Inventory, Whereabouts, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import Placing, Unusable, device_key, fill, labels
 from health.telemetry.prometheus.client import Client
+from health.telemetry.remembering import remember
 
 ROUND_S = 60.0  # what has not answered by then is asked again by the next round
 LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
@@ -50,7 +51,10 @@ class Prometheus:
         until = time.monotonic() + ROUND_S
         offset_s, notes = self._offset()
         known = self._look(now=now)
-        frame = (before or Frame(now, ())).carried(known.devices, forget_before=now - FORGET_AFTER_S)
+        earlier, oldest = before or Frame(now, ()), now - FORGET_AFTER_S
+        devices = in_order([*known.devices, *silenced(earlier, known.devices, self.where, since=oldest)])
+        carried = earlier.carried(devices, forget_before=oldest)
+        frame = carried.copied()
         frame.taken_at = now
         placing, are_doubled = Placing(frame.index()), self._are_doubled(known.names)
         series = [SERIES[name] for name in sorted(known.names)]
@@ -58,6 +62,7 @@ class Prometheus:
             if time.monotonic() > until:
                 raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
             self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
+        remember(carried, frame)
         xids = self._xids() if XID in known.names else {}
         return TelemetryReading(frame, frozenset(row.metric for row in series), xids, (*notes, *known.notes))
 

@@ -1,0 +1,198 @@
+"""GPUs as their newest frame shows them, handed to the rules about them.
+
+Nothing is judged on what is old: of a GPU whose samples are, of a node whose driver is being replaced (Z21), and while
+no frame is new, findings stay as they are.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import structlog
+from django.db.models import Count, Max
+
+from fleet.models import Cluster, Node, NodeEvent, Pool
+from fleet.states.node import AT_REST, RECONFIGURING
+from health.judging.signals import Signal, Subject
+from health.models import Finding
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen
+from health.sources import frames
+from health.sources.frames import KeptFrame
+from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.frame import GpuDevice
+from health.telemetry.peers import medians
+from health.telemetry.remembering import COUNTERS, growth
+
+AT_ONCE = 500  # names in one query
+MONTH = timedelta(days=30)
+DAY = timedelta(days=1)
+FALLEN_OFF = 79
+COMPARED = ("nvlink_traffic",)  # with the other GPUs of a node
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class GpuJudgement:
+    """`judged`: the rules that could see. `can_tell`: whether a finding may be resolved because its rule is silent."""
+
+    signals: tuple[Signal, ...] = ()
+    judged: frozenset[str] = frozenset()
+    can_tell: Callable[[str, str], bool] = lambda _rule, _subject: True
+
+
+def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
+    """Where nothing is read, one question to Redis; four queries more where something is suspect."""
+    kept = _newest(cluster, now=now)
+    if kept is None:
+        return GpuJudgement()
+    rules = [rule for rule in GPU_RULES if not rule.metrics or kept.exported.intersection(rule.metrics)]
+    suspects: dict[int, list[GpuRule]] = {}
+    for rule in rules:
+        for place in rule.suspects(kept.frame):
+            suspects.setdefault(place, []).append(rule)
+    judging = _Judging(cluster, kept, frozenset(suspects), now)
+    signals = tuple(signal for place, asked in suspects.items() for signal in judging.signals(place, asked))
+    return GpuJudgement(signals, frozenset(rule.key for rule in rules), judging.can_tell)
+
+
+def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
+    """None: nobody took a frame lately."""
+    try:
+        kept = frames.newest(cluster.pk)
+    except frames.FramesAway as error:
+        log.warning("GPUs are not judged: Redis is away", cluster=cluster.name, because=str(error))
+        return None
+    return kept if kept and now.timestamp() - kept.frame.taken_at <= STALE_AFTER_S else None
+
+
+@dataclass
+class _Judging:
+    """One look at the suspects of one frame."""
+
+    cluster: Cluster
+    kept: KeptFrame
+    suspects: frozenset[int]
+    now: datetime
+
+    def signals(self, place: int, rules: Collection[GpuRule]) -> list[Signal]:
+        node = self._nodes.get(self._device(place).node_name)
+        if node is None or _is_changing(node):
+            return []
+        facts = self._facts(place, node)
+        subject = Subject(facts.name, node["id"], node["uid"], node["name"])
+        return [Signal(subject, rule, wrong) for rule in rules if (wrong := rule.judge(facts))]
+
+    def can_tell(self, rule: str, subject: str) -> bool:
+        """Not of a GPU that says nothing now, but that it is silent; nor while its node is being changed."""
+        place = self._places.get(subject)
+        if place is None:
+            return True  # its node is gone, or it was cut anew
+        node = self._nodes_of_findings.get(self._device(place).node_name)
+        if node is not None and _is_changing(node):
+            return False
+        return rule == "gpu-silent" or bool(self._fresh(place))
+
+    def _device(self, place: int) -> GpuDevice:
+        return self.kept.frame.devices[place]
+
+    @cached_property
+    def _nodes(self) -> Mapping[str, dict[str, Any]]:
+        return _rows(self.cluster, {self._device(place).node_name for place in self.suspects})
+
+    @cached_property
+    def _nodes_of_findings(self) -> Mapping[str, dict[str, Any]]:
+        keys = [rule.key for rule in GPU_RULES]
+        waiting = Finding.objects.filter(cluster=self.cluster, rule__in=keys, resolved_at=None, node__isnull=False)
+        return _rows(self.cluster, set(waiting.values_list("node__name", flat=True)))
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {name_of(device): place for place, device in enumerate(self.kept.frame.devices)}
+
+    def _fresh(self, place: int) -> dict[str, float]:
+        oldest = self.kept.frame.taken_at - STALE_AFTER_S
+        columns = self.kept.frame.columns.items()
+        return {key: column.values[place] for key, column in columns if column.times[place] >= oldest}
+
+    def _facts(self, place: int, node: Mapping[str, Any]) -> GpuFacts:
+        frame, device, fresh = self.kept.frame, self._device(place), self._fresh(place)
+        grown = {key: each for key in COUNTERS if key in fresh and (each := growth(frame, key, place)) is not None}
+        peers = {key: self._peers[key][device.node_name] for key in COMPARED if device.node_name in self._peers[key]}
+        return GpuFacts(
+            node_name=device.node_name,
+            name=name_of(device),
+            product=device.product,
+            now=fresh,
+            grown=grown,
+            xid=self._xid(place),
+            repeats=self._repeats.get(node["id"], 0),
+            driver_changed_at=self._driver_changed.get(node["uid"]),
+            workload_classes=self._classes.get(node["id"], frozenset()),
+            peers=peers,
+            judged_at=self.now,
+        )
+
+    def _xid(self, place: int) -> XidSeen | None:
+        """Also of a GPU that went silent: its last one may say why."""
+        column, latched = self.kept.frame.columns.get("xid"), self.kept.frame.latched.get("xid")
+        if column is None or not column.values[place] >= 1:
+            return None
+        number, told = int(column.values[place]), self.kept.xids.get(self._device(place).key)
+        at = latched[place] if latched is not None else float("nan")
+        since = datetime.fromtimestamp(at, UTC) if at == at else None
+        return XidSeen(number, since, told.words if told and told.xid == number else "")
+
+    @cached_property
+    def _peers(self) -> Mapping[str, Mapping[str, float]]:
+        return {key: medians(self.kept.frame, key) for key in COMPARED}
+
+    @cached_property
+    def _repeats(self) -> Mapping[int, int]:
+        """How often a GPU of each node fell off its bus in thirty days."""
+        nodes = [row["id"] for row in self._nodes.values()]
+        fallen = Finding.objects.filter(
+            cluster=self.cluster, rule="gpu-xid", evidence__xid=FALLEN_OFF, since__gte=self.now - MONTH
+        )
+        counted = fallen.filter(node__in=nodes).order_by().values_list("node").annotate(number=Count("pk"))
+        return {node: number for node, number in counted if node is not None}
+
+    @cached_property
+    def _driver_changed(self) -> Mapping[str, datetime]:
+        """When each node's driver last changed within a day, by the node's UID."""
+        events = NodeEvent.objects.filter(cluster=self.cluster, kind="version", at__gte=self.now - DAY)
+        uids = [row["uid"] for row in self._nodes.values()]
+        return dict(events.filter(node_uid__in=uids).order_by().values_list("node_uid").annotate(last=Max("at")))
+
+    @cached_property
+    def _classes(self) -> Mapping[int, frozenset[str]]:
+        nodes = [row["id"] for row in self._nodes.values()]
+        found: dict[int, frozenset[str]] = {}
+        members = Pool.objects.filter(cluster=self.cluster, nodes__in=nodes).values_list("nodes", "workload_class")
+        for node, workload_class in members:
+            found[node] = found.get(node, frozenset()) | {workload_class}
+        return found
+
+
+def name_of(device: GpuDevice) -> str:
+    """What a person calls it, and what its findings are known by."""
+    board = f"GPU {device.index}" if device.index is not None else f"GPU {device.uuid}"
+    part = f", slice {device.gi_id}{f' ({device.profile})' if device.profile else ''}" if device.gi_id else ""
+    return f"{board} of {device.node_name}{part}"
+
+
+def _is_changing(node: Mapping[str, Any]) -> bool:
+    return node["upgrade_state"] not in AT_REST or node["mig_config_state"] in RECONFIGURING
+
+
+def _rows(cluster: Cluster, names: Collection[str]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    wanted = sorted(names)
+    for start in range(0, len(wanted), AT_ONCE):
+        rows = Node.objects.filter(cluster=cluster, name__in=wanted[start : start + AT_ONCE])
+        found |= {
+            row["name"]: dict(row) for row in rows.values("id", "uid", "name", "upgrade_state", "mig_config_state")
+        }
+    return found

@@ -1,0 +1,41 @@
+"""What a rule says of a subject, on its way to a finding."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from health.rules.base import Wrong
+
+
+class Judged(Protocol):
+    """What any rule has, of a node, a GPU or a cluster, here or in an app above."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def after(self) -> timedelta: ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a finding is about. `node_id` None: the cluster, or our sight of it."""
+
+    name: str
+    node_id: int | None = None
+    node_uid: str = ""
+    node_name: str = ""
+
+
+@dataclass(frozen=True)
+class Signal:
+    subject: Subject
+    rule: Judged
+    wrong: Wrong
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.rule.key, self.subject.name

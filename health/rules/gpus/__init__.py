@@ -1,0 +1,28 @@
+"""What is wrong with a GPU, by what its exporter says: one pure file a rule. To add one, add its line here."""
+
+from health.rules.gpus.base import GpuRule
+from health.rules.gpus.ecc_corrected import EccCorrected
+from health.rules.gpus.ecc_uncorrected import EccUncorrected
+from health.rules.gpus.hot import Hot
+from health.rules.gpus.memory_nearly_full import MemoryNearlyFull
+from health.rules.gpus.nvlink_errors import NvlinkErrors
+from health.rules.gpus.nvlink_quiet import NvlinkQuiet
+from health.rules.gpus.pcie_replays import PcieReplays
+from health.rules.gpus.row_remap import RowRemap
+from health.rules.gpus.silent import GpuSilent
+from health.rules.gpus.throttled import Throttled
+from health.rules.gpus.xid import LastXid
+
+GPU_RULES: tuple[GpuRule, ...] = (
+    LastXid(),
+    GpuSilent(),
+    Hot(),
+    EccUncorrected(),
+    EccCorrected(),
+    RowRemap(),
+    PcieReplays(),
+    NvlinkErrors(),
+    NvlinkQuiet(),
+    Throttled(),
+    MemoryNearlyFull(),
+)

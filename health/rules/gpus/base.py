@@ -1,0 +1,62 @@
+"""What a rule about a GPU is given: which devices of a frame are worth a look, and then the facts of each. Pure.
+
+A frame has 40,000 devices and most are well: `suspects` goes over columns, and only whoever it names is judged.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import ClassVar, Protocol
+
+from health.rules.base import Wrong
+from health.telemetry.frame import Frame
+from health.telemetry.remembering import Growth
+
+
+@dataclass(frozen=True)
+class XidSeen:
+    """The last Xid of a GPU: the gauge keeps it until the driver is loaded anew, and hides a repetition (Z22)."""
+
+    number: int
+    since: datetime | None  # None: it was there when Quarterdeck first looked
+    words: str = ""  # the exporter's own
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """Of a board, or of a slice of one. `now` has only what is fresh: nothing old is judged."""
+
+    node_name: str
+    name: str  # "GPU 3 of gpu-h200-007", with its slice where it is one
+    product: str = ""
+    now: Mapping[str, float] = field(default_factory=dict)  # by the key of the metric
+    grown: Mapping[str, Growth] = field(default_factory=dict)  # counters
+    at: Mapping[str, datetime] = field(default_factory=dict)  # when each value of `now` was sampled
+    xid: XidSeen | None = None
+    repeats: int = 0  # findings of this Xid on this node in the last 30 days, this one counted
+    is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason
+    driver_changed_at: datetime | None = None  # the last time, within a day
+    workload_classes: frozenset[str] = frozenset()  # of its node's pools
+    peers: Mapping[str, float] = field(default_factory=dict)  # the median growth of the other GPUs of its node
+    judged_at: datetime | None = None
+
+
+class GpuRule(Protocol):
+    """What a file here has: a new rule is one file, and one line in the table."""
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    after: ClassVar[timedelta]  # how long it must be so before anybody is told
+    metrics: ClassVar[tuple[str, ...]]  # that it reads: where none of them is exported it cannot see, and says so
+
+    def suspects(self, frame: Frame) -> Iterable[int]:
+        """The places of the devices that may be wrong. It may name too many; whom it leaves out is well."""
+
+    def judge(self, gpu: GpuFacts) -> Wrong | None:
+        """None: nothing of this kind is wrong."""
+
+
+def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
+    """The places of devices whose last value is as high. What nobody said is not."""
+    column = frame.columns.get(metric)
+    return [place for place, value in enumerate(column.values) if value >= level] if column is not None else ()

@@ -1,0 +1,43 @@
+"""Memory or power near the limit: how inference and training should be (Z28), and so a note where neither runs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import Severity, Wrong
+from health.rules.gpus.base import GpuFacts
+from health.telemetry.frame import Frame
+
+USED, FREE = "memory_used_mib", "memory_free_mib"
+
+
+@dataclass(frozen=True)
+class MemoryNearlyFull:
+    key: ClassVar[str] = "gpu-memory-nearly-full"
+    title: ClassVar[str] = "GPU memory nearly full"
+    after: ClassVar[timedelta] = timedelta(minutes=15)
+    metrics: ClassVar[tuple[str, ...]] = (USED, FREE)
+    share: float = 0.97
+    usual_for: ClassVar[frozenset[str]] = frozenset({"inference", "training"})
+
+    def suspects(self, frame: Frame) -> Iterable[int]:
+        used, free = frame.columns.get(USED), frame.columns.get(FREE)
+        if used is None or free is None:
+            return ()
+        pairs = enumerate(zip(used.values, free.values, strict=True))
+        return [place for place, (has, left) in pairs if has >= self.share * (has + left) > 0]
+
+    def judge(self, gpu: GpuFacts) -> Wrong | None:
+        used, free = gpu.now.get(USED), gpu.now.get(FREE)
+        if used is None or free is None or used + free <= 0 or used < self.share * (used + free):
+            return None
+        if not gpu.workload_classes or gpu.workload_classes & self.usual_for:
+            return None
+        return Wrong(
+            Severity.NOTE,
+            f"{gpu.name} has more than {self.share:.0%} of its memory in use.",
+            "What runs here may end for lack of memory. For inference and training that is usual, and not said.",
+            {USED: used, FREE: free},
+            why="full",
+        )

@@ -1,0 +1,44 @@
+"""Rows of memory that are to be remapped at the next reset, or that can no longer be (Xid 63 and 64 say the same)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import Severity, Wrong
+from health.rules.gpus.base import GpuFacts, at_least
+from health.telemetry.frame import Frame
+
+FAILED, PENDING = "row_remap_failed", "row_remap_pending"
+
+
+@dataclass(frozen=True)
+class RowRemap:
+    key: ClassVar[str] = "gpu-row-remap"
+    title: ClassVar[str] = "Rows of memory to be remapped"
+    after: ClassVar[timedelta] = timedelta(0)
+    metrics: ClassVar[tuple[str, ...]] = (FAILED, PENDING)
+
+    def suspects(self, frame: Frame) -> Iterable[int]:
+        return {*at_least(frame, FAILED, 1), *at_least(frame, PENDING, 1)}
+
+    def judge(self, gpu: GpuFacts) -> Wrong | None:
+        evidence = {FAILED: gpu.now.get(FAILED), PENDING: gpu.now.get(PENDING)}
+        if gpu.now.get(FAILED, 0) >= 1:
+            return Wrong(
+                Severity.CRITICAL,
+                f"{gpu.name} could not remap a row of its memory: it has no spare row left there.",
+                "Drain the node, run NVIDIA's field diagnostics and have the board replaced.",
+                evidence,
+                why="failed",
+            )
+        if gpu.now.get(PENDING, 0) >= 1:
+            return Wrong(
+                Severity.WARNING,
+                f"{gpu.name} waits for a reset to remap a row of its memory.",
+                "Reset it in its next quiet hour: drain the node, then reset the GPU or reboot. Until then the bad row "
+                "is in use.",
+                evidence,
+                why="pending",
+            )
+        return None

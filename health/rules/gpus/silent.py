@@ -1,0 +1,41 @@
+"""One GPU of a node is in no series any more, while the others are: it fell off the bus, or the driver lost it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby
+from typing import ClassVar
+
+from health.rules.base import Severity, Wrong
+from health.rules.gpus.base import GpuFacts
+from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.frame import Frame
+
+
+@dataclass(frozen=True)
+class GpuSilent:
+    key: ClassVar[str] = "gpu-silent"
+    title: ClassVar[str] = "GPU is silent"
+    after: ClassVar[timedelta] = timedelta(minutes=1)
+    metrics: ClassVar[tuple[str, ...]] = ()  # whatever there is
+
+    def suspects(self, frame: Frame) -> Iterable[int]:
+        """Boards without a fresh sample on nodes that have some."""
+        newest, oldest = frame.newest_by_device(), frame.taken_at - STALE_AFTER_S
+        for _, places in groupby(range(len(frame.devices)), key=lambda place: frame.devices[place].node_name):
+            on_node = list(places)
+            if any(newest[place] >= oldest for place in on_node):
+                yield from (place for place in on_node if not newest[place] >= oldest)
+
+    def judge(self, gpu: GpuFacts) -> Wrong | None:
+        if gpu.now:
+            return None
+        xid = f" Its last Xid was {gpu.xid.number}." if gpu.xid and gpu.xid.number else ""
+        return Wrong(
+            Severity.CRITICAL,
+            f"{gpu.name} is in none of its exporter's series any more, while the node's other GPUs are.{xid}",
+            "Look for it in lspci and nvidia-smi on the node. One that fell off the bus comes back with a reboot, if "
+            "at all: drain the node first.",
+            {"xid": gpu.xid.number if gpu.xid else None},
+            why="silent" + xid,
+        )

@@ -1,0 +1,117 @@
+"""The last Xid of a GPU, by NVIDIA's catalogue (mission H3): an application's error is not the hardware's."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import Severity, Wrong
+from health.rules.gpus.base import GpuFacts, XidSeen, at_least
+from health.rules.gpus.xids import XIDS, Xid, XidAction, verdict_in
+from health.telemetry.frame import Frame
+
+METRIC = "xid"
+REPLACED_AFTER = 3  # of 79 within thirty days: one more, and the hardware is replaced
+PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
+DRIVER_SUSPECT_FOR = timedelta(days=1)
+ROW_REMAP = 63
+
+DO: Mapping[XidAction, str] = {
+    XidAction.RESTART_APP: "An application failed here: look at its log and restart it. The GPU is not blamed for one.",
+    XidAction.RESET_GPU: "Drain the node and reset the GPU, or reboot.",
+    XidAction.RESTART_NODE: "Drain the node and reboot it.",
+    XidAction.RESTART_VM: "Restart the virtual machine.",
+    XidAction.CONTACT_SUPPORT: "Ask the vendor's support, with nvidia-bug-report.sh.",
+    XidAction.CHECK_MECHANICALS: "Look at the board: power cables, seating.",
+    XidAction.UPDATE_SOFTWARE: "Bring the guest's and the host's drivers to versions that go together.",
+    XidAction.CHECK_UVM: "Look at the kernel log for nvidia-uvm.",
+    XidAction.NVLINK: "Look at nvidia-smi nvlink -e and the Fabric Manager's log; drain the node and reset the GPU "
+    "where errors come again.",
+}
+SEVERITY: Mapping[XidAction, Severity] = {
+    XidAction.RESTART_APP: Severity.NOTE,
+    XidAction.RESET_GPU: Severity.CRITICAL,
+    XidAction.RESTART_NODE: Severity.CRITICAL,
+    XidAction.RESTART_VM: Severity.CRITICAL,
+    XidAction.CONTACT_SUPPORT: Severity.WARNING,
+    XidAction.CHECK_MECHANICALS: Severity.CRITICAL,
+    XidAction.UPDATE_SOFTWARE: Severity.WARNING,
+    XidAction.CHECK_UVM: Severity.WARNING,
+    XidAction.NVLINK: Severity.WARNING,
+}
+
+
+@dataclass(frozen=True)
+class LastXid:
+    key: ClassVar[str] = "gpu-xid"
+    title: ClassVar[str] = "Xid"
+    after: ClassVar[timedelta] = timedelta(0)
+    metrics: ClassVar[tuple[str, ...]] = (METRIC,)
+
+    def suspects(self, frame: Frame) -> Iterable[int]:
+        return at_least(frame, METRIC, 1)
+
+    def judge(self, gpu: GpuFacts) -> Wrong | None:
+        seen = gpu.xid
+        if seen is None or seen.number < 1:
+            return None
+        known = XIDS.get(seen.number)
+        action = _action(seen, known)
+        if (action == XidAction.IGNORE and seen.number != ROW_REMAP) or _is_over(gpu, seen, action):
+            return None
+        return Wrong(
+            _severity(seen, action),
+            f"{gpu.name} has had Xid {seen.number}"
+            + (f" ({known.title})" if known and known.title else "")
+            + _since(seen),
+            _advice(gpu, seen, known, action),
+            {"xid": seen.number, "words": seen.words, "action": action.value if action else None, "at_least": 1},
+            why=f"{seen.number} {seen.words} {seen.since}",
+        )
+
+
+def _action(seen: XidSeen, known: Xid | None) -> XidAction | None:
+    """None: NVIDIA's catalogue has it in no bucket, or the text of a 154 says nothing that is known."""
+    if known is None:
+        return None
+    return verdict_in(seen.words) if known.action == XidAction.FOLLOW_TEXT else known.action
+
+
+def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
+    """An application's passes: the gauge keeps it until the driver is loaded anew."""
+    if action != XidAction.RESTART_APP:
+        return False
+    return seen.since is None or gpu.judged_at is None or gpu.judged_at - seen.since > PASSES_AFTER
+
+
+def _severity(seen: XidSeen, action: XidAction | None) -> Severity:
+    return Severity.WARNING if action is None or seen.number == ROW_REMAP else SEVERITY[action]
+
+
+def _since(seen: XidSeen) -> str:
+    """The gauge hides a second one of the same number (Z22)."""
+    return ", at least once." if seen.since is not None else ", at least once; before Quarterdeck first looked."
+
+
+def _advice(gpu: GpuFacts, seen: XidSeen, known: Xid | None, action: XidAction | None) -> str:
+    parts = []
+    if seen.number == 79 and gpu.repeats > REPLACED_AFTER:
+        parts.append(
+            f"This node has had it {gpu.repeats} times in thirty days, more than {REPLACED_AFTER}: have the hardware "
+            "replaced."
+        )
+    if known and known.points_at_driver and gpu.driver_changed_at is not None:
+        parts.append(
+            "Its driver was changed within the day before: suspect the new driver, and compare with its peers."
+        )
+    if action is None:
+        parts.append(
+            "NVIDIA's catalogue names no action for it: read the kernel log (dmesg, NVRM: Xid), and ask support."
+            if known is None
+            else f"Its text names no recovery action that is known: “{seen.words}”. Read the kernel log."
+        )
+    elif action in DO:
+        parts.append(DO[action])
+    if known and known.note:
+        parts.append(known.note)
+    return " ".join(parts)

@@ -1,0 +1,199 @@
+"""From what GPUs say to findings, with a real Redis between."""
+
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Bookmark, Node, NodeEvent, Observer
+from health.judging import looking
+from health.models import Finding
+from health.sources import frames
+from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.remembering import remember
+from tests.make import NOON, a_cluster, a_node
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
+MINUTE = timedelta(minutes=1)
+DEVICES = tuple(GpuDevice("gpu-001", index, f"GPU-{index}") for index in range(8))
+
+
+@pytest.fixture
+def cluster(redis):
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    a_node(cluster, "gpu-001")
+    yield cluster
+    frames.forget(cluster.pk)
+
+
+class Saying:
+    """Frames of a cluster one after the other, as rounds would keep them."""
+
+    def __init__(self, cluster) -> None:
+        self.cluster, self.devices = cluster, DEVICES
+        self.frame = Frame(NOON.timestamp(), DEVICES)
+
+    def __call__(self, at, *, silent=(), words="", **values: dict[int, float]) -> None:
+        """`values`: by metric, of some of the devices; the others are well."""
+        before = self.frame.carried(self.devices, forget_before=0)
+        frame = before.copied()
+        frame.taken_at = at.timestamp()
+        for metric, usual in {"temperature_celsius": 60.0, "xid": 0.0, **dict.fromkeys(values, 0.0)}.items():
+            column = frame.columns.setdefault(metric, MetricColumn.empty(len(self.devices)))
+            for place in set(range(len(self.devices))) - set(silent):
+                column.values[place] = values.get(metric, {}).get(place, usual)
+                column.times[place] = frame.taken_at
+        remember(before, frame)
+        xids = {self.devices[place].key: XidTold(int(xid), words) for place, xid in values.get("xid", {}).items()}
+        frames.keep(self.cluster.pk, TelemetryReading(frame, frozenset(frame.columns), xids))
+        self.frame = frame
+        looked(self.cluster, at)
+
+
+def looked(cluster, at) -> None:
+    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+    looking.look(cluster, now=at)
+
+
+@pytest.fixture
+def say(cluster):
+    return Saying(cluster)
+
+
+def open_ones() -> list[tuple[str, str, str]]:
+    return list(Finding.objects.open().order_by("rule").values_list("rule", "subject", "severity"))
+
+
+def test_a_hot_gpu_is_found_after_five_minutes(say):
+    say(NOON, temperature_celsius={3: 84})
+    assert open_ones() == []
+
+    say(NOON + 5 * MINUTE, temperature_celsius={3: 84})
+
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+    assert Finding.objects.get().node == Node.objects.get()
+
+
+def test_it_is_critical_once_it_is_for_as_long(say):
+    say(NOON, temperature_celsius={3: 84})
+    say(NOON + 5 * MINUTE, temperature_celsius={3: 90})
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+
+    say(NOON + 9 * MINUTE, temperature_celsius={3: 90})
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+    say(NOON + 10 * MINUTE, temperature_celsius={3: 90})
+
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "critical")]
+
+
+def test_one_hot_moment_does_not_count_towards_critical(say):
+    say(NOON, temperature_celsius={3: 84})
+    say(NOON + 5 * MINUTE, temperature_celsius={3: 90})
+    say(NOON + 6 * MINUTE, temperature_celsius={3: 84})
+    say(NOON + 7 * MINUTE, temperature_celsius={3: 90})
+
+    say(NOON + 11 * MINUTE, temperature_celsius={3: 90})
+
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+
+
+def test_it_is_resolved_when_it_cooled_down(say):
+    say(NOON, temperature_celsius={3: 84})
+    say(NOON + 5 * MINUTE, temperature_celsius={3: 84})
+
+    say(NOON + 6 * MINUTE)
+
+    assert open_ones() == []
+    assert Finding.objects.get().resolved_at is not None
+
+
+def test_an_xid_is_found_at_once_with_its_words_on_the_timeline(say):
+    say(NOON)
+
+    say(NOON + MINUTE, xid={2: 154}, words="changed to 0x2 (Node Reboot Required)")
+
+    assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "critical")]
+    assert "reboot" in Finding.objects.get().action
+    assert NodeEvent.objects.get(kind="finding").sentence.startswith("Xid: GPU 2 of gpu-001 has had Xid 154")
+
+
+def test_what_an_old_sample_said_is_neither_judged_nor_forgotten(say):
+    say(NOON, xid={2: 79})
+    assert [rule for rule, *_ in open_ones()] == ["gpu-xid"]
+
+    say(NOON + 2 * MINUTE, silent={2})
+    say(NOON + 4 * MINUTE, silent={2})
+
+    assert [rule for rule, *_ in open_ones()] == ["gpu-silent", "gpu-xid"]
+    assert "Its last Xid was 79." in Finding.objects.get(rule="gpu-silent").sentence
+
+
+def test_nothing_is_resolved_while_no_frame_comes(say, cluster):
+    say(NOON, xid={2: 79})
+
+    looked(cluster, NOON + 10 * MINUTE)
+
+    assert [rule for rule, *_ in open_ones()] == ["gpu-xid"]
+
+
+def test_nothing_is_resolved_while_redis_is_away(say, cluster, settings, tmp_path):
+    say(NOON, xid={2: 79})
+    there = settings.REDIS_URL
+    settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
+
+    looked(cluster, NOON + MINUTE)
+
+    assert [rule for rule, *_ in open_ones()] == ["gpu-xid"]
+    settings.REDIS_URL = there
+
+
+def test_while_its_driver_is_replaced_nothing_is_judged_and_after_it_is(say):
+    """Z21."""
+    Node.objects.update(upgrade_state="pod-restart-required")
+    say(NOON, xid={2: 79})
+    assert open_ones() == []
+
+    Node.objects.update(upgrade_state="upgrade-done")
+    say(NOON + MINUTE, xid={2: 79})
+
+    assert [rule for rule, *_ in open_ones()] == ["gpu-xid"]
+
+
+def test_a_finding_stays_while_its_nodes_driver_is_replaced(say):
+    say(NOON, xid={2: 79})
+    Node.objects.update(upgrade_state="pod-restart-required")
+
+    say(NOON + MINUTE)
+
+    assert [rule for rule, *_ in open_ones()] == ["gpu-xid"]
+
+
+def test_a_node_that_is_gone_takes_its_findings_along(say, cluster):
+    say(NOON, xid={2: 79})
+    a_node(cluster, "gpu-002")
+    say.devices = tuple(GpuDevice("gpu-002", index, f"GPU-x{index}") for index in range(8))
+
+    say(NOON + MINUTE)
+
+    assert open_ones() == []
+
+
+def test_fallen_off_a_fourth_time_it_is_the_hardware(say, cluster):
+    for hour in range(4):
+        at = NOON + timedelta(hours=hour)
+        say(at)
+        say(at + MINUTE, xid={2: 79})
+
+    assert Finding.objects.filter(rule="gpu-xid").count() == 4
+    say(NOON + timedelta(hours=5))
+    say(NOON + timedelta(hours=5, minutes=1), xid={2: 79})
+    assert "have the hardware replaced" in Finding.objects.open().get().action
+
+
+@pytest.mark.parametrize("number", [1, 8])
+def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_assert_num_queries, number):
+    say(NOON, xid=dict.fromkeys(range(number), 79.0))
+
+    with django_assert_num_queries(20):
+        say(NOON + MINUTE, xid=dict.fromkeys(range(number), 79.0))

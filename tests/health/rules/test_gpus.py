@@ -1,0 +1,229 @@
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from health.rules.base import Severity
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import GpuFacts, XidSeen
+from health.rules.gpus.ecc_corrected import EccCorrected
+from health.rules.gpus.ecc_uncorrected import EccUncorrected
+from health.rules.gpus.hot import Hot
+from health.rules.gpus.memory_nearly_full import MemoryNearlyFull
+from health.rules.gpus.nvlink_errors import NvlinkErrors
+from health.rules.gpus.nvlink_quiet import NvlinkQuiet
+from health.rules.gpus.pcie_replays import PcieReplays
+from health.rules.gpus.row_remap import RowRemap
+from health.rules.gpus.silent import GpuSilent
+from health.rules.gpus.throttled import Throttled
+from health.rules.gpus.xid import LastXid
+from health.rules.gpus.xids import XIDS, XidAction, verdict_in
+from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
+from health.telemetry.metrics import METRICS
+from health.telemetry.remembering import Growth
+from tests.make import NOON
+
+AT = NOON.timestamp()
+WELL = GpuFacts(
+    "gpu-1",
+    "GPU 3 of gpu-1",
+    now={"temperature_celsius": 61.0, "xid": 0.0, "memory_used_mib": 100.0, "memory_free_mib": 900.0},
+    judged_at=NOON,
+)
+BOARDS = [GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(4)]
+
+
+def a_frame(metric: str, *values: float, grew_from: tuple[float, ...] = (), age_s: float = 5.0) -> Frame:
+    frame = Frame(AT, BOARDS)
+    column = frame.columns[metric] = MetricColumn.empty(len(BOARDS))
+    for place, value in enumerate(values):
+        column.values[place], column.times[place] = value, AT - age_s
+    if grew_from:
+        then = MetricColumn.empty(len(BOARDS)).values
+        for place, value in enumerate(grew_from):
+            then[place] = value
+        frame.checkpoints = (Checkpoint(AT - 3000, {metric: then}),)
+    return frame
+
+
+def grown(**amounts: float) -> GpuFacts:
+    return replace(WELL, grown={key: Growth(amount, AT - 3000) for key, amount in amounts.items()})
+
+
+def with_xid(number: int, *, ago=timedelta(minutes=1), words: str = "", **given) -> GpuFacts:
+    return replace(WELL, xid=XidSeen(number, NOON - ago if ago is not None else None, words), **given)
+
+
+def test_every_file_is_in_the_table():
+    files = {path.stem for path in (Path("health/rules/gpus")).glob("*.py")} - {"__init__", "base", "xids"}
+
+    assert {type(rule).__module__.rpartition(".")[2] for rule in GPU_RULES} == files
+    assert len({rule.key for rule in GPU_RULES}) == len(GPU_RULES)
+
+
+def test_every_metric_that_a_rule_reads_is_in_the_table():
+    assert {key for rule in GPU_RULES for key in rule.metrics} <= set(METRICS)
+
+
+def test_a_gpu_that_is_well_is_well_by_every_rule():
+    assert [rule.judge(WELL) for rule in GPU_RULES] == [None] * len(GPU_RULES)
+
+
+@pytest.mark.parametrize("rule", GPU_RULES, ids=lambda rule: rule.key)
+def test_nobody_is_blamed_where_nothing_is_known(rule):
+    """No answer is never a finding: but for being silent itself."""
+    assert list(rule.suspects(Frame(AT, BOARDS))) == []
+    if rule.key != "gpu-silent":
+        assert rule.judge(GpuFacts("gpu-1", "GPU 3 of gpu-1")) is None
+
+
+@pytest.mark.parametrize(
+    ("celsius", "severity"),
+    [(82.9, None), (83, Severity.WARNING), (84.9, Severity.WARNING), (85, Severity.CRITICAL)],
+)
+def test_is_hot_from_83_and_critical_from_85(celsius, severity):
+    wrong = Hot().judge(replace(WELL, now={"temperature_celsius": celsius}))
+
+    assert (wrong.severity if wrong else None) == severity
+    assert list(Hot().suspects(a_frame("temperature_celsius", celsius))) == ([0] if severity else [])
+
+
+def test_one_error_that_ecc_could_not_correct_is_critical():
+    assert EccUncorrected().judge(replace(WELL, now={"ecc_uncorrected": 1})).severity == Severity.CRITICAL
+    assert EccUncorrected().judge(replace(WELL, now={"ecc_uncorrected": 0})) is None
+
+
+def test_many_corrected_errors_are_a_warning():
+    assert EccCorrected().judge(grown(ecc_corrected=100)).severity == Severity.WARNING
+    assert EccCorrected().judge(grown(ecc_corrected=99)) is None
+    assert list(EccCorrected().suspects(a_frame("ecc_corrected", 1000, 1099, grew_from=(900, 1000)))) == [0]
+
+
+def test_a_remap_that_failed_is_worse_than_one_that_waits():
+    waits, failed = replace(WELL, now={"row_remap_pending": 1}), replace(WELL, now={"row_remap_failed": 1})
+
+    assert RowRemap().judge(waits).severity == Severity.WARNING
+    assert RowRemap().judge(failed).severity == Severity.CRITICAL
+
+
+def test_pcie_replays_count_by_the_hour():
+    assert PcieReplays().judge(grown(pcie_replays=100)) is not None
+    assert PcieReplays().judge(grown(pcie_replays=99)) is None
+
+
+def test_an_nvlink_that_recovered_is_critical_and_errors_a_warning():
+    assert NvlinkErrors().judge(grown(nvlink_recoveries=1)).severity == Severity.CRITICAL
+    assert NvlinkErrors().judge(grown(nvlink_replays=100)).severity == Severity.WARNING
+    assert NvlinkErrors().judge(grown(nvlink_replays=99)) is None
+
+
+def test_a_gpu_that_works_and_hardly_sends_is_far_below_its_peers():
+    quiet = replace(grown(nvlink_traffic=10), peers={"nvlink_traffic": 1000.0}, now={"engine_active_ratio": 0.9})
+
+    assert NvlinkQuiet().judge(quiet) is not None
+    assert NvlinkQuiet().judge(replace(quiet, now={"engine_active_ratio": 0.01})) is None
+    assert list(NvlinkQuiet().suspects(a_frame("nvlink_traffic", 9, 99, 99, 99, grew_from=(0, 0, 0, 0)))) == [0]
+
+
+def test_being_at_the_limit_of_its_power_is_no_fault():
+    """Z28."""
+    assert Throttled().judge(grown(throttled_power=1e9)) is None
+    assert "too hot" in Throttled().judge(grown(throttled_thermal=1e9)).sentence
+
+
+def test_full_memory_is_usual_for_inference_and_training():
+    """Z28."""
+    full = replace(WELL, now={"memory_used_mib": 990.0, "memory_free_mib": 10.0})
+
+    assert MemoryNearlyFull().judge(replace(full, workload_classes=frozenset({"inference"}))) is None
+    assert MemoryNearlyFull().judge(full) is None
+    assert (
+        MemoryNearlyFull().judge(replace(full, workload_classes=frozenset({"development"}))).severity == Severity.NOTE
+    )
+
+
+def test_a_gpu_that_went_silent_alone_is_lost():
+    frame = a_frame("temperature_celsius", 60, 60, 60, 60)
+    frame.columns["temperature_celsius"].times[2] = AT - 200
+
+    assert list(GpuSilent().suspects(frame)) == [2]
+    assert "Its last Xid was 79." in GpuSilent().judge(with_xid(79, now={})).sentence
+
+
+def test_a_node_that_is_silent_as_a_whole_has_no_lost_gpu():
+    assert list(GpuSilent().suspects(a_frame("temperature_celsius", 60, 60, 60, 60, age_s=200))) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "severity"),
+    [
+        (79, Severity.CRITICAL), (48, Severity.CRITICAL), (64, Severity.CRITICAL), (95, Severity.CRITICAL),
+        (119, Severity.CRITICAL), (143, Severity.CRITICAL), (74, Severity.WARNING), (63, Severity.WARNING),
+        (94, Severity.NOTE), (31, Severity.NOTE), (13, Severity.NOTE), (45, None), (43, None), (92, Severity.WARNING),
+        (54, Severity.CRITICAL), (9999, Severity.WARNING),
+    ],
+)  # fmt: skip
+def test_judges_an_xid_by_nvidias_catalogue(number, severity):
+    wrong = LastXid().judge(with_xid(number))
+
+    assert (wrong.severity if wrong else None) == severity
+
+
+def test_an_xid_that_no_catalogue_has_says_so():
+    assert "names no action" in LastXid().judge(with_xid(9999)).action
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        ("GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", XidAction.RESET_GPU),
+        ("GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)", XidAction.RESTART_NODE),
+        ("GPU recovery action changed from 0x1 (Drain and Reset) to 0x0 (None)", None),
+        ("Drain P2P", XidAction.NVLINK),
+        ("something new", None),
+    ],
+)
+def test_the_text_of_154_is_the_verdict(words, action):
+    if "to 0x0 (None)" in words:
+        assert verdict_in(words) == XidAction.IGNORE
+    else:
+        assert verdict_in(words) == action
+
+
+def test_a_154_whose_text_nobody_knows_is_a_warning_with_its_text():
+    wrong = LastXid().judge(with_xid(154, words="something new"))
+
+    assert wrong.severity == Severity.WARNING
+    assert "something new" in wrong.action
+
+
+def test_an_applications_error_passes_and_a_hardware_one_does_not():
+    assert LastXid().judge(with_xid(31, ago=timedelta(hours=2))) is None
+    assert LastXid().judge(with_xid(79, ago=timedelta(hours=200))) is not None
+
+
+def test_an_applications_error_from_before_we_looked_is_no_news():
+    assert LastXid().judge(with_xid(31, ago=None)) is None
+    assert "before Quarterdeck first looked" in LastXid().judge(with_xid(79, ago=None)).sentence
+
+
+def test_more_than_three_79_in_thirty_days_are_the_hardware():
+    assert "have the hardware replaced" not in LastXid().judge(with_xid(79, repeats=3)).action
+    assert "have the hardware replaced" in LastXid().judge(with_xid(79, repeats=4)).action
+
+
+@pytest.mark.parametrize("number", [119, 120, 143])
+def test_after_a_change_the_driver_is_the_first_suspect(number):
+    assert "suspect the new driver" in LastXid().judge(with_xid(number, driver_changed_at=NOON)).action
+    assert "suspect the new driver" not in LastXid().judge(with_xid(number)).action
+
+
+def test_what_is_said_of_an_xid_is_at_least_once():
+    """Z22: the gauge hides a second one of the same number."""
+    assert "at least once" in LastXid().judge(with_xid(79)).sentence
+
+
+def test_the_catalogue_has_the_numbers_that_it_must():
+    assert {13, 31, 45, 48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 143, 154} <= set(XIDS)
+    assert XIDS[79].action == XidAction.RESTART_NODE

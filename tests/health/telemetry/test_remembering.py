@@ -1,0 +1,76 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.remembering import CHECKPOINT_S, Growth, grown_by, growth, remember
+
+A = GpuDevice("gpu-1", 0, "GPU-a")
+NOW = 10_000.0
+
+
+def followed(*steps: tuple[float, float], key: str = "pcie_replays") -> Frame:
+    """The frame after one device said each value at each time."""
+    frame = Frame(steps[0][0], (A,))
+    for at, value in steps:
+        before = frame.carried((A,), forget_before=0.0)
+        frame = before.copied()
+        frame.taken_at = at
+        column = frame.columns.setdefault(key, MetricColumn.empty(1))
+        column.values[0], column.times[0] = value, at
+        remember(before, frame)
+    return frame
+
+
+def test_knows_how_much_a_counter_grew():
+    assert growth(followed((NOW, 5), (NOW + 60, 12)), "pcie_replays", 0) == Growth(7.0, NOW)
+
+
+def test_what_was_there_at_the_first_look_is_no_growth():
+    assert growth(followed((NOW, 500)), "pcie_replays", 0) == Growth(0.0, NOW)
+
+
+def test_tells_of_the_last_half_to_whole_hour():
+    steps = [(NOW + minute * 60, float(minute)) for minute in range(121)]
+
+    grown = growth(followed(*steps), "pcie_replays", 0)
+
+    assert CHECKPOINT_S <= steps[-1][0] - grown.since <= 2 * CHECKPOINT_S
+    assert grown.amount == (steps[-1][0] - grown.since) / 60
+
+
+def test_a_counter_that_began_anew_grew_from_nothing():
+    """A driver that is loaded resets what is volatile (Z21)."""
+    assert growth(followed((NOW, 500), (NOW + 60, 0), (NOW + 120, 3)), "pcie_replays", 0).amount == 3.0
+
+
+def test_nobody_can_tell_of_a_series_that_is_new():
+    frame = followed((NOW, 1.0), key="temperature_celsius")
+
+    assert growth(frame, "pcie_replays", 0) is None
+    assert grown_by(frame, "pcie_replays", 1) == []
+
+
+def test_finds_whoever_grew():
+    frame = followed((NOW, 5), (NOW + 60, 12))
+
+    assert grown_by(frame, "pcie_replays", 7) == [0]
+    assert grown_by(frame, "pcie_replays", 8) == []
+
+
+def test_knows_since_when_an_xid_is_the_last():
+    frame = followed((NOW, 0), (NOW + 60, 79), (NOW + 120, 79), key="xid")
+
+    assert frame.latched["xid"][0] == NOW + 60
+
+
+def test_an_xid_that_was_there_at_the_first_look_is_so_since_who_knows():
+    since = followed((NOW, 79), (NOW + 60, 79), key="xid").latched["xid"][0]
+
+    assert since != since
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=60))
+def test_never_says_that_a_counter_shrank(values):
+    frame = followed(*((NOW + 600.0 * number, float(value)) for number, value in enumerate(values)))
+
+    assert growth(frame, "pcie_replays", 0).amount >= 0
