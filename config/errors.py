@@ -19,6 +19,8 @@ from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
+from health.sources.asking import SourceOff
+from health.sources.making import BadSource
 from kube.selectors import BadSelector
 from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.groups import AlreadyIn
@@ -57,6 +59,8 @@ REFUSALS: dict[type[Exception], Meaning] = {
     CannotAccept: Meaning(409, "cannot-accept", "This cluster cannot be accepted"),
     ProductionAsks: Meaning(409, "production-asks", "Production is never changed unasked"),
     PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
+    BadSource: Meaning(400, "bad-source", "This makes no source of telemetry"),
+    SourceOff: Meaning(409, "source-off", "This source is switched off"),
     BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),
     NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     NameTaken: Meaning(409, "name-taken", "The name is taken"),

@@ -290,3 +290,15 @@ def an_exporter_round(cluster, **given: Any):
 
     row = {"lease_until": NOON, "next_look_at": NOON, "state": "asked", "state_since": NOON, "read_at": NOON}
     return ExporterRound.objects.create(cluster=cluster, **row | given)
+
+
+def a_source(cluster, **given: Any):
+    """A source of telemetry that answered just now. It is not asked: there is no server at its address."""
+    from health.models import TelemetrySource
+
+    row = {
+        "url": "https://prometheus.example.org", "added_by": "root", "added_at": NOON, "changed_at": NOON,
+        "lease_until": NOON, "next_look_at": NOON + timedelta(seconds=15), "state": "answering", "state_since": NOON,
+        "answered_at": NOON, "devices": 8, "exported": ["temperature_celsius"],
+    }  # fmt: skip
+    return TelemetrySource.objects.create(cluster=cluster, **row | given)

@@ -186,6 +186,9 @@ SPECTACULAR_SETTINGS = {
         "CompatibilityAnswer": "health.api.stacks.ANSWERS",
         "ClusterMode": "fleet.models.ClusterMode",
         "DriverSetBy": "fleet.api.clusters.MODES",
+        "MetricKey": "health.api.telemetry.METRIC_KEYS",
+        "ReadingState": "health.api.telemetry.READINGS",
+        "TelemetrySourceState": "health.api.telemetry.STATES",
         "DomainBudgetKind": "rollouts.api.ledger.KINDS",
     },
 }

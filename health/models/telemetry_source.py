@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
+from django.db.models import F, Value
+from django.db.models.functions import Least
 
 from fleet.models.observer import LostLease
 from fleet.models.visible import Visible
@@ -74,6 +76,11 @@ class TelemetrySource(models.Model):
         if not free.update(epoch=row.epoch + 1, lease_until=now + ROUND_LEASE, next_look_at=now + PERIOD):
             return None
         return row, row.epoch + 1
+
+    @classmethod
+    def ask_soon(cls, pk: int, *, now: datetime) -> bool:
+        """Make it due, whenever its time is. False: it is switched off, or gone."""
+        return bool(cls.objects.filter(pk=pk, is_on=True).update(next_look_at=Least(F("next_look_at"), Value(now))))
 
     @classmethod
     def keep(cls, pk: int, *, epoch: int, **columns: Any) -> None:

@@ -30,6 +30,10 @@ class BadSource(ValueError):
         super().__init__(sentence)
         self.field = field
 
+    @property
+    def problems(self) -> list[dict[str, str]]:
+        return [{"field": self.field, "sentence": str(self)}]
+
 
 @dataclass(frozen=True)
 class Trial:

@@ -5,7 +5,7 @@ from rollouts.models import BreakGlass
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
-from tests.make import a_node_event, a_plan, a_stage_to_approve, a_user, a_window
+from tests.make import a_node_event, a_plan, a_source, a_stage_to_approve, a_user, a_window
 
 
 @pytest.fixture
@@ -14,6 +14,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     stage = a_stage_to_approve(a_plan())
     node = stage.plan.cluster.nodes.first()
     a_node_event(node)
+    a_source(node.cluster)
     pat = a_user("pat", role="viewer")
     freeze = freezing.freeze(Where(node.cluster), actor="pat", because="Quarter end.", now=now)
     glass = BreakGlass.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, because="x", until=now)

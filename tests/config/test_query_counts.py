@@ -18,6 +18,7 @@ from tests.make import (
     a_node_event,
     a_plan,
     a_pod,
+    a_source,
     a_stage_to_approve,
     a_token,
     a_user,
@@ -43,7 +44,7 @@ def widen(stage: Stage, root: User) -> None:
         GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", because="", since=NOON, at=NOON)
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
-        a_plan(a_fleet())
+        a_source(a_plan(a_fleet()).cluster)
         freezing.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
         a_window(a_fleet())
         groups.add(f"more-{number}", actor="root", now=NOON).user_set.add(
@@ -70,6 +71,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     a_node_event(node)
     GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", because="", since=NOON, at=NOON)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
+    a_source(node.cluster)
     there = {
         "cluster_id": node.cluster_id,
         "node_id": node.pk,

@@ -27,7 +27,7 @@ hypothesis.core.RepresentationPrinter = pretty.RepresentationPrinter
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/schema?format=json", get_wsgi_application())
-READING_FIRST = ("get", "post", "patch", "delete")
+READING_FIRST = ("get", "post", "put", "patch", "delete")
 PARTS = defaultdict(list)
 for found in SCHEMA.get_all_operations():
     PARTS[found.ok().definition.raw["tags"][0]].append(found.ok())

@@ -1,0 +1,229 @@
+"""Where the telemetry of a cluster's GPUs is read and how that goes; and what is known of each GPU of a node."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Edge, Listing
+from fleet.api.nodes import OfANode
+from fleet.api.serializers import RefSerializer
+from fleet.models import Cluster
+from health import wake
+from health.models import SourceState, TelemetrySource
+from health.sources.asking import ask_now
+from health.sources.making import put_source, remove_source
+from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
+from health.sources.reading import MetricReading, ReadingState
+from health.telemetry.metrics import METRICS
+from people.rights import Permission, require, scope_of
+
+ADMINS = "Where its secret is found, never what it is. Null: only admins see it."
+STATES = [(state.value, state.value) for state in SourceState]
+READINGS = [(state.value, state.value) for state in ReadingState]
+METRIC_KEYS = [(key, key) for key in METRICS]
+
+
+class TelemetrySourceSerializer(serializers.ModelSerializer):
+    """A Prometheus that has the series of a cluster's GPU exporters, and how it goes with asking it."""
+
+    cluster = RefSerializer()
+    matchers = serializers.CharField(help_text="Blank: all that it has is this cluster's.")
+    user = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
+    secret_from = serializers.CharField(allow_null=True, help_text=ADMINS)
+    ca_file = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
+    state = serializers.ChoiceField(choices=STATES)
+    since = serializers.DateTimeField(source="state_since")
+    message = serializers.CharField(help_text="Why it is silent, and what helps; blank: it is not.")
+    notes = serializers.ListField(child=serializers.CharField(), help_text="What is odd about its answers.")
+    answered_at = serializers.DateTimeField(allow_null=True, help_text="Null: it never did.")
+    age_s = serializers.SerializerMethodField(help_text="Since it answered last. Null: it never did.")
+    devices = serializers.IntegerField(help_text="Boards and slices of its last answer.")
+    exported = serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS))
+    not_exported = serializers.SerializerMethodField(help_text="Usual ones that it has no series of.")
+    to_be_switched_on = serializers.SerializerMethodField(
+        help_text="Those that an exporter has only where somebody switched them on, and that it has not."
+    )
+
+    class Meta:
+        model = TelemetrySource
+        fields = (
+            "id", "cluster", "url", "matchers", "user", "secret_from", "ca_file", "is_on", "state", "since", "message",
+            "notes", "answered_at", "age_s", "took_ms", "devices", "exported", "not_exported", "to_be_switched_on",
+            "added_by", "added_at", "changed_at",
+        )  # fmt: skip
+
+    def to_representation(self, source: TelemetrySource) -> dict[str, Any]:
+        said = super().to_representation(source)
+        if not self.context["administers"].covers_cluster(source.cluster_id):
+            said |= {"user": None, "secret_from": None, "ca_file": None}
+        return said
+
+    @extend_schema_field(serializers.FloatField(allow_null=True, min_value=0))
+    def get_age_s(self, source: TelemetrySource) -> float | None:
+        at = source.answered_at
+        return None if at is None else max(0.0, (self.context["now"] - at).total_seconds())
+
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
+    def get_not_exported(self, source: TelemetrySource) -> list[str]:
+        return _lacks(source, is_usual=True)
+
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
+    def get_to_be_switched_on(self, source: TelemetrySource) -> list[str]:
+        return _lacks(source, is_usual=False)
+
+
+def _lacks(source: TelemetrySource, *, is_usual: bool) -> list[str]:
+    """Of one that never answered nobody knows."""
+    if source.answered_at is None:
+        return []
+    return [key for key, metric in METRICS.items() if metric.is_usual is is_usual and key not in source.exported]
+
+
+class TelemetrySourcePut(Asked):
+    url = serializers.CharField(max_length=300, help_text="As https://prometheus.example.org, with its path.")
+    matchers = serializers.CharField(
+        max_length=500, required=False, default="", allow_blank=True,
+        help_text='Label matchers, where the server has several clusters: cluster="eu-1".',
+    )  # fmt: skip
+    user = serializers.CharField(
+        max_length=150, required=False, default="", allow_blank=True, help_text="For basic authentication."
+    )
+    secret_from = serializers.CharField(
+        max_length=300, required=False, default="", allow_blank=True,
+        help_text="Where its password or token is found: env:QUARTERDECK_SECRET_NAME or file:NAME. Never the secret.",
+    )  # fmt: skip
+    ca_file = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    is_on = serializers.BooleanField(required=False, default=True)
+
+
+class TelemetrySourceList(Listing):
+    """Sources of telemetry, of clusters that the caller sees whole."""
+
+    serializer_class = TelemetrySourceSerializer
+
+    def get_queryset(self):
+        return TelemetrySource.objects.visible_to(self.user).select_related("cluster")
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **_context(self)}
+
+
+def _context(edge: Edge) -> dict[str, Any]:
+    return {"now": timezone.now(), "administers": scope_of(edge.user, Permission.ADMINISTER)}
+
+
+class OfASource(Edge):
+    def cluster(self, cluster_id: int, permission: Permission) -> Cluster:
+        """The cluster, of somebody who may do this there."""
+        row = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        require(self.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
+        return row
+
+    def source(self, cluster_id: int) -> TelemetrySource:
+        visible = TelemetrySource.objects.visible_to(self.user).select_related("cluster")
+        return get_object_or_404(visible, cluster=cluster_id)
+
+    def shown(self, source: TelemetrySource) -> Response:
+        return Response(TelemetrySourceSerializer(source, context=_context(self)).data)
+
+
+class TelemetrySourceDetail(OfASource):
+    @extend_schema(responses=TelemetrySourceSerializer)
+    def get(self, request, cluster_id: int) -> Response:
+        return self.shown(self.source(cluster_id))
+
+    @extend_schema(request=TelemetrySourcePut, responses=TelemetrySourceSerializer)
+    def put(self, request, cluster_id: int) -> Response:
+        """Add the source, or change the one there is. A worker asks it at once. It is kept as a decision."""
+        cluster = self.cluster(cluster_id, Permission.ADMINISTER)
+        asked = self.read(TelemetrySourcePut)
+        source = put_source(cluster, actor=self.user.get_username(), now=timezone.now(), **asked)
+        wake.wake_telemetry_of(cluster.pk)
+        return self.shown(source)
+
+    @extend_schema(responses={204: OpenApiResponse(description="It is asked no more, and what it said is forgotten.")})
+    def delete(self, request, cluster_id: int) -> Response:
+        self.cluster(cluster_id, Permission.ADMINISTER)
+        remove_source(self.source(cluster_id), actor=self.user.get_username(), now=timezone.now())
+        return Response(status=204)
+
+
+class TelemetryAttemptList(OfASource):
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker asks it.")})
+    def post(self, request, cluster_id: int) -> Response:
+        """Ask a source at once, without waiting for its time."""
+        self.cluster(cluster_id, Permission.STOP)
+        ask_now(self.source(cluster_id), now=timezone.now())
+        return Response(status=204)
+
+
+class MetricReadingSerializer(serializers.Serializer):
+    """What is known of one metric of one device. Zero is a value; null says that there is none."""
+
+    state = serializers.ChoiceField(choices=READINGS)
+    value = serializers.FloatField(allow_null=True, help_text="In its unit. Null: there is none; `state` says why.")
+    unit = serializers.CharField(help_text="Blank: a number, or a ratio from 0 to 1.")
+    sampled_at = serializers.DateTimeField(allow_null=True, help_text="When its exporter said so. Null: no value.")
+    since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it is stale or its source silent. Null: neither, or nobody knows."
+    )
+
+
+class DeviceTelemetrySerializer(serializers.Serializer):
+    """A GPU, or a slice of one."""
+
+    index = serializers.IntegerField(allow_null=True, help_text="Of the board. Null: nothing says.")
+    uuid = serializers.SerializerMethodField(help_text="Of the board either way. Null: nothing has named it yet.")
+    gi_id = serializers.CharField(help_text="Of the MIG slice; blank: the whole board.")
+    profile = serializers.CharField(help_text="Of the MIG slice; blank: the whole board.")
+    product = serializers.CharField()
+    is_mig = serializers.BooleanField(help_text="A slice, or a board that is partitioned into some.")
+    is_told = serializers.BooleanField(help_text="Whether the source ever named it.")
+    xid_words = serializers.CharField(help_text="What its exporter has for its last Xid; blank: nothing, or none.")
+    metrics = serializers.SerializerMethodField(help_text="By key, every one there is.")
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_uuid(self, device: DeviceTelemetry) -> str | None:
+        return device.uuid or None
+
+    @extend_schema_field(serializers.DictField(child=MetricReadingSerializer()))
+    def get_metrics(self, device: DeviceTelemetry) -> Mapping[str, dict[str, Any]]:
+        return {key: _written(key, reading) for key, reading in device.metrics.items()}
+
+
+def _written(key: str, reading: MetricReading) -> dict[str, Any]:
+    return {
+        "state": reading.state.value,
+        "value": reading.value,
+        "unit": METRICS[key].unit,
+        "sampled_at": instant(reading.sampled_at),
+        "since": instant(reading.since),
+    }
+
+
+class NodeSourceSerializer(serializers.Serializer):
+    state = serializers.ChoiceField(choices=STATES)
+    since = serializers.DateTimeField(source="state_since")
+    answered_at = serializers.DateTimeField(allow_null=True, help_text="Null: it never did.")
+
+
+class NodeTelemetrySerializer(serializers.Serializer):
+    source = NodeSourceSerializer(  # type: ignore[assignment]
+        allow_null=True, help_text="Of its cluster. Null: there is none."
+    )
+    trouble = serializers.CharField(help_text="Why what was said cannot be read; blank: it can.")
+    devices = DeviceTelemetrySerializer(many=True)
+
+
+class NodeTelemetryDetail(OfANode):
+    """The newest that is known of each GPU and slice of a node: values with times, or why there is none."""
+
+    @extend_schema(responses=NodeTelemetrySerializer)
+    def get(self, request, node_id: int) -> Response:
+        known: NodeTelemetry = telemetry_of(self.node(node_id), now=timezone.now())
+        return Response(NodeTelemetrySerializer(known).data)

@@ -1,0 +1,116 @@
+"""What is known of the GPUs of one node by telemetry: its rows, the frame, and how it stands with the source."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from fleet.models import Gpu, Node
+from health.models import SourceState, TelemetrySource
+from health.sources import frames
+from health.sources.frames import FramesAway, KeptFrame
+from health.sources.reading import MetricReading, Standing, nothing_read, read_device, utilisation
+from health.telemetry.base import STALE_AFTER_S, XidTold
+from health.telemetry.frame import GpuDevice
+
+STALE_AFTER = timedelta(seconds=STALE_AFTER_S)
+
+
+@dataclass(frozen=True)
+class DeviceTelemetry:
+    """A board, or a slice of one."""
+
+    index: int | None  # of the board; None: nothing says
+    uuid: str  # of the board either way; blank: nothing has named it yet
+    gi_id: str
+    profile: str
+    product: str
+    is_mig: bool  # a slice, or a board that is cut into some
+    is_told: bool  # whether the source ever named it
+    metrics: Mapping[str, MetricReading]
+    xid_words: str = ""  # what the exporter has for its last Xid
+
+    @property
+    def name(self) -> str:
+        board = "GPU" if self.index is None else f"GPU {self.index}"
+        return f"{board} slice {self.gi_id}" if self.gi_id else board
+
+    @property
+    def busy(self) -> MetricReading:
+        return utilisation(self.metrics)[1]
+
+
+@dataclass(frozen=True)
+class NodeTelemetry:
+    source: TelemetrySource | None
+    standing: Standing
+    trouble: str  # why what is kept cannot be read; blank: it can
+    devices: list[DeviceTelemetry]  # by index and slice
+
+
+def standing_of(source: TelemetrySource | None, *, now: datetime) -> Standing:
+    """One that nobody has asked for long is silent, too: whatever it says, nobody hears it."""
+    if source is None or source.state == SourceState.OFF:
+        return Standing(has_source=False)
+    exported = frozenset(source.exported)
+    if source.state != SourceState.ANSWERING:
+        return Standing(has_source=True, is_silent=True, silent_since=source.state_since.timestamp(), exported=exported)
+    heard = source.answered_at
+    if heard is None or now - heard > STALE_AFTER:
+        since = heard.timestamp() if heard else None
+        return Standing(has_source=True, is_silent=True, silent_since=since, exported=exported)
+    return Standing(has_source=True, exported=exported)
+
+
+def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
+    """Two queries, and where there is a source two questions to Redis."""
+    source = TelemetrySource.objects.filter(cluster=node.cluster_id).first()
+    boards = list(Gpu.objects.filter(node=node).order_by("index"))
+    standing, kept, trouble = standing_of(source, now=now), None, ""
+    if standing.has_source:
+        try:
+            kept = frames.of_node(node.cluster_id, node.name)
+        except FramesAway as error:
+            trouble = f"Redis does not answer, so that nobody knows what GPUs said last: {error}"
+            standing = replace(standing, is_silent=True, silent_since=None)
+    return NodeTelemetry(source, standing, trouble, _devices(kept, boards, standing, now=now.timestamp()))
+
+
+def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
+    found = _told(kept, standing, now=now) if kept else []
+    uuids, indexes = {device.uuid for device in found}, {device.index for device in found}
+    nothing = nothing_read(standing, now=now)
+    found += [
+        DeviceTelemetry(board.index, board.uuid, "", "", board.product, is_mig=False, is_told=False, metrics=nothing)
+        for board in boards
+        if not (board.uuid in uuids if board.uuid else board.index in indexes)
+    ]
+    return sorted(found, key=lambda each: (each.index is None, each.index or 0, each.uuid, _number(each.gi_id)))
+
+
+def _told(kept: KeptFrame, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
+    cut = {device.uuid for device in kept.frame.devices if device.gi_id}
+    found = []
+    for place, device in enumerate(kept.frame.devices):
+        is_mig = device.uuid in cut
+        metrics = read_device(kept.frame, place, standing, now=now, is_mig=is_mig)
+        found.append(_told_device(device, metrics, kept.xids.get(device.key), is_mig=is_mig))
+    return found
+
+
+def _told_device(
+    device: GpuDevice, metrics: Mapping[str, MetricReading], xid: XidTold | None, *, is_mig: bool
+) -> DeviceTelemetry:
+    is_same = xid is not None and metrics["xid"].value == xid.xid
+    return DeviceTelemetry(
+        device.index, device.uuid, device.gi_id, device.profile, device.product, is_mig=is_mig, is_told=True,
+        metrics=metrics, xid_words=xid.words if xid is not None and is_same else "",
+    )  # fmt: skip
+
+
+def _number(gi_id: str) -> tuple[int, str]:
+    return (int(gi_id), "") if gi_id.isascii() and gi_id.isdigit() else (-1, gi_id)
+
+
+def instant(at: float | None) -> datetime | None:
+    """Seconds since the epoch as an instant."""
+    return None if at is None else datetime.fromtimestamp(at, UTC)

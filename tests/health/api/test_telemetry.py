@@ -1,0 +1,123 @@
+"""Sources of telemetry, and what is known of a node's GPUs, as REST has them."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.models import TelemetrySource
+from people.models import AuditEntry
+from tests import make
+from tests.callers import calling
+from tests.make import NOON
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+ADDRESS = "https://192.0.2.1"
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster("eu-1")
+
+
+def place(cluster) -> str:
+    return f"/api/v1/clusters/{cluster.pk}/telemetry-source"
+
+
+def test_an_admin_adds_and_changes_it(root, cluster):
+    assert root.get(place(cluster)).status_code == 404
+
+    said = root.put(place(cluster), {"url": ADDRESS, "matchers": 'cluster="eu-1"'}, format="json")
+
+    assert (said.status_code, said.json()["state"], said.json()["matchers"]) == (200, "waiting", 'cluster="eu-1"')
+    assert root.put(place(cluster), {"url": ADDRESS, "is_on": False}, format="json").json()["state"] == "off"
+    assert TelemetrySource.objects.get().matchers == ""  # PUT says all of it
+    assert [entry.verb for entry in AuditEntry.objects.all()] == ["telemetry.put", "telemetry.put"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"url": "ftp://x"}, "url"),
+        ({"url": "http://169.254.169.254/latest"}, "url"),
+        ({"url": ADDRESS, "matchers": "eu"}, "matchers"),
+        ({"url": ADDRESS, "secret_from": "sesame"}, "secret_from"),
+        ({"url": ADDRESS, "token": "sesame"}, "token"),
+    ],
+)
+def test_what_cannot_be_a_source_is_refused_by_its_field(root, cluster, given, field):
+    said = root.put(place(cluster), given, format="json")
+
+    assert said.status_code == 400
+    assert [error["field"] for error in said.json()["errors"]] == [field]
+    assert not TelemetrySource.objects.exists()
+
+
+def test_says_how_it_goes(bob, cluster):
+    make.a_source(
+        cluster, answered_at=NOON - timedelta(seconds=20), state="silent", message="It cannot be reached.",
+        secret_from="env:QUARTERDECK_SECRET_P", user="reader",
+    )  # fmt: skip
+
+    (said,) = bob.get("/api/v1/telemetry-sources").json()["results"]
+
+    assert (said["state"], said["message"], said["age_s"]) == ("silent", "It cannot be reached.", 20.0)
+    assert said["exported"] == ["temperature_celsius"]
+    assert "xid" in said["not_exported"]
+    assert "row_remap_pending" in said["to_be_switched_on"]
+    assert said["user"] is said["secret_from"] is None
+
+
+def test_an_admin_sees_where_its_secret_is(root, cluster):
+    make.a_source(cluster, secret_from="env:QUARTERDECK_SECRET_P")
+
+    assert root.get(place(cluster)).json()["secret_from"] == "env:QUARTERDECK_SECRET_P"
+
+
+def test_who_may_change_it_and_who_may_have_it_asked(ada, bob, eve, cluster):
+    make.a_source(cluster)
+    body = {"url": ADDRESS}
+
+    assert [who.put(place(cluster), body, format="json").status_code for who in (ada, bob, eve)] == [403, 403, 404]
+    assert [who.delete(place(cluster)).status_code for who in (ada, bob, eve)] == [403, 403, 404]
+    attempts = f"{place(cluster)}/attempts"
+    assert [who.post(attempts).status_code for who in (ada, bob, eve)] == [204, 403, 404]
+    assert TelemetrySource.objects.get().url == "https://prometheus.example.org"
+
+
+def test_one_that_is_off_is_not_asked(ada, cluster):
+    make.a_source(cluster, is_on=False, state="off")
+
+    said = ada.post(f"{place(cluster)}/attempts")
+
+    assert (said.status_code, said.json()["type"]) == (409, "urn:quarterdeck:problem:source-off")
+
+
+def test_removing_it(root, cluster):
+    make.a_source(cluster)
+
+    assert root.delete(place(cluster)).status_code == 204
+    assert root.delete(place(cluster)).status_code == 404
+
+
+def test_a_viewer_of_one_pool_sees_only_its_nodes_and_no_source(cluster):
+    pool = make.a_pool(cluster)
+    mine, other = make.a_node(cluster, pool=pool), make.a_node(cluster)
+    make.a_source(cluster)
+    pat = calling(make.a_user("pat", role="viewer", on=pool))
+
+    assert pat.get(f"/api/v1/nodes/{mine.pk}/telemetry").status_code == 200
+    assert pat.get(f"/api/v1/nodes/{other.pk}/telemetry").status_code == 404
+    assert pat.get("/api/v1/telemetry-sources").json()["results"] == []
+    assert pat.get(place(cluster)).status_code == 404
+
+
+def test_a_node_without_a_source_says_so_of_each_gpu(bob, cluster):
+    node = make.a_node(cluster, gpus=2)
+
+    said = bob.get(f"/api/v1/nodes/{node.pk}/telemetry").json()
+
+    assert said["source"] is None
+    assert [device["index"] for device in said["devices"]] == [0, 1]
+    assert said["devices"][0]["metrics"]["xid"] == {
+        "state": "no-source", "value": None, "unit": "", "sampled_at": None, "since": None,
+    }  # fmt: skip
