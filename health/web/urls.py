@@ -1,8 +1,11 @@
 from django.urls import path
 
-from health.web import compatibility, findings_page, node_stack
+from health.web import compatibility, findings_page, node_stack, telemetry, telemetry_form
 
 urlpatterns = [
+    path("clusters/<int:cluster_id>/telemetry", telemetry_form.edit, name="telemetry-form"),
+    path("clusters/<int:cluster_id>/telemetry/remove", telemetry_form.remove, name="telemetry-remove"),
+    path("clusters/<int:cluster_id>/telemetry/ask", telemetry_form.ask, name="telemetry-ask"),
     path("findings", findings_page.findings, name="findings"),
     path("parts/findings", findings_page.findings_part, name="findings-part"),
     path("parts/findings/strip", findings_page.findings_strip_part, name="findings-strip"),
@@ -12,9 +15,11 @@ urlpatterns = [
         name="cluster-compatibility",
     ),
     path("parts/clusters/<int:cluster_id>/findings", findings_page.cluster_findings_part, name="cluster-findings"),
+    path("parts/clusters/<int:cluster_id>/telemetry", telemetry.cluster_telemetry_part, name="cluster-telemetry"),
     path("parts/clusters/<int:cluster_id>/trouble", findings_page.cluster_trouble_part, name="cluster-trouble"),
     path("parts/nodes/<int:node_id>/compatibility", compatibility.node_compatibility_part, name="node-compatibility"),
     path("parts/nodes/<int:node_id>/findings", findings_page.node_findings_part, name="node-findings"),
     path("parts/nodes/<int:node_id>/stack", node_stack.node_stack_part, name="node-stack"),
+    path("parts/nodes/<int:node_id>/telemetry", telemetry.node_telemetry_part, name="node-telemetry"),
     path("parts/pools/<int:pool_id>/findings", findings_page.pool_findings_part, name="pool-findings"),
 ]

@@ -33,6 +33,8 @@ from fleet.pools.files import read as read_pool_file
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.pool_form import PoolForm
 from gpu import versions
+from health.telemetry.promql import BadMatchers, Matchers
+from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
 from people import groups
@@ -60,6 +62,7 @@ REFUSALS = (
     APIException,
     BadWindow,
     BadGate,
+    BadMatchers,
     BadPlan,
     BadPoolFile,
     BadSelector,
@@ -170,6 +173,10 @@ PARSERS = (
     Parser("pool form", "its columns' lengths", FORM_BYTES,
            _fields(PoolForm, "name", "selector", "environment", "workload_class", "max_unavailable",
                    "price_per_gpu_hour"), ("fleet.web.pool_form",)),
+    Parser("source of telemetry", "its columns' lengths", FORM_BYTES,
+           _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
+           ("health.web.telemetry_form",)),
+    Parser("label matchers", "500 characters, 10 matchers", FORM_BYTES, Matchers.read),
     Parser("filter of nodes on a page", "200 characters each", HEADERS_BYTES,
            lambda text: NodeFilter.read(_query(q=text, pool=text, state=text)).is_selector,
            ("fleet.web.fleet_page",)),

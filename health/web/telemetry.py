@@ -1,0 +1,178 @@
+"""The telemetry of a cluster's source and of a node's GPUs, as their pages take it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Cluster, Node
+from health.models import SourceState, TelemetrySource
+from health.models.telemetry_source import PERIOD
+from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
+from health.sources.reading import MetricReading, ReadingState
+from health.telemetry.metrics import METRICS, Metric
+from people.rights import Permission, scope_of, why_not
+
+LATE = 3 * PERIOD
+WITHOUT_VALUE = {
+    ReadingState.NOT_EXPORTED: "not exported",
+    ReadingState.NOT_APPLICABLE: "n/a",
+    ReadingState.NEVER: "never seen",
+    ReadingState.SOURCE_SILENT: "no data",
+    ReadingState.NO_SOURCE: "no source",
+}
+
+
+@dataclass(frozen=True)
+class SourceCard:
+    """A cluster's source as its page shows it."""
+
+    source: TelemetrySource | None
+    state: str  # none, off, waiting, answering, late, silent
+    exported: Sequence[Metric] = ()
+    not_exported: Sequence[Metric] = ()  # usual ones
+    to_be_switched_on: Sequence[Metric] = ()
+
+
+def source_card(source: TelemetrySource | None, *, now: datetime) -> SourceCard:
+    if source is None:
+        return SourceCard(None, "none")
+    has = [metric for key, metric in METRICS.items() if key in source.exported]
+    lacks = [metric for key, metric in METRICS.items() if key not in source.exported]
+    is_late = source.state == SourceState.ANSWERING and (source.answered_at is None or now - source.answered_at > LATE)
+    if source.answered_at is None:
+        return SourceCard(source, "late" if is_late else source.state)
+    return SourceCard(
+        source, "late" if is_late else source.state, has,
+        [metric for metric in lacks if metric.is_usual], [metric for metric in lacks if not metric.is_usual],
+    )  # fmt: skip
+
+
+@part
+def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Nothing for who sees only pools of it: a source is the whole cluster's."""
+    row = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
+    if not scope_of(request.user, Permission.SEE).covers_cluster(row.pk):
+        return HttpResponse()
+    source, where = TelemetrySource.objects.filter(cluster=row).first(), f"cluster {row.name}"
+    shown = {
+        "cluster": row,
+        "card": source_card(source, now=timezone.now()),
+        "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.pk, where=where),
+        "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
+        "period_s": int(PERIOD.total_seconds()),
+    }
+    return render(request, "health/_cluster_telemetry.html", shown)
+
+
+@dataclass(frozen=True)
+class ReadingCell:
+    """One value of a device's line, or the word for why there is none."""
+
+    state: str
+    words: str
+    beside: str = ""  # of what, in small
+    title: str = ""
+
+    @property
+    def has_value(self) -> bool:
+        return self.state in ("fresh", "kept")
+
+
+@dataclass(frozen=True)
+class DeviceLine:
+    device: DeviceTelemetry
+    temperature: ReadingCell
+    busy: ReadingCell
+    memory: ReadingCell
+    power: ReadingCell
+    xid: ReadingCell
+    is_bad: bool  # its last Xid is none of no harm
+    sampled_at: datetime | None  # the newest of all its samples
+    is_old: bool  # none of its values is of now
+
+    @property
+    def is_slice(self) -> bool:
+        return bool(self.device.gi_id)
+
+
+@part
+def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    """Nothing for a node without GPUs."""
+    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster"), pk=node_id)
+    if not row.is_gpu_node:
+        return HttpResponse()
+    known = telemetry_of(row, now=timezone.now())
+    shown = {
+        "node": row,
+        "known": known,
+        "lines": [line_of(device) for device in known.devices],
+        "silent_since": instant(known.standing.silent_since),
+        "shares": row.sharing,
+        "sees_source": scope_of(request.user, Permission.SEE).covers_cluster(row.cluster_id),
+        "state": _state(known),
+    }
+    return render(request, "health/_node_telemetry.html", shown)
+
+
+def _state(known: NodeTelemetry) -> str:
+    if known.trouble:
+        return "error"
+    if not known.standing.has_source:
+        return "none" if known.source is None else "off"
+    if known.standing.is_silent:
+        return "waiting" if known.source and known.source.state == SourceState.WAITING else "silent"
+    return "live" if any(device.is_told for device in known.devices) else "unknown"
+
+
+def line_of(device: DeviceTelemetry) -> DeviceLine:
+    metrics = device.metrics
+    used, free = metrics["memory_used_mib"], metrics["memory_free_mib"]
+    of = f"of {_gib(used.value + free.value)} GiB" if used.value is not None and free.value is not None else ""
+    limit = metrics["power_limit_watts"].value
+    times = [reading.sampled_at for reading in metrics.values() if reading.sampled_at is not None]
+    return DeviceLine(
+        device,
+        temperature=_cell(metrics["temperature_celsius"], "{:.0f} °C"),
+        busy=_cell(device.busy, "{:.0%}", title=_title_of_busy(device)),
+        memory=_cell(used, "{} GiB", read=_gib, beside=of),
+        power=_cell(metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f} W"),
+        xid=_xid(device),
+        is_bad=bool(metrics["xid"].value),
+        sampled_at=instant(max(times, default=None)),
+        is_old=not any(reading.is_fresh for reading in metrics.values()),
+    )
+
+
+def _title_of_busy(device: DeviceTelemetry) -> str:
+    if device.is_mig:
+        return "Graphics engine active: under MIG the usual utilisation is not said"
+    return "" if device.metrics["gpu_utilisation_ratio"].value is not None else "Graphics engine active"
+
+
+def _gib(mib: float) -> str:
+    return f"{mib / 1024:.1f}"
+
+
+def _xid(device: DeviceTelemetry) -> ReadingCell:
+    reading = device.metrics["xid"]
+    if reading.value is None:
+        return _cell(reading, "")
+    words = "none" if not reading.value else f"Xid {reading.value:.0f}"
+    return ReadingCell(_look(reading), words, device.xid_words, "The last since its driver was loaded")
+
+
+def _cell(reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "") -> ReadingCell:
+    if reading.value is None:
+        return ReadingCell(reading.state.value, WITHOUT_VALUE.get(reading.state, "no data"), title=title)
+    return ReadingCell(_look(reading), form.format(read(reading.value) if read else reading.value), beside, title)
+
+
+def _look(reading: MetricReading) -> str:
+    """`kept`: a value that is not of now."""
+    return "fresh" if reading.is_fresh else "kept"

@@ -1,0 +1,90 @@
+"""Adding, changing and removing a cluster's source of telemetry from a page: the same calls that REST makes."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from edges.requests import PersonRequest
+from fleet.models import Cluster
+from health import wake
+from health.models import TelemetrySource
+from health.sources.asking import SourceOff, ask_now
+from health.sources.making import GIVEN, BadSource, put_source, remove_source
+from people.rights import Permission, why_not
+
+
+class TelemetrySourceForm(forms.Form):
+    url = forms.CharField(max_length=300, error_messages={"required": "Say where it is."})
+    matchers = forms.CharField(max_length=500, required=False)
+    user = forms.CharField(max_length=150, required=False)
+    secret_from = forms.CharField(max_length=300, required=False)
+    ca_file = forms.CharField(max_length=300, required=False)
+    is_on = forms.BooleanField(required=False, initial=True)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    cluster = _cluster(request, cluster_id)
+    source = TelemetrySource.objects.filter(cluster=cluster).first()
+    refusal = _refusal(request, cluster, Permission.ADMINISTER)
+    context: dict[str, Any] = {"cluster": cluster, "source": source, "why_not": refusal, "place": "fleet"}
+    if refusal:  # nor may they see where its secret is
+        return render(request, "health/telemetry_form.html", {**context, "source": None}, status=403)
+    if request.method != "POST":
+        initial = {name: getattr(source, name) for name in GIVEN} if source else None
+        return render(request, "health/telemetry_form.html", {**context, "form": TelemetrySourceForm(initial=initial)})
+    form = TelemetrySourceForm(request.POST)
+    if form.is_valid():
+        try:
+            saved = put_source(cluster, actor=request.user.get_username(), now=timezone.now(), **form.cleaned_data)
+        except BadSource as wrong:
+            form.add_error(wrong.field, str(wrong))
+        else:
+            wake.wake_telemetry_of(cluster.pk)
+            said = "A worker asks it now." if saved.is_on else "It is switched off: nobody asks it."
+            messages.success(request, f"The telemetry of {cluster.name} is read from {saved.url}. {said}")
+            return redirect("cluster", cluster_id=cluster.pk)
+    return render(request, "health/telemetry_form.html", {**context, "form": form}, status=400)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """What goes with it, and then it goes."""
+    cluster = _cluster(request, cluster_id)
+    source = get_object_or_404(TelemetrySource.objects.visible_to(request.user), cluster=cluster)
+    refusal = _refusal(request, cluster, Permission.ADMINISTER)
+    if request.method == "POST" and not refusal:
+        remove_source(source, actor=request.user.get_username(), now=timezone.now())
+        messages.success(request, f"The telemetry of {cluster.name} is read from nowhere any more.")
+        return redirect("cluster", cluster_id=cluster.pk)
+    context = {"cluster": cluster, "source": source, "why_not": refusal, "place": "fleet"}
+    return render(request, "health/telemetry_remove.html", context, status=403 if refusal else 200)
+
+
+@require_POST
+def ask(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Ask it at once, without waiting for its time."""
+    cluster = _cluster(request, cluster_id)
+    source = get_object_or_404(TelemetrySource.objects.visible_to(request.user), cluster=cluster)
+    try:
+        if refusal := _refusal(request, cluster, Permission.STOP):
+            messages.error(request, refusal)
+        else:
+            ask_now(source, now=timezone.now())
+            messages.success(request, f"A worker asks {source.url} now.")
+    except SourceOff as off:
+        messages.error(request, str(off))
+    return redirect("cluster", cluster_id=cluster.pk)
+
+
+def _cluster(request: PersonRequest, cluster_id: int) -> Cluster:
+    return get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
+
+
+def _refusal(request: PersonRequest, cluster: Cluster, permission: Permission) -> str:
+    return why_not(request.user, permission, cluster_id=cluster.pk, where=f"cluster {cluster.name}")

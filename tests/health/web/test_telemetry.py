@@ -1,0 +1,187 @@
+"""The telemetry of a cluster's source and of a node's GPUs, on their pages."""
+
+import math
+from array import array
+from datetime import timedelta
+
+import pytest
+
+from health.models import TelemetrySource
+from health.sources import frames
+from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from people.models import AuditEntry
+from tests import make
+from tests.health.sources.conftest import _redis, redis  # noqa: F401 (fixtures)
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+AT = NOON.timestamp()
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster("eu-1")
+
+
+@pytest.fixture
+def admin():
+    return visiting(make.a_user("root", role="admin"))
+
+
+def card(client, cluster) -> str:
+    return page(client, f"/parts/clusters/{cluster.pk}/telemetry").text
+
+
+def table(client, node) -> str:
+    return page(client, f"/parts/nodes/{node.pk}/telemetry").text
+
+
+def test_without_a_source_it_says_what_to_do(admin, cluster):
+    said = card(admin, cluster)
+
+    assert "bin/manage add_prometheus eu-1 https://prometheus.example.org" in said
+    assert "Add a Prometheus" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"state": "waiting", "answered_at": None}, "Waiting for its first answer"),
+        ({"state": "off", "is_on": False}, "Switched off"),
+        ({}, "answering"),
+        ({"answered_at": NOON - timedelta(minutes=2)}, "It answered 2 min ago , and is expected to every 15 s"),
+        ({"state": "silent", "message": "It cannot be reached."}, "Silent for 0 s : It cannot be reached."),
+        ({"devices": 0}, "none of its series is of a node of this cluster"),
+        ({"notes": [HOSTILE]}, "alert(1)"),
+    ],
+)
+def test_each_of_its_states_is_said(admin, cluster, given, words):
+    make.a_source(cluster, **given)
+
+    assert words in card(admin, cluster)
+
+
+def test_who_may_not_change_it_sees_why(cluster):
+    make.a_source(cluster, secret_from="env:QUARTERDECK_SECRET_P")
+    bob = visiting(make.a_user("bob", role="viewer"))
+
+    refused = page(bob, f"/clusters/{cluster.pk}/telemetry", status=403).text
+
+    assert "you need the role admin on cluster eu-1" in refused
+    assert "QUARTERDECK_SECRET_P" not in refused + card(bob, cluster)
+    assert bob.post(f"/clusters/{cluster.pk}/telemetry/remove").status_code == 403
+    bob.post(f"/clusters/{cluster.pk}/telemetry/ask")
+    assert TelemetrySource.objects.get().next_look_at > NOON
+
+
+def test_who_sees_only_a_pool_sees_no_source(cluster):
+    make.a_source(cluster)
+    pool = make.a_pool(cluster)
+    mine, other = make.a_node(cluster, pool=pool), make.a_node(cluster)
+    pat = visiting(make.a_user("pat", role="viewer", on=pool))
+
+    assert card(pat, cluster) == ""
+    assert table(pat, mine)
+    page(pat, f"/parts/nodes/{other.pk}/telemetry", status=404)
+    page(pat, f"/clusters/{cluster.pk}/telemetry/remove", status=404)
+
+
+def test_an_admin_adds_changes_asks_and_removes_it(admin, cluster):
+    place = f"/clusters/{cluster.pk}/telemetry"
+    given = {"url": "https://192.0.2.1", "is_on": "on"}
+
+    assert admin.post(place, given).url == f"/clusters/{cluster.pk}"
+    assert "https://192.0.2.1" in admin.get(place).content.decode()
+    admin.post(place, {**given, "matchers": 'cluster="eu-1"'})
+    TelemetrySource.objects.update(next_look_at=NOON + timedelta(minutes=1))
+    admin.post(f"{place}/ask")
+    source = TelemetrySource.objects.get()
+    assert (source.matchers, source.next_look_at) == ('cluster="eu-1"', NOON)
+
+    assert "Remove it" in page(admin, f"{place}/remove").text
+    admin.post(f"{place}/remove")
+    assert not TelemetrySource.objects.exists()
+    assert AuditEntry.objects.last().verb == "telemetry.remove"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"url": ""}, "Say where it is."),
+        ({"url": "http://169.254.169.254"}, "which is no server's"),
+        ({"url": "https://192.0.2.1", "matchers": "eu"}, "is no label matcher"),
+        ({"url": "https://192.0.2.1", "secret_from": HOSTILE}, "never the secret itself"),
+    ],
+)
+def test_what_cannot_be_a_source_is_said_at_its_field(admin, cluster, given, sentence):
+    reply = admin.post(f"/clusters/{cluster.pk}/telemetry", given)
+
+    assert reply.status_code == 400
+    assert sentence in reply.content.decode().replace("&#x27;", "'")
+    assert not TelemetrySource.objects.exists()
+
+
+def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):  # noqa: F811
+    node = make.a_node(cluster, "gpu-1", gpus=3)
+    keys = ["temperature_celsius", "gpu_utilisation_ratio", "xid", "power_watts", "memory_used_mib"]
+    make.a_source(cluster, exported=keys)
+    frame = Frame(AT, [GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 1, "GPU-b")])
+    for key, values, ages in [
+        ("temperature_celsius", [61.0, 55.0], [5, 300]),
+        ("gpu_utilisation_ratio", [0.0, math.nan], [5, math.nan]),
+        ("xid", [79.0, 0.0], [5, 300]),
+    ]:
+        frame.columns[key] = MetricColumn(array("d", values), array("d", [AT - age for age in ages]))
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(keys), {("GPU-a", ""): XidTold(79, "fell off the bus")}))
+
+    said = table(admin, node)
+
+    assert "GPU 0 61 °C 0% never seen never seen Xid 79 fell off the bus" in said
+    assert "GPU 1 55 °C never seen" in said
+    assert "5 min ago" in said
+    assert "GPU 2 no data The source has series of other GPUs of this node" in said
+
+
+def test_a_metric_that_is_not_exported_says_so(admin, cluster, redis):  # noqa: F811
+    node = make.a_node(cluster, "gpu-1", gpus=1)
+    make.a_source(cluster, exported=[])
+    frames.keep(cluster.pk, TelemetryReading(Frame(AT, [GpuDevice("gpu-1", 0, "GPU-a")]), frozenset(), {}))
+
+    assert table(admin, node).count("not exported") == 5
+
+
+def test_under_mig_no_utilisation_is_shown_as_zero(admin, cluster, redis):  # noqa: F811
+    node = make.a_node(cluster, "gpu-1", gpus=1)
+    make.a_source(cluster, exported=["gpu_utilisation_ratio"])
+    devices = [GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 0, "GPU-a", "7", "1g.18gb")]
+    column = MetricColumn(array("d", [0.0, 0.0]), array("d", [AT, AT]))
+    frames.keep(cluster.pk, TelemetryReading(Frame(AT, devices, {"gpu_utilisation_ratio": column}), frozenset(), {}))
+
+    said = table(admin, node)
+
+    assert "0%" not in said
+    assert "GPU 0 MIG" in said
+    assert "GPU 0 slice 7 1g.18gb" in said
+
+
+def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):  # noqa: F811
+    node = make.a_node(cluster, "gpu-1", gpus=1)
+    make.a_source(cluster, state="silent", state_since=NOON - timedelta(minutes=3))
+    column = MetricColumn(array("d", [61.0]), array("d", [AT - 200]))
+    frame = Frame(AT, [GpuDevice("gpu-1", 0, "GPU-a")], {"temperature_celsius": column})
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset({"temperature_celsius"}), {}))
+
+    said = table(admin, node)
+
+    assert "is silent for 3 min : what follows is what it said before" in said
+    assert "61 °C no data no data no data no data 3 min 20 s ago" in said
+
+
+def test_what_the_pages_cost(admin, cluster, queries_of):
+    make.a_source(cluster)
+    node = make.a_node(cluster)
+
+    assert queries_of(admin, f"/parts/clusters/{cluster.pk}/telemetry") <= 6
+    assert queries_of(admin, f"/parts/nodes/{node.pk}/telemetry") <= 7
