@@ -20,6 +20,7 @@ from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, GPU_CLUSTER, NVI
 from simulator.actors.gpu_operator.node.ailments import Ailments
 from simulator.actors.gpu_operator.node.device_plugin import DevicePlugins
 from simulator.actors.gpu_operator.node.gfd import FeatureDiscovery
+from simulator.actors.gpu_operator.node.left_paused import PausesLeftBehind
 from simulator.actors.gpu_operator.node.loaded import LoadedDrivers
 from simulator.actors.gpu_operator.node.mig_manager import MigManagers
 from simulator.actors.gpu_operator.node.operand_lives import life_of
@@ -28,12 +29,12 @@ from simulator.actors.gpu_operator.policy_driver import PolicyDriver
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.gpu_operator.upgrade import Upgrades
 from simulator.actors.job import Jobs
-from simulator.actors.kubelet.devices import Holdings
 from simulator.actors.kubelet.flapping import Flapping
 from simulator.actors.kubelet.heartbeat import Heartbeats
 from simulator.actors.kubelet.kubelets import Kubelets
 from simulator.actors.kubelet.reboot import Reboots
 from simulator.actors.kubelet.resource_health import ResourceHealth
+from simulator.actors.kubelet.runtime_races import RuntimeRaces
 from simulator.actors.loop import Loop
 from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
@@ -44,6 +45,7 @@ from simulator.actors.scheduler import Scheduler
 from simulator.actors.stateful_set import StatefulSets
 from simulator.actors.stuck_drains import StuckDrains
 from simulator.actors.tainting import Tainting
+from simulator.actors.watchmen import Watchmen
 from simulator.actors.world import World
 from simulator.faults import Board
 from simulator.kinds import (
@@ -108,8 +110,7 @@ class Play:
         self.kubelets = Kubelets(world, self._durations, faults, life_of, self._stop_s)
         self.heartbeats = Heartbeats(world)
         hosts = self.kubelets.hosts
-        self.holdings = Holdings(world, hosts)
-        self.exporters = Exporters(world, hosts, self.holdings, faults)
+        self.exporters = Exporters(world, hosts, self.kubelets.holdings, faults)
         self.actors = (
             LoadedDrivers(world, hosts),
             NodeTaints(world),
@@ -134,6 +135,9 @@ class Play:
             StuckDrains(world, faults),
             Ailments(world, hosts, faults),
             Tainting(world, faults),
+            PausesLeftBehind(world, faults),
+            RuntimeRaces(world, self.kubelets.holdings, faults),
+            Watchmen(world, faults),
             *([Budgets(world)] if keeps_budgets else []),
             *([Publishing(world, hosts, self._durations, faults, dra), Allocating(world, dra)] if dra else []),
             *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),
@@ -142,7 +146,7 @@ class Play:
             self._tell_devices(faults)
 
     def _tell_devices(self, faults: Board) -> None:
-        health = ResourceHealth(self.world, self.kubelets.hosts, self.holdings, faults)
+        health = ResourceHealth(self.world, self.kubelets.hosts, self.kubelets.holdings, faults)
         self.kubelets.dress = health.dress
 
     def fill(self) -> None:

@@ -6,6 +6,7 @@ from simulator.faults.board import Board, Fault
 from simulator.faults.broken_operand import BrokenOperand
 from simulator.faults.ecc_errors import EccErrors
 from simulator.faults.error_500 import Error500
+from simulator.faults.failing_workload import FailingWorkload
 from simulator.faults.fallen_gpu import FallenGpu
 from simulator.faults.flapping_node import FlappingNode
 from simulator.faults.gone_410 import Gone410
@@ -13,11 +14,14 @@ from simulator.faults.gpu_health import GpuHealth
 from simulator.faults.gpu_resets import GpuResets
 from simulator.faults.hot_gpu import HotGpu
 from simulator.faults.idle_holder import IdleHolder
+from simulator.faults.left_paused import LeftPaused
 from simulator.faults.lost_gpus import LostGpus
 from simulator.faults.lying_exporter import LyingExporter
+from simulator.faults.node_condition import NodeCondition
 from simulator.faults.nvlink_errors import NvlinkErrors
 from simulator.faults.pcie_replays import PcieReplays
 from simulator.faults.row_remap import RowRemap
+from simulator.faults.runtime_race import RuntimeRace
 from simulator.faults.series_explosion import SeriesExplosion
 from simulator.faults.silent_exporter import SilentExporter
 from simulator.faults.skewed_exporter import SkewedExporter
@@ -28,9 +32,20 @@ from simulator.faults.tainted_node import TaintedNode
 from simulator.faults.throttled_gpu import ThrottledGpu
 from simulator.faults.xid import Xid
 
-ON_THE_FLEET: tuple[type[Fault], ...] = (BadDriver, BrokenOperand, FlappingNode, LostGpus, StuckDrain, TaintedNode)
+ON_THE_FLEET: tuple[type[Fault], ...] = (
+    BadDriver,
+    BrokenOperand,
+    FlappingNode,
+    LeftPaused,
+    LostGpus,
+    NodeCondition,
+    RuntimeRace,
+    StuckDrain,
+    TaintedNode,
+)
 IN_A_GPU: tuple[type[Fault], ...] = (
     EccErrors,
+    FailingWorkload,
     FallenGpu,
     GpuHealth,
     GpuResets,
@@ -54,10 +69,14 @@ __all__ = [
     "BadDriver",
     "Board",
     "BrokenOperand",
+    "FailingWorkload",
     "FallenGpu",
     "Fault",
     "FlappingNode",
+    "LeftPaused",
     "LostGpus",
+    "NodeCondition",
+    "RuntimeRace",
     "StuckDrain",
     "TaintedNode",
 ]

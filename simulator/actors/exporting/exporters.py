@@ -15,7 +15,7 @@ from simulator.actors.exporting.sickness import Sickness
 from simulator.actors.kubelet.devices import Device, Holdings
 from simulator.actors.kubelet.host import Host
 from simulator.actors.kubelet.missing import missing_since_boot
-from simulator.actors.objects import Obj, labels, node_of, status, uid
+from simulator.actors.objects import Obj, is_true, labels, node_of, status, uid
 from simulator.actors.skus import SKUS, Sku
 from simulator.actors.uuids import gpu_uuid
 from simulator.actors.world import World
@@ -217,7 +217,8 @@ def _shares(
     loads = {pod_uid: Load.of(pod, gpus[pod_uid]) for pod_uid, pod in pods.items()}
     shares: tuple[dict[int, Share], ...] = tuple({} for _ in range(host.gpus))
     for line in lines:
-        mine = tuple(loads[uid(pod)] for _, pod in users.get((line.gpu, line.place), ()))
+        here = [pod for _, pod in users.get((line.gpu, line.place), ()) if is_true(pod, "Ready")]
+        mine = tuple(loads[uid(pod)] for pod in here)
         part, memory_mib = 1.0, sku.memory_mib
         if line.profile:
             profile = mig.PROFILES[sku.family][line.profile]

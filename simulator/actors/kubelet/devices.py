@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from simulator.actors.kubelet.host import Host
-from simulator.actors.objects import Obj, is_finished, uid
+from simulator.actors.objects import Obj, is_finished, node_of, uid
 from simulator.actors.sharing import MigStrategy
 from simulator.actors.uuids import gpu_uuid, mig_uuid
 from simulator.actors.world import World
@@ -56,6 +56,10 @@ class Holdings:
         """By the uid of the pod."""
         with self._lock:
             return self._on(node_name)
+
+    def gpus_of(self, pod: Obj) -> frozenset[int]:
+        """The GPUs that a pod was given, or a part of which."""
+        return frozenset(device.gpu for device in self.on(node_of(pod)).get(uid(pod), ()))
 
     def _on(self, node_name: str) -> dict[str, tuple[Device, ...]]:
         host = self._hosts.get(node_name)

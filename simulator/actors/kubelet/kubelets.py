@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from simulator.actors.durations import Durations
 from simulator.actors.kubelet import tenant
+from simulator.actors.kubelet.devices import Holdings
 from simulator.actors.kubelet.host import Host, host_of
 from simulator.actors.kubelet.sandbox import Sandbox, rejected
 from simulator.actors.kubelet.script import Player, Script
@@ -28,7 +29,9 @@ class Kubelets:
         self._stop_s = stop_s
         self.dress: Dress | None = None
         self.hosts: dict[str, Host] = {}
+        self.holdings = Holdings(world, self.hosts)
         self._players: dict[str, Player] = {}
+        self._striking: dict[str, Player] = {}  # what a fault began, which another one does not begin anew
         self._ending: set[str] = set()
         world[NODE].on_change(self._node_changed)
         world[POD].on_change(self._pod_changed)
@@ -79,7 +82,9 @@ class Kubelets:
         return None
 
     def _ward(self, pod: Obj, host: Host, box: Sandbox) -> Ward:
-        return Ward(self._world, host, box, self._durations, self._faults, self.dress)
+        return Ward(
+            self._world, host, box, self._durations, self._faults, dress=self.dress, gpus_of=self.holdings.gpus_of
+        )
 
     def _ip(self, pod: Obj, host: Host) -> str:
         return host.ip if pod["spec"].get("hostNetwork") else host.next_pod_ip()
@@ -90,6 +95,7 @@ class Kubelets:
         player.step()
 
     def _drop(self, pod_uid: str) -> None:
+        self._striking.pop(pod_uid, None)
         player = self._players.pop(pod_uid, None)
         if player:
             player.stop()
@@ -102,7 +108,9 @@ class Kubelets:
             self._world.loop.soon(self._nudge, host.name)
 
     def _strike_pod(self, host: Host, pod: Obj) -> None:
-        if not is_true(pod, "Ready") or is_terminating(pod) or self._life_of(pod):
+        player = self._striking.get(uid(pod))
+        is_struck = player is not None and player is self._players.get(uid(pod)) and not player.is_over
+        if is_struck or not is_true(pod, "Ready") or is_terminating(pod) or self._life_of(pod):
             return
         at = status(pod).get("startTime", "")
         box = Sandbox.running(pod, host_ip=host.ip, pod_ip=status(pod).get("podIP", host.ip), at=at)
@@ -110,6 +118,7 @@ class Kubelets:
         if tenant.is_struck(ward, pod):
             self._drop(uid(pod))
             self._play(uid(pod), tenant.crash(ward))
+            self._striking[uid(pod)] = self._players[uid(pod)]
 
     def _nudge(self, node_name: str) -> None:
         for pod in self._world[POD].by("node", node_name):

@@ -2,8 +2,8 @@
 
 from simulator.actors.kubelet.script import Script, Wait
 from simulator.actors.kubelet.ward import Ward
-from simulator.actors.objects import Obj, annotations
-from simulator.faults import BadDriver
+from simulator.actors.objects import Obj, annotations, name
+from simulator.faults import BadDriver, FailingWorkload
 from simulator.faults.bad_driver import Harm
 from simulator.quantities import wants_gpu
 
@@ -14,13 +14,25 @@ CUDA_WORDS = ("RuntimeError: CUDA error: an illegal memory access was encountere
 
 
 def is_struck(ward: Ward, pod: Obj) -> bool:
-    """Does the loaded driver break the tenants' GPU work on this node?"""
-    if not wants_gpu(pod):
-        return False
-    return any(
+    """Does the loaded driver break the tenants' GPU work on this node, or the node itself?"""
+    return is_broken_by_driver(ward, pod) or failing(ward, pod) is not None
+
+
+def is_broken_by_driver(ward: Ward, pod: Obj) -> bool:
+    return wants_gpu(pod) and any(
         fault.how is Harm.WORKLOADS and fault.strikes(driver=ward.host.driver, kernel=ward.host.kernel)
         for fault in ward.faults.active(BadDriver)
     )
+
+
+def failing(ward: Ward, pod: Obj) -> FailingWorkload | None:
+    """The fault of this node that the pod meets, by its name and its GPUs."""
+    found = [fault for fault in ward.faults.active(FailingWorkload) if fault.node == ward.host.name]
+    if not found or not wants_gpu(pod):
+        return None
+    gpus = ward.gpus_of(pod)
+    mine = (fault for fault in found if name(pod).startswith(fault.pods) and any(fault.has(gpu) for gpu in gpus))
+    return next(mine, None)
 
 
 def life(ward: Ward) -> Script:
@@ -35,6 +47,8 @@ def life(ward: Ward) -> Script:
     yield Wait(ward.durations.tenant_ready_after)
     if is_struck(ward, pod):
         yield from crash(ward)
+        if ward.box.phase == "Failed":
+            return
     ward.become_ready()
     if pod["spec"].get("restartPolicy") in ("Never", "OnFailure"):
         yield from finish(ward, pod)
@@ -44,9 +58,27 @@ def crash(ward: Ward) -> Script:
     pod = ward.pod
     if pod is None:
         return
-    first = ward.box.containers[0]
-    yield from ward.crash_loop(first, lambda: is_struck(ward, pod), exit_code=CUDA_FAILED, words=CUDA_WORDS)
+    first, fault = ward.box.containers[0], failing(ward, pod)
+    if fault is None:
+        yield from ward.crash_loop(first, lambda: is_struck(ward, pod), exit_code=CUDA_FAILED, words=CUDA_WORDS)
+    elif pod["spec"].get("restartPolicy") == "Never":
+        yield from fail(ward, fault)
+        return
+    else:
+        words, code = (fault.says,), fault.exit_code
+        yield from ward.crash_loop(first, lambda: is_struck(ward, pod), exit_code=code, words=words)
     ward.become_ready()
+
+
+def fail(ward: Ward, fault: FailingWorkload) -> Script:
+    """For good: whoever made it makes another one."""
+    ward.become_ready()
+    yield Wait(fault.after_s)
+    for container in ward.box.containers:
+        container.end(ward.now(), fault.exit_code, "Error")
+        ward.world.journal.note(ward.box.uid, container.name, (fault.says,))
+    ward.box.phase = "Failed"
+    ward.report()
 
 
 def finish(ward: Ward, pod: Obj) -> Script:

@@ -16,11 +16,21 @@ from simulator.refusals import Refused
 SOURCE = "kubelet"
 Dress = Callable[[Obj, Obj], Obj]
 """(pod, its report) -> the report with what only some kubelets say."""
+GpusOf = Callable[[Obj], frozenset[int]]
+"""pod -> the GPUs of its node that it was given, or a part of which."""
 
 
 class Ward:
     def __init__(
-        self, world: World, host: Host, box: Sandbox, durations: Durations, faults: Board, dress: Dress | None = None
+        self,
+        world: World,
+        host: Host,
+        box: Sandbox,
+        durations: Durations,
+        faults: Board,
+        *,
+        dress: Dress | None = None,
+        gpus_of: GpusOf = lambda _pod: frozenset(),
     ) -> None:
         self.world = world
         self.host = host
@@ -28,6 +38,7 @@ class Ward:
         self.durations = durations
         self.faults = faults
         self._dress = dress
+        self.gpus_of = gpus_of
 
     @property
     def pod(self) -> Obj | None:
