@@ -20,8 +20,7 @@ from demo import tied
 from demo.ports import LOOPBACK, free_port
 
 BINARY = "prometheus"
-JOB = "nvidia-dcgm-exporter"
-PORT = "9400"
+JOB = "gpu-exporters"
 FOUND_AGAIN_S = 15
 KEPT_FOR = "3d"
 MISSING = (
@@ -134,20 +133,24 @@ def job(folder: Path, scraped: Scraped, how: Scraping) -> dict[str, Any]:
         # The simulator tells of pods as Kubernetes' own discovery would: Debian's Prometheus is built without that.
         "http_sd_configs": [{"url": f"{way.url}/simulator/targets", "refresh_interval": f"{FOUND_AGAIN_S}s", **trust}],
         "relabel_configs": [
-            {"source_labels": ["__meta_kubernetes_pod_container_port_number"], "regex": PORT, "action": "keep"},
             {"source_labels": ["__meta_kubernetes_pod_phase"], "regex": "Running", "action": "keep"},
             _copied("__address__", "instance"),
             _copied("__meta_kubernetes_namespace", "namespace"),
             _copied("__meta_kubernetes_pod_name", "pod"),
             _copied("__meta_kubernetes_pod_container_name", "container"),
             _copied("__meta_kubernetes_pod_container_port_name", "endpoint"),
-            {"target_label": "job", "replacement": JOB},
+            # As a ServiceMonitor's job: the name of the exporters' service, which is that of their DaemonSet.
+            _copied("__meta_kubernetes_pod_label_app", "job"),
             *([{"target_label": "cluster", "replacement": scraped.cluster}] if how.names_clusters else []),
             {
-                "source_labels": ["__meta_kubernetes_namespace", "__meta_kubernetes_pod_name"],
-                "separator": "/pods/",
+                "source_labels": [
+                    "__meta_kubernetes_namespace",
+                    "__meta_kubernetes_pod_name",
+                    "__meta_kubernetes_pod_container_port_number",
+                ],
+                "regex": "(.+);(.+);(.+)",
                 "target_label": "__metrics_path__",
-                "replacement": f"/api/v1/namespaces/$1:{PORT}/proxy/metrics",
+                "replacement": "/api/v1/namespaces/$1/pods/$2:$3/proxy/metrics",
             },
             {"target_label": "__address__", "replacement": address},
         ],

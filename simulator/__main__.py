@@ -13,6 +13,7 @@ from pathlib import Path
 
 import uvloop
 
+from simulator.actors.exporting.counters import Choice
 from simulator.cast.inside import EMPTY
 from simulator.faults import FAULTS
 from simulator.faults.board import UnknownFault, parse
@@ -53,6 +54,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--operator", type=release, default="v26.7.0", help="the GPU Operator's release")
     parser.add_argument("--mix", default="", metavar="KIND=SHARE,...", help="what a mixed fleet is made of")
     parser.add_argument("--mode", default="", choices=["", *Mode], help="of a mixed fleet: who runs the driver")
+    parser.add_argument(
+        "--counters", type=Choice, default=Choice.SHIPPED, choices=list(Choice), help="what DCGM exporters count"
+    )
     parser.add_argument("--resource-api", type=ResourceApi, default=ResourceApi.V1, choices=list(ResourceApi))
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="keep the cluster there, and go on with what is there"

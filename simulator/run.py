@@ -51,6 +51,7 @@ class Simulation:
             operator=options.operator,
             mix=options.mix,
             mode=options.mode,
+            counters=options.counters,
             resource_api=options.resource_api,
             tells_devices=options.tells_devices,
             is_planted=is_planted,

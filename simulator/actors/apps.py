@@ -10,6 +10,7 @@ MPS = "nvidia-device-plugin-mps-control-daemon"
 DRA = "nvidia-dra-driver-kubelet-plugin"
 DRA_CHART = "nvidia-dra-driver-gpu-kubelet-plugin"  # of the DRA driver's own chart, beside a ClusterPolicy
 DCGM_EXPORTER_DRA = "nvidia-dcgm-exporter-dra"
+OWN_DCGM_EXPORTER = "dcgm-exporter"  # of its own chart, which no operator manages
 DRA_VALIDATOR = "nvidia-dra-validator"  # a DaemonSet's name: its pods say the other validator's `app`
 VALIDATOR = "nvidia-operator-validator"
 

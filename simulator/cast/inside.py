@@ -1,7 +1,11 @@
 """The cast inside the simulator's own process: a planted fleet, played until the process ends."""
 
+from dataclasses import replace
+
 from simulator.actors.dra.api import Api
+from simulator.actors.exporting.counters import Choice
 from simulator.actors.exporting.exporters import PORT
+from simulator.actors.exporting.vendors import VENDORS, VendorExporters
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
 from simulator.actors.play import Play
@@ -29,6 +33,7 @@ def raise_curtain(
     operator: str,
     mix: str = "",
     mode: str = "",
+    counters: Choice = Choice.SHIPPED,
     resource_api: ResourceApi = ResourceApi.V1,
     tells_devices: bool = False,
     is_planted: bool = False,
@@ -41,7 +46,7 @@ def raise_curtain(
     if fleet == EMPTY:
         return None
     asked = {name: value for name, value in (("mix", mix), ("mode", mode)) if value}
-    plan = FLEETS[fleet](nodes=nodes, seed=seed, release=Release(operator), **asked)
+    plan = replace(FLEETS[fleet](nodes=nodes, seed=seed, release=Release(operator), **asked), counters=counters)
     if plan.has_claims and resource_api is ResourceApi.NONE:
         raise UnknownMix("nodes whose GPUs are claimed need resource.k8s.io: leave `dra` out of the mix")
     cluster = StoreCluster(store)
@@ -52,5 +57,7 @@ def raise_curtain(
     play.fill()
     ends.read_log = PodLogs(play.world.journal).read
     ends.ports[PORT] = play.exporters.serve
+    others = VendorExporters(play.world, faults)
+    ends.ports |= {port: others.serve_at(port) for port in VENDORS}
     play.start()
     return play

@@ -22,6 +22,7 @@ from simulator.actors.kubelet.host import (
 from simulator.actors.sharing import CONFIG_LABEL, DEFAULT, PLUGIN_CONFIGS
 from simulator.actors.skus import Sku
 from simulator.clock import stamp
+from simulator.fleets.exporters import OWN_LABEL
 from simulator.fleets.tenants import CLAIMED
 from simulator.fleets.vendors import Accelerators
 
@@ -48,6 +49,7 @@ class Machine:
     is_spot: bool = False
     has_claims: bool = False  # DRA offers its GPUs
     is_in_gpu_cluster: bool = False  # and no operand of ClusterPolicy runs there
+    has_own_exporter: bool = False  # its people run DCGM's exporter from its own chart, not the operator's
     accelerators: Accelerators | None = None  # of another vendor
 
     @property
@@ -150,6 +152,8 @@ def _gpu_labels(machine: Machine, now: datetime) -> dict[str, str]:
         labels[CLAIMS_LABEL] = "true"
     else:
         labels[TIMESTAMP] = str(int((now - timedelta(days=20)).timestamp()))
+    if machine.has_own_exporter:
+        labels |= {keys.DEPLOY + "dcgm-exporter": "false", OWN_LABEL: "own"}
     if machine.plugin != DEFAULT:
         labels[CONFIG_LABEL] = machine.plugin
     return labels | _driver_labels(machine)

@@ -50,7 +50,10 @@ KINDS: dict[str, NodeKind] = {
     "mps": NodeKind(A100, {"plugin": "mps-10"}, team="vision"),
     "dra": NodeKind(H100, {"has_claims": True}, room=CLAIMED, team="agents"),
     "preinstalled": NodeKind(
-        A100, {"is_preinstalled": True, "driver": OLD_DRIVER}, team="research", owner=Owner.REPLICA_SET
+        A100,
+        {"is_preinstalled": True, "driver": OLD_DRIVER, "has_own_exporter": True},
+        team="research",
+        owner=Owner.REPLICA_SET,
     ),
     "spot": NodeKind(A100, {"is_spot": True}, gpus=4, image=TORCH, team="batch", owner=Owner.JOB, is_limited=True),
     "nvlink": NodeKind(GB200, {}, gpus=4, image=TORCH, team="frontier", owner=Owner.STATEFUL_SET),

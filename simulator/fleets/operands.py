@@ -3,6 +3,7 @@
 from typing import Any
 
 from simulator.actors import apps
+from simulator.actors.exporting.settings import CUSTOM_FILE
 from simulator.actors.gpu_operator import keys
 from simulator.fleets.images import images
 
@@ -22,9 +23,14 @@ VALIDATIONS = ("driver-validation", "toolkit-validation", "cuda-validation", "pl
 INITS = {apps.TOOLKIT: ("driver-validation",), apps.VALIDATOR: VALIDATIONS}
 
 
-def operand_sets(operator_version: str, *, has_mps: bool = False) -> list[Obj]:
+def operand_sets(operator_version: str, *, has_mps: bool = False, metrics: str = "") -> list[Obj]:
+    """`metrics`: the ConfigMap with the exporter's counters; empty: those that its image ships."""
     wanted = [app for app in CONTAINERS if has_mps or app != apps.MPS]
-    return [_operand(app, operator_version) for app in wanted] + [nfd_worker()]
+    made = [_operand(app, operator_version) for app in wanted] + [nfd_worker()]
+    for each in made:
+        if metrics and each["metadata"]["name"] == apps.DCGM_EXPORTER:
+            mount_metrics(each, metrics)
+    return made
 
 
 def _operand(app: str, operator_version: str) -> Obj:
@@ -45,6 +51,16 @@ def _operand(app: str, operator_version: str) -> Obj:
         ]
     gate = {apps.GATES[app]: "true"} | ({"nvidia.com/mps.capable": "true"} if app == apps.MPS else {})
     return daemon_set(app, keys.NAMESPACE, [container], inits=inits, selector=gate)
+
+
+def mount_metrics(exporter: Obj, config_map: str) -> None:
+    """As the operator does where ClusterPolicy names one (gpu-operator controllers/object_controls.go)."""
+    pod_spec = exporter["spec"]["template"]["spec"]
+    pod_spec["volumes"] = [*pod_spec["volumes"], {"name": "metrics-config", "configMap": {"name": config_map}}]
+    container, path = pod_spec["containers"][0], f"/etc/dcgm-exporter/{CUSTOM_FILE}"
+    mount = {"name": "metrics-config", "mountPath": path, "subPath": CUSTOM_FILE, "readOnly": True}
+    container["volumeMounts"] = [*container["volumeMounts"], mount]
+    container["env"] = [*container["env"], {"name": "DCGM_EXPORTER_COLLECTORS", "value": path}]
 
 
 def init_container(name: str, image: str) -> Obj:

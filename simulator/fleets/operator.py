@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from simulator.actors.exporting.counters import Choice
 from simulator.actors.gpu_operator import conditions, keys
 from simulator.actors.gpu_operator.gpu_clusters import READY
 from simulator.actors.objects import Obj, owned_by
 from simulator.actors.sharing import CONFIG_MAP, DEFAULT
+from simulator.fleets.config_maps import METRICS_CONFIG_MAP
 from simulator.fleets.plan import Mode, Plan
 
 POD_HASH = "6b8f5c7d9"
@@ -32,6 +34,11 @@ def cluster_policy(plan: Plan, now: datetime) -> Obj:
             # As the chart's values leave it: the operator makes and mounts default-mig-parted-config.
             "migManager": {"enabled": True, "config": {"name": "", "default": "all-disabled"}},
             "sandboxWorkloads": {"enabled": False},
+            **(
+                {"dcgmExporter": {"config": {"name": METRICS_CONFIG_MAP}}}
+                if plan.counters is not Choice.SHIPPED
+                else {}
+            ),
         },
     }
     words = "ClusterPolicy is ready as all resources have been successfully reconciled"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from simulator.actors.exporting.counters import Choice
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.sharing import PLUGIN_CONFIGS
 from simulator.fleets.machines import Machine
@@ -31,6 +32,7 @@ class Plan:
     max_unavailable: int | str = "25%"
     mode: Mode = Mode.NVIDIA_DRIVER
     has_agent: bool = False  # somebody's DaemonSet that uses GPUs without a request
+    counters: Choice = Choice.SHIPPED  # of the DCGM exporter
     selects_by: str = PRODUCT
     """The label that NVIDIADrivers select their nodes by."""
 

@@ -9,6 +9,7 @@ from simulator.actors.cluster import Cluster
 from simulator.actors.daemonset import belongs, pod_of
 from simulator.actors.deployment import replica_set_of
 from simulator.actors.dra.api import Api
+from simulator.actors.exporting.counters import Choice
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, GPU_CLUSTER, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.policy_driver import policy_driver_set
@@ -19,9 +20,9 @@ from simulator.actors.objects import Obj, name, namespace, owned_by
 from simulator.actors.replicaset import pod_from
 from simulator.actors.revisions import hash_of, revision_of
 from simulator.clock import stamp
-from simulator.fleets import limits, machines, operator, owners, system
+from simulator.fleets import exporters, limits, machines, operator, owners, system
 from simulator.fleets.claiming import Claiming, is_claiming
-from simulator.fleets.config_maps import config_maps
+from simulator.fleets.config_maps import METRICS_CONFIG_MAP, config_maps, own_metrics
 from simulator.fleets.definitions import definitions
 from simulator.fleets.dra_operands import CHART_NAMESPACE, chart_set, cluster_sets
 from simulator.fleets.operands import nfd_worker, operand_sets
@@ -29,6 +30,7 @@ from simulator.fleets.owners import Owned
 from simulator.fleets.packing import packed
 from simulator.fleets.plan import Mode, Plan
 from simulator.fleets.tenants import Owner, Workload, disruption_budget, priority_classes
+from simulator.fleets.vendors import GAUDI, MI300X
 from simulator.fleets.weight import as_in_life
 from simulator.kinds import (
     CONFIG_MAP,
@@ -76,7 +78,7 @@ class Planting:
             self._put(PRIORITY_CLASS, each)
         for each in definitions(is_26_7=self._plan.release.is_26_7):
             self._put(DEFINITION, each)
-        for each in config_maps():
+        for each in config_maps(self._plan.counters):
             self._put(CONFIG_MAP, each)
         self._plant_nodes()
         if self._plan.has_claims:
@@ -87,11 +89,29 @@ class Planting:
             self._namespace(system.AGENT_NAMESPACE)
             self._account("default", system.AGENT_NAMESPACE)
             self._plant_set(system.gpu_agent())
+        self._plant_exporters()
         for program in system.PROGRAMS:
             self._namespace(program.namespace)
             self._account("default", program.namespace)
             made = self._put(DEPLOYMENT, _aged(system.deployment(program), self._since))
             self._plant_replicas(made, replica_set_of(made, replicas=program.replicas))
+
+    def _plant_exporters(self) -> None:
+        """Those that are not the operator's."""
+        has_own = any(machine.has_own_exporter for machine in self._plan.machines)
+        vendors = {machine.accelerators.resource for machine in self._plan.machines if machine.accelerators}
+        wanted = [
+            *([exporters.own_dcgm_exporter()] if has_own else []),
+            *([exporters.amd_exporter()] if MI300X.resource in vendors else []),
+            *([exporters.gaudi_exporter()] if GAUDI.resource in vendors else []),
+        ]
+        if wanted:
+            self._namespace(exporters.MONITORING)
+            self._account("default", exporters.MONITORING)
+        if has_own:
+            self._put(CONFIG_MAP, own_metrics())
+        for each in wanted:
+            self._plant_set(each)
 
     def _plant_nodes(self) -> None:
         for machine in self._plan.machines:
@@ -119,7 +139,8 @@ class Planting:
             self._plant_sets(owner, "nvidia.com/v1alpha1", "GPUCluster", [*cluster_sets(version), nfd_worker()])
         else:
             owner = self._put(CLUSTER_POLICY, _aged(operator.cluster_policy(self._plan, self._now), self._since))
-            sets = operand_sets(version, has_mps=self._plan.has_mps)
+            metrics = METRICS_CONFIG_MAP if self._plan.counters is not Choice.SHIPPED else ""
+            sets = operand_sets(version, has_mps=self._plan.has_mps, metrics=metrics)
             self._plant_sets(owner, "nvidia.com/v1", "ClusterPolicy", sets)
             if self._plan.has_claims:
                 self._namespace(CHART_NAMESPACE)

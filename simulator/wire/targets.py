@@ -8,13 +8,16 @@ from typing import Any
 from simulator.kinds import POD
 from simulator.store import Store
 
-EXPORTERS = "app in (nvidia-dcgm-exporter,nvidia-dcgm-exporter-dra,dcgm-exporter)"
+EXPORTERS = (
+    *("nvidia-dcgm-exporter", "nvidia-dcgm-exporter-dra", "dcgm-exporter"),
+    *("device-metrics-exporter", "gaudi-metrics-exporter"),
+)
 PREFIX = "__meta_kubernetes_"
 
 
 def targets(store: Store) -> list[dict[str, Any]]:
     """One for each port of each container."""
-    pods, _, _ = store.list(POD, label_selector=EXPORTERS)
+    pods, _, _ = store.list(POD, label_selector=f"app in ({','.join(EXPORTERS)})")
     return [
         {"targets": [f"{(pod.get('status') or {})['podIP']}:{port['containerPort']}"], "labels": _meta(pod, each, port)}
         for pod in pods
@@ -32,6 +35,7 @@ def _meta(pod: dict[str, Any], container: dict[str, Any], port: dict[str, Any]) 
         "pod_uid": metadata["uid"],
         "pod_ip": status["podIP"],
         "pod_phase": status.get("phase", ""),
+        "pod_label_app": metadata["labels"]["app"],
         "pod_node_name": pod["spec"].get("nodeName", ""),
         "pod_container_name": container["name"],
         "pod_container_port_name": port.get("name", ""),

@@ -7,6 +7,7 @@ name, type, help; `#` opens a comment. Its template ranges over a map of counter
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 DRIVER_VERSION = "DCGM_FI_DRIVER_VERSION"
 XID = "DCGM_FI_DEV_XID_ERRORS"
@@ -18,6 +19,14 @@ XID_COUNT, CLOCK_COUNT, HEALTH = (
 )
 PROFILING = "DCGM_FI_PROF_"
 MOST_LINES = 500
+
+
+class Choice(StrEnum):
+    """Which counters a cluster's operator switches on."""
+
+    SHIPPED = "shipped"
+    ALL = "all"
+    UNPROFILED = "unprofiled"  # without those of DCGM's profiling module
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +188,11 @@ def everything() -> str:
 def unprofiled() -> str:
     """The shipped file without the series that need DCGM's profiling module."""
     return "".join(f"{line}\n" for line in SHIPPED.splitlines() if line and not line.startswith(PROFILING))
+
+
+def file_of(choice: Choice) -> str:
+    """What its ConfigMap has; empty: there is none."""
+    return {Choice.SHIPPED: "", Choice.ALL: everything(), Choice.UNPROFILED: unprofiled()}[choice]
 
 
 def without(counters: Iterable[Counter], prefix: str) -> tuple[Counter, ...]:

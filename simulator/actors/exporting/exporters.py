@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from simulator.actors import mig
-from simulator.actors.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA
+from simulator.actors.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA, OWN_DCGM_EXPORTER
 from simulator.actors.exporting.counters import UnreadableCounters
 from simulator.actors.exporting.loads import Load
 from simulator.actors.exporting.meters import Meter, Share
@@ -25,7 +25,7 @@ from simulator.pod_ends import Served
 from simulator.refusals import Refused
 
 PORT = 9400
-EXPORTERS = (DCGM_EXPORTER, DCGM_EXPORTER_DRA)
+EXPORTERS = (DCGM_EXPORTER, DCGM_EXPORTER_DRA, OWN_DCGM_EXPORTER)
 Place = tuple[int, int]  # a GPU, and on it the place of an instance; -1 for the whole of it
 WHOLE = -1
 

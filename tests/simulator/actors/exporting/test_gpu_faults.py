@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.actors.exporting import counters
+from simulator.actors.exporting.counters import Choice
 from simulator.faults import FAULTS, IN_A_GPU, Board
 from simulator.faults.board import build, parse
 from simulator.faults.ecc_errors import EccErrors
@@ -18,7 +18,6 @@ from simulator.faults.row_remap import RowRemap
 from simulator.faults.slow_nvlink import SlowNvlink
 from simulator.faults.throttled_gpu import ThrottledGpu
 from simulator.faults.xid import Xid
-from simulator.kinds import CONFIG_MAP, POD
 from tests.simulator.actors.exporting.scraping import NODE, samples, text, values
 from tests.simulator.actors.stage import NEW, a_fleet
 
@@ -27,17 +26,7 @@ THIRD = 2
 
 def a_talkative_fleet(*faults):
     """Everything that exporters can count is switched on."""
-    stage = a_fleet(2)
-    metadata = {"name": "metrics-config", "namespace": "gpu-operator"}
-    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
-    stage.store.create(CONFIG_MAP, made | {"data": {"dcgm-metrics.csv": counters.everything()}}, "gpu-operator")
-    volume = {"name": "metrics-config", "configMap": {"name": "metrics-config"}}
-    for pod in stage.pods("", "app=nvidia-dcgm-exporter"):
-        metadata = {key: value for key, value in pod["metadata"].items() if key not in ("uid", "resourceVersion")}
-        stage.store.delete(POD, pod["metadata"]["name"], "gpu-operator", grace_s=0)
-        spec = {**pod["spec"], "volumes": [*pod["spec"]["volumes"], volume]}
-        stage.store.create(POD, {**pod, "metadata": metadata, "spec": spec}, "gpu-operator")
-    stage.run(60)
+    stage = a_fleet(2, counters=Choice.ALL)
     text(stage)
     for fault in faults:
         stage.faults.put(fault)
