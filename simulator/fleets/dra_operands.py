@@ -60,6 +60,11 @@ def _exporter(operator_version: str) -> Obj:
         "name": apps.DCGM_EXPORTER,
         "image": images(operator_version)[apps.DCGM_EXPORTER],
         "ports": [{"name": "metrics", "containerPort": 9400}],
+        "env": [
+            {"name": "DCGM_EXPORTER_LISTEN", "value": ":9400"},
+            {"name": "DCGM_EXPORTER_KUBERNETES", "value": "true"},
+            {"name": "KUBERNETES_ENABLE_DRA", "value": "true"},
+        ],
     }
     gate = {apps.GATES[apps.DCGM_EXPORTER_DRA]: "true"}
     return daemon_set(apps.DCGM_EXPORTER_DRA, keys.NAMESPACE, [container], inits=[], selector=gate)

@@ -9,6 +9,7 @@ from simulator.actors.exporting.vendors import AMD_PORT, GAUDI_PORT
 Obj = dict[str, Any]
 OWN_LABEL = "monitoring.example.com/dcgm-exporter"  # of nodes that the chart's exporter is told to run on
 MONITORING = "gpu-monitoring"
+AMD_EXPORTER = "amd-metrics-exporter"
 OWN_CONFIG_MAP = "dcgm-exporter-metrics"
 TOLERATES = [{"operator": "Exists"}]
 
@@ -36,7 +37,7 @@ def amd_exporter() -> Obj:
         "image": "docker.io/rocm/device-metrics-exporter:v1.4.0",
         "ports": [{"name": "metrics", "containerPort": AMD_PORT}],
     }
-    return _daemon_set("device-metrics-exporter", container, {"feature.node.kubernetes.io/amd-gpu": "true"})
+    return _daemon_set(AMD_EXPORTER, container, {"feature.node.kubernetes.io/amd-gpu": "true"})
 
 
 def gaudi_exporter() -> Obj:
@@ -51,6 +52,8 @@ def gaudi_exporter() -> Obj:
 
 def _daemon_set(app: str, container: Obj, selector: dict[str, str]) -> Obj:
     labels = {"app": app, "app.kubernetes.io/name": app}
+    if app == AMD_EXPORTER:
+        labels["daemonset-name"] = app  # as AMD's operator has it
     pod_spec: Obj = {"nodeSelector": selector, "tolerations": TOLERATES, "containers": [container]}
     return {
         "apiVersion": "apps/v1",

@@ -10,7 +10,7 @@ from simulator.store import Store
 
 EXPORTERS = (
     *("nvidia-dcgm-exporter", "nvidia-dcgm-exporter-dra", "dcgm-exporter"),
-    *("device-metrics-exporter", "gaudi-metrics-exporter"),
+    *("amd-metrics-exporter", "gaudi-metrics-exporter"),
 )
 PREFIX = "__meta_kubernetes_"
 

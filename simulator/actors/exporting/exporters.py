@@ -1,10 +1,14 @@
 """dcgm-exporter's /metrics of each node, behind its pod."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from simulator.actors import mig
 from simulator.actors.apps import DCGM_EXPORTER, DCGM_EXPORTER_DRA, OWN_DCGM_EXPORTER
+from simulator.actors.dra.holding import claims_of
+from simulator.actors.dra.requests import taken
+from simulator.actors.dra.slices import DRIVER
 from simulator.actors.exporting.counters import UnreadableCounters
 from simulator.actors.exporting.loads import Load
 from simulator.actors.exporting.meters import Meter, Share
@@ -12,10 +16,10 @@ from simulator.actors.exporting.misbehaving import answered, distorted, name_giv
 from simulator.actors.exporting.pages import Line, Page, Values
 from simulator.actors.exporting.settings import Settings
 from simulator.actors.exporting.sickness import Sickness
-from simulator.actors.kubelet.devices import Device, Holdings
+from simulator.actors.kubelet.devices import Holdings
 from simulator.actors.kubelet.host import Host
 from simulator.actors.kubelet.missing import missing_since_boot
-from simulator.actors.objects import Obj, is_true, labels, node_of, status, uid
+from simulator.actors.objects import Obj, is_finished, is_true, labels, name, namespace, node_of, status, uid
 from simulator.actors.skus import SKUS, Sku
 from simulator.actors.uuids import gpu_uuid
 from simulator.actors.world import World
@@ -28,6 +32,18 @@ PORT = 9400
 EXPORTERS = (DCGM_EXPORTER, DCGM_EXPORTER_DRA, OWN_DCGM_EXPORTER)
 Place = tuple[int, int]  # a GPU, and on it the place of an instance; -1 for the whole of it
 WHOLE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A pod with a device. `vgpu`: which replica of a shared one; `claim`: the labels of what it claimed it by."""
+
+    pod: Obj
+    vgpu: str = ""
+    claim: tuple[tuple[str, str], ...] = ()
+
+
+Users = dict[Place, list[User]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,22 +170,26 @@ class Exporters:
         users = self._users(host)
         lines = tuple(_lines(host, users))
         sharers = tuple(
-            replace(line, holder=pod, vgpu=device.id.partition("::")[2])
+            replace(line, holder=user.pod, vgpu=user.vgpu, claim=user.claim)
             for line in lines
-            for device, pod in users.get((line.gpu, line.place), ())
+            for user in users.get((line.gpu, line.place), ())
         )
         held = self._held[host.name] = Held(made_of, lines, sharers, _shares(host, sku, lines, users))
         return held
 
-    def _users(self, host: Host) -> dict[Place, list[tuple[Device, Obj]]]:
-        users: dict[Place, list[tuple[Device, Obj]]] = {}
+    def _users(self, host: Host) -> Users:
+        users: Users = {}
         for pod_uid, devices in self._holdings.on(host.name).items():
             pod = self._world[POD].of_uid(pod_uid)
             if pod is None:
                 continue
             for device in devices:
                 place = device.place if device.profile else WHOLE
-                users.setdefault((device.gpu, place), []).append((device, pod))
+                users.setdefault((device.gpu, place), []).append(User(pod, vgpu=device.id.partition("::")[2]))
+        for pod in self._world[POD].by("node", host.name):
+            for claim in claims_of(self._world, pod) if not is_finished(pod) else ():
+                for called in sorted(called for pool, called in taken(claim) if pool == host.name):
+                    users.setdefault(_place(called), []).append(User(pod, claim=_claimed(claim, host.name, called)))
         return users
 
     # What is written of them
@@ -193,31 +213,47 @@ def _run_of(exporter: Obj) -> str:
     return f"{uid(exporter)}/{reports[0].get('restartCount', 0)}"
 
 
-def _lines(host: Host, users: dict[Place, list[tuple[Device, Obj]]]) -> Iterator[Line]:
+def _place(device: str) -> Place:
+    """Of the name that a slice gives it: gpu-3, gpu-3-mig-1g10gb-2."""
+    parts = device.split("-")
+    return int(parts[1]), int(parts[-1]) if len(parts) > 2 else WHOLE
+
+
+def _claimed(claim: Obj, pool: str, device: str) -> tuple[tuple[str, str], ...]:
+    """NVIDIA/dcgm-exporter, internal/pkg/transformation/const.go."""
+    return (
+        ("dra_claim_name", name(claim)),
+        ("dra_claim_namespace", namespace(claim)),
+        ("dra_device_name", device),
+        ("dra_driver_name", DRIVER),
+        ("dra_pool_name", pool),
+    )
+
+
+def _lines(host: Host, users: Users) -> Iterator[Line]:
     """Of a shared GPU one of those that hold it, as the exporter does without its own setting for shared ones."""
     for gpu, slices in enumerate(host.layout):
-        uuid = gpu_uuid(host.name, gpu)
+        whole = Line(gpu, gpu_uuid(host.name, gpu))
         if slices is None:
-            yield Line(gpu, uuid, holder=_last(users.get((gpu, WHOLE))))
+            yield _held(whole, users)
             continue
         profiles = [profile for profile, count in sorted(slices.items()) for _ in range(count)]
         for place, profile in enumerate(profiles):
-            yield Line(gpu, uuid, place, profile, _last(users.get((gpu, place))))
+            yield _held(replace(whole, place=place, profile=profile), users)
 
 
-def _last(users: list[tuple[Device, Obj]] | None) -> Obj | None:
-    return users[-1][1] if users else None
+def _held(line: Line, users: Users) -> Line:
+    found = users.get((line.gpu, line.place))
+    return replace(line, holder=found[-1].pod, claim=found[-1].claim) if found else line
 
 
-def _shares(
-    host: Host, sku: Sku, lines: Iterable[Line], users: dict[Place, list[tuple[Device, Obj]]]
-) -> tuple[dict[int, Share], ...]:
-    pods = {uid(pod): pod for sharing in users.values() for _, pod in sharing}
-    gpus = {pod_uid: sum(uid(pod) == pod_uid for sharing in users.values() for _, pod in sharing) for pod_uid in pods}
-    loads = {pod_uid: Load.of(pod, gpus[pod_uid]) for pod_uid, pod in pods.items()}
+def _shares(host: Host, sku: Sku, lines: Iterable[Line], users: Users) -> tuple[dict[int, Share], ...]:
+    everybody = [user.pod for sharing in users.values() for user in sharing]
+    gpus = Counter(uid(pod) for pod in everybody)
+    loads = {uid(pod): Load.of(pod, gpus[uid(pod)]) for pod in everybody}
     shares: tuple[dict[int, Share], ...] = tuple({} for _ in range(host.gpus))
     for line in lines:
-        here = [pod for _, pod in users.get((line.gpu, line.place), ()) if is_true(pod, "Ready")]
+        here = [user.pod for user in users.get((line.gpu, line.place), ()) if is_true(user.pod, "Ready")]
         mine = tuple(loads[uid(pod)] for pod in here)
         part, memory_mib = 1.0, sku.memory_mib
         if line.profile:

@@ -41,6 +41,7 @@ class Line:
     profile: str = ""
     holder: Obj | None = None
     vgpu: str = ""
+    claim: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,9 @@ def _tags(settings: Settings, model: str, hostname: str, driver: str, line: Line
 
 
 def _mapped(settings: Settings, line: Line) -> Iterable[tuple[str, str]]:
-    if line.holder is None or not settings.names_pods:
+    if line.holder is None or not settings.names_pods or (line.claim and not settings.names_claims):
         return
+    yield from line.claim
     called = settings.of_pod
     yield called[0], line.holder["spec"]["containers"][0]["name"]
     yield called[1], namespace(line.holder)

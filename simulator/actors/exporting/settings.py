@@ -33,6 +33,7 @@ class Settings:
     names_pods: bool
     names_all: bool = False  # of those that share a device
     names_uids: bool = False
+    names_claims: bool = False  # of those that claim their devices, too
     is_old: bool = False  # --use-old-namespace
 
     @classmethod
@@ -52,6 +53,7 @@ class Settings:
             names_pods=env.get("DCGM_EXPORTER_KUBERNETES") != "false",
             names_all=env.get("KUBERNETES_VIRTUAL_GPUS") == "true",
             names_uids=env.get("DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID") == "true",
+            names_claims=env.get("KUBERNETES_ENABLE_DRA") == "true",
             is_old=env.get("DCGM_EXPORTER_USE_OLD_NAMESPACE") == "true" or "--use-old-namespace" in words,
         )
 

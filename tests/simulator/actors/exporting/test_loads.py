@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from simulator.actors.exporting.loads import Load, Work
 from simulator.kinds import POD
-from tests.simulator.actors.exporting.scraping import NODE, text, values
+from tests.simulator.actors.exporting.scraping import NODE, samples, text, values
 from tests.simulator.actors.stage import NEW, a_fleet, a_mix
 
 SERVES = "gpu-a100-001"
@@ -115,3 +115,19 @@ def test_a_driver_that_is_loaded_anew_counts_from_nothing():
 
     assert f'DCGM_FI_DRIVER_VERSION="{NEW}"' in text(stage)
     assert max(after) < min(before) / 100
+
+
+def test_a_gpu_that_is_claimed_is_at_work_and_named_where_claims_are_read():
+    chart, cluster = a_mix("dra=1", 1), a_mix("h100=1", 1, mode="gpu-cluster")
+    (exporter,) = cluster.pods("gpu-h100-001", "app=nvidia-dcgm-exporter-dra")
+
+    of_chart = samples(text(chart, "gpu-dra-001"), "DCGM_FI_DEV_GPU_UTIL")
+    written = cluster.play.exporters.serve(exporter, "metrics").body.decode()
+
+    assert sum(value > 0 for _, value in of_chart) == 7
+    assert not any("pod" in labels for labels, _ in of_chart)
+    held = [labels for labels, value in samples(written, "DCGM_FI_DEV_GPU_UTIL") if value > 0]
+    assert held
+    assert {labels["dra_pool_name"] for labels in held} == {"gpu-h100-001"}
+    assert {labels["dra_device_name"] for labels in held} <= {f"gpu-{index}" for index in range(8)}
+    assert all(labels["pod"] and labels["dra_claim_name"] for labels in held)

@@ -18,7 +18,7 @@ def scraped(stage, app, port):
 def test_amds_exporter_names_its_devices_and_their_pods():
     stage = a_mix("amd=1", 1)
 
-    written = scraped(stage, "device-metrics-exporter", AMD_PORT)
+    written = scraped(stage, "amd-metrics-exporter", AMD_PORT)
 
     used = samples(written, "gpu_used_vram")
     assert len(used) == 8
@@ -46,7 +46,7 @@ def test_what_an_amd_node_does_changes_with_its_work():
 
     for _ in range(20):
         stage.run(60)
-        seen.add(samples(scraped(stage, "device-metrics-exporter", AMD_PORT), "gpu_gfx_activity")[0][1])
+        seen.add(samples(scraped(stage, "amd-metrics-exporter", AMD_PORT), "gpu_gfx_activity")[0][1])
 
     assert len(seen) > 2
 
@@ -55,7 +55,7 @@ def test_their_exporters_fall_silent_too():
     stage = a_mix("amd=1", 1)
     stage.faults.put(SilentExporter("gpu-amd-001", "empty"))
 
-    assert scraped(stage, "device-metrics-exporter", AMD_PORT) == ""
+    assert scraped(stage, "amd-metrics-exporter", AMD_PORT) == ""
 
 
 def test_a_node_that_brings_its_driver_has_an_exporter_of_its_own():
