@@ -5,7 +5,7 @@ from enum import StrEnum
 from hashlib import sha256
 from math import pi, sin
 
-from simulator.actors.objects import Obj, namespace, spec, uid
+from simulator.actors.objects import Obj, name, namespace, spec
 
 TAU = 2 * pi
 DAY_S = 86_400.0
@@ -27,7 +27,7 @@ class Load:
 
     @classmethod
     def of(cls, pod: Obj, gpus: int) -> "Load":
-        return cls(work_of(pod), fraction(uid(pod)), gpus)
+        return cls(work_of(pod), fraction(f"{namespace(pod)}/{name(pod)}"), gpus)
 
     def activity(self, at_s: float) -> float:
         """Of the GPU, 0 to 1."""

@@ -78,7 +78,7 @@ def test_temperatures_drift():
         seen.append(values(stage, "DCGM_FI_DEV_GPU_TEMP")[0])
 
     assert max(abs(a - b) for a, b in pairwise(seen)) <= 8
-    assert 45 < min(seen) <= max(seen) < 80
+    assert 35 < min(seen) <= max(seen) < 80
 
 
 def test_those_of_one_job_move_as_much_over_nvlink():
@@ -89,7 +89,9 @@ def test_those_of_one_job_move_as_much_over_nvlink():
 
 
 def test_the_same_pod_does_the_same_again():
-    assert text(a_fleet(2)).splitlines()[2] == text(a_fleet(2)).splitlines()[2]
+    first, second = a_fleet(2), a_fleet(2)
+
+    assert values(first, "DCGM_FI_DEV_POWER_USAGE") == values(second, "DCGM_FI_DEV_POWER_USAGE")
 
 
 def test_a_holder_that_goes_is_seen_to_go():
