@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Count
 
-from fleet.allocation.kept import kept
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.slots import slots
-from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pool
 from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.resources import unhealthy_in_words
+from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.failing import failing_pods
 from health.judging.gpus import GpuJudgement, judge_gpus
 from health.judging.signals import Signal, Subject
@@ -28,7 +26,6 @@ from health.rules.base import NODE, NODES, ClusterFacts, FailingPod, NodeFacts, 
 from health.rules.gpus import GPU_RULES
 
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
-NOTE = "note"  # worth knowing, and nothing is wrong
 CAUSE_CHARS = 1200
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
@@ -55,24 +52,10 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
         told = _write(cluster, signals, judged, gpus.can_tell, now=now)
-        nodes = _count(cluster)
+        nodes = count_on_nodes(cluster)
     if told or nodes:
-        changed = [(node.pk, int(node.state)) for node in Node.objects.filter(pk__in=nodes)]
-        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=changed, kinds=("findings",), at=now)
+        announce_findings(cluster.pk, seq=observer.batch, nodes=nodes, at=now)
     return told
-
-
-def _count(cluster: Cluster) -> list[int]:
-    """Keep on each node how many findings it has, confirmed or not. Which changed; two queries, and one for those."""
-    mattering = Finding.objects.filter(cluster=cluster, node__isnull=False).exclude(severity=NOTE)
-    unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED))
-    found = dict(unresolved.order_by().values_list("node").annotate(number=Count("pk")))
-    was = dict(Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by().values_list("pk", "unresolved"))
-    changed = [pk for pk in {*found, *was} if found.get(pk, 0) != was.get(pk, 0)]
-    with kept(cluster.pk, changed):
-        for pk in changed:
-            Node.objects.filter(pk=pk).update(unresolved=found.get(pk, 0))
-    return changed
 
 
 def _of_sources(cluster: Cluster) -> Iterator[Signal]:

@@ -1,0 +1,32 @@
+"""How many findings each node has, kept on it, and what is told to browsers when that or a finding changed."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db.models import Count
+
+from fleet.allocation.kept import kept
+from fleet.messages import announce
+from fleet.models import Cluster, Node
+from health.lifecycle import FindingState
+from health.models import Finding
+
+NOTE = "note"  # worth knowing, and nothing is wrong
+
+
+def count_on_nodes(cluster: Cluster) -> list[int]:
+    """Keep on each node how many findings it has, confirmed or not. Which changed; two queries, and one for those."""
+    mattering = Finding.objects.filter(cluster=cluster, node__isnull=False).exclude(severity=NOTE)
+    unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED))
+    found = dict(unresolved.order_by().values_list("node").annotate(number=Count("pk")))
+    was = dict(Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by().values_list("pk", "unresolved"))
+    changed = [pk for pk in {*found, *was} if found.get(pk, 0) != was.get(pk, 0)]
+    with kept(cluster.pk, changed):
+        for pk in changed:
+            Node.objects.filter(pk=pk).update(unresolved=found.get(pk, 0))
+    return changed
+
+
+def announce_findings(cluster_id: int, *, seq: int, nodes: Collection[int], at: datetime) -> None:
+    changed = [(node.pk, int(node.state)) for node in Node.objects.filter(pk__in=nodes)]
+    announce.cluster_changed(cluster_id, seq=seq, nodes=changed, kinds=("findings",), at=at)
