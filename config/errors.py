@@ -19,6 +19,7 @@ from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
+from health.inbox.refusals import BadAct, FindingRefusal
 from health.sources.asking import SourceOff
 from health.sources.making import BadSource
 from kube.selectors import BadSelector
@@ -69,6 +70,8 @@ REFUSALS: dict[type[Exception], Meaning] = {
     LastAdmin: Meaning(409, "last-admin", "Nobody would be left who can give roles"),
     OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
+    FindingRefusal: Meaning(409, "refused", "Not now, or not like this"),
+    BadAct: Meaning(400, "bad-act", "This makes no act on a finding"),
     Refusal: Meaning(409, "refused", "Not now, or not like this"),
     OutOfDate: Meaning(409, "out-of-date", "What you saw has changed"),
     StaleBundle: Meaning(409, "stale-bundle", "What you saw has changed"),

@@ -9,7 +9,7 @@ class FindingState(StrEnum):
     OPEN = "open"  # somebody should look
     ACKNOWLEDGED = "acknowledged"  # somebody does
     MUTED = "muted"  # somebody decided that nobody is told for a while
-    RESOLVED = "resolved"  # its rule no longer speaks
+    RESOLVED = "resolved"  # its rule no longer speaks; what comes back soon opens the same row again
 
 
 # What passes before it is confirmed leaves no trace: its row goes.
@@ -18,5 +18,5 @@ FINDING_MOVES: Mapping[FindingState, frozenset[FindingState]] = {
     FindingState.OPEN: frozenset({FindingState.ACKNOWLEDGED, FindingState.MUTED, FindingState.RESOLVED}),
     FindingState.ACKNOWLEDGED: frozenset({FindingState.OPEN, FindingState.MUTED, FindingState.RESOLVED}),
     FindingState.MUTED: frozenset({FindingState.OPEN, FindingState.RESOLVED}),
-    FindingState.RESOLVED: frozenset(),
+    FindingState.RESOLVED: frozenset({FindingState.OPEN, FindingState.MUTED}),
 }

@@ -14,7 +14,7 @@ from people.places import Place
 class Permission(StrEnum):
     SEE = "see"
     DRAFT = "draft"  # write and change plans that have not started
-    STOP = "stop"  # halt, pause, freeze
+    STOP = "stop"  # halt, pause, freeze, act on findings
     RUN = "run"  # start, resume, abort, roll back, lift a freeze
     APPROVE = "approve"
     ADMINISTER = "administer"  # clusters, pools, people
@@ -90,11 +90,12 @@ def why_not(
     cluster_id: int | None = None,
     pool_id: int | None = None,
     where: str = "the fleet",
+    what: str = "",
 ) -> str:
     """Why the user may not do this there, in a sentence that names what is missing. Blank: they may.
 
     `cluster_id` None asks about the whole fleet; `pool_id` None about all of the cluster. `where` is what the
-    sentence calls the place: "cluster demo".
+    sentence calls the place: "cluster demo"; `what` is what it calls the act, where the permission's own words do not.
     """
     there = scope_of(user, permission)
     if there.everywhere or (cluster_id is not None and cluster_id in there.cluster_ids):
@@ -102,8 +103,8 @@ def why_not(
     if pool_id is not None and pool_id in there.pool_ids:
         return ""
     if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
-        return f"This token may not {OF[permission]}: it was issued without “{permission}”."
-    return f"To {OF[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."
+        return f"This token may not {what or OF[permission]}: it was issued without “{permission}”."
+    return f"To {what or OF[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."
 
 
 def may_administer(user: User | AnonymousUser, place: Place) -> bool:

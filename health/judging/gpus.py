@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import structlog
-from django.db.models import Count, Max
+from django.db.models import Max, Sum
 
 from fleet.models import Cluster, Node, NodeEvent, Pool
 from fleet.states.node import AT_REST, RECONFIGURING
@@ -156,7 +156,7 @@ class _Judging:
         fallen = Finding.objects.filter(
             cluster=self.cluster, rule="gpu-xid", evidence__xid=FALLEN_OFF, since__gte=self.now - MONTH
         )
-        counted = fallen.filter(node__in=nodes).order_by().values_list("node").annotate(number=Count("pk"))
+        counted = fallen.filter(node__in=nodes).order_by().values_list("node").annotate(number=Sum("times"))
         return {node: number for node, number in counted if node is not None}
 
     @cached_property

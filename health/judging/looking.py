@@ -17,6 +17,7 @@ from gpu.resources import unhealthy_in_words
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.failing import failing_pods
 from health.judging.gpus import GpuJudgement, judge_gpus
+from health.judging.opening import Openings, correlate, is_told_again
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
 from health.lifecycle import FindingState
@@ -27,6 +28,10 @@ from health.rules.gpus import GPU_RULES
 
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 CAUSE_CHARS = 1200
+WRITTEN_AGAIN = (
+    "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
+    "worse_since",
+)  # fmt: skip
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
     "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
@@ -35,7 +40,7 @@ COLUMNS = (
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. Eight queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. Eleven queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -51,7 +56,9 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     judged = {rule.key for rule in rules} | set(SOURCES) | gpus.judged
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
-        told = _write(cluster, signals, judged, gpus.can_tell, now=now)
+        openings = Openings.of(cluster, now=now)
+        told = _write(cluster, signals, judged, gpus.can_tell, openings, now=now)
+        told += openings.unmute() + correlate(cluster)
         nodes = count_on_nodes(cluster)
     if told or nodes:
         announce_findings(cluster.pk, seq=observer.batch, nodes=nodes, at=now)
@@ -138,6 +145,7 @@ def _write(
     signals: Iterable[Signal],
     judged: set[str],
     can_tell: Callable[[str, str], bool],
+    openings: Openings,
     *,
     now: datetime,
 ) -> int:
@@ -150,7 +158,7 @@ def _write(
     told = 0
     for signal in signals:
         finding = waiting.pop(signal.key, None) or _new(cluster, signal, now=now)
-        told += _update(finding, signal, now=now)
+        told += _update(finding, signal, openings, now=now)
     for finding in waiting.values():
         if finding.rule not in GPU_KEYS or can_tell(finding.rule, finding.subject):
             told += _resolve(finding, now=now)
@@ -168,21 +176,28 @@ def _new(cluster: Cluster, signal: Signal, *, now: datetime) -> Finding:
     )
 
 
-def _update(finding: Finding, signal: Signal, *, now: datetime) -> int:
+def _update(finding: Finding, signal: Signal, openings: Openings, *, now: datetime) -> int:
     """1: it opened now. What only counts on is not written."""
     wrong = signal.wrong
     known = wrong.severity.value, wrong.cause[:CAUSE_CHARS]
     is_held_back = _is_worse_too_soon(finding, wrong, now=now)
     if not is_held_back and (finding.pk is None or known != (finding.severity, finding.cause)):
+        is_new = finding.pk is None
+        must_be_told = not is_new and is_told_again(finding, wrong.severity)
+        if finding.action != wrong.action[:500]:
+            finding.verdict = finding.verdict_by = finding.verdict_because = ""
         finding.worse_since = None
         finding.severity, finding.cause = known
         finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
         finding.evidence = dict(wrong.evidence)
         finding.updated_at = now
-        finding.save()
+        finding.save(update_fields=None if is_new else WRITTEN_AGAIN)
+        if must_be_told:
+            finding.move(FindingState.OPEN, now=now)
+            return 1
     if finding.state != FindingState.CONFIRMING or now < finding.confirmed_at:
         return 0
-    finding.move(FindingState.OPEN, now=now)
+    finding = openings.open(finding, signal.subject.node_name)
     title = f"{signal.rule.title}: {finding.sentence}"
     _note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
     return 1

@@ -1,7 +1,9 @@
-"""What is wrong, what crashed operands said last, and where the telemetry of GPUs is read."""
+"""What is wrong, what people did about it, what crashed operands said last, and where telemetry of GPUs is read."""
 
 from health.models.crash_log import CrashLog
 from health.models.finding import Finding
+from health.models.finding_act import FindingAct
+from health.models.mute import Mute
 from health.models.telemetry_source import SourceState, TelemetrySource
 
-__all__ = ["CrashLog", "Finding", "SourceState", "TelemetrySource"]
+__all__ = ["CrashLog", "Finding", "FindingAct", "Mute", "SourceState", "TelemetrySource"]

@@ -1,5 +1,6 @@
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -10,7 +11,10 @@ from fleet.models.visible import Visible
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.rules.base import Severity
 
-STAMPS = {FindingState.OPEN: ("opened_at",), FindingState.RESOLVED: ("resolved_at",)}  # columns that say when
+STAMPS = {
+    FindingState.ACKNOWLEDGED: ("acknowledged_at",),
+    FindingState.RESOLVED: ("resolved_at",),
+}  # columns that say when
 SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 STATES = [(state.value, state.value) for state in FindingState]
 
@@ -23,6 +27,13 @@ class FindingQuerySet(Visible["Finding"]):
 
     def open(self) -> "FindingQuerySet":
         return self.filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
+
+    def on_their_own(self) -> "FindingQuerySet":
+        """Without those that are listed under their cause: nobody is told of those, and nobody counts them."""
+        return self.filter(parent__isnull=True)
+
+    def unresolved(self) -> "FindingQuerySet":
+        return self.filter(resolved_at__isnull=True)
 
     def confirming(self) -> "FindingQuerySet":
         """What a rule suspects, and has not been right about for long enough yet."""
@@ -42,12 +53,23 @@ class Finding(models.Model):
     action = models.CharField(max_length=500)  # what a person should do about it
     evidence = models.JSONField(default=dict)
     state = models.CharField(max_length=16, choices=STATES, default=FindingState.CONFIRMING)
-    since = models.DateTimeField()  # when it was first seen
+    since = models.DateTimeField()  # when it was first seen; of one that came back: this time
     confirmed_at = models.DateTimeField()  # when it opens, if it is still so by then
     opened_at = models.DateTimeField(null=True)  # null: it never did
     worse_since = models.DateTimeField(null=True)  # its rule calls it worse since then; null: as bad as it says
+    first_opened_at = models.DateTimeField(null=True)
+    times = models.PositiveIntegerField(default=1)  # that it opened since then, each soon after it was resolved
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
+    # The finding that is its cause, under which it is listed. Null: it stands on its own.
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
+    # What people did to it; all that they ever did is in `FindingAct`.
+    acknowledged_at = models.DateTimeField(null=True)  # null: nobody is at it
+    acknowledged_by = models.CharField(max_length=150, blank=True, default="")
+    assigned_to = models.CharField(max_length=150, blank=True, default="")  # whose it is; blank: nobody's
+    verdict = models.CharField(max_length=16, blank=True, default="")  # on the action; blank: nobody judged it
+    verdict_by = models.CharField(max_length=150, blank=True, default="")
+    verdict_because = models.CharField(max_length=1000, blank=True, default="")
 
     objects = FindingQuerySet.as_manager()
 
@@ -59,20 +81,36 @@ class Finding(models.Model):
                 name="one_finding_at_a_time_per_subject",
             )
         ]
-        indexes = [models.Index(fields=["cluster", "-opened_at"])]
+        indexes = [
+            models.Index(fields=["cluster", "-opened_at"]),
+            models.Index(fields=["cluster", "-resolved_at"]),
+        ]
         ordering = ["-opened_at", "-pk"]
 
     def __str__(self) -> str:
         return self.sentence
 
-    def move(self, to: FindingState, *, now: datetime) -> None:
-        """:raises IllegalMove: the table does not allow it; LostRace: somebody else moved it first"""
-        stamp = STAMPS.get(to, ())
-        columns = {"updated_at": now, **dict.fromkeys(stamp, now)}
-        write_move(self, FINDING_MOVES, FindingState(self.state), to, **columns)
+    def move(self, to: FindingState, *, now: datetime, **given: Any) -> None:
+        """With columns that are written in the same breath.
+
+        :raises IllegalMove: the table does not allow it; LostRace: somebody else moved it first
+        """
+        was = FindingState(self.state)
+        columns = {"updated_at": now, **dict.fromkeys(STAMPS.get(to, ()), now), **given}
+        if was in (FindingState.CONFIRMING, FindingState.RESOLVED):
+            columns |= {"opened_at": now, "first_opened_at": self.first_opened_at or self.opened_at or now}
+        if to in (FindingState.OPEN, FindingState.MUTED):
+            columns |= {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None}
+        write_move(self, FINDING_MOVES, was, to, **columns)
         self.state = to
         for name, value in columns.items():
             setattr(self, name, value)
+
+    @property
+    def recurrence(self) -> str:
+        """How often it came back. Blank: it did not."""
+        first = self.first_opened_at or self.opened_at
+        return f"opened {self.times} times since {first:%Y-%m-%d %H:%M} UTC" if self.times > 1 and first else ""
 
     @property
     def plan(self) -> int | None:

@@ -78,7 +78,9 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
-    found = Finding.objects.visible_to(request.user).open().filter(is_of_a_member, cluster=row.cluster_id)
+    found = (
+        Finding.objects.visible_to(request.user).open().on_their_own().filter(is_of_a_member, cluster=row.cluster_id)
+    )
     first = found.select_related("node").order_by("-opened_at", "-pk")[:SHOWN]
     return render(request, "health/_pool_findings.html", {"number": found.count(), "findings": first})
 
@@ -101,7 +103,7 @@ def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
 
 def open_findings(request: PersonRequest) -> QuerySet[Finding]:
     visible = Finding.objects.visible_to(request.user)
-    return visible.open().select_related("cluster").order_by(WORST_FIRST, "-opened_at", "-pk")
+    return visible.open().on_their_own().select_related("cluster").order_by(WORST_FIRST, "-opened_at", "-pk")
 
 
 def dated(findings: Iterable[Finding], heard_at: Mapping[int, datetime | None]) -> list[Finding]:

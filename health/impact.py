@@ -1,0 +1,79 @@
+"""Whom a finding hits: the pods that hold GPUs there. Pure: no Django, no I/O, the same for page and REST."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from wording.numbers import count, either
+
+NAMED = 5  # pods whose names are said
+
+
+@dataclass(frozen=True)
+class HeldBy:
+    """A pod that is not done and asks for GPUs."""
+
+    namespace: str
+    name: str
+    owner: str = ""  # what controls it: Job/train; blank: nothing does
+    gpus: int = 0  # whole ones; 0: slices, shares or a claim
+    devices: frozenset[str] = frozenset()  # UUIDs that something says it holds; none: nothing says
+
+    @property
+    def job(self) -> tuple[str, str]:
+        return self.namespace, self.owner or f"Pod/{self.name}"
+
+
+@dataclass(frozen=True)
+class Impact:
+    """`is_known` False: nobody read the pods there. `is_one_of`: which of the pods holds the GPU, nothing says."""
+
+    is_known: bool = True
+    is_one_of: bool = False
+    is_gpu: bool = False  # it is about one GPU, not about its node
+    pods: int = 0
+    jobs: int = 0  # what controls them: a pod that nothing controls is one of its own
+    gpus: int = 0  # whole ones that they hold
+    names: tuple[str, ...] = ()  # namespace/name of the first few
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """For a row of a list."""
+        if not self.is_known:
+            return "its pods were not read"
+        if not self.pods:
+            return "no pods"
+        one_of = "one of " if self.is_one_of else ""
+        return one_of + count(self.pods, "pod") + (f", {count(self.gpus, 'GPU')}" if self.gpus else "")
+
+    @property
+    def sentence(self) -> str:
+        where = "this GPU" if self.is_gpu else "GPUs there"
+        if not self.is_known:
+            return f"Nobody knows who holds {where}: its pods were not read."
+        if not self.pods:
+            return f"No pod holds {where}."
+        of_jobs = f" of {count(self.jobs, 'job')}" if self.jobs != self.pods else ""
+        who = f"{count(self.pods, 'pod')}{of_jobs} in {count(len(self.namespaces), 'namespace')}"
+        if self.is_one_of:
+            return f"{who} {either(self.pods, 'holds', 'hold')} GPUs of its node; nothing says which."
+        what = where if self.is_gpu else count(self.gpus, "GPU") if self.gpus else "parts of GPUs"
+        return f"{who} {either(self.pods, 'holds', 'hold')} {what}{'' if self.is_gpu else ' there'}."
+
+
+def impact_of(pods: Collection[HeldBy], *, gpu: str = "", is_known: bool = True) -> Impact:
+    """Of a finding about a node, or with `gpu`, a UUID, about one of its GPUs. `pods`: those of the node."""
+    if not is_known:
+        return Impact(is_known=False, is_gpu=bool(gpu))
+    hit = [pod for pod in pods if gpu in pod.devices] if gpu else list(pods)
+    unsure = [pod for pod in pods if not pod.devices] if gpu and not hit else []
+    hit = sorted(hit or unsure, key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
+    return Impact(
+        is_one_of=bool(unsure),
+        is_gpu=bool(gpu),
+        pods=len(hit),
+        jobs=len({pod.job for pod in hit}),
+        gpus=sum(pod.gpus for pod in hit),
+        names=tuple(f"{pod.namespace}/{pod.name}" for pod in hit[:NAMED]),
+        namespaces=tuple(sorted({pod.namespace for pod in hit})),
+    )

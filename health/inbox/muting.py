@@ -1,0 +1,116 @@
+"""Muting what a rule finds in a scope, and lifting that. Each is one transaction."""
+
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from fleet.models import Cluster, Node, Pool
+from health.inbox.acts import record, recount
+from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.verbs import MUTABLE
+from health.judging.opening import Openings
+from health.lifecycle import FindingState
+from health.models import Finding, Mute
+from people.models import AuditEntry
+
+MOST = timedelta(days=14)  # what is wrong for longer is mended, or the rule is
+SCOPES = ("finding", "node", "pool", "cluster")
+
+
+def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
+    """A mute of the rule of this finding, not written yet: of the finding, its node, a pool or its cluster.
+
+    :raises BadAct: where the finding has no such scope
+    """
+    mute = Mute(cluster=finding.cluster, rule=finding.rule, node=finding.node)
+    if scope == "finding":
+        mute.subject = finding.subject
+    elif scope == "node":
+        if finding.node is None:
+            raise BadAct(("scope", "It is about no node that is there: mute the finding itself."))
+        mute.node_name = finding.node.name
+    elif scope == "pool":
+        if pool is None or finding.node is None or not pool.nodes.filter(pk=finding.node.pk).exists():
+            raise BadAct(("pool", "Name a pool that its node is in."))
+        mute.pool, mute.node = pool, None
+    elif scope == "cluster":
+        mute.node = None
+    else:
+        raise BadAct(("scope", f"One of: {', '.join(SCOPES)}."))
+    return mute
+
+
+def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Pool | None = None) -> Mute:
+    """A mute of a rule on a node, in a pool or in a cluster, not written yet: nothing needs to be wrong there now."""
+    return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
+
+
+def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:
+    """Nobody is told of what is in its scope, and of what opens there later, until it ends.
+
+    :raises BadAct: when it would be over already, lasts too long or says no reason
+    """
+    if key and (same := Mute.objects.filter(by=actor, key=key).first()):
+        return same
+    if problems := _problems(because, until, now=now):
+        raise BadAct(*problems)
+    row.by, row.at, row.because, row.until, row.key = actor, now, because, until, key
+    try:
+        with transaction.atomic():
+            cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
+            row.save(force_insert=True)
+            _record(row, "mute", actor=actor, because=because, now=now)
+            _silence(row, now=now)
+            recount(cluster, now=now)
+    except IntegrityError:
+        if key and (same := Mute.objects.filter(by=actor, key=key).first()):
+            return same
+        raise
+    return row
+
+
+def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
+    """:raises FindingRefusal: when it is in force no more"""
+    if not because:
+        raise BadAct(("because", "Say why: it is kept."))
+    with transaction.atomic():
+        cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
+        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        if not Mute.objects.in_force(now=now).filter(pk=row.pk).update(**ends):
+            raise FindingRefusal(_how_it_ended(Mute.objects.get(pk=row.pk)))
+        row.refresh_from_db()
+        _record(row, "lift", actor=actor, because=because, now=now)
+        Openings.of(cluster, now=now).unmute()
+        recount(cluster, now=now)
+
+
+def _silence(row: Mute, *, now: datetime) -> None:
+    """Those that it covers now, one guarded write each. What would open meanwhile waits for our lock."""
+    openings = Openings(row.cluster, now, (row,))
+    open_now = Finding.objects.filter(cluster=row.cluster, rule=row.rule, state__in=MUTABLE).select_related("node")
+    for finding in open_now.order_by("pk"):
+        if openings.is_muted(finding, finding.node.name if finding.node else ""):
+            finding.move(FindingState.MUTED, now=now)
+            record(finding, "mute", actor=row.by, because=row.because, now=now)
+
+
+def _problems(because: str, until: datetime, *, now: datetime) -> list[tuple[str, str]]:
+    problems = []
+    if not because:
+        problems.append(("because", "Say why: it is shown as long as it is muted."))
+    if until <= now:
+        problems.append(("until", "This is over already: give an instant that is still to come."))
+    elif until - now > MOST:
+        problems.append(("until", f"At most {MOST.days} days from now: then it is looked at again."))
+    return problems
+
+
+def _record(row: Mute, verb: str, *, actor: str, because: str, now: datetime) -> None:
+    evidence = {"rule": row.rule, "of": row.place, "cluster": row.cluster.name, "until": row.until}
+    AuditEntry.record(row.mark, verb=f"mute.{verb}", actor=actor, because=because, evidence=evidence, now=now)
+
+
+def _how_it_ended(row: Mute) -> str:
+    if row.ended_at is None:
+        return "It has run out already: there is nothing to lift."
+    return f"{row.ended_by} has lifted it already: there is nothing to lift."

@@ -1,0 +1,54 @@
+"""Who may act on a finding: who may stop a plan in its cluster, or in a pool of its node."""
+
+from collections.abc import Collection
+
+from fleet.models import Cluster
+from health.inbox.verbs import MAY, WHAT
+from health.models import Finding, Mute
+from people.models import User
+from people.rights import NotAllowed, why_not
+
+
+def why_not_act(user: User, finding: Finding) -> str:
+    """Blank: they may. Two queries at most."""
+    return _why_not(user, finding.cluster, _pools_of(finding))
+
+
+def require_act(user: User, finding: Finding) -> None:
+    """:raises NotAllowed: with the sentence of `why_not_act`"""
+    _require(why_not_act(user, finding))
+
+
+def why_not_mute(user: User, mute: Mute) -> str:
+    """Whether they may make such a mute, or lift it. Blank: they may."""
+    if mute.pool_id is not None:
+        return _why_not(user, mute.cluster, [mute.pool_id])
+    if mute.node is not None and (mute.subject or mute.node_name):
+        return _why_not(user, mute.cluster, mute.node.pools.values_list("pk", flat=True))
+    return _why_not(user, mute.cluster, [])
+
+
+def require_mute(user: User, mute: Mute) -> None:
+    """:raises NotAllowed: with the sentence of `why_not_mute`"""
+    _require(why_not_mute(user, mute))
+
+
+def may_see(user: User, finding: Finding) -> bool:
+    return Finding.objects.visible_to(user).filter(pk=finding.pk).exists()
+
+
+def _pools_of(finding: Finding) -> Collection[int]:
+    return [] if finding.node is None else list(finding.node.pools.values_list("pk", flat=True))
+
+
+def _why_not(user: User, cluster: Cluster, pool_ids: Collection[int]) -> str:
+    where = f"cluster {cluster.name}"
+    said = why_not(user, MAY, cluster_id=cluster.pk, where=where, what=WHAT)
+    if said and any(not why_not(user, MAY, cluster_id=cluster.pk, pool_id=key) for key in pool_ids):
+        return ""
+    return said
+
+
+def _require(said: str) -> None:
+    if said:
+        raise NotAllowed(said)

@@ -1,0 +1,97 @@
+"""What becomes of a finding when its rule has been right for long enough: it opens, is muted, or opens again.
+
+And of those that are open: which of them another explains, and which a mute covers no more.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from operator import attrgetter
+
+from django.db.models import F
+
+from fleet.models import Cluster
+from health.correlation import Found, causes
+from health.lifecycle import FindingState
+from health.models import Finding, Mute
+from health.models.mute import pools_of
+from health.rules.base import Severity
+
+SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
+RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
+TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
+AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id")
+UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
+
+
+@dataclass(frozen=True)
+class Openings:
+    """Of one look at a cluster. One query, and one more each where a mute is of a pool and where something opens."""
+
+    cluster: Cluster
+    now: datetime
+    mutes: Collection[Mute] = field(default_factory=tuple)
+
+    @classmethod
+    def of(cls, cluster: Cluster, *, now: datetime) -> "Openings":
+        return cls(cluster, now, tuple(Mute.objects.in_force(now=now).filter(cluster=cluster)))
+
+    def open(self, finding: Finding, node_name: str) -> Finding:
+        """From confirming to open, or muted. The row that is so now: one that was resolved a moment ago, opened again.
+
+        :raises LostRace: somebody else moved it first
+        """
+        to = FindingState.MUTED if self.is_muted(finding, node_name) else FindingState.OPEN
+        before = self._lately.get((finding.rule, finding.subject))
+        if before is None or before.resolved_at is None or finding.since - before.resolved_at > SAME_WITHIN:
+            finding.move(to, now=self.now)
+            return finding
+        again = {name: getattr(finding, name) for name in AGAIN}
+        finding.delete()
+        is_other = before.action != again["action"]
+        before.move(to, now=self.now, times=F("times") + 1, parent=None, **again, **(UNJUDGED if is_other else {}))
+        before.refresh_from_db(fields=["times"])
+        return before
+
+    def is_muted(self, finding: Finding, node_name: str) -> bool:
+        return any(mute.covers(finding, node_name, self._pools.get(finding.node_id or 0, ())) for mute in self.mutes)
+
+    def unmute(self) -> int:
+        """What is still wrong is told again when its mute has ended. How many; one query, and one for each."""
+        muted = Finding.objects.filter(cluster=self.cluster, state=FindingState.MUTED).select_related("node")
+        ended = [row for row in muted.order_by("pk") if not self.is_muted(row, row.node.name if row.node else "")]
+        for finding in ended:
+            finding.move(FindingState.OPEN, now=self.now)
+        return len(ended)
+
+    @cached_property
+    def _pools(self) -> Mapping[int, frozenset[int]]:
+        return pools_of(self.mutes)
+
+    @cached_property
+    def _lately(self) -> Mapping[tuple[str, str], Finding]:
+        """What was resolved so lately that a rule that waits before it speaks may mean it again."""
+        since = self.now - SAME_WITHIN - timedelta(hours=1)
+        rows = Finding.objects.filter(cluster=self.cluster, resolved_at__gte=since)
+        return {(row.rule, row.subject): row for row in rows.order_by("resolved_at", "pk")}
+
+
+def is_told_again(finding: Finding, severity: str) -> bool:
+    """Whether somebody who looks after it must hear of what has changed: it is critical, and it was not, or not so."""
+    return finding.state == FindingState.ACKNOWLEDGED and severity == Severity.CRITICAL
+
+
+def correlate(cluster: Cluster) -> int:
+    """List what another explains under that. How many changed; one query, and one for each cause."""
+    rows = list(Finding.objects.filter(cluster=cluster, state__in=TOLD).order_by("pk"))
+    found = [Found(row.pk, row.rule, row.subject, row.node_id, RANKS.get(row.severity, len(RANKS))) for row in rows]
+    explained = causes(found)
+    moved: dict[int | None, list[int]] = defaultdict(list)
+    for row in sorted(rows, key=attrgetter("pk")):
+        if row.parent_id != explained.get(row.pk):
+            moved[explained.get(row.pk)].append(row.pk)
+    for parent, children in moved.items():
+        Finding.objects.filter(pk__in=children).update(parent=parent)
+    return sum(len(children) for children in moved.values())

@@ -1,0 +1,25 @@
+from django.db import models
+from django.db.models import Q
+
+from health.models.finding import Finding
+
+
+class FindingAct(models.Model):
+    """What a person did to a finding, when and why. Of its rule it is kept although the finding goes."""
+
+    finding = models.ForeignKey(Finding, models.SET_NULL, null=True, related_name="acts")
+    rule = models.CharField(max_length=63)
+    verb = models.CharField(max_length=16)  # of `health.inbox.verbs`
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+    because = models.CharField(max_length=1000, blank=True)
+    to = models.CharField(max_length=150, blank=True)  # whom it was assigned to
+    said = models.CharField(max_length=500, blank=True)  # the finding, as it was then
+    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same act
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["finding", "by", "key"], condition=~Q(key=""), name="one_act_per_key")
+        ]
+        indexes = [models.Index(fields=["rule", "verb"])]
+        ordering = ["-at", "-pk"]

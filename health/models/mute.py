@@ -1,0 +1,96 @@
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+from fleet.models import Cluster, Pool
+from fleet.models.node import members_of
+from fleet.models.visible import Visible
+from health.models.finding import Finding
+
+
+class MuteQuerySet(Visible["Mute"]):
+    """A mute is seen with its cluster, one of a pool or of a node of it with that pool."""
+
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(pool__in=pool_ids) | Q(node__in=members_of(pool_ids))
+
+    def in_force(self, *, now: datetime) -> "MuteQuerySet":
+        return self.filter(ended_at=None, until__gt=now)
+
+
+class Mute(models.Model):
+    """Nobody is told of what a rule finds in its scope, until it ends: who said so, when, why, and until when."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="mutes")
+    rule = models.CharField(max_length=63)
+    # At most one of the next three scopes; with none it is of the rule in all of the cluster.
+    subject = models.CharField(max_length=300, blank=True)  # this very finding, also when it comes back
+    node_name = models.CharField(max_length=253, blank=True)
+    pool = models.ForeignKey(Pool, models.CASCADE, null=True, related_name="mutes")
+    # Of a finding about a node, or of a node: who sees that sees this. Not its scope: a mute outlives the row.
+    node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="mutes")
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+    because = models.CharField(max_length=1000)
+    until = models.DateTimeField()
+    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same mute
+    ended_at = models.DateTimeField(null=True)  # when somebody lifted it
+    ended_by = models.CharField(max_length=150, blank=True)
+    ended_because = models.CharField(max_length=1000, blank=True)
+
+    objects = MuteQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["by", "key"], condition=~Q(key=""), name="one_mute_per_key"),
+            models.CheckConstraint(
+                condition=Q(subject="", node_name="") | Q(subject="", pool=None) | Q(node_name="", pool=None),
+                name="a_mute_has_one_scope",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "until"])]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.rule} of {self.place}"
+
+    @property
+    def place(self) -> str:
+        """What it is of, as a sentence calls it."""
+        if self.subject:
+            return f"{self.subject} in {self.cluster.name}"
+        if self.node_name:
+            return f"node {self.node_name} in {self.cluster.name}"
+        return f"pool {self.cluster.name}/{self.pool.name}" if self.pool else f"cluster {self.cluster.name}"
+
+    @property
+    def mark(self) -> str:
+        """What the audit chain calls it."""
+        return f"mute:{self.pk}"
+
+    def is_in_force(self, *, now: datetime) -> bool:
+        return self.ended_at is None and now < self.until
+
+    def covers(self, finding: Finding, node_name: str, pools: Collection[int]) -> bool:
+        """`node_name`, `pools`: of its node; blank and none where it is about no node."""
+        if (finding.cluster_id, finding.rule) != (self.cluster_id, self.rule):
+            return False
+        if self.subject:
+            return finding.subject == self.subject
+        if self.node_name:
+            return node_name == self.node_name
+        return self.pool_id is None or self.pool_id in pools
+
+
+def pools_of(mutes: Collection[Mute]) -> Mapping[int, frozenset[int]]:
+    """By node the pools that matter to these mutes. One query where any is of a pool, else none."""
+    wanted = {mute.pool_id for mute in mutes if mute.pool_id is not None}
+    if not wanted:
+        return {}
+    found: dict[int, frozenset[int]] = {}
+    members = Pool.nodes.through.objects.filter(pool__in=wanted)
+    for node_id, pool_id in members.values_list("node_id", "pool_id"):
+        found[node_id] = found.get(node_id, frozenset()) | {pool_id}
+    return found

@@ -1,0 +1,293 @@
+"""What people do to a finding: kept, audited, done once, and never over what somebody else did first."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edges.moves import IllegalMove, LostRace
+from fleet.models import Node, Observer
+from health.inbox import acts, muting
+from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.verbs import VERBS, why_not_now
+from health.judging.opening import Openings
+from health.lifecycle import FINDING_MOVES, FindingState
+from health.models import Finding, FindingAct, Mute
+from people.models import AuditEntry
+from people.models.audit_entry import broken_links
+from tests.make import NOON, a_cluster, a_finding, a_node, a_user
+
+pytestmark = pytest.mark.django_db
+LATER = NOON + timedelta(minutes=1)
+
+
+@pytest.fixture
+def finding():
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    return a_finding(cluster, node=a_node(cluster, "gpu-001"))
+
+
+def read(finding) -> Finding:
+    return Finding.objects.get(pk=finding.pk)
+
+
+def test_who_acknowledges_it_has_it(finding):
+    acts.acknowledge(finding, actor="ada", because="Looking.", now=NOON)
+
+    seen = read(finding)
+    assert (seen.state, seen.acknowledged_by, seen.acknowledged_at) == (FindingState.ACKNOWLEDGED, "ada", NOON)
+    assert seen.assigned_to == "ada"
+    act = seen.acts.get()
+    assert (act.verb, act.by, act.because, act.rule, act.said) == ("acknowledge", "ada", "Looking.", "x", seen.sentence)
+    entry = AuditEntry.objects.get(subject=f"finding:{finding.pk}")
+    assert (entry.verb, entry.actor, entry.because) == ("finding.acknowledge", "ada", "Looking.")
+
+
+def test_what_is_somebodys_stays_theirs_when_another_acknowledges_it(finding):
+    acts.assign(finding, to=a_user("bob", role="viewer").username, actor="ada", now=NOON)
+    acts.acknowledge(finding, actor="ada", now=NOON)
+
+    assert read(finding).assigned_to == "bob"
+
+
+def test_the_second_who_acknowledges_is_told_who_did(finding):
+    late = read(finding)
+    acts.acknowledge(finding, actor="ada", now=NOON)
+
+    with pytest.raises(FindingRefusal, match="ada acknowledged it already"):
+        acts.acknowledge(read(finding), actor="amy", now=LATER)
+    with pytest.raises(LostRace):
+        acts.acknowledge(late, actor="amy", now=LATER)
+    assert FindingAct.objects.count() == 1
+
+
+def test_the_same_key_is_the_same_act(finding):
+    for _ in range(2):
+        acts.acknowledge(read(finding), actor="ada", key="k", now=NOON)
+
+    assert FindingAct.objects.count() == AuditEntry.objects.count() == 1
+
+
+def test_it_is_assigned_to_who_may_see_it_only(finding):
+    a_user("eve")
+    a_user("zoe", role="viewer", on=a_cluster())
+
+    for name in ("eve", "zoe", "nobody"):
+        with pytest.raises(BadAct, match=f"Nobody named {name} may see"):
+            acts.assign(finding, to=name, actor="ada", now=NOON)
+
+
+def test_who_assigns_second_has_assigned_nothing(finding):
+    a_user("bob", role="viewer")
+    a_user("zoe", role="viewer")
+    late = read(finding)
+    acts.assign(finding, to="bob", actor="ada", now=NOON)
+
+    with pytest.raises(LostRace):
+        acts.assign(late, to="zoe", actor="amy", now=LATER)
+
+    assert read(finding).assigned_to == "bob"
+
+
+def test_what_is_resolved_meanwhile_is_assigned_to_nobody(finding):
+    a_user("bob", role="viewer")
+    late = read(finding)
+    finding.move(FindingState.RESOLVED, now=NOON)
+
+    with pytest.raises(LostRace):
+        acts.assign(late, to="bob", actor="ada", now=LATER)
+
+
+def test_what_is_released_is_open_and_nobodys(finding):
+    acts.acknowledge(finding, actor="ada", now=NOON)
+    late = read(finding)
+    acts.release(finding, actor="ada", now=NOON)
+
+    seen = read(finding)
+    assert (seen.state, seen.assigned_to, seen.acknowledged_by) == (FindingState.OPEN, "", "")
+    with pytest.raises(LostRace):
+        acts.release(late, actor="amy", now=LATER)
+    with pytest.raises(FindingRefusal, match="nobody's"):
+        acts.release(seen, actor="amy", now=LATER)
+
+
+def test_a_release_of_what_became_somebody_elses_loses(finding):
+    a_user("bob", role="viewer")
+    a_user("zoe", role="viewer")
+    acts.assign(finding, to="bob", actor="ada", now=NOON)
+    late = read(finding)
+    acts.assign(finding, to="zoe", actor="ada", now=NOON)
+
+    with pytest.raises(LostRace):
+        acts.release(late, actor="amy", now=LATER)
+
+
+@pytest.mark.parametrize(("tell", "verdict"), [(acts.accept, "accepted"), (acts.dismiss, "dismissed")])
+def test_the_action_is_judged_once_with_a_reason(finding, tell, verdict):
+    late = read(finding)
+    tell(finding, actor="ada", because="It was the riser.", now=NOON)
+
+    seen = read(finding)
+    assert (seen.verdict, seen.verdict_by, seen.verdict_because) == (verdict, "ada", "It was the riser.")
+    with pytest.raises(FindingRefusal, match=f"ada {verdict} the action already"):
+        tell(seen, actor="amy", because="No.", now=LATER)
+    with pytest.raises(LostRace):
+        tell(late, actor="amy", because="No.", now=LATER)
+    with pytest.raises(BadAct, match="Say why"):
+        tell(late, actor="amy", because="", now=LATER)
+
+
+def test_a_verdict_on_an_action_that_was_written_anew_loses(finding):
+    late = read(finding)
+    Finding.objects.update(action="Do something else.")
+
+    with pytest.raises(LostRace):
+        acts.accept(late, actor="ada", because="Yes.", now=NOON)
+
+
+def test_a_verdict_is_kept_for_its_rule_when_the_finding_is_gone(finding):
+    acts.accept(finding, actor="ada", because="Yes.", now=NOON)
+
+    finding.delete()
+
+    act = FindingAct.objects.get()
+    assert (act.rule, act.verb, act.said) == ("x", "accept", "It is wrong.")
+
+
+def test_a_mute_silences_what_is_there_and_says_who(finding):
+    other = a_finding(finding.cluster, "quarterdeck", rule="y")
+    Node.objects.update(unresolved=1)
+
+    muting.mute(
+        muting.scoped(finding, "finding"), actor="ada", because="Known.", until=NOON + timedelta(days=1), now=NOON
+    )
+
+    assert (read(finding).state, read(other).state) == (FindingState.MUTED, FindingState.OPEN)
+    assert read(finding).acts.get().verb == "mute"
+    assert Node.objects.get().unresolved == 0
+    assert AuditEntry.objects.filter(verb="mute.mute").exists()
+
+
+@pytest.mark.parametrize(
+    ("until", "says"), [(timedelta(0), "over already"), (timedelta(days=14, seconds=1), "At most 14 days")]
+)
+def test_a_mute_has_an_end_that_is_near(finding, until, says):
+    with pytest.raises(BadAct, match=says):
+        muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=NOON + until, now=NOON)
+
+
+def test_the_same_key_is_the_same_mute(finding):
+    rows = [
+        muting.mute(muting.scoped(finding, "node"), actor="ada", because="x", until=LATER, now=NOON, key="k")
+        for _ in range(2)
+    ]
+
+    assert rows[0].pk == rows[1].pk
+    assert Mute.objects.count() == 1
+
+
+def test_who_lifts_a_mute_second_has_lifted_nothing(finding):
+    row = muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
+    late = Mute.objects.get()
+    muting.lift(row, actor="amy", because="It matters now.", now=NOON)
+
+    assert read(finding).state == FindingState.OPEN
+    with pytest.raises(FindingRefusal, match="amy has lifted it already"):
+        muting.lift(late, actor="bob", because="Me, too.", now=NOON)
+
+
+def test_a_mute_that_has_run_out_cannot_be_lifted(finding):
+    row = muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
+
+    with pytest.raises(FindingRefusal, match="run out already"):
+        muting.lift(row, actor="amy", because="x", now=LATER)
+
+
+def test_every_verb_says_why_it_means_nothing_in_a_state():
+    for verb, its in VERBS.items():
+        for state in FindingState:
+            assert (why_not_now(verb, state) == "") == (state in its.states)
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(("ada", "amy")),
+        st.sampled_from(
+            ("acknowledge", "assign", "release", "accept", "dismiss", "mute", "lift", "resolve", "again", "look")
+        ),
+        st.booleans(),  # on what was read before the other's last act
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(done=ACTS)
+def test_whatever_two_people_do_it_moves_by_its_table_and_all_is_kept(finding, done):
+    """Whatever they do, and on however old a picture: the row is whole, and each act that was done is written down."""
+    for name in ("ada", "amy"):
+        a_user(name, role="operator") if not _known(name) else None
+    Finding.objects.filter(pk=finding.pk).update(
+        state=FindingState.OPEN, assigned_to="", verdict="", resolved_at=None, acknowledged_by="", acknowledged_at=None
+    )
+    Mute.objects.all().delete()
+    FindingAct.objects.all().delete()
+    old, kept = read(finding), 0
+    for who, verb, is_late in done:
+        seen, was = old if is_late else read(finding), read(finding)
+        other = "amy" if who == "ada" else "ada"
+        try:
+            _do(seen, verb, who, other)
+        except (BadAct, FindingRefusal, IllegalMove, LostRace):
+            assert FindingAct.objects.count() == kept
+            assert _columns(read(finding)) == _columns(was)
+        else:
+            kept = FindingAct.objects.count()
+        now = read(finding)
+        steps = {FindingState(was.state), *FINDING_MOVES[FindingState(was.state)]}
+        assert now.state in steps
+        assert (now.state == FindingState.ACKNOWLEDGED) == bool(now.acknowledged_by and now.resolved_at is None)
+        assert (now.state == FindingState.RESOLVED) == (now.resolved_at is not None)
+        if now.state == FindingState.MUTED:
+            assert Mute.objects.in_force(now=NOON).exists()
+        assert not list(broken_links(AuditEntry.objects.filter(subject=f"finding:{finding.pk}")))
+        old = was
+
+
+def _known(name: str) -> bool:
+    from people.models import User
+
+    return User.objects.filter(username=name).exists()
+
+
+def _columns(row: Finding) -> tuple[object, ...]:
+    return row.state, row.assigned_to, row.acknowledged_by, row.verdict, row.resolved_at
+
+
+def _do(seen: Finding, verb: str, who: str, other: str) -> None:
+    if verb == "mute":
+        muting.mute(muting.scoped(seen, "finding"), actor=who, because="x", until=LATER, now=NOON)
+    elif verb == "lift":
+        row = Mute.objects.order_by("pk").first()
+        if row is not None:
+            muting.lift(row, actor=who, because="x", now=NOON)
+    elif verb == "resolve":
+        seen.move(FindingState.RESOLVED, now=NOON)
+    elif verb == "again":
+        if seen.state == FindingState.RESOLVED:
+            to = (
+                FindingState.MUTED
+                if Openings.of(seen.cluster, now=NOON).is_muted(seen, "gpu-001")
+                else FindingState.OPEN
+            )
+            seen.move(to, now=NOON)
+    elif verb == "look":
+        Openings.of(seen.cluster, now=NOON).unmute()
+    elif verb == "assign":
+        acts.assign(seen, to=other, actor=who, now=NOON)
+    elif verb in ("accept", "dismiss"):
+        getattr(acts, verb)(seen, actor=who, because="x", now=NOON)
+    else:
+        getattr(acts, verb)(seen, actor=who, now=NOON)
