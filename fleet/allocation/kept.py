@@ -1,7 +1,8 @@
 """The sums of nodes, kept by whoever writes nodes: in the same transaction, and by the statement that counts anew.
 
 Every write of a node, or of the pools it is in, stands inside `kept(cluster_id, nodes)`. It counts those nodes before
-and after, and adds the difference to the tables of sums. `recount` counts the whole cluster.
+and after, and adds the difference to the tables of sums; then the map's pieces of them are drawn. `recount` does so for
+the whole cluster.
 """
 
 from collections import Counter
@@ -12,6 +13,7 @@ from contextvars import ContextVar
 from django.db import connection, transaction
 
 from fleet.allocation.sums import Counted, add, counted, written
+from fleet.cells import pieces
 from fleet.models import Observer
 
 
@@ -45,6 +47,7 @@ class Kept:
     def add_up(self) -> None:
         if self._nodes:
             add(self.cluster_id, self._before, counted(self.cluster_id, self._nodes))
+            pieces.draw(self.cluster_id, self._nodes)
 
 
 _open: ContextVar[Kept | None] = ContextVar("kept", default=None)
@@ -75,6 +78,7 @@ def recount(cluster_id: int) -> int:
         keeping.lock()
         before, after = written(cluster_id), counted(cluster_id)
         add(cluster_id, before, after)
-    return sum(
+        wrong = pieces.draw_all(cluster_id)
+    return wrong + sum(
         before[table].get(key) != after[table].get(key) for table in before for key in {*before[table], *after[table]}
     )

@@ -8,6 +8,7 @@ from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceS
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
 from fleet.models.gone_node import GoneNode
 from fleet.models.gpu import Gpu
+from fleet.models.map_piece import MapPiece
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
 from fleet.models.node_sums import NodeSums
@@ -38,6 +39,7 @@ __all__ = [
     "Gpu",
     "LimitRange",
     "LostLease",
+    "MapPiece",
     "Node",
     "NodeEvent",
     "NodeSums",

@@ -186,10 +186,10 @@ def test_a_node_of_two_pools_is_in_one_row_that_names_both(cluster):
 
 def test_what_was_written_past_the_keeper_is_found_by_a_recount(cluster):
     make.a_node(cluster)
-    assert recount(cluster.pk) == 2  # a row of each table
+    assert recount(cluster.pk) == 3  # a row of each table, and a piece of the map
     Node.objects.update(is_ready=False)
 
-    assert recount(cluster.pk) == 2  # one row too many, one too few, where states are counted
+    assert recount(cluster.pk) == 3  # one row too many, one too few, where states are counted, and the piece
     assert recount(cluster.pk) == 0
 
 

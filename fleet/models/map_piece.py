@@ -1,0 +1,21 @@
+from django.db import models
+
+
+class MapPiece(models.Model):
+    """What the map draws of up to `fleet.cells.pieces.NODES` GPU nodes of one cluster, in the order of their keys.
+
+    `fleet.cells.cell` says what the bytes are. Written with the nodes, in the same transaction.
+    """
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="map_pieces")
+    number = models.PositiveBigIntegerField()  # the key of its nodes, divided
+    keys = models.BinaryField()  # of its nodes: eight bytes each
+    marks = models.BinaryField()  # of its nodes: a digest of what the map knows of each beside its cells
+    states = models.BinaryField()
+    sizes = models.BinaryField()
+    gpus = models.BinaryField()
+    parts = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "number"], name="one_map_piece_per_number")]
+        ordering = ["cluster", "number"]
