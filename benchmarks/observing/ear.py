@@ -33,6 +33,6 @@ class Ear:
 
     def _note(self, message: dict, now: float) -> None:
         with self._heard:
-            for node_id, _ in message.get("nodes", []):
+            for node_id, *_ in message.get("nodes", []):
                 self.named_at[node_id] = now
             self._heard.notify_all()

@@ -37,11 +37,15 @@ def cluster_changed(
     cluster_id: int,
     *,
     seq: int,
-    nodes: Iterable[tuple[int, int]],
+    nodes: Iterable[tuple[int, int] | tuple[int, int, str]],
     kinds: Iterable[str],
     at: datetime,
+    is_laid_out_anew: bool = False,
 ) -> None:
-    """One flush of a cluster: which nodes changed, each with its state code, and which kinds."""
+    """One flush of a cluster: which nodes changed, each with its state code and cells, and which kinds.
+
+    `is_laid_out_anew`: nodes came, went, or are another's on the map.
+    """
     message: Message = {
         "type": "cluster.changed",
         "cluster": cluster_id,
@@ -49,8 +53,10 @@ def cluster_changed(
         "kinds": sorted(kinds),
         "at": at.isoformat(),
     }
-    pairs = [list(pair) for pair in nodes]
-    message |= {"all": True, "nodes": []} if len(pairs) > TOO_MANY_NODES else {"nodes": pairs}
+    if is_laid_out_anew:
+        message["layout"] = True
+    rows = [list(row) for row in nodes]
+    message |= {"all": True, "nodes": []} if len(rows) > TOO_MANY_NODES else {"nodes": rows}
     send((cluster_group(cluster_id), fleet_group()), message)
 
 

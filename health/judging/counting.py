@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Q
 
 from fleet.allocation.kept import kept
+from fleet.cells.pieces import told
 from fleet.messages import announce
 from fleet.models import Cluster, Node
 from health.lifecycle import FindingState
@@ -33,5 +34,5 @@ def count_on_nodes(cluster: Cluster) -> list[int]:
 
 
 def announce_findings(cluster_id: int, *, seq: int, nodes: Collection[int], at: datetime) -> None:
-    changed = [(node.pk, int(node.state)) for node in Node.objects.filter(pk__in=nodes)]
+    changed = told(Node.objects.filter(pk__in=nodes))
     announce.cluster_changed(cluster_id, seq=seq, nodes=changed, kinds=("findings",), at=at)

@@ -8,6 +8,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import Q
 
+from fleet.cells.pieces import LAID_OUT, Told, told
 from fleet.freshness.lag import Lag
 from fleet.messages import announce, listeners
 from fleet.models import LostLease, Node, Pod
@@ -170,19 +171,29 @@ class Flusher:
             nodes=self._states(written, listed),
             kinds=kinds,
             at=self._clock(),
+            is_laid_out_anew=any(map(_is_laid_out_anew, written)),
         )
         if has_news or any(one.kind.model in (Node, Pod) for one in written):
             listeners.tell(listeners.JUDGED, self.cluster_id)
         if has_news or any(one.kind.moves_plans for one in written):
             listeners.tell(listeners.CHANGED, self.cluster_id)
 
-    def _states(self, written: list[Written], listed: Collection[str]) -> list[tuple[int, int]]:
+    def _states(self, written: list[Written], listed: Collection[str]) -> list[Told]:
         """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""
         keys = {row["id"] for one in written if one.kind.model is Node for row in one.alive}
         pods = [one for one in written if one.kind.name == PODS.name and PODS.name not in listed]
         names = {row["node_name"] for one in pods for row in (*one.alive, *one.gone)}
         found = Node.objects.filter(Q(pk__in=keys) | Q(name__in=names), cluster_id=self.cluster_id)
-        return list(found.order_by().values_list("pk", "state_code"))
+        return told(found)
+
+
+def _is_laid_out_anew(one: Written) -> bool:
+    """Whether nodes came or went, or changed what they are found by on the map."""
+    if one.kind.model is not Node:
+        return False
+    columns = ("is_gpu_node", *LAID_OUT)
+    moved = (any(old[name] != row[name] for name in columns) for old, row in one.changed)
+    return bool(one.new or one.gone) or any(moved)
 
 
 def _name_in(row: Columns | None) -> str:

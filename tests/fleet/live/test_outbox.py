@@ -34,6 +34,10 @@ def test_all_stays_all():
     assert fold(a_message(1, all=True), a_message(2, [1, 0]))["all"] is True
 
 
+def test_that_the_map_is_laid_out_anew_is_not_lost():
+    assert fold(a_message(1, layout=True), a_message(2))["layout"] is True
+
+
 def test_what_was_taken_is_gone():
     outbox = Outbox()
     outbox.put("cluster-1", a_message(1))

@@ -1,6 +1,7 @@
 """From what the reflectors say to rows, bookmarks, numbers and announcements."""
 
 import time
+from base64 import b64decode
 from dataclasses import replace
 
 import msgspec
@@ -111,7 +112,10 @@ def test_an_announcement_names_the_nodes_and_what_they_look_like(mirror, told):
     mirror.flush()
 
     observer = Observer.objects.get()
-    assert told[0]["nodes"] == [[Node.objects.get().pk, NodeState.CORDONED]]
+    ((key, code, cells),) = told[0]["nodes"]
+    assert (key, code) == (Node.objects.get().pk, NodeState.CORDONED)
+    assert b64decode(cells) == bytes([NodeState.CORDONED, 8, *[0] * 8])
+    assert "layout" not in told[0]
     assert (told[0]["kinds"], told[0]["seq"]) == (["nodes"], observer.batch)
 
 
@@ -123,7 +127,22 @@ def test_an_announcement_names_the_node_of_a_pod(mirror, told):
     mirror.see("pods", a_pod_seen())
     mirror.flush()
 
-    assert (told[0]["kinds"], told[0]["nodes"]) == (["pods"], [[Node.objects.get().pk, NodeState.READY]])
+    ((key, code, cells),) = told[0]["nodes"]
+    assert (told[0]["kinds"], key, code) == (["pods"], Node.objects.get().pk, NodeState.READY)
+    assert b64decode(cells)[2:].count(0x10) == Node.objects.get().gpu_allocated > 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"labels": GPU_LABELS | {"topology.kubernetes.io/zone": "z"}}, {"uid": "another", "name": "gpu-002"}]
+)
+def test_an_announcement_says_that_the_map_is_laid_out_anew(mirror, told, change):
+    mirror.list("nodes", [a_node_seen()])
+    told.clear()
+
+    mirror.see("nodes", a_node_seen(**change))
+    mirror.flush()
+
+    assert told[0]["layout"] is True
 
 
 def test_an_announcement_calls_a_kind_as_pages_do(mirror, told):
@@ -370,7 +389,7 @@ def test_a_change_costs_a_fixed_number_of_queries(mirror, django_assert_max_num_
 
     for number in range(100):
         mirror.see("nodes", a_node_seen(f"gpu-{number}", labels=HELD))
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(20):
         mirror.flush()
 
     assert Node.objects.filter(is_held=True).count() == 100
