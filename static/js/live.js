@@ -46,7 +46,7 @@ class Link {
 
   changed(message) {
     const known = this.seq[message.topic] ?? 0;
-    if (message.seq <= known) return;
+    if (message.seq < known) return; // what others than the observer say has the number of its last batch
     const hasGap = message.prev !== undefined && message.prev > known;
     this.seq[message.topic] = message.seq;
     emit(hasGap ? "live:gap" : "live:changed", message);
