@@ -3,6 +3,7 @@
 A page takes the parts of an app that stands above its own by their address (`taken`).
 """
 
+import gzip
 import hashlib
 import re
 from collections.abc import Callable
@@ -36,6 +37,21 @@ def part(view: View) -> View:
         return response
 
     answer.unconditional = view  # type: ignore[attr-defined]
+    return answer
+
+
+def packed(view: View) -> View:
+    """Send it packed, for what has nothing in it that somebody put into the question: its length then tells nothing."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args, **kwargs) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        patch_vary_headers(response, ["Accept-Encoding"])
+        if response.status_code == 200 and "gzip" in request.headers.get("Accept-Encoding", ""):
+            response.content = gzip.compress(response.content, 1, mtime=0)
+            response["Content-Encoding"] = "gzip"
+        return response
+
     return answer
 
 

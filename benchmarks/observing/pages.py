@@ -16,6 +16,7 @@ PAGES = (
     "/parts/fleet/overview",
     "/parts/fleet/nodes",
     "/parts/fleet/map",
+    "/parts/fleet/map/layout",
     "/findings",
     "/segments",
     "/pools",

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import prefetch_related_objects
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +23,6 @@ from fleet.queries import for_rows
 from fleet.states.node import TITLES
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
-from fleet.web.node_map import map_groups
 from fleet.web.summary import ClusterLine, cluster_lines, date_pools, read_fleet
 from people.rights import Permission, scope_of
 
@@ -65,11 +64,6 @@ def nodes_part(request: PersonRequest) -> HttpResponse:
     if request.headers.get("HX-Trigger") == "filters":
         response["HX-Push-Url"] = f"{reverse('fleet')}?{NodeFilter.read(request.GET).query()}"
     return response
-
-
-@part
-def map_part(request: PersonRequest) -> HttpResponse:
-    return JsonResponse({"groups": map_groups(request.user, now=timezone.now())})
 
 
 def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:

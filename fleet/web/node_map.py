@@ -1,59 +1,195 @@
-"""The map: every GPU node as the numbers its cells are drawn from, by pool, the worst first."""
+"""The map as numbers: a frame, which changes with every batch, and a layout, what stands where, which rarely does.
 
-from collections.abc import Sequence
+Both are made of the pieces that writers keep (`fleet.cells.pieces`). No node is read for a frame, and for a layout only
+where no process has made this one before.
+"""
+
+import hashlib
+import json
+import struct
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
 from typing import Any
 
+from django.http import HttpResponse
+from django.utils import timezone
+
+from edges.parts import packed, part
+from edges.requests import PersonRequest
 from fleet.allocation.amounts import PODS_READ
+from fleet.cells.cell import Columns
+from fleet.cells.pieces import LAID_OUT, MARK_BYTES, columns_of, keys_of
 from fleet.freshness.sight import sights_of_all
-from fleet.models import Node, Pool
+from fleet.models import Cluster, MapPiece, Node, Pool
+from fleet.models.node import members_of
+from people.rights import Permission, Scope, scope_of
 
-FIELDS = (
-    "pk", "name", "state_code", "gpu_allocated", "gpu_allocatable", "gpu_expected", "is_held", "physical_gpus",
-    "slices_allocated", "slices_allocatable", "slices_expected",
-    "shares_allocated", "shares_allocatable", "shares_expected", "cluster_id",
-)  # fmt: skip
-TAKEN = (3, 8)  # where a node's cells say what is allocated
+MAGIC = b"QDM1"
+KEPT_LAYOUTS = 8  # some 40 kB each
 
 
-def map_groups(user, *, now: datetime) -> list[dict[str, Any]]:
-    """Costs six queries. A node in two pools is drawn in the first of them: the map counts each GPU once."""
-    pools = {
-        pool.pk: f"{pool.cluster.name} / {pool.name}"
-        for pool in Pool.objects.visible_to(user).select_related("cluster")
-    }
-    nodes = Node.objects.visible_to(user).with_gpus().order_by("cluster_id", "name")
-    members = Node.pools.through.objects.filter(pool_id__in=pools).order_by("-pool_id")
-    pool_of: dict[int, int] = dict(members.values_list("node_id", "pool_id"))
-    fresh = {cluster_id for cluster_id, sight in sights_of_all(now=now).items() if sight.is_live}
+@packed
+@part
+def frame(request: PersonRequest) -> HttpResponse:
+    return HttpResponse(frame_for(request.user, now=timezone.now()), content_type="application/octet-stream")
+
+
+@packed
+@part
+def layout(request: PersonRequest) -> HttpResponse:
+    return HttpResponse(_layouts.of(SeenMap.by(request.user)), content_type="application/json")
+
+
+@dataclass(frozen=True)
+class SeenCluster:
+    cluster: Cluster
+    batch: int
+    keys: tuple[int, ...]
+    marks: bytes
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class SeenMap:
+    """What one person may see of the map: by cluster, in the order of its keys."""
+
+    clusters: list[SeenCluster]
+    pools: dict[int, str]  # titles
+
+    @classmethod
+    def by(cls, user: Any) -> "SeenMap":
+        """Four queries, and one more for who does not see all of a cluster."""
+        scope = scope_of(user, Permission.SEE)
+        # Their batches first: what is in the pieces is then as new as that, or newer.
+        clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("pk"))
+        pools = Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name")
+        titles = {pool.pk: f"{pool.cluster.name} / {pool.name}" if len(clusters) > 1 else pool.name for pool in pools}
+        mine = _mine(scope, clusters)
+        pieces: dict[int, list[MapPiece]] = {cluster.pk: [] for cluster in clusters}
+        for piece in MapPiece.objects.filter(cluster__in=pieces).order_by("cluster_id", "number"):
+            pieces[piece.cluster_id].append(piece)
+        return cls([_seen(each, pieces[each.pk], scope, mine) for each in clusters], titles)
+
+    @property
+    def version(self) -> str:
+        """Of the layout: another name, place or node is another version, and so is another who sees other nodes."""
+        digest = hashlib.sha256()
+        for one in self.clusters:
+            digest.update(f"{one.cluster.pk}:{one.cluster.name}:{len(one.keys)}\n".encode())
+            digest.update(struct.pack(f"<{len(one.keys)}q", *one.keys) + one.marks)
+        digest.update(json.dumps(self.pools).encode())
+        return digest.hexdigest()[:32]
+
+
+def _mine(scope: Scope, clusters: Iterable[Cluster]) -> frozenset[int]:
+    """The nodes of the pools that they see, where they see no more of a cluster."""
+    if all(scope.covers_cluster(cluster.pk) for cluster in clusters):
+        return frozenset()
+    return frozenset(members_of(scope.pool_ids).values_list("node_id", flat=True))
+
+
+def _seen(cluster: Cluster, pieces: Collection[MapPiece], scope: Scope, mine: frozenset[int]) -> SeenCluster:
+    batch = cluster.observer.batch if hasattr(cluster, "observer") else 0
+    keys = tuple(key for piece in pieces for key in keys_of(piece))
+    marks = b"".join(bytes(piece.marks) for piece in pieces)
+    columns = Columns.joined(map(columns_of, pieces))
+    if scope.covers_cluster(cluster.pk):
+        return SeenCluster(cluster, batch, keys, marks, columns)
+    shown = [at for at, key in enumerate(keys) if key in mine]
+    nodes = list(columns.nodes())
+    return SeenCluster(
+        cluster,
+        batch,
+        tuple(keys[at] for at in shown),
+        b"".join(marks[at * MARK_BYTES : (at + 1) * MARK_BYTES] for at in shown),
+        Columns.of(nodes[at] for at in shown),
+    )
+
+
+def frame_for(user: Any, *, now: datetime) -> bytes:
+    """`QDM1`, the length of what follows as four bytes, a head as JSON, then `Columns` of all nodes of the layout."""
+    seen, sights = SeenMap.by(user), sights_of_all(now=now)
     with_pods = set(PODS_READ.values_list("cluster", flat=True))
-    groups: dict[str, list[list[Any]]] = {title: [] for title in pools.values()}
-    for row in nodes.values_list(*FIELDS):
-        title = pools.get(pool_of.get(row[0], 0), "in no pool")
-        groups.setdefault(title, []).append(_cells(row, is_seen=row[-1] in fresh, knows_pods=row[-1] in with_pods))
-    drawn = [(title, sorted(cells, key=_rank)) for title, cells in groups.items() if cells]
-    worst_first = sorted(drawn, key=lambda group: _rank(group[1][0]))
-    return [{"title": title, "nodes": cells} for title, cells in worst_first]
+    clusters = []
+    for one in seen.clusters:
+        sight = sights[one.cluster.pk]
+        clusters.append(
+            {
+                "id": one.cluster.pk,
+                "seq": one.batch,
+                "nodes": len(one.keys),
+                "is_seen": sight.is_live,
+                # Of one that is live, the link says it.
+                "heard_at": None if sight.is_live or sight.heard_at is None else sight.heard_at.isoformat(),
+                "knows_pods": one.cluster.pk in with_pods,
+            }
+        )
+    head = json.dumps({"layout": seen.version, "clusters": clusters}).encode()
+    return MAGIC + struct.pack("<I", len(head)) + head + bytes(Columns.joined(one.columns for one in seen.clusters))
 
 
-def _rank(cells: Sequence[Any]) -> int:
-    return cells[2]
+class Layouts:
+    """The last few that this process made, by their version: who sees the same has the same."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, seen: SeenMap) -> bytes:
+        version = seen.version
+        with self._lock:
+            if version in self._made:
+                self._made.move_to_end(version)
+                return self._made[version]
+        made = json.dumps(_layout(seen, version), separators=(",", ":")).encode()
+        with self._lock:
+            self._made[version] = made
+            while len(self._made) > KEPT_LAYOUTS:
+                self._made.popitem(last=False)
+        return made
 
 
-def _cells(row: tuple, *, is_seen: bool, knows_pods: bool) -> list[Any]:
-    """[id, name, state, allocated, allocatable, whole, held, seen, parts allocated, allocatable, expected, others]
+_layouts = Layouts()
 
-    What a pod holds and the node lost is missing. `others` are GPUs that are cut or shared: as many cells, filled as
-    far as their slices and shares, the parts, are taken. Allocated is null where pods were never read.
+
+def _layout(seen: SeenMap, version: str) -> dict[str, Any]:
+    """Each column in the order of the frame. `by`: what nodes can be grouped by, as values and which is each node's.
+
+    Keys are written as the difference to the one before. A node that went while this was read keeps its place.
     """
-    pk, name, code, *whole, is_held, physical, slice_taken, slice_left, slices, taken, left, shares, _ = row
-    allocated, allocatable, expected = _possible(*whole)
-    parts = _possible(slice_taken + taken, slice_left + left, slices + shares)
-    others = max(0, (physical or 0) - expected)
-    cells = [pk, name, code, allocated, allocatable, expected, int(is_held), int(is_seen), *parts, others]
-    return cells if knows_pods else [None if place in TAKEN else each for place, each in enumerate(cells)]
+    clusters = [one.cluster for one in seen.clusters]
+    nodes = Node.objects.filter(cluster__in=clusters).order_by()
+    found = {row[0]: row[1:] for row in nodes.values_list("pk", *LAID_OUT)}
+    members = Node.pools.through.objects.filter(pool_id__in=seen.pools).order_by("-pool_id")
+    pool_of = dict(members.values_list("node_id", "pool_id"))  # of two pools, the first: each GPU is drawn once
+    keys = [key for one in seen.clusters for key in one.keys]
+    gone = ("",) * len(LAID_OUT)
+    rows = [found.get(key, gone) for key in keys]
+    columns = {name: [row[at] for row in rows] for at, name in enumerate(LAID_OUT)}
+    by = {
+        "cluster": [one.cluster.name for one in seen.clusters for _ in one.keys],
+        "pool": [seen.pools.get(pool_of.get(key, 0), "") for key in keys],
+        **{name: columns[name] for name in LAID_OUT[1:]},
+    }
+    return {
+        "version": version,
+        "keys": list(_steps(keys)),
+        "names": columns["name"],
+        "by": {name: _places(values) for name, values in by.items()},
+    }
 
 
-def _possible(allocated: int, allocatable: int | None, expected: int | None) -> tuple[int, int, int]:
-    usable = min(allocatable or 0, expected or 0)
-    return min(allocated, usable), usable, expected or 0
+def _steps(keys: Iterable[int]) -> Iterator[int]:
+    before = 0
+    for key in keys:
+        yield key - before
+        before = key
+
+
+def _places(values: Iterable[str]) -> dict[str, list[Any]]:
+    places: dict[str, int] = {}
+    at = [places.setdefault(value, len(places)) for value in values]
+    return {"values": list(places), "at": at}

@@ -1,207 +1,267 @@
-// The map: one canvas, one cell per GPU, a block per node, framed by pool, the worst first. Arrow keys walk it.
-import { addCells, Cells, drawState } from "./map-cells.js";
-import { describe } from "./map-words.js";
+// The map: every node and GPU on one canvas. Frames come by HTTP, what changes of them by the link. Arrow keys walk it.
+import { arrange, sortNodes } from "./map-arrange.js";
+import { FAULTS, sortOne, sortOut } from "./map-colours.js";
+import { readChoice, showChoice, startControls, writeChoice } from "./map-controls.js";
+import { Frame, Layout } from "./map-frame.js";
+import { Legend } from "./map-legend.js";
+import { Painter, paletteOf, writeLabels } from "./map-paint.js";
+import { Pointer } from "./map-pointer.js";
+import { count, titlesOf } from "./map-words.js";
+import { clock, now } from "./times.js";
 
-const TITLE_PX = 20, GROUP_GAP_PX = 18, BESIDE = 1e6;
+const LOOK_AGAIN_MS = 15000; // what no message tells: pools, a cluster that is not seen any more
+const AT_MOST_EVERY_MS = 1500, AFTER_AN_ERROR_MS = 5000, REORDER_MS = 3000, STILL_LOADING_MS = 3000;
+const LEAST_HEIGHT_PX = 180, SHARE_OF_A_SMALL_SCREEN = 0.7;
+const TRIES = 3;
 
 class FleetMap {
-  constructor(place) {
-    this.place = place;
-    this.canvas = place.querySelector("canvas");
-    this.tip = place.querySelector(".map-tip");
-    this.frame = place.querySelector(".map-frame");
-    this.said = place.querySelector("[aria-live]");
-    this.groups = [];
-    this.boxes = []; // what is where: [x, y, width, height, node, columns, group]
-    this.etag = "";
-    this.chosen = null; // the id of the node that the keyboard is on
+  constructor(panel) {
+    this.panel = panel;
+    this.place = panel.querySelector("[data-map]");
+    [this.canvas, this.labels] = this.place.querySelectorAll("canvas");
+    this.note = panel.querySelector(".map-note");
+    this.painter = new Painter(this.canvas);
+    this.choice = readChoice();
+    this.legend = new Legend(panel.querySelector(".legend"), (key) => this.toggle(key));
+    this.dirty = new Set(); // nodes to be painted anew
+    this.pointer = new Pointer(this);
+    startControls(panel, this.choice, (change) => this.choose(change));
   }
 
   async load() {
-    this.isDue = false;
-    const headers = this.etag ? { "If-None-Match": this.etag } : {};
-    const response = await fetch(this.place.dataset.map, { headers, redirect: "manual" });
-    if (response.status === 304 || !response.ok) return;
-    this.etag = response.headers.get("ETag") || "";
-    this.groups = (await response.json()).groups;
-    this.draw();
+    clearTimeout(this.timer);
+    this.timer = null;
+    try {
+      await this.fetchAll();
+      this.failedAt = null;
+    } catch (error) {
+      this.failedAt ??= now();
+      this.because = error.message;
+      this.loadSoon(AFTER_AN_ERROR_MS);
+    }
+    this.tell();
   }
 
-  // A change is drawn at once where its message told it; the numbers and the order follow with the next fetch.
-  apply({ nodes }) {
-    const codes = new Map((nodes || []).map(([id, code]) => [id, code]));
-    for (const group of this.groups) for (const node of group.nodes) if (codes.has(node[0])) node[2] = codes.get(node[0]);
-    requestAnimationFrame(() => this.draw());
-    this.loadSoon();
+  // The layout is asked for with the first frame, and after that only where a frame names another.
+  async fetchAll() {
+    let layout = this.layout ? null : fetchLayout(this.place);
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const headers = this.etag && this.layout ? { "If-None-Match": this.etag } : {};
+      const response = await answered(fetch(this.place.dataset.map, { headers, redirect: "manual" }));
+      if (response.status === 304) return;
+      const frame = new Frame(await response.arrayBuffer());
+      if (layout) this.layout = await layout;
+      if (frame.layout === this.layout.version) {
+        this.etag = response.headers.get("ETag");
+        return this.take(frame);
+      }
+      layout = fetchLayout(this.place);
+    }
+    this.loadSoon(AT_MOST_EVERY_MS);
   }
 
-  loadSoon() {
-    if (this.isDue) return;
-    this.isDue = true;
-    setTimeout(() => this.load(), 1500 + Math.random() * 500);
+  loadSoon(wait = AT_MOST_EVERY_MS) {
+    this.timer ??= setTimeout(() => this.load(), wait + Math.random() * 500);
   }
 
-  colours() {
-    const style = getComputedStyle(this.canvas);
-    const of = (name) => style.getPropertyValue(name).trim();
-    return {
-      taken: of("--accent"), free: mix(of("--accent"), of("--panel"), 0.28), missing: of("--bad"), bad: of("--bad"),
-      move: of("--move"), hold: of("--hold"), warn: of("--warn"), idle: of("--idle"), line: of("--line-strong"), ink: of("--ink-2"), panel: of("--panel"),
+  // Of a metric, once each time that it is shown: a byte a GPU. None where the server has none of it.
+  async measure({ metric: name }, frame) {
+    if (!name || frame.metrics[name]) return;
+    const response = await fetch(`${this.place.dataset.map}/metrics/${name}`, { redirect: "manual" });
+    const bytes = response.ok ? new Uint8Array(await response.arrayBuffer()) : [];
+    frame.metrics[name] = bytes.length === frame.gpus.length ? bytes : [];
+    if (frame === this.frame) this.redraw();
+  }
+
+  take(frame) {
+    this.frame = frame;
+    this.measure(this.choice.colour, frame);
+    this.clusters = new Map(frame.clusters.map((cluster) => [`cluster-${cluster.id}`, cluster]));
+    this.redraw();
+  }
+
+  // What one batch changed. A gap before it, a node that is not on the map: all is fetched.
+  hear({ topic, seq, prev, nodes = [], all, layout, kinds = [] }) {
+    const cluster = this.clusters?.get(topic);
+    if (!cluster || all || layout || prev > cluster.seq || kinds.includes("bookmarks")) this.loadSoon();
+    if (!cluster || all || seq < cluster.seq) return;
+    performance.mark("map-batch");
+    for (const [key, , cells] of nodes) {
+      const node = this.layout.indexOf.get(key);
+      if (node === undefined || cells === undefined) {
+        if (node !== undefined || cells !== undefined) this.loadSoon();
+        continue;
+      }
+      const code = this.frame.code(node);
+      sortOne(this.out, this.frame, this.layout, node, -1);
+      if (!this.frame.apply(node, cells)) this.loadSoon();
+      sortOne(this.out, this.frame, this.layout, node, 1);
+      this.dirty.add(node);
+      if (this.frame.code(node) !== code) this.reorderSoon();
+    }
+    cluster.seq = Math.max(cluster.seq, prev > cluster.seq ? cluster.seq : seq);
+    if (this.dirty.size) this.paintSoon();
+  }
+
+  reorderSoon() {
+    this.reordering ??= setTimeout(() => {
+      this.reordering = null;
+      if (this.pointer.isBusy) this.reorderSoon();
+      else this.redraw();
+    }, REORDER_MS);
+  }
+
+  choose(change) {
+    if ("colour" in change) change.only = new Set();
+    Object.assign(this.choice, change);
+    writeChoice(this.choice);
+    showChoice(this.panel, this.choice);
+    if (this.frame) this.measure(this.choice.colour, this.frame);
+    this.redraw();
+    this.tell();
+  }
+
+  toggle(key) {
+    const only = new Set(this.choice.only);
+    if (!only.delete(key)) only.add(key);
+    this.choose({ only });
+  }
+
+  clear() {
+    this.choose({ only: new Set(), faults: false });
+  }
+
+  // Sorted out, arranged and painted anew, in the next picture that the screen shows.
+  redraw() {
+    if (!this.frame || this.drawing) return;
+    this.drawing = requestAnimationFrame(() => {
+      this.drawing = null;
+      this.dirty.clear();
+      this.scale = window.devicePixelRatio || 1;
+      this.palette = paletteOf(this.place);
+      this.out = sortOut(this.choice.colour, this.frame, this.layout);
+      this.sorted = sortNodes(this.frame, this.layout, { ...this.choice, shows: this.filter() });
+      this.lay();
+      this.paint(this.arranged.order.keys());
+      writeLabels(this.labels, { ...this.arranged, height: this.canvas.height }, this.palette, this.scale, titlesOf);
+      this.pointer.showChosen();
+      this.tell();
+      this.fitAgain();
+    });
+  }
+
+  // What is said above the map moves it down; once, so that the two do not chase each other.
+  fitAgain() {
+    const isMoved = Math.abs(this.roomPx() - this.room) > 3;
+    if (isMoved && !this.isSecond) this.redraw();
+    this.isSecond = isMoved && !this.isSecond;
+  }
+
+  // Which nodes are shown at all.
+  filter() {
+    const { frame, out, choice } = this;
+    const wanted = new Set(out.kinds.flatMap(({ key }, at) => (choice.only.has(key) ? [at] : [])));
+    this.isFaint = wanted.size ? (kind) => !wanted.has(kind) : () => false;
+    const has = (node) => {
+      if (out.colour.unit === "node") return wanted.has(out.ofNode[node]);
+      return out.ofGpu.subarray(frame.starts[node], frame.starts[node + 1]).some((kind) => wanted.has(kind));
     };
+    return (node) => (!choice.faults || frame.code(node) <= FAULTS) && (!choice.only.size || has(node));
   }
 
-  draw() {
-    const width = this.canvas.clientWidth;
-    const count = this.groups.reduce((sum, group) => sum + group.nodes.length, 0);
-    const cell = count <= 100 ? 9 : count <= 600 ? 6 : 4;
-    const layout = this.arrange(width, cell);
-    const scale = window.devicePixelRatio || 1;
-    this.canvas.width = width * scale;
-    this.canvas.height = layout.height * scale;
-    this.canvas.style.height = `${layout.height}px`;
-    const pen = this.canvas.getContext("2d");
-    pen.scale(scale, scale);
-    const colours = this.colours();
-    pen.font = `500 12px ${getComputedStyle(document.body).fontFamily}`;
-    pen.textBaseline = "top";
-    for (const { title, x, y } of layout.titles) {
-      pen.fillStyle = colours.ink;
-      pen.fillText(title, x, y);
-    }
-    const cells = new Cells(colours);
-    for (const box of this.boxes) addCells(cells, box, cell);
-    cells.paint(pen);
-    pen.strokeStyle = colours.line;
-    pen.lineWidth = 1;
-    pen.globalAlpha = 0.5;
-    for (const [x, y, w, h] of this.boxes) pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
-    pen.globalAlpha = 1;
-    for (const box of this.boxes) drawState(pen, box, cell, colours);
-    this.showChosen();
-    this.place.dataset.drawn = this.boxes.length;
+  lay() {
+    this.drawnWidth = this.place.clientWidth;
+    const width = Math.max(1, Math.floor(this.drawnWidth * this.scale));
+    this.room = this.roomPx();
+    this.arranged = arrange(this.sorted, width, Math.floor(this.room * this.scale), this.scale);
+    this.arranged.height = Math.max(1, this.arranged.height);
+    this.positionOf = new Int32Array(this.frame.size).fill(-1);
+    this.arranged.order.forEach((node, position) => (this.positionOf[node] = position));
+    const size = { width: `${width / this.scale}px`, height: `${this.arranged.height / this.scale}px` };
+    for (const canvas of [this.canvas, this.labels]) Object.assign(canvas.style, size);
+    this.painter.begin(this.arranged, this.out, this.palette);
   }
 
-  // Over the canvas, which would have to be drawn again for every step.
-  showChosen() {
-    const box = this.isFocused() && this.chosenBox();
-    this.frame.hidden = !box;
-    if (!box) return;
-    const { offsetLeft, offsetTop } = this.canvas;
-    const [x, y, w, h] = box;
-    Object.assign(this.frame.style, { left: `${offsetLeft + x - 3}px`, top: `${offsetTop + y - 3}px`, width: `${w + 6}px`, height: `${h + 6}px` });
+  // What is left of the screen below the map's head; where that is little, a part of the screen.
+  roomPx() {
+    const top = this.place.getBoundingClientRect().top + window.scrollY;
+    const least = Math.max(LEAST_HEIGHT_PX, window.innerHeight * SHARE_OF_A_SMALL_SCREEN * (window.innerWidth < 1000));
+    return Math.max(least, window.innerHeight - top - 10);
   }
 
-  // Blocks fill rows from the left; a pool begins a new row.
-  arrange(width, cell) {
-    const titles = [];
-    this.boxes = [];
-    let y = 0;
-    for (const group of this.groups) {
-      const number = group.nodes.length;
-      titles.push({ title: `${group.title}  ·  ${number} node${number === 1 ? "" : "s"}`, x: 3, y });
-      y += TITLE_PX;
-      const columns = Math.max(1, ...group.nodes.map(columnsOf));
-      const rows = Math.max(1, ...group.nodes.map((node) => Math.ceil(cellsOf(node) / columns)));
-      const w = columns * (cell + 1) + 5, h = rows * (cell + 1) + 5;
-      const perRow = Math.max(1, Math.floor((width - 2) / (w + 4)));
-      group.nodes.forEach((node, index) => {
-        this.boxes.push([3 + (index % perRow) * (w + 4), y + Math.floor(index / perRow) * (h + 4), w, h, node, columns, group.title]);
-      });
-      y += Math.ceil(number / perRow) * (h + 4) + GROUP_GAP_PX;
-    }
-    return { titles, height: Math.max(60, y - GROUP_GAP_PX + 4) };
+  paintSoon() {
+    this.painting ??= requestAnimationFrame(() => {
+      this.painting = null;
+      const positions = [...this.dirty].map((node) => this.positionOf[node]).filter((position) => position >= 0);
+      this.dirty.clear();
+      this.paint(positions);
+    });
   }
 
-  isFocused() {
-    return document.activeElement === this.place;
+  paint(positions) {
+    const { order } = this.arranged;
+    for (const position of positions) this.painter.node(this.frame, this.out, order[position], position, this.isFaint);
+    this.painter.show();
+    this.panel.querySelector(".map-borders").hidden = this.choice.colour.key === "health";
+    this.legend.show(this.out, this.choice.only, this.palette, this.scale);
+    this.place.dataset.drawn = order.length;
+    performance.mark("map-painted");
   }
 
-  chosenBox() {
-    return this.boxes.find((box) => box[4][0] === this.chosen);
+  // What the picture does not say by itself.
+  tell() {
+    const state = !this.frame ? (this.failedAt ? "error" : "loading") : !this.frame.size ? "empty" : !this.arranged?.order.length ? "no-match" : "drawn";
+    if (this.place.dataset.state !== state) this.place.dataset.state = state;
+    const words = [...this.sentences(state)].join(" ");
+    if (this.note.firstChild.textContent !== words) this.note.firstChild.textContent = words;
+    this.note.querySelector("button").hidden = !(this.choice.only.size || this.choice.faults);
+    this.note.hidden = !words;
   }
 
-  at(event) {
-    const { left, top } = this.canvas.getBoundingClientRect();
-    const x = event.clientX - left, y = event.clientY - top;
-    return this.boxes.find(([bx, by, w, h]) => x >= bx && x <= bx + w && y >= by && y <= by + h);
-  }
-
-  showTip(box) {
-    this.tip.hidden = !box;
-    if (!box) return;
-    this.tip.textContent = describe(box[4]).join("\n");
-    const right = Math.min(box[0] + box[2] + 18, this.place.clientWidth - this.tip.offsetWidth - 8);
-    this.tip.style.left = `${Math.max(0, right)}px`;
-    this.tip.style.top = `${box[1] + box[3] + 14}px`;
-  }
-
-  choose(box) {
-    if (!box) return;
-    this.chosen = box[4][0];
-    this.showChosen();
-    this.showTip(box);
-    const index = this.boxes.indexOf(box) + 1;
-    this.said.textContent = [...describe(box[4]), box[6], `${index} of ${this.boxes.length}`].join(", ");
-    const top = this.canvas.getBoundingClientRect().top + box[1];
-    if (top < 0 || top + box[3] > window.innerHeight) window.scrollBy({ top: top - window.innerHeight / 2 });
-  }
-
-  press(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const box = this.chosenBox() ?? this.boxes[0];
-    if (!box) return;
-    if (event.key === "Enter") return void (location.href = hrefOf(box));
-    if (event.key === "Escape") return this.showTip(null);
-    const next = this.nextOf(box, event.key);
-    if (!next) return;
-    event.preventDefault();
-    this.choose(next);
-  }
-
-  nextOf(box, key) {
-    const index = this.boxes.indexOf(box), last = this.boxes.length - 1;
-    const found = { ArrowRight: Math.min(last, index + 1), ArrowLeft: Math.max(0, index - 1), Home: 0, End: last }[key];
-    if (found !== undefined) return this.boxes[found];
-    if (key === "ArrowDown") return this.nearest(box, 1);
-    return key === "ArrowUp" ? this.nearest(box, -1) : undefined;
-  }
-
-  // In the next row of blocks, the one most straight below or above; at the edge it stays where it is.
-  nearest(box, way) {
-    const away = ([x, y]) => (y - box[1]) * way * BESIDE + Math.abs(x - box[0]);
-    const rows = this.boxes.filter((each) => (each[1] - box[1]) * way > 0);
-    return rows.reduce((best, each) => (away(each) < away(best) ? each : best), rows[0]) ?? box;
+  *sentences(state) {
+    if (this.failedAt) yield `The map was not fetched since ${clock(this.failedAt)} UTC (${this.because}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
+    if (state === "loading" && this.isSlow) yield "Still loading: waiting for the server.";
+    if (state === "empty") yield "No node with GPUs is known to be here.";
+    if (!this.frame?.size || !this.arranged) return;
+    const shown = this.arranged.order.length, size = this.frame.size;
+    if (shown < size) yield `${shown.toLocaleString("en")} of ${count(size, "node")} ${shown === 1 ? "is" : "are"} shown.`;
+    if (!this.arranged.isGpus && shown) yield `A cell is a node: one for each of ${count(this.frame.gpus.length, "GPU")} does not fit here.`;
+    if (!this.arranged.fits && shown) yield "Nor do all nodes fit on one screen: the page goes on.";
+    const unseen = this.frame.clusters.filter((cluster) => cluster.nodes && !cluster.is_seen).length;
+    if (unseen) yield `Hatched: ${count(unseen, "cluster")} not seen now, as ${unseen === 1 ? "it was" : "they were"} last.`;
   }
 }
 
-const cellsOf = (node) => Math.max(1, node[5] + node[11]);
-const columnsOf = (node) => Math.min(4, cellsOf(node));
-const hrefOf = (box) => `/nodes/${box[4][0]}`;
-
-function mix(one, other, share) {
-  const read = (hex) => [1, 3, 5].map((at) => Number.parseInt((hex.length === 4 ? hex.replace(/[^#]/g, "$&$&") : hex).slice(at, at + 2), 16));
-  const [a, b] = [read(one), read(other)];
-  return `rgb(${a.map((value, at) => Math.round(value * share + b[at] * (1 - share))).join(" ")})`;
+async function answered(asked) {
+  const response = await asked;
+  if (response.type === "opaqueredirect") throw new Error("it asks to sign in");
+  if (!response.ok && response.status !== 304) throw new Error(`it answered ${response.status}`);
+  return response;
 }
 
-for (const place of document.querySelectorAll("[data-map]")) {
-  const map = new FleetMap(place);
+async function fetchLayout(place) {
+  const response = await answered(fetch(place.dataset.layout, { redirect: "manual" }));
+  return new Layout(await response.json());
+}
+
+for (const panel of document.querySelectorAll("#map-panel")) {
+  const map = new FleetMap(panel);
   map.load();
-  document.addEventListener("live:changed", ({ detail }) => detail.topic.startsWith("cluster-") && map.apply(detail));
+  setTimeout(() => {
+    map.isSlow = true;
+    map.tell();
+  }, STILL_LOADING_MS);
+  setInterval(() => document.hidden || map.loadSoon(0), LOOK_AGAIN_MS);
+  document.addEventListener("live:changed", ({ detail }) => detail.topic.startsWith("cluster-") && map.hear(detail));
   document.addEventListener("live:gap", () => map.loadSoon());
   document.addEventListener("live:poll", () => map.loadSoon());
-  document.addEventListener("theme:changed", () => map.draw());
-  new ResizeObserver(() => map.draw()).observe(map.canvas.parentElement);
-  map.canvas.addEventListener("mousemove", (event) => map.showTip(map.at(event)));
-  map.canvas.addEventListener("mouseleave", () => map.showTip(null));
-  map.canvas.addEventListener("click", (event) => {
-    const box = map.at(event);
-    if (box) location.href = hrefOf(box);
-  });
-  place.addEventListener("keydown", (event) => map.press(event));
-  place.addEventListener("focus", () => place.matches(":focus-visible") && map.choose(map.chosenBox() ?? map.boxes[0]));
-  place.addEventListener("blur", () => {
-    map.showTip(null);
-    map.showChosen();
-  });
+  document.addEventListener("visibilitychange", () => document.hidden || map.loadSoon(0));
+  document.addEventListener("theme:changed", () => map.redraw());
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", () => map.redraw());
+  // The table's filter writes the URL, too, and knows nothing of the map.
+  document.addEventListener("htmx:pushedIntoHistory", () => writeChoice(map.choice));
+  window.addEventListener("popstate", () => map.choose(readChoice()));
+  window.addEventListener("resize", () => map.redraw());
+  new ResizeObserver(() => map.place.clientWidth !== map.drawnWidth && map.redraw()).observe(map.place);
+  panel.querySelector("[data-map-clear]").addEventListener("click", () => map.clear());
 }

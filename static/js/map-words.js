@@ -1,16 +1,44 @@
 // What the map says of a node: in the tip beside it, and to who walks it by keyboard.
-const STATES = ["upgrade failed", "not ready", "not reporting", "GPUs missing", "has findings", "upgrading", "changing MIG", "cordoned", "held", "ready"];
+import { STATE_TITLES } from "./map-colours.js";
+import { ALL, AWAY, gpuState, MISSING, taken, WHOLE } from "./map-frame.js";
+import { clock } from "./times.js";
 
-// [id, name, state, allocated, allocatable, whole, held, seen, parts allocated, allocatable, expected, others]
-export function describe([, name, code, taken, allocatable, whole, isHeld, isSeen, partsTaken, partsAllocatable, parts, others]) {
-  const words = [name, isSeen ? STATES[code] : "not seen"];
-  words.push(whole + others ? gpus(whole + others) : "number of GPUs not known");
-  if (whole) words.push(`${known(taken)} of ${whole}${others ? " whole" : ""} allocated${missing(whole - allocatable, code)}`);
-  if (parts) words.push(`${known(partsTaken)} of ${parts} slices and shares allocated${missing(parts - partsAllocatable, code)}`);
-  if (isHeld && STATES[code] !== "held") words.push("held");
-  return words;
+const BY = [["gpu_product", ""], ["driver_version", "driver "], ["zone", "zone "]];
+
+export function describe(frame, layout, node) {
+  const { is_seen: isSeen, heard_at: heardAt } = frame.clusterOf[node];
+  const title = STATE_TITLES[frame.code(node)];
+  const words = [layout.names[node]];
+  words.push(isSeen ? title : `${title} when it was last seen${heardAt ? `, at ${clock(heardAt)} UTC` : ""}`);
+  const whole = wholeOf(frame, node), others = frame.sizes[node] - whole.expected, parts = frame.parts.get(node);
+  words.push(frame.sizes[node] ? gpus(frame.sizes[node]) : "number of GPUs not known");
+  const known = (number) => (frame.knowsPods(node) ? number : "no data"); // of pods that were never read
+  if (whole.expected) words.push(`${known(whole.taken)} of ${whole.expected}${others ? " whole" : ""} allocated${missing(whole.missing, title)}`);
+  if (parts) words.push(`${known(parts[0])} of ${parts[2]} slices and shares allocated${missing(parts[2] - parts[1], title)}`);
+  if (frame.isHeld(node) && title !== "held") words.push("held");
+  const found = BY.filter(([by]) => layout.value(by, node)).map(([by, prefix]) => prefix + layout.value(by, node));
+  return found.length ? [...words, found.join(", ")] : words;
 }
 
-const gpus = (number) => `${number} GPU${number === 1 ? "" : "s"}`;
-const known = (number) => number ?? "no data"; // null: pods were never read
-const missing = (number, code) => (number > 0 ? `, ${number} ${STATES[code] === "changing MIG" ? "away" : "missing"}` : "");
+function wholeOf(frame, node) {
+  const found = { taken: 0, expected: 0, missing: 0 };
+  for (const byte of frame.gpus.subarray(frame.starts[node], frame.starts[node + 1])) {
+    const state = gpuState(byte), isGone = state === MISSING || state === AWAY;
+    if (state !== WHOLE && !isGone) continue;
+    found.expected += 1;
+    found.missing += isGone;
+    found.taken += taken(byte) === ALL;
+  }
+  return found;
+}
+
+export const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+const gpus = (number) => count(number, "GPU");
+const missing = (number, title) => (number > 0 ? `, ${number} ${title === "changing MIG" ? "away" : "missing"}` : "");
+
+// The ways to call a group, the longest first.
+export function titlesOf({ title, nodes, faults }) {
+  const number = count(nodes.length, "node");
+  const wrong = faults ? ` · ${count(faults, "fault")}` : "";
+  return [`${title} · ${number}${wrong}`, `${title} · ${nodes.length}${faults ? ` · ✕${faults}` : ""}`, `${title} ${nodes.length}`, title];
+}

@@ -66,29 +66,6 @@ def test_what_somebody_types_is_not_overwritten_by_a_refresh(stack, window):
     expect(page.locator("#q")).to_be_focused()
 
 
-def drawn(page) -> list[str]:
-    """The names of the map's nodes in its order, once all of them are drawn."""
-    groups = page.request.get("/parts/fleet/map").json()["groups"]
-    names = [node[1] for group in groups for node in group["nodes"]]
-    expect(page.locator("[data-map]")).to_have_attribute("data-drawn", str(len(names)))
-    return names
-
-
-def test_the_map_draws_every_node_and_leads_to_it(window):
-    page = window("viewer").page
-    drawn(page)
-    colours = page.evaluate(
-        """() => { const c = document.querySelector('.map canvas');
-        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
-        const seen = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] + ',' + d[i + 1]);
-        return seen.size; }"""
-    )
-    page.locator(".map canvas").click(position={"x": 8, "y": 28})
-
-    page.wait_for_url("**/nodes/*")
-    assert colours > 2
-
-
 def test_keys_are_visible_controls(window):
     page = window("viewer").page
     page.keyboard.press("/")
@@ -152,23 +129,6 @@ def test_a_redis_that_restarts_is_said_and_got_over(stack, window):
     patch_node(stack, name, {"spec": {"unschedulable": False}})
     expect(row).not_to_contain_text("cordoned")
     watched.complaints.clear()  # the browser itself logs what the server closed
-
-
-def test_the_map_is_walked_by_keyboard_and_says_where_it_is(window):
-    page = window("viewer").page
-    names = drawn(page)
-    place = page.locator("[data-map]")
-
-    place.focus()
-    page.keyboard.press("End")
-    expect(place.locator("[aria-live]")).to_contain_text(f"{len(names)} of {len(names)}")
-    page.keyboard.press("Home")
-    page.keyboard.press("ArrowRight")
-
-    expect(place.locator("[aria-live]")).to_contain_text(names[1])
-    expect(place.locator(".map-tip")).to_contain_text(names[1])
-    page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_have_text(names[1])
 
 
 LINKS = ["a[href^='/clusters/']", "a[href^='/pools/']", "a[href^='/nodes/']"]  # the first of each on the fleet page

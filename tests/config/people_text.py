@@ -216,6 +216,7 @@ PARSERS = (
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),
     Parser("If-None-Match", "headers", HEADERS_BYTES, parse_etags, ("edges.parts",)),
+    Parser("Accept-Encoding", "headers", HEADERS_BYTES, lambda text: "gzip" in text, ("edges.parts",)),
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],

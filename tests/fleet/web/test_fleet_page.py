@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from tests import make
+from tests.fleet.map_frames import read_map
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
 
@@ -116,11 +117,12 @@ def test_who_sees_one_pool_sees_its_nodes_only():
     client = visiting(make.a_user(role="viewer", on=mine))
 
     seen = page(client, "/")
-    drawn = client.get("/parts/fleet/map").json()
+    drawn = read_map(client)
 
     assert "gpu-mine" in seen.text
     assert "theirs" not in seen.text
-    assert [node[1] for group in drawn["groups"] for node in group["nodes"]] == ["gpu-mine"]
+    assert [node.name for node in drawn] == ["gpu-mine"]
+    assert "theirs" not in client.get("/parts/fleet/map/layout").content.decode()
 
 
 def test_hostile_names_are_shown_and_not_run(viewer):
@@ -134,7 +136,9 @@ def test_hostile_names_are_shown_and_not_run(viewer):
     assert HOSTILE in seen.text.replace("  ", " ")
 
 
-@pytest.mark.parametrize("path", ["/", "/parts/fleet/nodes", "/parts/fleet/overview", "/parts/fleet/map"])
+@pytest.mark.parametrize(
+    "path", ["/", "/parts/fleet/nodes", "/parts/fleet/overview", "/parts/fleet/map", "/parts/fleet/map/layout"]
+)
 def test_the_number_of_queries_does_not_grow_with_the_fleet(viewer, queries_of, path):
     cluster = make.a_cluster()
     pool = make.a_pool(cluster)

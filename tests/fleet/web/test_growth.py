@@ -52,7 +52,9 @@ def paths() -> list[str]:
     a_fleet(range(FEW))
     node = Node.objects.earliest("pk")
     place = f"clusters/{cluster.pk}"
-    pages = ["/", "/pools", f"/pools/{pools[0].pk}", f"/nodes/{node.pk}", "/segments", "/segments?zone=a", "/findings"]
+    maps = ["/parts/fleet/map", "/parts/fleet/map/layout"]
+    pages = ["/", *maps, "/pools", f"/pools/{pools[0].pk}", f"/nodes/{node.pk}", "/segments", "/segments?zone=a"]
+    pages.append("/findings")
     lists = [
         "driver-objects",
         "clusters",

@@ -4,8 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.states.node import FAULTS
+from fleet.web.summary import read_fleet
+from people.models import User
 from tests import make
 from tests.fleet.kinds_of_nodes import KINDS, TOTAL, UNCOUNTED, a_node_of, by_use
+from tests.fleet.map_frames import read_map
 from tests.make import NOON
 from tests.pages import page, visiting
 
@@ -68,9 +72,6 @@ def test_the_api_counts_clusters_pools_and_segments_alike(viewer, fleet):
 
 
 def test_the_fleet_is_what_its_pools_and_the_rest_add_up_to(viewer, fleet):
-    from fleet.web.summary import read_fleet
-    from people.models import User
-
     read = read_fleet(make.counted(User.objects.get()))
     pools, unpooled, overlap = [line.sums for line in read.pools], read.unpooled.sums, read.overlap.sums
 
@@ -111,10 +112,23 @@ def test_the_segments_never_count_shared_gpus_as_none(viewer, fleet):
 
 
 def test_the_map_draws_a_cell_for_every_gpu(viewer, fleet):
-    drawn = [node for group in viewer.get("/parts/fleet/map").json()["groups"] for node in group["nodes"]]
+    drawn = read_map(viewer)
 
-    assert sum(node[5] + node[11] for node in drawn) == 2 * TOTAL
-    assert sum(node[5] for node in drawn) == 2 * by_use()["whole"]
+    assert sum(len(node.gpus) for node in drawn) == 2 * TOTAL
+    assert sum(node.whole[2] for node in drawn) == 2 * by_use()["whole"]
+
+
+def test_the_map_counts_as_the_line_above_it_does(viewer, fleet):
+    read = read_fleet(make.counted(User.objects.get())).whole
+    drawn = read_map(viewer)
+
+    whole = [sum(node.whole[at] for node in drawn) for at in range(3)]
+    assert whole == [read.gpus.allocated, read.gpus.allocatable, read.gpus.expected]
+    assert sum(len(node.gpus) for node in drawn) == read.physical.total
+    assert (len(drawn), sum(node.code in FAULTS for node in drawn)) == (read.gpu_nodes, read.faulty)
+    assert sum(node.is_held for node in drawn) == read.held
+    parts = [sum(node.parts[at] for node in drawn if node.parts) for at in range(3)]
+    assert parts[2] == read.slices.expected + read.shares.expected
 
 
 def test_a_preview_of_a_pool_counts_all_its_gpus(viewer, fleet):
@@ -143,11 +157,11 @@ def test_gpus_that_are_lost_are_missing_and_not_allocated_though_pods_hold_them(
     a_node_of(cluster, "whole", **LOST)
 
     seen = page(viewer, "/parts/fleet/overview").text
-    (node,) = viewer.get("/parts/fleet/map").json()["groups"][0]["nodes"]
+    (node,) = read_map(viewer)
     (counted,) = counts(viewer, "clusters")
 
     assert "6 allocated 0 free 2 missing" in seen
-    assert node[3:6] == [6, 6, 8]
+    assert node.whole == (6, 6, 8)
     assert [counted[f"gpus_{what}"] for what in ("expected", "allocated", "missing")] == [8, 6, 2]
     assert "6 of 6 2 missing, 2 held by pods" in page(viewer, "/parts/fleet/nodes").text
 
@@ -160,7 +174,7 @@ def test_slices_and_shares_that_are_lost_are_missing_too(viewer, kind):
     a_seventh = {f"{unit}_allocatable": number - 4, f"{unit}_allocated": number}
     type(node).objects.filter(pk=node.pk).update(**a_seventh)
 
-    (drawn,) = viewer.get("/parts/fleet/map").json()["groups"][0]["nodes"]
+    (drawn,) = read_map(viewer)
 
-    assert drawn[8:11] == [number - 4, number - 4, number]
+    assert drawn.parts == (number - 4, number - 4, number)
     assert f"{number - 4} of {number} {unit} allocated 4 missing" in page(viewer, "/parts/fleet/overview").text

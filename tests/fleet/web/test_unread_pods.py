@@ -7,6 +7,7 @@ from fleet.web.fleet_page import _bar
 from fleet.web.summary import read_fleet
 from people.models import User
 from tests import make
+from tests.fleet.map_frames import read_map
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -47,12 +48,12 @@ def test_no_page_says_zero_of_what_nobody_knows(viewer, unread):
         assert "No pod but" not in text, address
 
 
-def test_rest_and_the_map_say_null(viewer, unread):
+def test_rest_says_null_and_the_map_that_nobody_knows(viewer, unread):
     for what in ("clusters", "pools"):
         (row,) = viewer.get(f"/api/v1/{what}").json()["results"]
         assert (row["counts"]["gpus_allocated"], row["counts"]["gpus_allocatable"]) == (None, 8), what
-    (group,) = viewer.get("/parts/fleet/map").json()["groups"]
-    assert group["nodes"][0][3:6] == [None, 8, 8]
+    (node,) = read_map(viewer)
+    assert (node.cluster["knows_pods"], node.whole[1:]) == (False, (8, 8))
 
 
 def test_a_sum_counts_what_is_known_and_names_the_rest(viewer, unread):

@@ -1,0 +1,133 @@
+// What the map is coloured by: one entry each. `unit`: whether a node or a GPU falls under one of the `kinds`, which the
+// legend counts. `look`: the fore colour, the ground behind it, and a pattern, so that no colour speaks alone.
+//
+// A metric is one line: { key: "temperature", title: "temperature", ...metric("temperature", "°C") }.
+import { ALL, AWAY, gpuState, MISSING, NOT_OFFERED, PARTS_AWAY, PARTS_MISSING, SOME, taken } from "./map-frame.js";
+import { now } from "./times.js";
+
+const MINUTE_MS = 60000, HOUR_MS = 3600000;
+const UNKNOWN_BYTE = 255, STEPS = 5;
+export const FAULTS = 4; // the last state that is one
+
+// As fleet/states/node.py numbers them.
+const STATES = [
+  ["upgrade-failed", "upgrade failed", ["bad", "panel", "cross"]],
+  ["not-ready", "not ready", ["bad", "panel", "full"]],
+  ["unknown", "not reporting", ["bad", "panel", "ring"]],
+  ["gpus-missing", "GPUs missing", ["warn", "panel", "cross"]],
+  ["has-findings", "has findings", ["warn", "panel", "full"]],
+  ["upgrading", "upgrading", ["move", "panel", "stripe"]],
+  ["reconfiguring", "changing MIG", ["move", "panel", "ring"]],
+  ["cordoned", "cordoned", ["warn", "panel", "ring"]],
+  ["held", "held", ["hold", "panel", "full"]],
+  ["ready", "ready", ["okFaint", "panel", "full"]],
+].map(([key, title, look]) => ({ key, title, look }));
+export const STATE_TITLES = STATES.map(({ title }) => title);
+
+// A node that misses some of its GPUs is drawn with those crossed out and the others as they are.
+const READY = STATES.length - 1, MISSES = 3, LOST = STATES.length;
+const LOST_LOOK = ["bad", "panel", "cross"];
+
+function healthOfGpu(code, byte) {
+  const state = gpuState(byte);
+  if (state === MISSING || state === PARTS_MISSING) return LOST;
+  return code === MISSES ? READY : code;
+}
+
+const ALLOCATION = [
+  ["allocated", "allocated", ["accent", "panel", "full"]],
+  ["partly", "slices or shares partly allocated", ["accent", "accentFaint", "half"]],
+  ["free", "free", ["accentFaint", "panel", "full"]],
+  ["missing", "missing", ["bad", "panel", "cross"]],
+  ["parts-missing", "slices or shares missing", ["bad", "accentFaint", "half"]],
+  ["away", "away: MIG changing", ["move", "panel", "ring"]],
+  ["not-offered", "not offered", ["idle", "panel", "ring"]],
+  ["no-pods", "no data of pods", ["idle", "panel", "stripe"]],
+].map(([key, title, look]) => ({ key, title, look }));
+const [ALLOCATED, PARTLY, FREE, IS_MISSING, IS_PARTS_MISSING, IS_AWAY, IS_NOT_OFFERED, NO_PODS] = ALLOCATION.keys();
+
+function allocation(frame, node, byte) {
+  const state = gpuState(byte);
+  if (state === MISSING) return IS_MISSING;
+  if (state === AWAY || state === PARTS_AWAY) return IS_AWAY;
+  if (state === PARTS_MISSING) return IS_PARTS_MISSING;
+  if (state === NOT_OFFERED) return IS_NOT_OFFERED;
+  if (!frame.knowsPods(node)) return NO_PODS;
+  return taken(byte) === ALL ? ALLOCATED : taken(byte) === SOME ? PARTLY : FREE;
+}
+
+const AGES = [
+  ["live", "live", ["okFaint", "panel", "full"]],
+  ["minutes", "up to 5 min old", ["warn", "panel", "stripe"]],
+  ["hour", "up to 1 h old", ["warn", "panel", "full"]],
+  ["old", "older", ["bad", "panel", "cross"]],
+  ["never", "never heard", ["idle", "panel", "ring"]],
+].map(([key, title, look]) => ({ key, title, look }));
+
+function age(frame, node) {
+  const { is_seen: isSeen, heard_at: heardAt } = frame.clusterOf[node];
+  if (isSeen) return 0;
+  if (!heardAt) return 4;
+  const old = now() - Date.parse(heardAt);
+  return old <= 5 * MINUTE_MS ? 1 : old <= HOUR_MS ? 2 : 3;
+}
+
+// Colours that are told apart by who sees no red or no green; after as many, the same with another pattern.
+const APART = ["apart1", "apart2", "apart3", "apart4", "apart5", "apart6"], PATTERNS = ["full", "stripe", "ring", "half", "cross"];
+
+function versions({ by }) {
+  const sorted = by.driver_version.values.filter(Boolean).sort((a, b) => b.localeCompare(a, "en", { numeric: true }));
+  const looks = sorted.map((version, at) => ({
+    key: version, title: version, look: [APART[at % APART.length], "panel", PATTERNS[Math.floor(at / APART.length) % PATTERNS.length]],
+  }));
+  return [...looks, { key: "no-label", title: "no label", look: ["idle", "panel", "ring"] }];
+}
+
+// A metric is fetched as a byte for each GPU, in the order of the frame; 255 is not known.
+export function metric(name, unit, most = 100) {
+  const step = most / STEPS;
+  const kinds = Array.from({ length: STEPS }, (_, at) => ({
+    key: `${at}`, title: `${at * step}–${(at + 1) * step} ${unit}`, look: [`heat${at + 1}`, "panel", "full"],
+  }));
+  kinds.push({ key: "no-data", title: "no data", look: ["idle", "panel", "stripe"] });
+  const of = (frame, node, byte, at) => {
+    const value = frame.metrics?.[name]?.[at] ?? UNKNOWN_BYTE;
+    return value === UNKNOWN_BYTE ? STEPS : Math.min(STEPS - 1, Math.floor(value / step));
+  };
+  return { metric: name, unit: "GPU", kinds: () => kinds, of };
+}
+
+export const COLOURS = [
+  { key: "health", title: "health", unit: "node", kinds: () => STATES, of: (frame, node) => frame.code(node), cell: healthOfGpu },
+  { key: "allocation", title: "allocation", unit: "GPU", kinds: () => ALLOCATION, of: allocation },
+  {
+    key: "driver", title: "driver version", unit: "node", kinds: versions,
+    of: (frame, node, byte, at, layout, kinds) => kinds.findIndex(({ key }) => key === (layout.value("driver_version", node) || "no-label")),
+  },
+  { key: "age", title: "age of the data", unit: "node", kinds: () => AGES, of: age },
+];
+
+// Which of the kinds each node or GPU falls under, how many of each there are, and which of the looks each GPU is drawn in.
+export function sortOut(colour, frame, layout) {
+  const kinds = colour.kinds(layout);
+  const ofNode = new Uint8Array(frame.size), ofGpu = new Uint8Array(frame.gpus.length);
+  const looks = [...kinds.map(({ look }) => look), LOST_LOOK];
+  const out = { colour, kinds, looks, ofNode, ofGpu, counts: Array(kinds.length).fill(0) };
+  for (let node = 0; node < frame.size; node += 1) sortOne(out, frame, layout, node, 1);
+  return out;
+}
+
+// One node anew: its old kinds are taken from the counts before it changes, its new ones added after.
+export function sortOne(out, frame, layout, node, sign) {
+  const { colour, kinds, ofNode, ofGpu, counts } = out;
+  const byNode = colour.unit === "node";
+  if (sign > 0 && byNode) ofNode[node] = colour.of(frame, node, 0, 0, layout, kinds);
+  if (byNode) counts[ofNode[node]] += sign;
+  for (let at = frame.starts[node]; at < frame.starts[node + 1]; at += 1) {
+    if (sign > 0) {
+      const own = byNode ? ofNode[node] : colour.of(frame, node, frame.gpus[at], at, layout, kinds);
+      ofGpu[at] = colour.cell ? colour.cell(own, frame.gpus[at]) : own;
+    }
+    if (!byNode) counts[ofGpu[at]] += sign;
+  }
+}

@@ -1,0 +1,210 @@
+"""The map in a browser: what it draws, how it is walked, what is in the URL, and what it does without an answer."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE
+from tests.browser.test_fleet import patch_node
+
+SCREEN = {"width": 1600, "height": 900}
+COLOURS = """() => { const c = document.querySelector('.map canvas');
+    const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+    const seen = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] + ',' + d[i + 1]);
+    return seen.size; }"""
+FIRST = {"x": 8, "y": 22}  # the first node of the first group
+
+
+def drawn(page) -> list[str]:
+    """The names of the map's nodes, once all of them are drawn."""
+    names = page.request.get("/parts/fleet/map/layout").json()["names"]
+    expect(page.locator("[data-map]")).to_have_attribute("data-drawn", str(len(names)))
+    return names
+
+
+def legend(page) -> dict[str, int]:
+    rows = page.locator(".map-kind:visible").evaluate_all("all => all.map((each) => each.innerText)")
+    found = {}
+    for row in rows:
+        number, title = row.split(maxsplit=1)
+        found[title] = int(number.replace(",", ""))
+    return found
+
+
+def figure(page, words: str) -> int:
+    text = page.locator(".sum .fig", has_text=words).first.inner_text()
+    return int(re.findall(r"\d+", text)[0])
+
+
+def test_the_map_draws_every_node_and_leads_to_it(window):
+    page = window("viewer").page
+    names = drawn(page)
+    page.locator(".map canvas").first.hover(position=FIRST)
+    tip = page.locator(".map-tip").inner_text().splitlines()
+    colours = page.evaluate(COLOURS)
+    page.locator(".map canvas").first.click(position=FIRST)
+
+    page.wait_for_url("**/nodes/*")
+    assert tip[0] in names
+    assert any("8 GPUs" in line for line in tip)
+    expect(page.locator("h1")).to_have_text(tip[0])
+    assert colours > 2
+
+
+def test_the_map_is_walked_by_keyboard_and_says_where_it_is(window):
+    page = window("viewer").page
+    names = drawn(page)
+    place = page.locator("[data-map]")
+    said = place.locator("[aria-live]")
+
+    place.focus()
+    page.keyboard.press("End")
+    expect(said).to_contain_text(f"{len(names)} of {len(names)}")
+    page.keyboard.press("Home")
+    expect(said).to_contain_text(f"1 of {len(names)}")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(said).to_contain_text(f"1 of {len(names)}")
+    page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text(f"2 of {len(names)}")
+    name = said.inner_text().split(",")[0]
+
+    expect(place.locator(".map-tip")).to_contain_text(name)
+    expect(place.locator(".map-frame")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text(name)
+
+
+def test_it_is_on_one_screen_and_leaves_no_empty_column(window):
+    page = window("viewer", viewport=SCREEN).page
+    drawn(page)
+
+    assert page.evaluate("document.querySelector('.map canvas').getBoundingClientRect().bottom") <= SCREEN["height"]
+    assert page.locator("#map-panel").bounding_box()["width"] >= SCREEN["width"] - 60
+
+
+def test_what_the_legend_counts_is_what_the_page_counts(window):
+    page = window("viewer").page
+    drawn(page)
+    nodes, gpus = figure(page, "GPU node"), figure(page, "GPUs")
+
+    assert sum(legend(page).values()) == nodes
+    for colour, total in (("allocation", gpus), ("driver", nodes), ("age", nodes)):
+        page.select_option("[data-map-choice='colour']", colour)
+        expect(page.locator(".map-kind:visible")).not_to_have_count(0)
+        page.wait_for_function(f"location.search.includes('{colour}')")
+        page.wait_for_timeout(100)
+        assert sum(legend(page).values()) == total, colour
+    page.select_option("[data-map-choice='colour']", "allocation")
+    expect(page.locator("[data-kind='allocated']")).to_be_visible()
+    assert legend(page)["allocated"] == figure(page, "allocated")
+
+
+def test_what_is_chosen_is_in_the_url_and_survives_a_reload_and_the_filter_of_the_table(window):
+    page = window("viewer").page
+    names = drawn(page)
+
+    page.select_option("[data-map-choice='group']", "zone")
+    page.select_option("[data-map-choice='order']", "physical")
+    page.select_option("[data-map-choice='colour']", "allocation")
+    page.fill("#q", names[0])
+    page.wait_for_url(f"**/?q={names[0]}**")
+    page.wait_for_url("**map_colour=allocation**")
+    page.reload()
+    drawn(page)
+
+    for name, chosen in (("group", "zone"), ("order", "physical"), ("colour", "allocation")):
+        expect(page.locator(f"[data-map-choice='{name}']")).to_have_value(chosen)
+    expect(page.locator("#q")).to_have_value(names[0])
+
+
+def test_a_change_from_outside_is_drawn_from_its_message_and_counted(stack, window):
+    watched = window("viewer")
+    watched.is_live()
+    page = watched.page
+    name = drawn(page)[0]
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/layout") else None)
+
+    patch_node(stack, name, {"spec": {"unschedulable": True}})
+    expect(page.locator("[data-kind='cordoned'] b")).to_have_text("1")
+    page.click("[data-kind='cordoned']")
+    expect(page.locator("[data-map]")).to_have_attribute("data-drawn", "1")
+    expect(page.locator(".map-note")).to_contain_text("1 of 16 nodes")
+    assert "map_only=cordoned" in page.url
+    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    expect(page.locator("[data-map]")).to_have_attribute("data-state", "no-match")
+    page.click("[data-map-clear]")
+
+    drawn(page)
+    assert "map_only" not in page.url
+    assert asked == []
+
+
+def test_a_gap_fetches_the_frame_again(window):
+    watched = window("viewer")
+    watched.is_live()
+    page = watched.page
+    drawn(page)
+
+    with page.expect_response("**/parts/fleet/map"):
+        page.evaluate("document.dispatchEvent(new CustomEvent('live:gap', { detail: { topic: 'cluster-1' } }))")
+
+
+def test_faults_only_leaves_what_is_wrong_and_says_how_to_come_back(window):
+    page = window("viewer").page
+    drawn(page)
+
+    page.check("[data-map-faults]")
+
+    expect(page.locator(".map-note")).to_contain_text("of 16 nodes")
+    assert "map_faults=1" in page.url
+    page.click("[data-map-clear]")
+    drawn(page)
+
+
+def test_a_server_that_does_not_answer_is_said_and_asked_again(window):
+    watched = window("viewer")
+    page = watched.page
+    page.route("**/parts/fleet/map", lambda route: route.fulfill(status=503, body=""))
+    page.reload()
+    expect(page.locator(".map-note")).to_contain_text("it answered 503")
+    expect(page.locator("[data-map]")).to_have_attribute("data-state", "error")
+
+    page.unroute("**/parts/fleet/map")
+
+    drawn(page)
+    expect(page.locator(".map-note")).to_be_hidden()
+    watched.complaints.clear()  # the browser itself logs what was refused
+
+
+def test_a_metric_is_a_line_of_the_table_and_unknown_where_it_is_not_exported(window):
+    page = window("viewer").page
+    gpus = 8 * len(drawn(page))
+    values = bytes([255] * (gpus // 2) + [30] * (gpus - gpus // 2))
+    page.route("**/parts/fleet/map/metrics/temperature", lambda route: route.fulfill(body=values))
+
+    page.evaluate(
+        """async () => {
+            const url = new URL('map-colours.js', document.querySelector('script[src*="fleet-map"]').src);
+            const { COLOURS, metric } = await import(url);
+            COLOURS.push({ key: 'temperature', title: 'temperature', ...metric('temperature', '°C') });
+            const select = document.querySelector("[data-map-choice='colour']");
+            select.add(new Option('temperature', 'temperature'));
+            select.value = 'temperature';
+            select.dispatchEvent(new Event('change'));
+        }"""
+    )
+
+    expect(page.locator("[data-kind='no-data'] b")).to_have_text(str(gpus // 2))
+    expect(page.locator("[data-kind='1'] b")).to_have_text(str(gpus - gpus // 2))
+
+
+@pytest.mark.parametrize("given", [{"viewport": PHONE}, {"forced_colors": "active"}, {"device_scale_factor": 2}])
+def test_it_is_drawn_on_every_screen(window, given):
+    watched = window("viewer", **given)
+    drawn(watched.page)
+
+    assert watched.page.evaluate(COLOURS) > 2
+    assert watched.fits()
