@@ -11,15 +11,19 @@ ROOT = Path(__file__).resolve().parents[1]
 NOT_OURS = ("QUARTERDECK_", "DJANGO_", "CELERY_", "DATABASE_URL", "REDIS_URL", "KUBECONFIG")
 
 
-def environment(folder: Path, *, redis_url: str, database_url: str, debug: bool) -> dict[str, str]:
+def environment(
+    folder: Path, *, redis_url: str, database_url: str, debug: bool, has_prometheus: bool = False
+) -> dict[str, str]:
     """Return the environment of every process of a stack that keeps its things in the folder."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
     # The web process checks the same settings; in each worker, and in beat, that takes another second of the start.
     own = {"PYTHONUNBUFFERED": "1", "CELERY_SKIP_CHECKS": "1"}
-    return {**inherited, **own, **contract(folder, redis_url, database_url, debug=debug)}
+    return {**inherited, **own, **contract(folder, redis_url, database_url, debug=debug, has_prometheus=has_prometheus)}
 
 
-def contract(folder: Path, redis_url: str, database_url: str, *, debug: bool) -> dict[str, str]:
+def contract(
+    folder: Path, redis_url: str, database_url: str, *, debug: bool, has_prometheus: bool = False
+) -> dict[str, str]:
     """Return the product's own variables; it listens on loopback only."""
     return {
         "DJANGO_SETTINGS_MODULE": "config.settings.dev",
@@ -27,6 +31,7 @@ def contract(folder: Path, redis_url: str, database_url: str, *, debug: bool) ->
         "QUARTERDECK_SECRET_KEY": secret_key(folder / "secret.key"),
         "QUARTERDECK_ALLOWED_HOSTS": "127.0.0.1,localhost",
         "QUARTERDECK_DEBUG": "true" if debug else "false",
+        "QUARTERDECK_TELEMETRY_LOOPBACK": "true" if has_prometheus else "false",  # it runs beside us
         "DATABASE_URL": database_url or f"sqlite:///{folder / 'quarterdeck.sqlite3'}",
         "REDIS_URL": redis_url,
     }

@@ -92,7 +92,11 @@ class Stack:
         (self.folder / "logs").mkdir(parents=True, exist_ok=True, mode=0o700)
         redis_url = self._start_valkey()
         self.environment = environment(
-            self.folder, redis_url=redis_url, database_url=self._database_url, debug=self._debug
+            self.folder,
+            redis_url=redis_url,
+            database_url=self._database_url,
+            debug=self._debug,
+            has_prometheus=self._with_prometheus,
         )
         self._start_cluster()
         self._say("database and people")
@@ -210,7 +214,7 @@ class Stack:
         self._say("cluster and pools")
         if self._is_rebuilt:
             self._accept()
-        self.manage(self.adding(), *([] if self._goes_on else [self.suggesting()]))
+        self.manage(self.adding(), *([] if self._goes_on else [self.suggesting()]), *self.sourcing())
 
     def adding(self) -> list[str]:
         """Let Quarterdeck in, and return the command that makes it watch the cluster, in the mode it was given."""
@@ -231,6 +235,10 @@ class Stack:
                 time.sleep(1)
             else:
                 return
+
+    def sourcing(self) -> list[list[str]]:
+        """Return the command that has Quarterdeck ask our Prometheus, which has nothing to tell yet; none without."""
+        return [["add_prometheus", CLUSTER, self.prometheus_url, "--anyway"]] if self.prometheus_url else []
 
     def suggesting(self) -> list[str]:
         """Return the command that makes a pool of each product, whether its nodes were heard of by then or not."""

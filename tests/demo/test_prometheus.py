@@ -8,6 +8,8 @@ import pytest
 
 from demo import prometheus
 from demo.prometheus import NoPrometheusError, Scraped, Scraping
+from demo.settings import contract
+from demo.stack import Stack
 from tests.demo.test_words import demo
 
 
@@ -61,3 +63,15 @@ def test_a_demo_without_one_does_not_begin(tmp_path: Path, monkeypatch: pytest.M
     assert ended.returncode == 1
     assert "No prometheus is on the PATH" in ended.stderr
     assert not (tmp_path / "data").exists()
+
+
+def test_quarterdeck_is_told_of_the_one_that_runs_beside_it(tmp_path: Path):
+    stack = Stack(tmp_path, with_prometheus=True)
+    without = stack.sourcing()
+
+    stack.prometheus_url = "http://127.0.0.1:9090"
+
+    assert without == []
+    assert stack.sourcing() == [["add_prometheus", "demo", "http://127.0.0.1:9090", "--anyway"]]
+    assert contract(tmp_path, "", "", debug=False)["QUARTERDECK_TELEMETRY_LOOPBACK"] == "false"
+    assert contract(tmp_path, "", "", debug=False, has_prometheus=True)["QUARTERDECK_TELEMETRY_LOOPBACK"] == "true"
