@@ -79,4 +79,5 @@ __all__ = [
     "RuntimeRace",
     "StuckDrain",
     "TaintedNode",
+    "Xid",
 ]

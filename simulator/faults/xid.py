@@ -11,12 +11,13 @@ class Xid(OnGpu):
     """The driver reports an Xid: once, or `times` times, every `every_s` seconds.
 
     The exporter's gauge keeps the last one until the driver is loaded anew, or the exporter started; the same one
-    again does not show there.
+    again does not show there. `is_withdrawn`: the device plugin takes the GPU out of what is allocatable.
     """
 
     code: int = 31
     times: int = 1
     every_s: float = 5.0
+    is_withdrawn: bool = False
     key: ClassVar[str] = "xid"
 
     def __post_init__(self) -> None:
@@ -24,6 +25,7 @@ class Xid(OnGpu):
         object.__setattr__(self, "code", int(not_negative("code", self.code)))
         object.__setattr__(self, "times", int(not_negative("times", self.times)))
         object.__setattr__(self, "every_s", pause("every_s", self.every_s))
+        object.__setattr__(self, "is_withdrawn", str(self.is_withdrawn).lower() == "true")
         if not 1 <= self.times <= MOST_TIMES:
             raise ValueError(f"times is from 1 to {MOST_TIMES}")
 

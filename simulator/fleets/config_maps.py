@@ -3,7 +3,7 @@
 from typing import Any
 
 from simulator.actors import mig
-from simulator.actors.exporting.counters import Choice, file_of
+from simulator.actors.exporting.counters import NVLINK, Choice, file_of
 from simulator.actors.exporting.settings import CUSTOM_FILE
 from simulator.actors.gpu_operator import keys
 from simulator.actors.sharing import CONFIG_MAP, PLUGIN_CONFIGS
@@ -15,8 +15,9 @@ METRICS_CONFIG_MAP = "dcgm-metrics-config"
 
 
 def own_metrics() -> Obj:
-    """Of the exporter that its own chart has installed."""
-    return _config_map(OWN_CONFIG_MAP, {CUSTOM_FILE: file_of(Choice.UNPROFILED)}, MONITORING)
+    """Of the exporter that its own chart has installed: of a time when NVLink's rate was called a counter."""
+    written = file_of(Choice.UNPROFILED).replace(f"{NVLINK},            gauge,  ", f"{NVLINK},            counter,")
+    return _config_map(OWN_CONFIG_MAP, {CUSTOM_FILE: written}, MONITORING)
 
 
 def config_maps(counters: Choice) -> list[Obj]:

@@ -27,8 +27,8 @@ from simulator.actors.objects import Obj, name, namespace, uid
 from simulator.faults.gpu_health import WATCHES
 
 Values = dict[str, Any]
-Labels = dict[str, str]
-WINDOW = str(int(WINDOW_S * 1000))
+Pairs = tuple[tuple[str, str], ...]
+WINDOW_LABEL = ("window_size_in_ms", str(int(WINDOW_S * 1000)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Line:
     profile: str = ""
     holder: Obj | None = None
     vgpu: str = ""
-    claim: tuple[tuple[str, str], ...] = ()
+    claim: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Tags:
     """The labels of a line, in the parts that others come between."""
 
     head: str
-    fields: tuple[tuple[str, str], ...]
-    mapped: tuple[tuple[str, str], ...]
+    fields: Pairs
+    mapped: Pairs
 
-    def text(self, fields: Labels | None = None, mapped: Labels | None = None) -> str:
+    def text(self, *, fields: Pairs = (), mapped: Pairs = ()) -> str:
         """Of those that are fields and those that were mapped, each part is sorted by itself."""
-        parts = (sorted([*self.fields, *(fields or {}).items()]), sorted([*self.mapped, *(mapped or {}).items()]))
+        parts = (sorted([*self.fields, *fields]), sorted([*self.mapped, *mapped]))
         return self.head + "".join(f',{key}="{value}"' for part in parts for key, value in part)
 
 
@@ -64,6 +64,7 @@ class Page:
         self._tags = [_tags(settings, model, hostname, driver, line) for line in lines]
         self._slots: list[tuple[int, str]] = []
         self._blocks: list[Counter] = []
+        self._beginnings: dict[tuple[str, int, Pairs], str] = {}
         self._template = "".join(self._family(counter, settings) for counter in settings.counters)
 
     def _family(self, counter: Counter, settings: Settings) -> str:
@@ -77,7 +78,7 @@ class Page:
                     written.append(f"{counter.name}{{{_escaped(self._tags[at].text())}}} 0\n")
                 continue
             if counter.name == XID:
-                mapped = {"err_code": "\0d", "err_msg": "\0s"}
+                mapped = (("err_code", "\0d"), ("err_msg", "\0s"))
                 tags = _escaped(self._tags[at].text(mapped=mapped)).replace("\0", "%")
                 self._slots += [(at, XID), (at, "err_msg")]
             else:
@@ -96,11 +97,18 @@ class Page:
     def _block(self, counter: Counter, meters: Sequence[Meter]) -> str:
         """What the exporter counts itself: as many lines as there is something to say."""
         lines = [
-            f"{counter.name}{{{tags.text(labels)}}} {value}\n"
-            for tags, meter in zip(self._tags, meters, strict=True)
+            f"{self._begun(counter, at, labels)}{value}\n"
+            for at, meter in enumerate(meters)
             for labels, value in BLOCKS[counter.name](meter)
         ]
         return _opening(counter) + "".join(lines) if lines else ""
+
+    def _begun(self, counter: Counter, at: int, labels: Pairs) -> str:
+        """The same few come again with every answer."""
+        asked = (counter.name, at, labels)
+        if asked not in self._beginnings:
+            self._beginnings[asked] = f"{counter.name}{{{self._tags[at].text(fields=labels)}}} "
+        return self._beginnings[asked]
 
 
 def _tags(settings: Settings, model: str, hostname: str, driver: str, line: Line) -> Tags:
@@ -140,29 +148,29 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _xid_counts(meter: Meter) -> Iterable[tuple[Labels, int]]:
+def _xid_counts(meter: Meter) -> Iterable[tuple[Pairs, int]]:
     counts = meter.recent_xids()
     if not counts:
-        yield {"window_size_in_ms": WINDOW}, 0
+        yield (WINDOW_LABEL,), 0
     for code, count in sorted(counts.items()):
-        yield {"window_size_in_ms": WINDOW, "xid": str(code)}, count
+        yield (WINDOW_LABEL, ("xid", str(code))), count
 
 
-def _clock_counts(meter: Meter) -> Iterable[tuple[Labels, int]]:
+def _clock_counts(meter: Meter) -> Iterable[tuple[Pairs, int]]:
     counts = meter.recent_events()
     if not counts:
-        yield {"window_size_in_ms": WINDOW}, 0
+        yield (WINDOW_LABEL,), 0
     for event, count in sorted(counts.items()):
-        yield {"clock_event": str(event.name).lower(), "window_size_in_ms": WINDOW}, count
+        yield (("clock_event", str(event.name).lower()), WINDOW_LABEL), count
 
 
-def _health(meter: Meter) -> Iterable[tuple[Labels, int]]:
+def _health(meter: Meter) -> Iterable[tuple[Pairs, int]]:
     for watch in WATCHES:
         result, code = meter.health(watch)
-        yield {"health_error_code": code, "health_watch": watch}, result
+        yield (("health_error_code", code), ("health_watch", watch)), result
 
 
-BLOCKS: dict[str, Callable[[Meter], Iterable[tuple[Labels, int]]]] = {
+BLOCKS: dict[str, Callable[[Meter], Iterable[tuple[Pairs, int]]]] = {
     XID_COUNT: _xid_counts,
     CLOCK_COUNT: _clock_counts,
     HEALTH: _health,

@@ -44,11 +44,13 @@ class Settings:
         words = container.get("args") or ()
         found = VERSION.search(container.get("image", ""))
         version = tuple(int(part) for part in found["version"].split(".")) if found else NEWEST
-        read = _counters(exporter, env, read_file)
-        counters = without(read, DRIVER_VERSION)
+        own = _own_file(exporter, env, read_file)
+        read = parse(SHIPPED if own is None else own)
+        if own is None and version < NEWEST:
+            read = as_before_4_8_3(read)
         return cls(
             version,
-            counters if version >= NEWEST else as_before_4_8_3(counters),
+            without(read, DRIVER_VERSION),
             names_driver=any(each.name == DRIVER_VERSION for each in read),
             names_pods=env.get("DCGM_EXPORTER_KUBERNETES") != "false",
             names_all=env.get("KUBERNETES_VIRTUAL_GPUS") == "true",
@@ -76,12 +78,12 @@ class Settings:
         return ("container_name", "pod_namespace", "pod_name") if self.is_old else ("container", "namespace", "pod")
 
 
-def _counters(exporter: Obj, env: dict[str, str], read_file: ReadFile) -> tuple[Counter, ...]:
-    """A file that is not there: what the image ships."""
+def _own_file(exporter: Obj, env: dict[str, str], read_file: ReadFile) -> str | None:
+    """What is mounted; None: nothing is, or it is not there, and the image's own is read."""
     asked = env.get("DCGM_EXPORTER_COLLECTORS", "").rpartition("/")[2]
     for volume in exporter["spec"].get("volumes") or ():
         mounted = (volume.get("configMap") or {}).get("name", "")
         text = read_file(namespace(exporter), mounted, asked or CUSTOM_FILE) if mounted else None
         if text is not None:
-            return parse(text)
-    return parse(SHIPPED)
+            return text
+    return None

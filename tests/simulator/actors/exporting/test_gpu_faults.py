@@ -175,6 +175,19 @@ def test_a_gpu_that_falls_off_says_79_then_nothing_and_is_allocatable_no_more():
     assert stage.node(NODE)["status"]["allocatable"]["nvidia.com/gpu"] == "8"
 
 
+def test_a_gpu_that_the_plugin_withdraws_is_exported_all_the_same():
+    stage = a_fleet(2)
+
+    stage.faults.put(Xid(NODE, THIRD, code=95, is_withdrawn=True))
+    stage.run(5)
+    offered = stage.node(NODE)["status"]["allocatable"]["nvidia.com/gpu"]
+    stage.faults.clear("xid")
+    stage.run(5)
+
+    assert (offered, len(values(stage, "DCGM_FI_DEV_GPU_TEMP"))) == ("7", 8)
+    assert stage.node(NODE)["status"]["allocatable"]["nvidia.com/gpu"] == "8"
+
+
 def test_links_that_fail_and_links_that_are_slow():
     stage = a_talkative_fleet(
         PcieReplays(NODE, 1, per_minute=30), NvlinkErrors(NODE, THIRD, per_minute=60), SlowNvlink(NODE, 3, ratio=0.1)
