@@ -17,7 +17,7 @@ from fleet.observe.writing.overdue import note_overdue
 from fleet.observe.writing.pools import sort_cluster
 from fleet.pools.making import change_pool, create_pool, delete_pool
 from fleet.states.node import RECONFIGURED_WITHIN
-from health.judging import looking
+from health.judging.counting import count_on_nodes
 from health.models import Finding
 from tests import make
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
@@ -110,7 +110,7 @@ class Writers:
             Finding.objects.filter(node=node).delete()
             for subject in range(number):
                 a_finding(self.mirror.cluster, f"{name} {subject}", node=node)
-        looking._count(self.mirror.cluster)
+        count_on_nodes(self.mirror.cluster)
 
     def flush(self) -> None:
         self.mirror.flush()
