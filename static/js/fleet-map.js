@@ -142,8 +142,10 @@ class FleetMap {
       this.out = sortOut(this.choice.colour, this.frame, this.layout);
       this.sorted = sortNodes(this.frame, this.layout, { ...this.choice, shows: this.filter() });
       this.lay();
-      this.paint(this.arranged.order.keys());
+      this.paint(Array.from(this.arranged.order.keys()));
+      this.legend.draw(this.palette, this.scale);
       writeLabels(this.labels, { ...this.arranged, height: this.canvas.height }, this.palette, this.scale, titlesOf);
+      this.panel.querySelector(".map-borders").hidden = this.choice.colour.key === "health";
       this.pointer.showChosen();
       this.tell();
       this.fitAgain();
@@ -201,9 +203,8 @@ class FleetMap {
   paint(positions) {
     const { order } = this.arranged;
     for (const position of positions) this.painter.node(this.frame, this.out, order[position], position, this.isFaint);
-    this.painter.show();
-    this.panel.querySelector(".map-borders").hidden = this.choice.colour.key === "health";
-    this.legend.show(this.out, this.choice.only, this.palette, this.scale);
+    this.painter.show(positions);
+    this.legend.show(this.out, this.choice.only);
     this.place.dataset.drawn = order.length;
     performance.mark("map-painted");
   }

@@ -8,32 +8,34 @@ export class Legend {
     this.buttons = new Map();
   }
 
-  show({ colour, kinds, counts }, only, palette, scale) {
+  show({ colour, kinds, counts }, only) {
     const shape = JSON.stringify([colour.key, kinds.map(({ key }) => key)]);
-    if (shape !== this.shape) this.build(kinds);
+    if (shape !== this.shape) this.build(kinds, colour);
     this.shape = shape;
     kinds.forEach((kind, at) => {
-      const { button, number, swatch } = this.buttons.get(kind.key);
+      const { button, number } = this.buttons.get(kind.key);
       const words = counts[at].toLocaleString("en");
       if (number.textContent !== words) number.textContent = words;
       button.setAttribute("aria-pressed", String(only.has(kind.key)));
       button.hidden = !counts[at] && !only.has(kind.key);
-      button.title = `Show only these ${colour.unit}s`;
-      drawSwatch(swatch, kind.look, palette, scale);
     });
   }
 
-  build(kinds) {
+  draw(palette, scale) {
+    for (const { swatch, look } of this.buttons.values()) drawSwatch(swatch, look, palette, scale);
+  }
+
+  build(kinds, colour) {
     this.buttons.clear();
     for (const kind of kinds) {
       const button = document.createElement("button");
-      Object.assign(button, { type: "button", className: "map-kind" });
+      Object.assign(button, { type: "button", className: "map-kind", title: `Show only these ${colour.unit}s` });
       button.dataset.kind = kind.key;
       const swatch = document.createElement("canvas"), number = document.createElement("b");
       swatch.setAttribute("aria-hidden", "true");
       button.append(swatch, number, ` ${kind.title}`);
       button.addEventListener("click", () => this.toggle(kind.key));
-      this.buttons.set(kind.key, { button, swatch, number });
+      this.buttons.set(kind.key, { button, swatch, number, look: kind.look });
     }
     this.place.replaceChildren(...[...this.buttons.values()].map(({ button }) => button));
   }

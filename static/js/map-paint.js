@@ -3,7 +3,7 @@
 import { placeOf } from "./map-arrange.js";
 
 const UNKNOWN = 2, MISSES = 3, HAS_FINDINGS = 4, UPGRADING = 5, RECONFIGURING = 6, CORDONED = 7;
-const HATCH = 6, DASH = 3;
+const HATCH = 6, DASH = 3, MOST_ONE_BY_ONE = 200;
 const FAINT = 0.22, UNSEEN = 0.4;
 
 const MIXED = {
@@ -121,7 +121,7 @@ export class Painter {
     if (name) this.outline(x - gap, y - gap, w + 2 * gap, h + 2 * gap, this.edges[name], isChanging ? DASH : 0);
     // Over cells of its own colour it is cut out.
     if (isBad) this.cross(x, y, w, h, out.colour.key === "health" && code !== UNKNOWN ? this.ground : this.edges.bad);
-    if (isHeld) this.fill(x + w - gap, y - gap, 2 * gap, 2 * gap, this.edges.hold);
+    if (isHeld) this.fill(x + w - gap, y - gap, 2 * gap, 2 * gap, this.edges.hold); // within its own room
   }
 
   outline(x, y, w, h, colour, dash = 0) {
@@ -152,8 +152,14 @@ export class Painter {
     }
   }
 
-  show() {
-    this.pen.putImageData(this.image, 0, 0);
+  // A few nodes are put one by one: to put the whole image takes longer.
+  show(positions) {
+    if (positions.length > MOST_ONE_BY_ONE) return this.pen.putImageData(this.image, 0, 0);
+    const { boxes, gap } = this.arranged;
+    for (const position of positions) {
+      const { box, x, y } = placeOf(boxes, position);
+      this.pen.putImageData(this.image, 0, 0, x - gap, y - gap, box.w + 2 * gap, box.h + 2 * gap);
+    }
   }
 }
 
