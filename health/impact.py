@@ -16,7 +16,7 @@ class HeldBy:
     name: str
     owner: str = ""  # what controls it: Job/train; blank: nothing does
     gpus: int = 0  # whole ones; 0: slices, shares or a claim
-    devices: frozenset[str] = frozenset()  # UUIDs that something says it holds; none: nothing says
+    boards: frozenset[int] = frozenset()  # indices of the GPUs that something says it holds; none: nothing says
 
     @property
     def job(self) -> tuple[str, str]:
@@ -43,7 +43,7 @@ class Impact:
             return "its pods were not read"
         if not self.pods:
             return "no pods"
-        one_of = "one of " if self.is_one_of else ""
+        one_of = "" if not self.is_one_of else "perhaps " if self.pods == 1 else "one of "
         return one_of + count(self.pods, "pod") + (f", {count(self.gpus, 'GPU')}" if self.gpus else "")
 
     @property
@@ -61,16 +61,17 @@ class Impact:
         return f"{who} {either(self.pods, 'holds', 'hold')} {what}{'' if self.is_gpu else ' there'}."
 
 
-def impact_of(pods: Collection[HeldBy], *, gpu: str = "", is_known: bool = True) -> Impact:
-    """Of a finding about a node, or with `gpu`, a UUID, about one of its GPUs. `pods`: those of the node."""
+def impact_of(pods: Collection[HeldBy], *, gpu: int | None = None, is_known: bool = True) -> Impact:
+    """Of a finding about a node, or with the index `gpu` about one of its GPUs. `pods`: those of the node."""
+    is_gpu = gpu is not None
     if not is_known:
-        return Impact(is_known=False, is_gpu=bool(gpu))
-    hit = [pod for pod in pods if gpu in pod.devices] if gpu else list(pods)
-    unsure = [pod for pod in pods if not pod.devices] if gpu and not hit else []
+        return Impact(is_known=False, is_gpu=is_gpu)
+    hit = [pod for pod in pods if gpu in pod.boards] if is_gpu else list(pods)
+    unsure = [pod for pod in pods if not pod.boards] if is_gpu and not hit else []
     hit = sorted(hit or unsure, key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
     return Impact(
         is_one_of=bool(unsure),
-        is_gpu=bool(gpu),
+        is_gpu=is_gpu,
         pods=len(hit),
         jobs=len({pod.job for pod in hit}),
         gpus=sum(pod.gpus for pod in hit),

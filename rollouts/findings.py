@@ -114,7 +114,31 @@ def opt_outs_left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
             )
 
 
-HALTED = FindingSource("plan-halted", "Plan halted", timedelta(0), halted_plans)
-LEFT_BEHIND = FindingSource("hold-left-behind", "Hold left behind", timedelta(minutes=2), left_behind)
-OPTED_OUT = FindingSource("opt-out-left-behind", "Opt-out left behind", timedelta(minutes=2), opt_outs_left_behind)
-GLASS = FindingSource("gate-passed-over", "Gate passed over", timedelta(0), unseen_glass)
+HALTED = FindingSource(
+    "plan-halted",
+    "Plan halted",
+    timedelta(0),
+    halted_plans,
+    "A plan is halted: nothing of it goes until a person decides.",
+)
+LEFT_BEHIND = FindingSource(
+    "hold-left-behind",
+    "Hold left behind",
+    timedelta(minutes=2),
+    left_behind,
+    "A node carries the hold of a plan that is over and let it go: the operator changes nothing there.",
+)
+OPTED_OUT = FindingSource(
+    "opt-out-left-behind",
+    "Opt-out left behind",
+    timedelta(minutes=2),
+    opt_outs_left_behind,
+    "A node carries a label by which a plan that is over kept a neighbour off it.",
+)
+GLASS = FindingSource(
+    "gate-passed-over",
+    "Gate passed over",
+    timedelta(0),
+    unseen_glass,
+    "One person passed over a gate, and nobody else has looked at it yet.",
+)

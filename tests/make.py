@@ -181,6 +181,14 @@ def a_finding(cluster, subject: str = "", *, node=None, **given: Any):
     return Finding.objects.create(cluster=cluster, node=node, **{"state": state, "confirmed_at": confirmed_at} | row)
 
 
+def a_mute(cluster, **given: Any):
+    """Of a rule in a cluster, in force, where nothing else is given."""
+    from health.models import Mute
+
+    row = {"rule": "x", "by": "ada", "at": NOON, "because": "Known.", "until": NOON + timedelta(hours=8)} | given
+    return Mute.objects.create(cluster=cluster, **row)
+
+
 def a_crash_log(pod, *lines: str, refused: str = "", **given: Any):
     from health.models import CrashLog
 

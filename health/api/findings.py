@@ -1,11 +1,22 @@
-import django_filters as filters
-from rest_framework import serializers
+from collections.abc import Sequence
+from typing import Any
 
-from edges.rest import Listing
+import django_filters as filters
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Edge, Listing
 from fleet.api.filters import Text, YesNo, ordering
+from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
-from health.models import Finding
-from health.models.finding import SEVERITIES
+from health.api.mutes import MuteSerializer
+from health.inbox.markdown import as_markdown
+from health.inbox.reading import detail_of, impacts_of
+from health.models import Finding, FindingAct
+from health.models.finding import SEVERITIES, STATES
 
 
 class FindingFilters(filters.FilterSet):
@@ -13,6 +24,9 @@ class FindingFilters(filters.FilterSet):
     node = filters.NumberFilter(label="Key of the node.")
     rule = Text()
     severity = filters.ChoiceFilter(choices=SEVERITIES)
+    state = filters.ChoiceFilter(choices=STATES)
+    assigned_to = Text(label="The name of whose it is.")
+    is_on_its_own = YesNo(field_name="parent", lookup_expr="isnull", label="Not listed under its cause.")
     confirming = YesNo(
         method="filter_confirming", label="Suspected, and not confirmed yet. Without it: confirmed ones."
     )
@@ -27,19 +41,73 @@ class FindingFilters(filters.FilterSet):
         return rows.confirming() if value else rows.filter(opened_at__isnull=False)
 
 
+class ImpactSerializer(serializers.Serializer):
+    """Whom it hits: pods that hold GPUs there. As the page says it."""
+
+    is_known = serializers.BooleanField(help_text="False: nobody read the pods there.")
+    is_one_of = serializers.BooleanField(help_text="It is about one GPU, and nothing says which of the pods holds it.")
+    pods = serializers.IntegerField()
+    jobs = serializers.IntegerField(help_text="What controls them.")
+    gpus = serializers.IntegerField(help_text="Whole GPUs that they hold.")
+    names = serializers.ListField(child=serializers.CharField(), help_text="Of the first few.")
+    namespaces = serializers.ListField(child=serializers.CharField())
+    sentence = serializers.CharField()
+
+
 class FindingSerializer(serializers.ModelSerializer):
     cluster = RefSerializer()
     node = RefSerializer(
         allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone."
     )
     evidence = serializers.JSONField(help_text="The numbers it rests on.")
+    listed_under = serializers.IntegerField(
+        source="parent_id", allow_null=True, help_text="The finding that is its cause: it is not counted by itself."
+    )
+    times = serializers.IntegerField(help_text="How often it opened, each soon after it was resolved.")
+    impact = serializers.SerializerMethodField(help_text="Null: it is about no node that is there.")
 
     class Meta:
         model = Finding
         fields = (
             "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "action", "evidence",
-            "since", "confirmed_at", "opened_at", "updated_at", "resolved_at",
+            "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
+            "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to", "verdict", "verdict_by",
+            "verdict_because", "impact",
         )  # fmt: skip
+
+    @extend_schema_field(ImpactSerializer(allow_null=True))
+    def get_impact(self, finding: Finding) -> dict[str, Any] | None:
+        found = getattr(finding, "impact", None)
+        return None if found is None else dict(ImpactSerializer(found).data)
+
+
+class FindingActSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = FindingAct
+        fields = ("verb", "by", "at", "because", "to")
+
+
+class PrecisionSerializer(serializers.Serializer):
+    """What people said of the actions of its rule."""
+
+    accepted = serializers.IntegerField()
+    dismissed = serializers.IntegerField()
+
+
+class FindingDetailSerializer(serializers.Serializer):
+    finding = FindingSerializer()
+    title = serializers.CharField(help_text="Of its rule.")
+    pools = serializers.ListField(child=serializers.CharField(), help_text="Of its node.")
+    children = serializers.ListField(
+        child=serializers.IntegerField(), source="child_keys", help_text="Findings that are listed under it."
+    )
+    elsewhere = serializers.IntegerField(help_text="Other findings of its rule that are open now.")
+    driver_change = EventSerializer(allow_null=True, help_text="The last one that was seen on its node.")
+    around = EventSerializer(many=True, help_text="What happened on its node within 30 min of when it began.")
+    acts = FindingActSerializer(many=True, help_text="What people did, the newest first.")
+    mutes = MuteSerializer(many=True, help_text="Those in force that cover it.")
+    precision = PrecisionSerializer()
+    markdown = serializers.CharField(help_text="All of it as text for a chat or a ticket.")
 
 
 class FindingList(Listing):
@@ -54,3 +122,26 @@ class FindingList(Listing):
         if "confirming" not in self.request.query_params:
             visible = visible.filter(opened_at__isnull=False)
         return visible.select_related("cluster", "node").defer("node__labels", "node__annotations")
+
+    def see(self, rows: Sequence[Finding]) -> Sequence[Finding]:
+        return with_impact(rows)
+
+
+class FindingDetail(Edge):
+    @extend_schema(responses=FindingDetailSerializer)
+    def get(self, request, finding_id: int) -> Response:
+        """One finding with whom it hits, what happened around it and who did what."""
+        visible = Finding.objects.visible_to(self.user).select_related("cluster", "node")
+        finding, now = self.load(visible, finding_id), timezone.now()
+        detail = detail_of(finding, self.user, now=now)
+        with_impact([finding])
+        link = request.build_absolute_uri(f"{reverse('findings')}?finding={finding.pk}")
+        more = {"markdown": as_markdown(detail, link=link, now=now), "child_keys": [one.pk for one in detail.children]}
+        return Response(FindingDetailSerializer({**vars(detail), **more}).data)
+
+
+def with_impact(rows: Sequence[Finding]) -> Sequence[Finding]:
+    impacts = impacts_of(rows, now=timezone.now())
+    for row in rows:
+        row.impact = impacts.get(row.pk)  # type: ignore[attr-defined]
+    return rows

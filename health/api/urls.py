@@ -1,6 +1,8 @@
 from django.urls import path
 
-from health.api.findings import FindingList
+from health.api.acts import Acknowledgements, Assignments, Releases, Verdicts
+from health.api.findings import FindingDetail, FindingList
+from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (
     NodeTelemetryDetail,
@@ -18,6 +20,14 @@ urlpatterns = [
     ),
     path("clusters/<int:cluster_id>/telemetry-source/attempts", TelemetryAttemptList.as_view()),
     path("findings", FindingList.as_view()),
+    path("findings/<int:finding_id>", FindingDetail.as_view(), name="api-finding"),
+    path("findings/<int:finding_id>/acknowledgements", Acknowledgements.as_view()),
+    path("findings/<int:finding_id>/assignments", Assignments.as_view()),
+    path("findings/<int:finding_id>/releases", Releases.as_view()),
+    path("findings/<int:finding_id>/verdicts", Verdicts.as_view()),
+    path("mutes", MuteList.as_view()),
+    path("mutes/<int:mute_id>", MuteDetail.as_view()),
+    path("mutes/<int:mute_id>/lifts", MuteLifts.as_view()),
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("telemetry-sources", TelemetrySourceList.as_view()),

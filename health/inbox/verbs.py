@@ -26,8 +26,8 @@ VERBS: Mapping[str, FindingVerb] = {
     "acknowledge": FindingVerb(
         "Acknowledge",
         frozenset({FindingState.OPEN}),
-        "Says that you look after it; where it is nobody's, it is yours. It opens again when it is critical and gets "
-        "worse, or its cause changes.",
+        "Says that you look after it; where it is nobody's, it is yours. It opens again when it becomes "
+        "critical, or is critical and its cause changes.",
         "Acknowledged.",
         needs_reason=False,
     ),

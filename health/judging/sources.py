@@ -16,6 +16,7 @@ class FindingSource:
     title: str
     after: timedelta  # how long it must be so before anybody is told
     say: Callable[[Cluster], Iterable[tuple[str, Wrong]]]  # each with its subject, unique within source and cluster
+    says: str = ""  # what is wrong where it speaks, for the list of rules
 
 
 SOURCES: dict[str, FindingSource] = {}

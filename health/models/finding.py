@@ -1,3 +1,4 @@
+import re
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from fleet.models.visible import Visible
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.rules.base import Severity
 
+OF_A_GPU = re.compile(r"GPU (\d{1,4}) of ")
 STAMPS = {
     FindingState.ACKNOWLEDGED: ("acknowledged_at",),
     FindingState.RESOLVED: ("resolved_at",),
@@ -111,6 +113,12 @@ class Finding(models.Model):
         """How often it came back. Blank: it did not."""
         first = self.first_opened_at or self.opened_at
         return f"opened {self.times} times since {first:%Y-%m-%d %H:%M} UTC" if self.times > 1 and first else ""
+
+    @property
+    def gpu(self) -> int | None:
+        """The index of the GPU that it is about. None: it is about no single one, or about one without an index."""
+        found = OF_A_GPU.match(self.subject) if self.node_id else None
+        return int(found[1]) if found else None
 
     @property
     def plan(self) -> int | None:

@@ -1,11 +1,9 @@
 """What is wrong now, the worst first, and what was lately; and the parts of it that other pages take by address."""
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -14,7 +12,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.models import Cluster, Node, Observer, Pool
+from fleet.models import Cluster, Node, Pool
 from health.models import Finding
 from health.rules.base import Severity
 from health.web.trouble import trouble_of
@@ -25,18 +23,6 @@ WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity)),
     output_field=IntegerField(),
 )
-
-
-def findings(request: PersonRequest) -> HttpResponse:
-    clusters = Cluster.objects.visible_to(request.user)
-    batches = Observer.objects.filter(cluster__in=clusters).values_list("cluster", "batch")
-    seq = json.dumps({f"cluster-{cluster}": batch for cluster, batch in batches})
-    return render(request, "health/findings.html", {"place": "findings", "seq": seq, **_findings(request)})
-
-
-@part
-def findings_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "health/_findings.html", _findings(request))
 
 
 @part
@@ -115,16 +101,3 @@ def dated(findings: Iterable[Finding], heard_at: Mapping[int, datetime | None]) 
     for finding in found:
         finding.as_of = heard_at.get(finding.cluster_id) if finding.node_id else None  # type: ignore[attr-defined]
     return found
-
-
-def _findings(request: PersonRequest) -> dict[str, Any]:
-    over = Finding.objects.visible_to(request.user).filter(resolved_at__isnull=False).select_related("cluster")
-    trouble = trouble_of(request.user, now=timezone.now())
-    found = Paginator(open_findings(request), PER_PAGE).get_page(request.GET.get("page"))
-    found.object_list = dated(found.object_list, trouble.heard_at)
-    return {
-        "trouble": trouble,
-        "confirming": confirming_findings(request)[:PER_PAGE],
-        "open": found,
-        "over": over.order_by("-resolved_at", "-pk")[:20],
-    }

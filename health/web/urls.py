@@ -1,13 +1,16 @@
 from django.urls import path
 
-from health.web import compatibility, findings_page, node_stack, telemetry, telemetry_form
+from health.web import acts, compatibility, findings_page, inbox_page, node_stack, rules_page, telemetry, telemetry_form
 
 urlpatterns = [
     path("clusters/<int:cluster_id>/telemetry", telemetry_form.edit, name="telemetry-form"),
     path("clusters/<int:cluster_id>/telemetry/remove", telemetry_form.remove, name="telemetry-remove"),
     path("clusters/<int:cluster_id>/telemetry/ask", telemetry_form.ask, name="telemetry-ask"),
-    path("findings", findings_page.findings, name="findings"),
-    path("parts/findings", findings_page.findings_part, name="findings-part"),
+    path("findings", inbox_page.inbox, name="findings"),
+    path("findings/rules", rules_page.rules, name="rules"),
+    path("findings/<int:finding_id>/<slug:verb>", acts.act, name="act-on-finding"),
+    path("mutes/<int:mute_id>/lift", acts.lift, name="lift-mute"),
+    path("parts/findings", inbox_page.inbox_part, name="findings-part"),
     path("parts/findings/strip", findings_page.findings_strip_part, name="findings-strip"),
     path(
         "parts/clusters/<int:cluster_id>/compatibility",

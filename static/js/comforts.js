@@ -15,7 +15,7 @@ export function startComforts() {
     const control = document.querySelector(`[data-shortcut="${CSS.escape(event.key)}"]`);
     if (!control) return undefined;
     event.preventDefault();
-    if (control.type === "checkbox" || control.tagName === "A") control.click();
+    if (control.type === "checkbox" || control.tagName === "A" || control.dataset.dialog) control.click();
     else control.focus();
     return undefined;
   });

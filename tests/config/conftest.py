@@ -5,7 +5,7 @@ from rollouts.models import BreakGlass
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
-from tests.make import a_node_event, a_plan, a_source, a_stage_to_approve, a_user, a_window
+from tests.make import a_finding, a_mute, a_node_event, a_plan, a_source, a_stage_to_approve, a_user, a_window
 
 
 @pytest.fixture
@@ -30,6 +30,8 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "stage_id": stage.pk,
         "target_id": stage.targets.get().pk,
         "freeze_id": freeze.pk,
+        "finding_id": a_finding(node.cluster, node=node).pk,
+        "mute_id": a_mute(node.cluster).pk,
         "window_id": a_window(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

@@ -34,6 +34,7 @@ from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.pool_form import PoolForm
 from gpu import versions
 from health.telemetry.promql import BadMatchers, Matchers
+from health.web.inbox_page import Filter as FindingsFilter
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
@@ -110,6 +111,12 @@ def _stage(text: str) -> None:
              "soak_min", "tolerate", "gates", "options")  # fmt: skip
     given = {f"stage-0-{name}": text for name in names}
     DraftForm.read(_query(stage="0", revision=text, title=text, to_version=text, **given)).stages()
+
+
+def _findings_filter(text: str) -> None:
+    request = PersonRequest()
+    request.GET = _query(cluster=text, severity=text, rule=text)
+    FindingsFilter.read(request)
 
 
 def _freeze(text: str) -> None:
@@ -224,6 +231,10 @@ PARSERS = (
             "rollouts.web.stopping", "rollouts.web.breaking_glass")),
     Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL]),
            ("rollouts.web.ledger_page",)),
+    Parser("filter of findings on a page", "63 characters each, 18 digits", HEADERS_BYTES, _findings_filter,
+           ("health.web.inbox_page",)),
+    Parser("act on a finding", "cut at 1,000, 500, 150, 100 and 40 characters", FORM_BYTES,
+           lambda text: (text.strip()[:1000], text.strip()[:150], whole(text[:18])), ("health.web.acts",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze, ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
            ("rollouts.web.window_form", "rollouts.web.windows_page")),
@@ -234,6 +245,6 @@ PARSERS = (
     Parser("name of a group", "63 characters", FORM_BYTES, _group, ("people.web.groups_page",)),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
-           ("health.web.findings_page", "rollouts.web.plans_page", "edges.templatetags.page",
+           ("rollouts.web.plans_page", "edges.templatetags.page",
             "health.api.findings", "rollouts.web.plan_page")),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from health.models import Finding
 from people import groups
 from people.models import User
 from rollouts.models import GateAnswer, Stage
@@ -13,7 +14,9 @@ from tests.config.test_who_may import READS
 from tests.make import (
     NOON,
     a_cluster,
+    a_finding,
     a_fleet,
+    a_mute,
     a_node,
     a_node_event,
     a_plan,
@@ -36,6 +39,9 @@ def widen(stage: Stage, root: User) -> None:
         a_node(cluster, f"more-{number}", pool=pool, labels=selector)
         a_pod(node)
         a_node_event(node)
+        a_finding(cluster, f"GPU {number} of gpu-0", node=node, rule="y")
+        a_finding(cluster, node=cluster.nodes.get(name=f"more-{number}"), parent=Finding.objects.first())
+        a_mute(cluster)
         a_token(root)
         plan.stages.create(index=10 + number, name="More", kind="pool", pool=pool, state="opening", state_since=NOON,
                            gate_options={"approval": {}})  # fmt: skip
@@ -69,12 +75,16 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     node = stage.plan.cluster.nodes.get(name="gpu-0")
     a_pod(node)
     a_node_event(node)
+    finding = a_finding(node.cluster, "GPU 0 of gpu-0", node=node)
+    mute = a_mute(node.cluster)
     GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", because="", since=NOON, at=NOON)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
     a_source(node.cluster)
     there = {
         "cluster_id": node.cluster_id,
         "node_id": node.pk,
+        "finding_id": finding.pk,
+        "mute_id": mute.pk,
         "pool_id": node.pools.get().pk,
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,

@@ -1,0 +1,135 @@
+"""Mutes of rules: of one finding, a node, a pool or a cluster. To lift one is a resource of its own."""
+
+from typing import Any
+
+import django_filters as filters
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import KEY, Asked, Edge, Listing
+from fleet.api.filters import Text
+from fleet.api.serializers import RefSerializer
+from fleet.models import Cluster, Node, Pool
+from health.inbox import muting
+from health.inbox.rights import require_mute
+from health.inbox.verbs import MAY
+from health.models import Finding, Mute
+from people.rights import require_somewhere
+
+MOST_KEY = 2**63 - 1
+
+
+class MuteSerializer(serializers.ModelSerializer):
+    cluster = RefSerializer()
+    pool = RefSerializer(allow_null=True, help_text="Null: it is of no pool.")
+    is_in_force = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Mute
+        fields = (
+            "id", "cluster", "rule", "subject", "node_name", "pool", "by", "at", "because", "until", "is_in_force",
+            "ended_at", "ended_by", "ended_because",
+        )  # fmt: skip
+
+    def get_is_in_force(self, mute: Mute) -> bool:
+        return mute.is_in_force(now=timezone.now())
+
+
+class MuteRequest(Asked):
+    finding = serializers.IntegerField(
+        min_value=1, max_value=MOST_KEY, required=False, help_text="Its id: this finding, also when it comes back."
+    )
+    rule = serializers.CharField(max_length=63, required=False, help_text="With one of the next three.")
+    node = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id.")
+    pool = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id.")
+    cluster = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id: all of it.")
+    because = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is muted.")
+    until = serializers.DateTimeField(help_text="Within 14 days. What is still wrong then is open again.")
+
+    def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        places = [name for name in ("finding", "node", "pool", "cluster") if name in asked]
+        if len(places) != 1:
+            raise serializers.ValidationError("Name one of: finding, node, pool, cluster.")
+        if ("rule" in asked) == (places == ["finding"]):
+            raise serializers.ValidationError({"rule": "Name it with a node, a pool or a cluster, and not else."})
+        return asked
+
+
+class MuteLiftRequest(Asked):
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class MuteFilters(filters.FilterSet):
+    cluster = Text(field_name="cluster__name", label="Name of the cluster.")
+    rule = Text()
+    is_in_force = filters.BooleanFilter(method="in_force", label="Whether it silences anything now.")
+
+    class Meta:
+        model = Mute
+        fields: list[str] = []
+
+    def in_force(self, mutes: QuerySet[Mute], _name: str, wanted: bool) -> QuerySet[Mute]:  # noqa: FBT001 - as django-filter calls it
+        standing = Mute.objects.in_force(now=timezone.now()).values("pk")
+        return mutes.filter(pk__in=standing) if wanted else mutes.exclude(pk__in=standing)
+
+
+class MuteEdge(Edge):
+    def mute(self, mute_id: int) -> Mute:
+        return self.load(Mute.objects.visible_to(self.user).select_related("cluster", "pool", "node"), mute_id)
+
+    def scoped(self, asked: dict[str, Any]) -> Mute:
+        """What is named, as far as the caller may see it, not written yet."""
+        if "finding" in asked:
+            rows = Finding.objects.visible_to(self.user).select_related("cluster", "node")
+            return muting.scoped(self.load(rows, asked["finding"]), "finding")
+        rule = asked["rule"]
+        if "node" in asked:
+            node = self.load(Node.objects.visible_to(self.user).select_related("cluster"), asked["node"])
+            return muting.of_place(node.cluster, rule, node=node)
+        if "pool" in asked:
+            pool = self.load(Pool.objects.visible_to(self.user).select_related("cluster"), asked["pool"])
+            return muting.of_place(pool.cluster, rule, pool=pool)
+        return muting.of_place(self.load(Cluster.objects.visible_to(self.user), asked["cluster"]), rule)
+
+
+class MuteList(MuteEdge, Listing):
+    """Mutes, the newest first, those that have ended included."""
+
+    serializer_class = MuteSerializer
+    filterset_class = MuteFilters
+    queryset = Mute.objects.none()
+
+    def get_queryset(self) -> QuerySet[Mute]:
+        return Mute.objects.visible_to(self.user).select_related("cluster", "pool")
+
+    @extend_schema(request=MuteRequest, responses={201: MuteSerializer}, parameters=[KEY])
+    def post(self, request) -> Response:
+        """Tell nobody of what a rule finds there, until it ends."""
+        require_somewhere(self.user, MAY)
+        asked = self.read(MuteRequest)
+        row = self.scoped(asked)
+        require_mute(self.user, row)
+        made = muting.mute(
+            row, actor=self.user.get_username(), because=asked["because"], until=asked["until"], key=self.key(),
+            now=timezone.now(),
+        )  # fmt: skip
+        return Response(MuteSerializer(made).data, status=201)
+
+
+class MuteDetail(MuteEdge):
+    @extend_schema(responses=MuteSerializer)
+    def get(self, request, mute_id: int) -> Response:
+        return Response(MuteSerializer(self.mute(mute_id)).data)
+
+
+class MuteLifts(MuteEdge):
+    @extend_schema(request=MuteLiftRequest, responses={204: None})
+    def post(self, request, mute_id: int) -> Response:
+        """End a mute early. What is still wrong in its scope is open again."""
+        row = self.mute(mute_id)
+        require_mute(self.user, row)
+        muting.lift(row, actor=self.user.get_username(), now=timezone.now(), **self.read(MuteLiftRequest))
+        return Response(status=204)

@@ -1,0 +1,48 @@
+"""An incident as text that is pasted into a chat or a ticket: Markdown, as a person would write it."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from health.inbox.reading import Detail
+
+
+def as_markdown(detail: Detail, *, link: str, now: datetime) -> str:
+    return "\n".join(_lines(detail, link, now)) + "\n"
+
+
+def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
+    finding = detail.finding
+    yield f"**{_plain(finding.sentence)}**"
+    yield ""
+    yield f"- {finding.severity}, {finding.state}: {_plain(detail.title)} (`{finding.rule}`)"
+    where = f", {'pool' if len(detail.pools) == 1 else 'pools'} {', '.join(detail.pools)}" if detail.pools else ""
+    yield f"- Where: {_plain(finding.subject)}, cluster {_plain(finding.cluster.name)}{_plain(where)}"
+    again = f"; {finding.recurrence}" if finding.recurrence else ""
+    yield f"- Since {_at(finding.since)}{again}"
+    if finding.resolved_at:
+        yield f"- Resolved {_at(finding.resolved_at)}"
+    if finding.acknowledged_by and finding.acknowledged_at:
+        yield f"- Acknowledged by {_plain(finding.acknowledged_by)} at {_at(finding.acknowledged_at)}"
+    if finding.assigned_to:
+        yield f"- Assigned to {_plain(finding.assigned_to)}"
+    if detail.impact:
+        named = f" ({', '.join(detail.impact.names)})" if detail.impact.names else ""
+        yield f"- Impact: {detail.impact.sentence}{_plain(named)}"
+    yield f"- Do: {_plain(finding.action)}"
+    yield from (f"- Listed under it: {_plain(child.sentence)}" for child in detail.children)
+    if detail.elsewhere:
+        yield f"- The same rule is right in {detail.elsewhere} other place{'s' if detail.elsewhere > 1 else ''} now"
+    if detail.driver_change:
+        yield f"- Last driver change: {_at(detail.driver_change.at)}: {_plain(detail.driver_change.sentence)}"
+    yield f"- {link}"
+    yield ""
+    yield f"As of {_at(now)}."
+
+
+def _at(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _plain(text: str) -> str:
+    """Names of a cluster are words: none of them makes a heading, a link, code or a mention."""
+    return "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in " ".join(text.split()))

@@ -1,0 +1,165 @@
+"""What is shown of findings beside themselves: whom they hit, what happened around, who did what. One read for all."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count
+
+from fleet.allocation.holders import held_on
+from fleet.allocation.holding import Held
+from fleet.freshness.kinds import PODS
+from fleet.models import Bookmark, Node, NodeEvent, Pod
+from health.impact import HeldBy, Impact, impact_of
+from health.judging.signals import Judged
+from health.judging.sources import SOURCES
+from health.lifecycle import FindingState
+from health.models import Finding, FindingAct, Mute
+from health.models.mute import pools_of
+from health.rules import RULES
+from health.rules.gpus import GPU_RULES
+from people.models import User
+
+AROUND = timedelta(minutes=30)
+POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "gpus", "node")
+MOST_AROUND = 40
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of findings on their own: what is listed under another is not counted. The first four are the unresolved."""
+
+    open: int = 0
+    acknowledged: int = 0
+    confirming: int = 0
+    muted: int = 0
+    resolved: int = 0
+    mine: int = 0
+
+    @property
+    def unresolved(self) -> int:
+        return self.open + self.acknowledged + self.confirming + self.muted
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What people said of a rule's actions."""
+
+    accepted: int
+    dismissed: int
+
+
+@dataclass(frozen=True)
+class Detail:
+    finding: Finding
+    title: str  # of its rule
+    impact: Impact | None  # None: it is about no node
+    pools: Sequence[str]
+    children: Sequence[Finding]
+    elsewhere: int  # findings of the same rule that are open now, those that this person sees
+    driver_change: NodeEvent | None  # the last one on its node
+    around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began
+    acts: Sequence[FindingAct]
+    mutes: Sequence[Mute]  # that cover it
+    precision: Precision
+
+
+def counts_of(user: User) -> Counts:
+    """Two queries."""
+    own = Finding.objects.visible_to(user).on_their_own()
+    states = dict(own.order_by().values_list("state").annotate(number=Count("pk")))
+    return Counts(
+        **{state.value: states.get(state.value, 0) for state in FindingState},
+        mine=own.unresolved().filter(assigned_to=user.get_username()).count(),
+    )
+
+
+def titles() -> Mapping[str, str]:
+    """Of each rule, also of the apps above."""
+    every: tuple[Judged, ...] = (*RULES, *GPU_RULES, *SOURCES.values())
+    return {rule.key: rule.title for rule in every}
+
+
+def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Impact]:
+    """By the finding's key, for those about a node that is there. Two queries; where any is about a GPU, one more and
+    what `held_on` costs.
+    """
+    nodes = {finding.node_id for finding in findings if finding.node_id}
+    of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.gpu is not None}
+    boards = _boards(held_on(list(Node.objects.filter(pk__in=of_gpus)), now=now)) if of_gpus else {}
+    known = set(
+        Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in={one.cluster_id for one in findings})
+        .order_by()
+        .values_list("cluster", flat=True)
+    )
+    pods: dict[int, list[HeldBy]] = defaultdict(list)
+    for pod in Pod.objects.filter(node__in=nodes).tenants().not_done().order_by("pk").only(*POD_COLUMNS):
+        pods[pod.node_id or 0].append(_held_by(pod, boards.get(pod.pk, frozenset())))
+    return {
+        finding.pk: impact_of(pods.get(finding.node_id, ()), gpu=finding.gpu, is_known=finding.cluster_id in known)
+        for finding in findings
+        if finding.node_id
+    }
+
+
+def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
+    """Twenty queries at most. Load it with its cluster and node."""
+    node = finding.node
+    events = NodeEvent.objects.none()
+    if node is not None:
+        events = NodeEvent.objects.filter(cluster=finding.cluster_id, node_uid=node.uid)
+    same = Finding.objects.visible_to(user).open().on_their_own().filter(rule=finding.rule).exclude(pk=finding.pk)
+    said = dict(
+        FindingAct.objects.filter(rule=finding.rule, verb__in=("accept", "dismiss"))
+        .order_by()
+        .values_list("verb")
+        .annotate(number=Count("pk"))
+    )
+    pools = [] if node is None else list(node.pools.order_by("name").values_list("name", flat=True))
+    return Detail(
+        finding=finding,
+        title=titles().get(finding.rule, finding.rule),
+        impact=impacts_of([finding], now=now).get(finding.pk),
+        pools=pools,
+        children=list(finding.children.unresolved().order_by("since", "pk")),
+        elsewhere=same.count(),
+        driver_change=events.filter(kind="version").order_by("-at", "-pk").first(),
+        around=list(
+            events.filter(at__gte=finding.since - AROUND, at__lte=finding.since + AROUND).order_by("at", "pk")[
+                :MOST_AROUND
+            ]
+        ),
+        acts=list(finding.acts.order_by("-at", "-pk")[:MOST_AROUND]),
+        mutes=mutes_of(finding, now=now),
+        precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
+    )
+
+
+def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:
+    """Those in force that cover it. One query, two where any is of a pool."""
+    rows = Mute.objects.in_force(now=now).filter(cluster=finding.cluster_id, rule=finding.rule)
+    found = list(rows.select_related("cluster", "pool", "node"))
+    pools, name = pools_of(found), finding.node.name if finding.node else ""
+    return [mute for mute in found if mute.covers(finding, name, pools.get(finding.node_id or 0, ()))]
+
+
+def _boards(found: Mapping[int, Held]) -> dict[int, frozenset[int]]:
+    """By the pod's key the indices of the GPUs that something says it holds."""
+    boards: dict[int, frozenset[int]] = {}
+    for held in found.values():
+        for board in held.boards:
+            for holder in board.holders:
+                if board.index is not None:
+                    boards[holder.pod.pk] = boards.get(holder.pod.pk, frozenset()) | {board.index}
+    return boards
+
+
+def _held_by(pod: Pod, boards: frozenset[int]) -> HeldBy:
+    return HeldBy(
+        namespace=pod.namespace,
+        name=pod.name,
+        owner=f"{pod.owner_kind}/{pod.owner_name}" if pod.owner_name else "",
+        gpus=pod.gpus,
+        boards=boards,
+    )

@@ -1,0 +1,78 @@
+"""Every rule there is, as a person looks it up: what it says, of what, how long it must be so, what explains it."""
+
+import inspect
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Count
+
+from health.correlation import EXPLAINED_BY
+from health.judging.signals import Judged
+from health.judging.sources import SOURCES
+from health.models import Finding, FindingAct
+from health.rules import RULES
+from health.rules.base import NODE
+from health.rules.gpus import GPU_RULES
+from people.models import User
+
+FOR_DEVELOPERS = re.compile(r" \((?:mission )?[A-Z]\d+(?:, [A-Z]\d+)*\)")  # what a module's own words refer to
+
+
+@dataclass(frozen=True)
+class RuleEntry:
+    key: str
+    title: str
+    says: str  # what is wrong where it speaks
+    of: str  # what it is asked of
+    after: timedelta  # how long it must be so
+    reads: tuple[str, ...]  # kinds of Kubernetes, or metrics of exporters
+    explained_by: tuple[str, ...]  # titles of the rules under whose findings its own are listed
+
+
+@dataclass(frozen=True)
+class RuleOnPage:
+    entry: RuleEntry
+    open: int  # findings that the person sees
+    accepted: int
+    dismissed: int
+
+
+def every_rule() -> list[RuleEntry]:
+    """By title."""
+    found = [_entry(rule, rule.subject, rule.reads) for rule in RULES]
+    found += [_entry(rule, "GPU", rule.metrics) for rule in GPU_RULES]
+    found += [
+        RuleEntry(source.key, source.title, source.says, "plans and what they hold", source.after, (), ())
+        for source in SOURCES.values()
+    ]
+    return sorted(found, key=lambda entry: entry.title)
+
+
+def on_page(user: User) -> list[RuleOnPage]:
+    """Two queries."""
+    own = Finding.objects.visible_to(user).open().on_their_own().order_by()
+    open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
+    acts = FindingAct.objects.filter(verb__in=("accept", "dismiss")).order_by()
+    said = {
+        (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
+    }
+    return [
+        RuleOnPage(
+            entry,
+            open_now.get(entry.key, 0),
+            said.get((entry.key, "accept"), 0),
+            said.get((entry.key, "dismiss"), 0),
+        )
+        for entry in every_rule()
+    ]
+
+
+def _entry(rule: Any, of: str, reads: tuple[str, ...]) -> RuleEntry:
+    every: tuple[Judged, ...] = (*RULES, *GPU_RULES)
+    titles = {each.key: each.title for each in every}
+    causes = tuple(titles.get(key, key) for key in EXPLAINED_BY.get(rule.key, ()))
+    written = inspect.getdoc(inspect.getmodule(rule.judge)) or rule.title
+    says = FOR_DEVELOPERS.sub("", " ".join(written.split("\n\n")[0].split()))
+    return RuleEntry(rule.key, rule.title, says, "each node" if of == NODE else of, rule.after, reads, causes)

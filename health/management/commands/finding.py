@@ -1,0 +1,82 @@
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from edges.moves import IllegalMove, LostRace
+from health.inbox import acts, muting
+from health.inbox.refusals import FindingRefusal
+from health.models import Finding, Mute
+from people.accounts import CONSOLE
+
+TOLD = {"acknowledge": acts.acknowledge, "release": acts.release, "accept": acts.accept, "dismiss": acts.dismiss}
+
+
+class Command(BaseCommand):
+    help = "What is wrong, and acting on it: as on the page of findings, by whoever has a shell here."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        verbs.add_parser("list", help="what is not resolved, each with its number")
+        verbs.add_parser("mutes", help="what is muted now, each with its number")
+        for verb in (*TOLD, "assign", "mute"):
+            one = verbs.add_parser(verb)
+            one.add_argument("finding", type=int, help="its number")
+            one.add_argument("--because", default="", help="why; kept for good")
+            if verb == "assign":
+                one.add_argument("--to", required=True, help="the name of somebody who may see it")
+            if verb == "mute":
+                one.add_argument("--scope", choices=("finding", "node", "cluster"), default="finding")
+                one.add_argument("--hours", type=int, required=True, help="336 at most")
+        lift = verbs.add_parser("lift", help="end a mute early")
+        lift.add_argument("mute", type=int, help="its number")
+        lift.add_argument("--because", default="", help="why; kept for good")
+
+    def handle(self, *args: Any, verb: str, **given: Any) -> None:
+        try:
+            if verb in ("list", "mutes"):
+                self._list() if verb == "list" else self._mutes()
+            elif verb == "lift":
+                self._lift(given["mute"], given["because"])
+            else:
+                self._act(verb, given)
+        except (FindingRefusal, IllegalMove, LostRace) as refusal:
+            raise CommandError(str(refusal)) from refusal
+
+    def _list(self) -> None:
+        rows = Finding.objects.unresolved().on_their_own().select_related("cluster").order_by("cluster__name", "pk")
+        for row in rows:
+            whose = f" [{row.assigned_to}]" if row.assigned_to else ""
+            self.stdout.write(f"{row.pk}  {row.severity}  {row.state}{whose}  {row.cluster.name}: {row.sentence}")
+
+    def _mutes(self) -> None:
+        rows = Mute.objects.in_force(now=timezone.now()).select_related("cluster", "pool")
+        for row in rows:
+            self.stdout.write(f"{row.pk}  {row} until {row.until:%Y-%m-%d %H:%M} UTC, by {row.by}: {row.because}")
+
+    def _lift(self, key: int, because: str) -> None:
+        row = Mute.objects.filter(pk=key).select_related("cluster", "pool").first()
+        if row is None:
+            raise CommandError(f"There is no mute {key}. bin/manage finding mutes names them.")
+        muting.lift(row, actor=CONSOLE, because=because, now=timezone.now())
+        self.stdout.write(f"Lifted: what is still wrong in {row.place} is open again.")
+
+    def _act(self, verb: str, given: dict[str, Any]) -> None:
+        finding = Finding.objects.filter(pk=given["finding"]).select_related("cluster", "node").first()
+        if finding is None:
+            raise CommandError(f"There is no finding {given['finding']}. bin/manage finding list names them.")
+        now, because = timezone.now(), given["because"]
+        if verb == "mute":
+            until = now + timedelta(hours=min(given["hours"], 10_000))
+            row = muting.scoped(finding, given["scope"])
+            muting.mute(row, actor=CONSOLE, because=because, until=until, now=now)
+            self.stdout.write(f"Muted until {until:%Y-%m-%d %H:%M} UTC: {row}.")
+        elif verb == "assign":
+            acts.assign(finding, to=given["to"], actor=CONSOLE, because=because, now=now)
+            self.stdout.write(f"It is {given['to']}'s.")
+        else:
+            TOLD[verb](finding, actor=CONSOLE, because=because, now=now)
+            self.stdout.write(f"Done: {finding.state}.")

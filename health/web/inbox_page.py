@@ -1,0 +1,274 @@
+"""The inbox: what is wrong as incidents that somebody handles. A list, and beside it the chosen one."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from django.core.paginator import Paginator
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from edges.digits import whole
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.freshness.sight import sights_of_all
+from fleet.models import Cluster, Observer
+from health.impact import Impact
+from health.inbox.markdown import as_markdown
+from health.inbox.reading import Counts, Detail, counts_of, detail_of, impacts_of, titles
+from health.inbox.rights import why_not_act, why_not_mute
+from health.inbox.verbs import VERBS, why_not_now
+from health.lifecycle import FindingState
+from health.models import Finding, Mute, SourceState, TelemetrySource
+from health.rules.base import Severity
+from health.web.findings_page import WORST_FIRST, dated
+from health.web.trouble import trouble_of
+from people.models import User
+from people.rights import Permission, who_may
+
+PER_PAGE = 50
+TABS = {
+    "mine": "Mine",
+    "unacknowledged": "Unacknowledged",
+    "all": "All",
+    "muted": "Muted",
+    "resolved": "Resolved",
+}
+MUTED_LAST = Case(
+    When(state=FindingState.MUTED, then=Value(2)),
+    When(state=FindingState.CONFIRMING, then=Value(1)),
+    default=Value(0),
+    output_field=IntegerField(),
+)
+HOURS = ((1, "1 hour"), (8, "8 hours"), (24, "1 day"), (72, "3 days"), (168, "7 days"), (336, "14 days"))
+
+
+@dataclass(frozen=True)
+class Filter:
+    """As the address has it: what there is not finds nothing."""
+
+    cluster: str = ""
+    severity: str = ""
+    rule: str = ""
+
+    @classmethod
+    def read(cls, request: PersonRequest) -> "Filter":
+        asked = request.GET
+        return cls(asked.get("cluster", "")[:63], asked.get("severity", "")[:16], asked.get("rule", "")[:63])
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.cluster or self.severity or self.rule)
+
+    def of(self, rows: QuerySet[Finding]) -> QuerySet[Finding]:
+        named = {"cluster__name": self.cluster, "severity": self.severity, "rule": self.rule}
+        return rows.filter(**{name: value for name, value in named.items() if value})
+
+
+@dataclass(frozen=True)
+class Tab:
+    key: str
+    label: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Row:
+    finding: Finding
+    impact: Impact | None
+    under: int  # findings that are listed under it
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class Button:
+    """`why_not`: shown where it is locked; blank: it may be pressed."""
+
+    verb: str
+    label: str
+    consequence: str
+    why_not: str
+    needs_reason: bool
+
+
+@dataclass(frozen=True)
+class Age:
+    """How old what a source says is. `is_late`: so old that its silence says nothing."""
+
+    name: str
+    at: datetime | None
+    is_late: bool
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    detail: Detail
+    may_not: str  # why this person may not act on it; blank: they may
+    buttons: Mapping[str, Button]
+    mutes: list[tuple[Mute, str]]  # with why this person may not lift it
+    markdown: str
+    evidence: list[tuple[str, str]]
+    scopes: list[tuple[str, str]]
+    before: int | None  # the keys of those beside it in the list
+    after: int | None
+    people: Collection[str] = field(default_factory=list)
+
+
+def inbox(request: PersonRequest) -> HttpResponse:
+    clusters = Cluster.objects.visible_to(request.user)
+    batches = Observer.objects.filter(cluster__in=clusters).values_list("cluster", "batch")
+    seq = json.dumps({f"cluster-{cluster}": batch for cluster, batch in batches})
+    return render(request, "health/findings.html", {"place": "findings", "seq": seq, **_inbox(request)})
+
+
+@part
+def inbox_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "health/_findings.html", _inbox(request))
+
+
+def _inbox(request: PersonRequest) -> dict[str, Any]:
+    user, now, asked = request.user, timezone.now(), request.GET
+    tab = asked.get("tab", "all")
+    tab = tab if tab in TABS else "all"
+    wanted = Filter.read(request)
+    counts, trouble = counts_of(user), trouble_of(user, now=now)
+    page = Paginator(wanted.of(_rows(user, tab)), PER_PAGE).get_page(asked.get("page"))
+    shown = dated(page.object_list, trouble.heard_at)
+    key = whole(asked.get("finding", "")[:18])
+    # A live page stays at the one that it was loaded with: its dialogs are about that.
+    chosen = (
+        _chosen(user, key, shown) if key else _chosen(user, whole(asked.get("shown", "")[:18]), shown, or_first=True)
+    )
+    return {
+        "tab": tab,
+        "tabs": [Tab(each, label, _number(each, counts)) for each, label in TABS.items()],
+        "counts": counts,
+        "trouble": trouble,
+        "filter": wanted,
+        "page": page,
+        "rows": _with_impact(shown, chosen, now=now),
+        "is_asked": key is not None,
+        "is_gone": key is not None and chosen is None,
+        "chosen": _shown(request, chosen, shown, now=now) if chosen else None,
+        "clusters": Cluster.objects.visible_to(user).order_by("name").values_list("name", flat=True),
+        "severities": list(Severity),
+        "ages": [] if page.paginator.count else _ages(user, now=now),
+        "titles": titles(),
+        "hours": HOURS,
+        "key": uuid4().hex,
+    }
+
+
+def _rows(user: User, tab: str) -> QuerySet[Finding]:
+    own = Finding.objects.visible_to(user).on_their_own().select_related("cluster", "node", "parent")
+    if tab == "resolved":
+        return own.filter(state=FindingState.RESOLVED).order_by("-resolved_at", "-pk")
+    found = own.unresolved().order_by(MUTED_LAST, WORST_FIRST, "-since", "-pk")
+    if tab == "mine":
+        return found.filter(assigned_to=user.get_username())
+    if tab == "unacknowledged":
+        return found.filter(state=FindingState.OPEN)
+    return found.filter(state=FindingState.MUTED) if tab == "muted" else found
+
+
+def _number(tab: str, counts: Counts) -> int:
+    named = {"all": counts.unresolved, "unacknowledged": counts.open}
+    return named[tab] if tab in named else int(getattr(counts, tab))
+
+
+def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool = False) -> Finding | None:
+    """The one in the address, else the first of the list. None: there is none, or it is not theirs to see."""
+    here = next((one for one in shown if one.pk == key), None)
+    rows = Finding.objects.visible_to(user).select_related("cluster", "node", "parent")
+    found = here or (rows.filter(pk=key).first() if key else None)
+    return found or (shown[0] if shown and or_first else None)
+
+
+def _with_impact(shown: list[Finding], chosen: Finding | None, *, now: datetime) -> list[Row]:
+    impacts = impacts_of(shown, now=now)
+    under: dict[int, int] = {}
+    children = Finding.objects.unresolved().filter(parent__in=[one.pk for one in shown]).order_by()
+    for parent in filter(None, children.values_list("parent", flat=True)):
+        under[parent] = under.get(parent, 0) + 1
+    return [
+        Row(one, impacts.get(one.pk), under.get(one.pk, 0), is_chosen=chosen is not None and one.pk == chosen.pk)
+        for one in shown
+    ]
+
+
+def _shown(request: PersonRequest, finding: Finding, shown: list[Finding], *, now: datetime) -> Chosen:
+    user = request.user
+    detail = detail_of(finding, user, now=now)
+    may_not = why_not_act(user, finding)
+    keys = [one.pk for one in shown]
+    place = keys.index(finding.pk) if finding.pk in keys else None
+    link = request.build_absolute_uri(f"{reverse('findings')}?finding={finding.pk}")
+    return Chosen(
+        detail=detail,
+        may_not=may_not,
+        buttons={verb: _button(verb, finding, may_not) for verb in VERBS},
+        mutes=[(mute, why_not_mute(user, mute)) for mute in detail.mutes],
+        markdown=as_markdown(detail, link=link, now=now),
+        evidence=[(name, _in_words(value)) for name, value in finding.evidence.items()],
+        scopes=_scopes(finding, detail),
+        before=keys[place - 1] if place else None,
+        after=keys[place + 1] if place is not None and place + 1 < len(keys) else None,
+        people=sorted(who_may(Permission.SEE, cluster_id=finding.cluster_id)) if not may_not else [],
+    )
+
+
+def _button(verb: str, finding: Finding, may_not: str) -> Button:
+    its = VERBS[verb]
+    why_not = may_not or why_not_now(verb, FindingState(finding.state), acknowledged_by=finding.acknowledged_by)
+    if not why_not and verb in ("accept", "dismiss") and finding.verdict:
+        why_not = f"{finding.verdict_by} {finding.verdict} the action already."
+    if not why_not and verb == "release" and not (finding.assigned_to or finding.acknowledged_by):
+        why_not = "It is nobody's: there is nothing to release."
+    return Button(verb, its.label, its.consequence, why_not, its.needs_reason)
+
+
+def _in_words(value: object) -> str:
+    """A value of the evidence, whatever a rule put there."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_in_words, value))
+    return "–" if value is None or value == "" else str(value)
+
+
+def _scopes(finding: Finding, detail: Detail) -> list[tuple[str, str]]:
+    """As the form of a mute names them, and as a person reads them."""
+    title = detail.title
+    found = [("finding", "this finding, also when it comes back")]
+    if finding.node is not None:
+        found.append(("node", f"“{title}” on node {finding.node.name}"))
+        pools = finding.node.pools.order_by("name").values_list("pk", "name")
+        found += [(f"pool-{pk}", f"“{title}” in pool {finding.cluster.name}/{name}") for pk, name in pools]
+    return [*found, ("cluster", f"“{title}” in cluster {finding.cluster.name}")]
+
+
+def _ages(user: User, *, now: datetime) -> list[Age]:
+    """Of each source that this person sees: without it, silence would be taken for health."""
+    sights = sights_of_all(now=now)
+    clusters = Cluster.objects.visible_to(user).order_by("name")
+    found = [
+        Age(f"cluster {one.name}", sights[one.pk].heard_at, not sights[one.pk].is_live, sights[one.pk].because)
+        for one in clusters
+    ]
+    sources = TelemetrySource.objects.visible_to(user).filter(~Q(state=SourceState.OFF)).select_related("cluster")
+    return found + [
+        Age(
+            f"telemetry of {one.cluster.name}",
+            one.answered_at,
+            one.state != SourceState.ANSWERING,
+            one.message or ("" if one.state == SourceState.ANSWERING else "Nobody has asked it yet."),
+        )
+        for one in sources
+    ]

@@ -1,0 +1,11 @@
+"""Every rule there is: what its findings mean, and what people said of them."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from edges.requests import PersonRequest
+from health.inbox.rulebook import on_page
+
+
+def rules(request: PersonRequest) -> HttpResponse:
+    return render(request, "health/rules.html", {"place": "findings", "rules": on_page(request.user)})

@@ -1,0 +1,122 @@
+"""Findings in REST: the same words as the page, and each act by who may."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from fleet.models import Bookmark
+from health.lifecycle import FindingState
+from health.models import Finding, FindingAct, Mute
+from tests import make
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+UNTIL = (NOON + timedelta(days=1)).isoformat()
+
+
+@pytest.fixture
+def finding(now):
+    cluster = make.a_cluster("prod")
+    node = make.a_node(cluster, "gpu-001")
+    make.a_pod(node, "train-0", gpus=8)
+    Bookmark.objects.filter(cluster=cluster).update(listed_at=NOON)
+    return make.a_finding(cluster, node=node, evidence={"xid": 79})
+
+
+def post(caller, path, body=None, **headers):
+    return caller.post(f"/api/v1/{path}", body or {}, format="json", headers=headers)
+
+
+def test_one_says_all_that_the_page_says(finding, bob):
+    told = bob.get(f"/api/v1/findings/{finding.pk}").json()
+    listed = bob.get("/api/v1/findings").json()["results"][0]
+
+    assert told["finding"]["impact"] == listed["impact"]
+    assert listed["impact"]["sentence"] == "1 pod in 1 namespace holds 8 GPUs there."
+    assert (told["elsewhere"], told["acts"], told["mutes"]) == (0, [], [])
+    assert "- Impact: 1 pod in 1 namespace holds 8 GPUs there." in told["markdown"]
+    assert f"/findings?finding={finding.pk}" in told["markdown"]
+
+
+def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
+    path = f"findings/{finding.pk}"
+    for _ in range(2):
+        assert (
+            post(ada, f"{path}/acknowledgements", {"because": "On it."}, **{"Idempotency-Key": "k"}).status_code == 204
+        )
+    again = post(amy, f"{path}/acknowledgements")
+    assert (again.status_code, again.json()["detail"]) == (409, "ada acknowledged it already.")
+    assert post(amy, f"{path}/assignments", {"to": "amy"}).status_code == 204
+    assert post(amy, f"{path}/assignments", {"to": "nobody"}).status_code == 400
+    assert post(amy, f"{path}/verdicts", {"verdict": "dismissed", "because": "Riser."}).status_code == 204
+    assert post(amy, f"{path}/verdicts", {"verdict": "accepted"}).status_code == 400
+    assert post(amy, f"{path}/releases").status_code == 204
+
+    told = amy.get(f"/api/v1/{path}").json()
+
+    assert [one["verb"] for one in told["acts"]] == ["release", "dismiss", "assign", "acknowledge"]
+    assert told["finding"]["verdict"] == "dismissed"
+    assert told["precision"] == {"accepted": 0, "dismissed": 1}
+
+
+@pytest.mark.parametrize("scope", ["finding", "node", "pool", "cluster"])
+def test_each_scope_can_be_muted_and_lifted(finding, ada, scope):
+    pool = make.a_pool(finding.cluster)
+    pool.nodes.add(finding.node)
+    keys = {"finding": finding.pk, "node": finding.node_id, "pool": pool.pk, "cluster": finding.cluster_id}
+    rule = {} if scope == "finding" else {"rule": finding.rule}
+
+    made = post(ada, "mutes", {scope: keys[scope], **rule, "because": "Known.", "until": UNTIL})
+
+    assert made.status_code == 201
+    assert Finding.objects.get().state == FindingState.MUTED
+    assert ada.get("/api/v1/mutes?is_in_force=true").json()["count"] == 1
+    assert post(ada, f"mutes/{made.json()['id']}/lifts", {"because": "Over."}).status_code == 204
+    assert Finding.objects.get().state == FindingState.OPEN
+    assert post(ada, f"mutes/{made.json()['id']}/lifts", {"because": "Over."}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"finding": 1, "rule": "x"},
+        {"node": 1},
+        {"node": 1, "cluster": 1, "rule": "x"},
+        {"finding": 1, "until": (NOON + timedelta(days=15)).isoformat()},
+    ],
+)
+def test_a_mute_that_cannot_be_is_refused(finding, ada, body):
+    given = {name: finding.pk if name == "finding" else value for name, value in body.items()}
+
+    assert post(ada, "mutes", {"because": "x", "until": UNTIL} | given).status_code == 400
+    assert not Mute.objects.exists()
+
+
+def test_who_has_no_right_there_acts_on_nothing(finding, bob, eve):
+    mute = make.a_mute(finding.cluster)
+    acts = ("acknowledgements", "assignments", "releases", "verdicts")
+    for path in (*(f"findings/{finding.pk}/{what}" for what in acts), f"mutes/{mute.pk}/lifts"):
+        assert post(bob, path).status_code == 403
+        assert post(eve, path).status_code == 404
+    assert post(bob, "mutes", {"finding": finding.pk, "because": "x", "until": UNTIL}).status_code == 403
+    assert not FindingAct.objects.exists()
+
+
+def test_a_shell_can_do_as_much(finding, capsys):
+    make.a_user("bob", role="viewer")
+    call_command("finding", "acknowledge", str(finding.pk), "--because", "On it.")
+    call_command("finding", "assign", str(finding.pk), "--to", "bob")
+    call_command("finding", "mute", str(finding.pk), "--hours", "8", "--because", "Known.")
+    call_command("finding", "list")
+    call_command("finding", "mutes")
+    call_command("finding", "lift", str(Mute.objects.get().pk), "--because", "Over.")
+
+    said = capsys.readouterr().out
+    assert f"{finding.pk}  warning  muted [bob]  prod: It is wrong." in said
+    assert "Lifted: what is still wrong in node gpu-001 in prod is open again." in said
+    with pytest.raises(CommandError, match="At most 14 days"):
+        call_command("finding", "mute", str(finding.pk), "--hours", "900", "--because", "x")
+    with pytest.raises(CommandError, match="There is no finding 999"):
+        call_command("finding", "release", "999")

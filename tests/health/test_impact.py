@@ -1,0 +1,59 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.impact import NAMED, HeldBy, impact_of
+
+PODS = st.lists(
+    st.builds(
+        HeldBy,
+        namespace=st.sampled_from(("a", "b")),
+        name=st.text("xyz", min_size=1, max_size=4),
+        owner=st.sampled_from(("", "Job/train")),
+        gpus=st.integers(0, 8),
+        boards=st.frozensets(st.integers(0, 3), max_size=2),
+    ),
+    max_size=9,
+)
+
+
+@given(pods=PODS, gpu=st.none() | st.integers(0, 3))
+def test_it_counts_pods_that_are_there_and_names_the_first(pods, gpu):
+    found = impact_of(pods, gpu=gpu)
+
+    assert found.pods <= len(pods)
+    assert len(found.names) == min(found.pods, NAMED)
+    assert found.jobs <= found.pods
+    assert found.sentence.endswith(".")
+    if gpu is None:
+        assert (found.pods, found.gpus) == (len(pods), sum(pod.gpus for pod in pods))
+    elif found.is_one_of:
+        assert not any(gpu in pod.boards for pod in pods)
+
+
+def a_pod(name="p", gpus=1, **given):
+    return HeldBy("team-a", name, gpus=gpus, **given)
+
+
+@pytest.mark.parametrize(
+    ("pods", "gpu", "says"),
+    [
+        ([], None, "No pod holds GPUs there."),
+        ([a_pod(gpus=8)], None, "1 pod in 1 namespace holds 8 GPUs there."),
+        (
+            [a_pod("a", owner="Job/x"), a_pod("b", owner="Job/x")],
+            None,
+            "2 pods of 1 job in 1 namespace hold 2 GPUs there.",
+        ),
+        ([a_pod(gpus=0)], None, "1 pod in 1 namespace holds parts of GPUs there."),
+        ([a_pod(boards=frozenset({3}))], 3, "1 pod in 1 namespace holds this GPU."),
+        ([a_pod(boards=frozenset({3}))], 4, "No pod holds this GPU."),
+        ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace hold GPUs of its node; nothing says which."),
+    ],
+)
+def test_it_says_whom_it_hits(pods, gpu, says):
+    assert impact_of(pods, gpu=gpu).sentence == says
+
+
+def test_what_nobody_read_is_not_nobody():
+    assert impact_of([], is_known=False).sentence == "Nobody knows who holds GPUs there: its pods were not read."

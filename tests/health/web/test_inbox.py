@@ -1,0 +1,255 @@
+"""The inbox: tabs whose numbers add up, the chosen finding, the buttons, and what is said where nothing is."""
+
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Bookmark, Observer
+from health.lifecycle import FindingState
+from health.models import Finding, FindingAct, Mute
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster("prod")
+
+
+@pytest.fixture
+def ada():
+    return visiting(make.a_user("ada", role="operator"))
+
+
+@pytest.fixture
+def bob():
+    return visiting(make.a_user("bob", role="viewer"))
+
+
+def one_of_each(cluster) -> dict[str, Finding]:
+    make.a_mute(cluster, rule="muted")
+    states = {state.value: {"rule": state.value, "state": state} for state in FindingState}
+    states["confirming"] |= {"opened_at": None}
+    states["resolved"] |= {"resolved_at": NOON}
+    states["acknowledged"] |= {"acknowledged_by": "ada", "assigned_to": "ada", "acknowledged_at": NOON}
+    return {
+        name: make.a_finding(cluster, f"node {name}", sentence=f"It is {name}.", **given)
+        for name, given in states.items()
+    }
+
+
+def test_the_numbers_of_the_tabs_add_up_and_what_is_explained_is_in_none(cluster, ada):
+    rows = one_of_each(cluster)
+    make.a_finding(cluster, "node x", sentence="A consequence.", rule="y", parent=rows["open"])
+
+    text = page(ada, "/findings").text
+
+    assert "Mine 1 Unacknowledged 1 All 4 Muted 1 Resolved 1" in text
+    assert "4 unresolved: 1 open, 1 acknowledged, 1 being confirmed, 1 muted" in text
+    assert "1 other listed under it" in text
+
+
+@pytest.mark.parametrize(
+    ("tab", "shown"),
+    [
+        ("mine", {"acknowledged"}),
+        ("unacknowledged", {"open"}),
+        ("all", {"open", "acknowledged", "confirming", "muted"}),
+        ("muted", {"muted"}),
+        ("resolved", {"resolved"}),
+        ("nonsense", {"open", "acknowledged", "confirming", "muted"}),
+    ],
+)
+def test_a_tab_shows_what_it_says(cluster, ada, tab, shown):
+    rows = one_of_each(cluster)
+
+    links = page(ada, f"/findings?tab={tab}").links
+
+    assert {name for name, row in rows.items() if any(f"finding={row.pk}" in link for link in links)} == shown
+
+
+def test_the_chosen_one_says_all_there_is(cluster, ada):
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    pool = make.a_pool(cluster)
+    node = make.a_node(cluster, "gpu-001", pool=pool)
+    make.a_pod(node, "train-0", gpus=8)
+    Bookmark.objects.filter(cluster=cluster).update(listed_at=NOON)
+    make.a_node_event(node, "The driver is 570.172.08.", at=NOON - timedelta(minutes=20))
+    finding = make.a_finding(
+        cluster, node=node, rule="allocatable-below-expected", evidence={"allocatable": 7, "xid": None}
+    )
+    make.a_finding(cluster, node=node, rule="z", parent=finding, sentence="The exporter is silent.")
+    make.a_finding(make.a_cluster("other"), rule="allocatable-below-expected")
+    make.a_mute(cluster, rule=finding.rule, because="We know.")
+    FindingAct.objects.create(finding=finding, rule=finding.rule, verb="accept", by="amy", at=NOON, because="Yes.")
+
+    seen = page(ada, f"/findings?finding={finding.pk}")
+
+    for words in (
+        "GPUs missing · warning · open",
+        "allocatable 7",
+        "xid –",
+        "1 pod in 1 namespace holds 8 GPUs there.",
+        "train-0",
+        "The exporter is silent.",
+        "1 other finding of this rule",
+        "The driver is 570.172.08.",
+        "ada muted it until 2026-11-21 20:00 UTC",
+        "amy: accept: Yes.",
+        "for this rule: accepted 1, dismissed 0",
+        "**It is wrong.**",
+    ):
+        assert words in seen.text, words
+    assert "/findings/rules#allocatable-below-expected" in seen.links
+
+
+def test_a_page_that_follows_what_changes_stays_at_the_finding_that_it_shows(cluster, ada):
+    first = make.a_finding(cluster, sentence="The first.")
+    shown = page(ada, "/findings").text
+    make.a_finding(cluster, rule="y", sentence="A worse one.", severity="critical")
+
+    html = ada.get(f"/parts/findings?shown={first.pk}").content.decode()
+
+    assert "The first." in shown
+    assert f"/findings/{first.pk}/acknowledge" in html
+    assert "is-asked" not in html
+
+
+def test_a_finding_that_is_gone_or_not_theirs_says_so(cluster, ada):
+    other = make.a_finding(make.a_cluster("secret"), sentence="Nobody's business.")
+    mine = visiting(make.a_user(role="viewer", on=cluster))
+
+    theirs = page(mine, f"/findings?finding={other.pk}").text
+
+    assert "There is no such finding" in page(ada, "/findings?finding=999999").text
+    assert "There is no such finding" in theirs
+    assert "Nobody's business." not in theirs
+    assert "There is no such finding" not in page(ada, "/findings?finding=nonsense").text
+
+
+def test_an_empty_filter_is_not_all_quiet(cluster, ada):
+    make.a_finding(cluster)
+
+    seen = page(ada, "/findings?severity=critical")
+
+    assert "0 of 1 finding match." in seen.text
+    assert "Nothing is wrong" not in seen.text
+
+
+def test_all_quiet_names_how_old_each_source_is(ada):
+    cluster = make.a_cluster("prod")
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    make.a_source(cluster)
+
+    text = page(ada, "/findings").text
+
+    assert "How old each source is" in text
+    assert "cluster prod" in text
+    assert "telemetry of prod" in text
+
+
+def test_a_mute_keeps_it_from_being_all_quiet(cluster, ada):
+    make.a_finding(cluster, state=FindingState.MUTED)
+
+    assert "Nothing is wrong" not in page(ada, "/findings?tab=unacknowledged").text
+    assert "1 finding is muted" in page(ada, "/findings?tab=unacknowledged").text
+
+
+def test_a_viewer_sees_each_button_with_the_reason(cluster, bob):
+    finding = make.a_finding(cluster)
+
+    html = bob.get(f"/findings?finding={finding.pk}").content.decode()
+
+    assert html.count("To act on findings you need the role operator, approver or admin on cluster prod.") >= 7
+    assert "data-dialog=&quot;dialog-act" not in html
+    assert 'data-dialog="dialog-act' not in html
+
+
+@pytest.mark.parametrize("verb", ["acknowledge", "assign", "release", "accept", "dismiss", "mute"])
+def test_who_may_not_changes_nothing(cluster, bob, verb):
+    finding = make.a_finding(cluster)
+
+    said = bob.post(
+        f"/findings/{finding.pk}/{verb}", {"because": "x", "to": "bob", "scope": "finding", "hours": "8"}, follow=True
+    )
+
+    assert "you need the role operator" in said.content.decode()
+    assert not FindingAct.objects.exists()
+
+
+def test_a_stranger_finds_nothing(cluster):
+    finding, mute = make.a_finding(cluster), make.a_mute(cluster)
+    eve = visiting(make.a_user("eve"))
+
+    assert eve.post(f"/findings/{finding.pk}/acknowledge").status_code == 404
+    assert eve.post(f"/mutes/{mute.pk}/lift", {"because": "x"}).status_code == 404
+
+
+def test_an_approver_of_the_pool_of_its_node_may_act(cluster):
+    pool = make.a_pool(cluster)
+    mine = make.a_finding(cluster, node=make.a_node(cluster, pool=pool))
+    amy = visiting(make.a_user("amy", role="approver", on=pool))
+
+    amy.post(f"/findings/{mine.pk}/acknowledge")
+    said = amy.post(f"/findings/{mine.pk}/mute", {"because": "x", "scope": "cluster", "hours": "8"}, follow=True)
+
+    assert Finding.objects.get().acknowledged_by == "amy"
+    assert "you need the role" in said.content.decode()
+    assert not Mute.objects.exists()
+
+
+def test_the_buttons_do_what_they_say(cluster, ada):
+    finding = make.a_finding(cluster)
+    back = f"/findings?tab=all&finding={finding.pk}"
+
+    answer = ada.post(f"/findings/{finding.pk}/acknowledge", {"back": back, "key": "k"})
+    ada.post(f"/findings/{finding.pk}/dismiss", {"because": "It is the riser."})
+    ada.post(f"/findings/{finding.pk}/mute", {"because": "Until Monday.", "scope": "cluster", "hours": "72"})
+
+    assert answer.url == back
+    seen, mute = Finding.objects.get(), Mute.objects.get()
+    assert (seen.state, seen.verdict, mute.until) == (FindingState.MUTED, "dismissed", NOON + timedelta(hours=72))
+    ada.post(f"/mutes/{mute.pk}/lift", {"because": "Monday."})
+    assert Finding.objects.get().state == FindingState.OPEN
+
+
+@pytest.mark.parametrize("back", ["https://evil.example/findings?x", "//evil.example", "/people"])
+def test_nobody_is_led_elsewhere(cluster, ada, back):
+    finding = make.a_finding(cluster)
+
+    assert ada.post(f"/findings/{finding.pk}/acknowledge", {"back": back}).url == f"/findings?finding={finding.pk}"
+
+
+def test_names_are_words_in_every_corner(cluster, ada):
+    finding = make.a_finding(cluster, HOSTILE, sentence=HOSTILE, action=HOSTILE, evidence={HOSTILE: [HOSTILE]})
+
+    assert HOSTILE in page(ada, f"/findings?finding={finding.pk}").text
+    assert "\\<script\\>" in page(ada, f"/findings?finding={finding.pk}").text
+
+
+def test_the_page_of_rules_names_each_and_what_was_said_of_it(cluster, ada):
+    make.a_finding(cluster, rule="gpu-xid")
+    FindingAct.objects.create(rule="gpu-xid", verb="dismiss", by="amy", at=NOON)
+
+    seen = page(ada, "/findings/rules")
+
+    assert {"gpu-xid", "plan-halted", "allocatable-below-expected"} <= set(seen.ids)
+    assert "/findings?rule=gpu-xid" in seen.links
+
+
+def test_it_costs_no_more_for_more(cluster, ada, queries_of):
+    node = make.a_node(cluster)
+    make.a_pod(node)
+    finding = make.a_finding(cluster, "GPU 0 of gpu-001", node=node)
+    one = queries_of(ada, f"/findings?finding={finding.pk}")
+    for number in range(5):
+        other = make.a_node(cluster, f"more-{number}")
+        make.a_pod(other, f"pod-{number}")
+        row = make.a_finding(cluster, f"GPU {number} of more-{number}", node=other)
+        make.a_finding(cluster, node=other, parent=row, rule="y")
+        make.a_mute(cluster)
+
+    assert queries_of(ada, f"/findings?finding={finding.pk}") == one
