@@ -12,7 +12,6 @@ from health.telemetry.base import TelemetryReading, XidTold
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from people.models import AuditEntry
 from tests import make
-from tests.health.sources.conftest import _redis, redis  # noqa: F401 (fixtures)
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
 
@@ -123,7 +122,7 @@ def test_what_cannot_be_a_source_is_said_at_its_field(admin, cluster, given, sen
     assert not TelemetrySource.objects.exists()
 
 
-def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):  # noqa: F811
+def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-1", gpus=3)
     keys = ["temperature_celsius", "gpu_utilisation_ratio", "xid", "power_watts", "memory_used_mib"]
     make.a_source(cluster, exported=keys)
@@ -144,7 +143,7 @@ def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):  # 
     assert "GPU 2 no data The source has series of other GPUs of this node" in said
 
 
-def test_a_metric_that_is_not_exported_says_so(admin, cluster, redis):  # noqa: F811
+def test_a_metric_that_is_not_exported_says_so(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-1", gpus=1)
     make.a_source(cluster, exported=[])
     frames.keep(cluster.pk, TelemetryReading(Frame(AT, [GpuDevice("gpu-1", 0, "GPU-a")]), frozenset(), {}))
@@ -152,7 +151,7 @@ def test_a_metric_that_is_not_exported_says_so(admin, cluster, redis):  # noqa: 
     assert table(admin, node).count("not exported") == 5
 
 
-def test_under_mig_no_utilisation_is_shown_as_zero(admin, cluster, redis):  # noqa: F811
+def test_under_mig_no_utilisation_is_shown_as_zero(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-1", gpus=1)
     make.a_source(cluster, exported=["gpu_utilisation_ratio"])
     devices = [GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 0, "GPU-a", "7", "1g.18gb")]
@@ -166,7 +165,7 @@ def test_under_mig_no_utilisation_is_shown_as_zero(admin, cluster, redis):  # no
     assert "GPU 0 slice 7 1g.18gb" in said
 
 
-def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):  # noqa: F811
+def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-1", gpus=1)
     make.a_source(cluster, state="silent", state_since=NOON - timedelta(minutes=3))
     column = MetricColumn(array("d", [61.0]), array("d", [AT - 200]))
