@@ -23,7 +23,6 @@ CONNECT_S = 3.0
 READ_S = 5.0  # between two pieces of an answer
 ANSWER_S = 15.0  # for the whole of one
 ANSWER_BYTES = 64 << 20  # 40,000 devices with all that tells which they are: 24 MB
-TIMEOUT = httpx.Timeout(READ_S, connect=CONNECT_S)
 HELP = {
     401: "It does not know us (401): the user name, password or token is wrong, or missing.",
     403: "It refuses us (403): we may not read it, or a proxy before it wants another way to sign in.",
@@ -48,12 +47,23 @@ class Address:
     may_be_loopback: bool = False
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What one answer may cost: a worker has more time than a person who waits."""
+
+    connect_s: float
+    read_s: float  # between two pieces of it
+    answer_s: float  # for the whole of it
+    answer_bytes: int
+
+
 class Client:
     """Of one round. Close it, or use it as a context."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, bounds: Bounds | None = None) -> None:
         """:raises Unusable: its CA cannot be read, or its address is not one that may be asked"""
         self._address = address
+        self._bounds = bounds or Bounds(CONNECT_S, READ_S, ANSWER_S, ANSWER_BYTES)
         check_host(address.url, may_be_loopback=address.may_be_loopback)
         headers = {"User-Agent": "quarterdeck", "Accept": "application/json", "Accept-Encoding": "identity"}
         if address.token:
@@ -62,7 +72,7 @@ class Client:
             base_url=address.url.rstrip("/"),
             auth=httpx.BasicAuth(address.user, address.password) if address.user else None,
             headers=headers,
-            timeout=TIMEOUT,
+            timeout=httpx.Timeout(self._bounds.read_s, connect=self._bounds.connect_s),
             verify=_trust(address.ca_file),
             follow_redirects=False,
             trust_env=False,
@@ -78,14 +88,14 @@ class Client:
         """:raises Unusable: naming why, and what helps"""
         return vector(self.ask("/api/v1/query", {"query": expression}))
 
-    def ask(self, path: str, form: Mapping[str, str], *, within_s: float = ANSWER_S) -> bytes:
+    def ask(self, path: str, form: Mapping[str, str]) -> bytes:
         """:raises Unusable: naming why, and what helps"""
         try:
             with self._http.stream("POST", path, data=dict(form)) as response:
                 self._check_peer(response)
-                body = b"".join(_pieces(response, until=time.monotonic() + within_s))
+                body = b"".join(_pieces(response, self._bounds))
         except httpx.HTTPError as error:
-            raise Unusable(_unreached(error)) from error
+            raise Unusable(_unreached(error, self._bounds)) from error
         except (UnicodeError, httpx.InvalidURL) as error:
             raise Unusable(f"Its address cannot be used: {error}") from error
         if response.is_redirect:
@@ -105,29 +115,31 @@ class Client:
             _check_address(peer[0], may_be_loopback=self._address.may_be_loopback)
 
 
-def _pieces(response: httpx.Response, *, until: float) -> Iterator[bytes]:
+def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
     """:raises Unusable: too much, or too slowly"""
-    read = 0
+    read, until = 0, time.monotonic() + bounds.answer_s
     for piece in response.iter_bytes():
         read += len(piece)
-        if read > ANSWER_BYTES:
+        if read > bounds.answer_bytes:
             raise Unusable(
-                f"Its answer is larger than {ANSWER_BYTES >> 20} MiB, and was not read to its end: name the cluster's "
-                "series by label matchers."
+                f"Its answer is larger than {bounds.answer_bytes >> 20} MiB, and was not read to its end: name the "
+                "cluster's series by label matchers."
             )
         if time.monotonic() > until:
-            raise Unusable(f"Its answer took longer than {ANSWER_S:.0f} s: {count(read, 'byte')} had come by then.")
+            raise Unusable(
+                f"Its answer took longer than {bounds.answer_s:.0f} s: {count(read, 'byte')} had come by then."
+            )
         yield piece
 
 
-def _unreached(error: httpx.HTTPError) -> str:
+def _unreached(error: httpx.HTTPError, bounds: Bounds) -> str:
     words = str(error)[:200] or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in words:
         return f"Its certificate is not trusted: name the CA that signed it. {words}"
     if isinstance(error, httpx.ConnectTimeout):
-        return f"It does not answer: no connection within {CONNECT_S:.0f} s."
+        return f"It does not answer: no connection within {bounds.connect_s:.0f} s."
     if isinstance(error, httpx.ReadTimeout):
-        return f"It took the question and said nothing for {READ_S:.0f} s."
+        return f"It took the question and said nothing for {bounds.read_s:.0f} s."
     if isinstance(error, httpx.ConnectError):
         return f"It cannot be reached: {words}"
     if isinstance(error, httpx.RemoteProtocolError):

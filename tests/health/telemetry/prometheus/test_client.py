@@ -5,7 +5,7 @@ import pytest
 
 from health.telemetry.prometheus import client
 from health.telemetry.prometheus.answers import Unusable
-from health.telemetry.prometheus.client import Address, Client, check_host
+from health.telemetry.prometheus.client import Address, Bounds, Client, check_host
 from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
 
 VECTOR = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"2"]}]}}'
@@ -77,8 +77,8 @@ def test_stops_reading_what_is_too_large(monkeypatch):
         assert "larger than 1 MiB" in trouble(url)
 
 
-def test_stops_waiting_for_one_that_trickles(monkeypatch):
-    monkeypatch.setattr(client, "ANSWER_S", 0.4)
+def test_stops_waiting_for_one_that_trickles():
+    bounds = Bounds(connect_s=3, read_s=5, answer_s=0.4, answer_bytes=1 << 20)
 
     def trickle(to):
         to.send_response(200)
@@ -90,8 +90,11 @@ def test_stops_waiting_for_one_that_trickles(monkeypatch):
 
     begun = time.monotonic()
     with a_server(trickle) as (url, _):
-        with Client(Address(url, may_be_loopback=True)) as each, pytest.raises(Unusable, match="took longer than"):
-            each.ask("/api/v1/query", {"query": "up"}, within_s=0.4)
+        with (
+            Client(Address(url, may_be_loopback=True), bounds) as each,
+            pytest.raises(Unusable, match="took longer than"),
+        ):
+            each.query("up")
         assert time.monotonic() - begun < 4.0
 
 
