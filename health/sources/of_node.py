@@ -30,9 +30,12 @@ class DeviceTelemetry:
     xid_words: str = ""  # what the exporter has for its last Xid
 
     @property
+    def board(self) -> str:
+        return "GPU" if self.index is None else f"GPU {self.index}"
+
+    @property
     def name(self) -> str:
-        board = "GPU" if self.index is None else f"GPU {self.index}"
-        return f"{board} slice {self.gi_id}" if self.gi_id else board
+        return f"{self.board} slice {self.gi_id}" if self.gi_id else self.board
 
     @property
     def busy(self) -> MetricReading:

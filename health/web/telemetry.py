@@ -1,7 +1,7 @@
 """The telemetry of a cluster's source and of a node's GPUs, as their pages take it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.http import HttpResponse
@@ -86,19 +86,19 @@ class ReadingCell:
 
 @dataclass(frozen=True)
 class DeviceLine:
+    """A board, or a slice of one. None: it is the board's, and stands there."""
+
     device: DeviceTelemetry
-    temperature: ReadingCell
+    name: str
+    temperature: ReadingCell | None
     busy: ReadingCell
     memory: ReadingCell
-    power: ReadingCell
-    xid: ReadingCell
+    power: ReadingCell | None
+    xid: ReadingCell | None
     is_bad: bool  # its last Xid is none of no harm
     sampled_at: datetime | None  # the newest of all its samples
     is_old: bool  # none of its values is of now
-
-    @property
-    def is_slice(self) -> bool:
-        return bool(self.device.gi_id)
+    is_slice: bool = False
 
 
 @part
@@ -111,7 +111,7 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
     shown = {
         "node": row,
         "known": known,
-        "lines": [line_of(device) for device in known.devices],
+        "lines": lines_of(known.devices),
         "silent_since": instant(known.standing.silent_since),
         "shares": row.sharing,
         "sees_source": scope_of(request.user, Permission.SEE).covers_cluster(row.cluster_id),
@@ -130,23 +130,54 @@ def _state(known: NodeTelemetry) -> str:
     return "live" if any(device.is_told for device in known.devices) else "unknown"
 
 
-def line_of(device: DeviceTelemetry) -> DeviceLine:
+def lines_of(devices: Sequence[DeviceTelemetry]) -> list[DeviceLine]:
+    """A board before its slices, whether or not its exporter has it by itself."""
+    lines, boards = [], {device.uuid for device in devices if not device.gi_id}
+    for device in devices:
+        if device.gi_id and device.uuid not in boards:
+            boards.add(device.uuid)
+            lines.append(_board_of(device))
+        lines.append(_slice(device) if device.gi_id else _board(device))
+    return lines
+
+
+def _board(device: DeviceTelemetry) -> DeviceLine:
     metrics = device.metrics
-    used, free = metrics["memory_used_mib"], metrics["memory_free_mib"]
-    of = f"of {_gib(used.value + free.value)} GiB" if used.value is not None and free.value is not None else ""
     limit = metrics["power_limit_watts"].value
-    times = [reading.sampled_at for reading in metrics.values() if reading.sampled_at is not None]
     return DeviceLine(
         device,
+        device.board,
         temperature=_cell(metrics["temperature_celsius"], "{:.0f} °C"),
         busy=_cell(device.busy, "{:.0%}", title=_title_of_busy(device)),
-        memory=_cell(used, "{} GiB", read=_gib, beside=of),
+        memory=_memory(device),
         power=_cell(metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f} W"),
         xid=_xid(device),
         is_bad=bool(metrics["xid"].value),
-        sampled_at=instant(max(times, default=None)),
+        sampled_at=_sampled_at(device),
         is_old=not any(reading.is_fresh for reading in metrics.values()),
     )
+
+
+def _board_of(device: DeviceTelemetry) -> DeviceLine:
+    """What its slices say of it: each says the same."""
+    own = ReadingCell(ReadingState.NOT_APPLICABLE.value, "by slice")
+    return replace(_board(device), busy=own, memory=own)
+
+
+def _slice(device: DeviceTelemetry) -> DeviceLine:
+    whole = _board(device)
+    return replace(whole, name=f"slice {device.gi_id}", temperature=None, power=None, xid=None, is_slice=True)
+
+
+def _memory(device: DeviceTelemetry) -> ReadingCell:
+    used, free = device.metrics["memory_used_mib"], device.metrics["memory_free_mib"]
+    of = f"of {_gib(used.value + free.value)} GiB" if used.value is not None and free.value is not None else ""
+    return _cell(used, "{} GiB", read=_gib, beside=of)
+
+
+def _sampled_at(device: DeviceTelemetry) -> datetime | None:
+    times = [reading.sampled_at for reading in device.metrics.values() if reading.sampled_at is not None]
+    return instant(max(times, default=None))
 
 
 def _title_of_busy(device: DeviceTelemetry) -> str:

@@ -29,7 +29,9 @@ def keep(cluster, *devices: GpuDevice, xids=None, **columns: list[float]) -> Non
 
 @pytest.fixture
 def node(redis):
-    return make.a_node(make.a_cluster(), "gpu-1", gpus=2)
+    row = make.a_node(make.a_cluster(), "gpu-1", gpus=2)
+    frames.forget(row.cluster_id)
+    return row
 
 
 def test_each_device_has_what_was_said_of_it(node):

@@ -162,7 +162,26 @@ def test_under_mig_no_utilisation_is_shown_as_zero(admin, cluster, redis):
 
     assert "0%" not in said
     assert "GPU 0 MIG" in said
-    assert "GPU 0 slice 7 1g.18gb" in said
+    assert "slice 7 1g.18gb not exported" in said
+
+
+def test_what_slices_say_of_their_board_stands_once_at_the_board(admin, cluster, redis):
+    node = make.a_node(cluster, "gpu-1", gpus=1)
+    keys = frozenset({"temperature_celsius", "engine_active_ratio"})
+    make.a_source(cluster, exported=list(keys))
+    devices = [GpuDevice("gpu-1", 0, "GPU-a", gi_id, "1g.18gb") for gi_id in ("7", "8")]
+    columns = {
+        "temperature_celsius": MetricColumn(array("d", [61.0, 61.0]), array("d", [AT, AT])),
+        "engine_active_ratio": MetricColumn(array("d", [0.0, 0.5]), array("d", [AT, AT])),
+    }
+    frames.keep(cluster.pk, TelemetryReading(Frame(AT, devices, columns), keys, {}))
+
+    said = table(admin, node)
+
+    assert "GPU 0 MIG 61 °C by slice by slice" in said
+    assert said.count("61 °C") == 1
+    assert "slice 7 1g.18gb 0%" in said
+    assert "slice 8 1g.18gb 50%" in said
 
 
 def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):
