@@ -6,6 +6,7 @@ from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (
     NodeTelemetryDetail,
+    NodeTelemetryHistory,
     TelemetryAttemptList,
     TelemetrySourceDetail,
     TelemetrySourceList,
@@ -30,5 +31,6 @@ urlpatterns = [
     path("mutes/<int:mute_id>/lifts", MuteLifts.as_view()),
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
+    path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),
     path("telemetry-sources", TelemetrySourceList.as_view()),
 ]

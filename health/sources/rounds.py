@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import structlog
-from django.conf import settings
 
 from fleet.messages import announce
 from fleet.models import Cluster, LostLease, Node, Observer, Pod
@@ -15,7 +14,8 @@ from gpu.operands import EXPORTERS
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import AGAIN_AFTER
 from health.sources import frames
-from health.sources.secrets import NoSecret, secret_at
+from health.sources.addresses import address_of
+from health.sources.secrets import NoSecret
 from health.telemetry.base import TelemetryReading
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import Unusable
@@ -108,10 +108,7 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
 
 def round_of(source: TelemetrySource) -> Round:
     """:raises NoSecret: its password or token is not there"""
-    secret = secret_at(source.secret_from)
-    address = Address(source.url, ca_file=source.ca_file, may_be_loopback=settings.TELEMETRY_LOOPBACK)
-    address = replace(address, user=source.user, password=secret) if source.user else replace(address, token=secret)
-    return Round(address, Matchers(source.matchers), _whereabouts(source.cluster))
+    return Round(address_of(source), Matchers(source.matchers), _whereabouts(source.cluster))
 
 
 def _whereabouts(cluster: Cluster) -> Whereabouts:

@@ -16,6 +16,8 @@ DETAILS = (
     "gpu", "gpu_id", "device", "modelName", "card_model", "GPU_I_PROFILE", "Hostname", "hostname", "node", "pod",
     "exported_pod", "container", "instance", "job",
 )  # fmt: skip
+LABELS_OF_DEVICES = ("UUID", "uuid", "serial_number")  # each exporter has one of them
+_PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\\\n]*)"\s*(?:,|$)')
 
 
@@ -101,3 +103,21 @@ def exported_names(pattern: str, matchers: Matchers) -> str:
 def devices(names: Iterable[str], matchers: Matchers) -> str:
     """Each device with what tells which one it is, and of which node."""
     return f"group by ({', '.join((*KEYS, *DETAILS))}) ({matchers.with_names('|'.join(names))})"
+
+
+def is_plain(uuid: str) -> bool:
+    """Whether it can be asked for by itself: what is not said by a driver is not written into a query."""
+    return _PLAIN.fullmatch(uuid) is not None
+
+
+def history(names: Iterable[str], uuids: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
+    """Of these devices, at each step the newest sample of the time before it. What is older is none: a gap is a gap.
+
+    `uuids`: plain ones.
+    """
+    named, those = "|".join(names), "|".join(uuid.replace(".", "[.]") for uuid in uuids)
+    keys, rest = ", ".join(("__name__", *KEYS)), f",{matchers.text}" if matchers.text else ""
+    return " or ".join(
+        f'max by ({keys}) (last_over_time({{__name__=~"{named}",{label}=~"{those}"{rest}}}[{within_s:.0f}s]))'
+        for label in LABELS_OF_DEVICES
+    )

@@ -33,6 +33,7 @@ from fleet.pools.files import read as read_pool_file
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.pool_form import PoolForm
 from gpu import versions
+from health.api.telemetry import HistoryAsked
 from health.telemetry.promql import BadMatchers, Matchers
 from health.web.inbox_page import Filter as FindingsFilter
 from health.web.telemetry_form import TelemetrySourceForm
@@ -183,6 +184,8 @@ PARSERS = (
     Parser("source of telemetry", "its columns' lengths", FORM_BYTES,
            _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
            ("health.web.telemetry_form",)),
+    Parser("window of a history", "those there are", HEADERS_BYTES,
+           lambda text: HistoryAsked(data={"window": text, text[:100]: text}).is_valid(), ("health.api.telemetry",)),
     Parser("label matchers", "500 characters, 10 matchers", FORM_BYTES, Matchers.read),
     Parser("filter of nodes on a page", "200 characters each", HEADERS_BYTES,
            lambda text: NodeFilter.read(_query(q=text, pool=text, state=text)).is_selector,

@@ -48,7 +48,7 @@ class QueryError(msgspec.Struct):
 
 _ANSWERS = msgspec.json.Decoder(QueryAnswer, strict=False)  # a number is written as a string
 _REFUSALS = msgspec.json.Decoder(QueryError)
-_LABELS = msgspec.json.Decoder(dict[str, str])
+LABELS = msgspec.json.Decoder(dict[str, str])
 
 
 def refusal_in(body: bytes) -> str:
@@ -79,7 +79,7 @@ def vector(body: bytes) -> list[LabelledSample]:
 def labels(series: LabelledSample) -> dict[str, str]:
     """:raises Unusable: they are not text"""
     try:
-        return _LABELS.decode(series.metric)
+        return LABELS.decode(series.metric)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unusable(f"The labels of a series cannot be read: {error}") from error
 
@@ -90,12 +90,17 @@ def _decoded(body: bytes) -> QueryAnswer:
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass  # +Inf is a number to a Prometheus and none to a decoder: once more, without it
     try:
-        return _ANSWERS.decode(body.replace(b'"+Inf"', b'"inf"').replace(b'"-Inf"', b'"-inf"'))
+        return _ANSWERS.decode(without_infinity(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unusable(f"{_no_json(body)}: {str(error)[:200]}") from error
+        raise Unusable(f"{no_json(body)}: {str(error)[:200]}") from error
 
 
-def _no_json(body: bytes) -> str:
+def without_infinity(body: bytes) -> bytes:
+    """As a decoder takes it."""
+    return body.replace(b'"+Inf"', b'"inf"').replace(b'"-Inf"', b'"-inf"')
+
+
+def no_json(body: bytes) -> str:
     start = body[:200].lstrip().lower()
     if start.startswith((b"<!doctype", b"<html", b"<")):
         return "It answers a web page, not JSON: a sign-in page or a proxy stands before it"

@@ -106,7 +106,9 @@ def test_a_viewer_of_one_pool_sees_only_its_nodes_and_no_source(cluster):
     pat = calling(make.a_user("pat", role="viewer", on=pool))
 
     assert pat.get(f"/api/v1/nodes/{mine.pk}/telemetry").status_code == 200
+    assert pat.get(f"/api/v1/nodes/{mine.pk}/telemetry/history").status_code == 200
     assert pat.get(f"/api/v1/nodes/{other.pk}/telemetry").status_code == 404
+    assert pat.get(f"/api/v1/nodes/{other.pk}/telemetry/history").status_code == 404
     assert pat.get("/api/v1/telemetry-sources").json()["results"] == []
     assert pat.get(place(cluster)).status_code == 404
 
@@ -121,3 +123,23 @@ def test_a_node_without_a_source_says_so_of_each_gpu(bob, cluster):
     assert said["devices"][0]["metrics"]["xid"] == {
         "state": "no-source", "value": None, "unit": "", "sampled_at": None, "since": None,
     }  # fmt: skip
+
+
+def test_a_history_without_a_prometheus_says_so(bob, cluster):
+    node = make.a_node(cluster)
+    make.a_node_event(node, at=NOON - timedelta(minutes=5))
+
+    said = bob.get(f"/api/v1/nodes/{node.pk}/telemetry/history?window=24h").json()
+
+    assert (said["trouble"], said["plots"], said["step_s"]) == (
+        "Its cluster has no Prometheus that could be asked.",
+        [],
+        300.0,
+    )
+    assert [mark["kind"] for mark in said["marks"]] == ["version"]
+    assert len(said["times"]) <= 300
+
+
+@pytest.mark.parametrize("query", ["window=1y", "hours=3"])
+def test_a_window_that_there_is_not_is_refused(bob, cluster, query):
+    assert bob.get(f"/api/v1/nodes/{make.a_node(cluster).pk}/telemetry/history?{query}").status_code == 400

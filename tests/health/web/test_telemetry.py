@@ -184,6 +184,12 @@ def test_what_slices_say_of_their_board_stands_once_at_the_board(admin, cluster,
     assert "slice 8 1g.18gb 50%" in said
 
 
+def test_the_plots_are_on_the_page_of_a_gpu_node_and_load_by_themselves(admin, cluster):
+    place = f"/api/v1/nodes/{make.a_node(cluster).pk}/telemetry/history"
+
+    assert f'data-history="{place}"' in admin.get(f"/nodes/{cluster.nodes.get().pk}").content.decode()
+
+
 def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-1", gpus=1)
     make.a_source(cluster, state="silent", state_since=NOON - timedelta(minutes=3))

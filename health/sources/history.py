@@ -1,0 +1,214 @@
+"""What GPUs of a node said over the last hours, by their cluster's Prometheus: lines to be drawn, and marks on them.
+
+It is asked while a person waits, so that it is bounded: in time, in size, in how many are asked at once, and an answer
+serves everybody who asks for the same within a quarter of a minute.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from fleet.models import Node
+from fleet.queries import timeline
+from health.models import TelemetrySource
+from health.sources.addresses import address_of
+from health.sources.of_node import DeviceTelemetry, NodeTelemetry, telemetry_of
+from health.sources.secrets import NoSecret
+from health.telemetry import promql
+from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.metrics import METRICS, SERIES
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Bounds, Client
+from health.telemetry.prometheus.ranges import LabelledDevice, Steps, lines_in, steps
+
+WINDOWS = {"1h": 3600, "6h": 6 * 3600, "24h": 24 * 3600}
+LINES_AT_MOST = 16  # a plot
+DEVICES_AT_MOST = 64  # boards whose series are asked for
+MARKS_AT_MOST = 100
+KEPT_S = 15.0
+MOST_KEPT = 64
+TURN_S = 1.0  # somebody waits for a turn
+AT_ONCE = 4  # of a process: more people than that do not hold all of its threads
+PATIENCE = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=16 << 20)
+MARKED = ("version", "ready", "cordon", "upgrade", "rollout")  # kinds of a node's events
+XID = "xid"
+# What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
+PLOTTED = (
+    "gpu_utilisation_ratio", "memory_used_mib", "temperature_celsius", "power_watts", "sm_clock_mhz",
+    "memory_clock_mhz", "ecc_corrected", "ecc_uncorrected",
+)  # fmt: skip
+OF_SLICES = frozenset({"gpu_utilisation_ratio", "memory_used_mib"})  # all else is the board's, whichever slice says it
+INSTEAD = {"gpu_utilisation_ratio": "engine_active_ratio"}
+Lines = Mapping[tuple[str, LabelledDevice], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class PlotLine:
+    name: str
+    device: DeviceTelemetry  # of a board's metric the first of its slices that says it
+    metric: str  # its key
+    values: list[float | None]  # a step each; None: no sample
+
+
+@dataclass(frozen=True)
+class Plot:
+    key: str
+    title: str
+    unit: str
+    lines: list[PlotLine]
+    left_out: int  # devices beyond those that are drawn
+
+
+@dataclass(frozen=True)
+class PlotMark:
+    at: datetime
+    kind: str  # xid, or the kind of an event of the node
+    sentence: str
+
+
+@dataclass(frozen=True)
+class TelemetryHistory:
+    window: str
+    asked: Steps
+    trouble: str = ""  # why there are no lines; blank: there are, or nothing is exported
+    plots: list[Plot] = field(default_factory=list)  # those that have a line
+    not_drawn: list[str] = field(default_factory=list)  # titles of those that have none
+    marks: list[PlotMark] = field(default_factory=list)  # oldest first
+    marks_left_out: int = 0
+
+    @property
+    def times(self) -> list[float]:
+        return self.asked.times
+
+
+@dataclass(frozen=True)
+class _Kept:
+    until: float
+    lines: Lines
+    trouble: str
+
+
+_kept: dict[tuple[object, ...], _Kept] = {}
+_lock = threading.Lock()
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+def history_of(node: Node, window: str, *, now: datetime) -> TelemetryHistory:
+    """`window`: a key of WINDOWS. Three queries, and at most one question to the Prometheus."""
+    known, asked = telemetry_of(node, now=now), steps(WINDOWS[window], now=now.timestamp())
+    devices = [device for device in known.devices if device.is_told]
+    lines, trouble = _lines(node, known, devices, asked, window)
+    marks = sorted([*_events(node, asked), *_xid_marks(lines, devices, asked)], key=lambda mark: mark.at)
+    plots = [_plot(key, lines, devices) for key in PLOTTED]
+    return TelemetryHistory(
+        window,
+        asked,
+        trouble,
+        plots=[plot for plot in plots if plot.lines],
+        not_drawn=[] if trouble else [plot.title for plot in plots if not plot.lines],
+        marks=marks[-MARKS_AT_MOST:],
+        marks_left_out=max(0, len(marks) - MARKS_AT_MOST),
+    )
+
+
+def _lines(
+    node: Node, known: NodeTelemetry, devices: Sequence[DeviceTelemetry], asked: Steps, window: str
+) -> tuple[Lines, str]:
+    """And why there are none; a refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
+    source = known.source
+    if source is None:
+        return {}, "Its cluster has no Prometheus that could be asked."
+    if not known.standing.has_source:
+        return {}, "The source of telemetry of its cluster is switched off."
+    if not devices:
+        return {}, known.trouble or "The cluster's Prometheus never had a series of a GPU of this node."
+    key = (node.pk, source.pk, source.changed_at, window)
+    with _lock:
+        kept = _kept.get(key)
+    if kept is not None and kept.until > time.monotonic():
+        return kept.lines, kept.trouble
+    if not _turns.acquire(timeout=TURN_S):
+        return {}, "The histories of too many nodes are asked for at once: try again in some seconds."
+    try:
+        lines, trouble = _asked(source, devices, asked), ""
+    except Unusable as error:
+        lines, trouble = {}, f"The cluster's Prometheus gives no history. {error}"
+    except NoSecret as error:
+        lines, trouble = {}, f"The web process cannot ask the cluster's Prometheus. {error}"
+    finally:
+        _turns.release()
+    with _lock:
+        while len(_kept) >= MOST_KEPT:
+            _kept.pop(next(iter(_kept)))
+        _kept[key] = _Kept(time.monotonic() + KEPT_S, lines, trouble)
+    return lines, trouble
+
+
+def _asked(source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: Steps) -> Lines:
+    """:raises Unusable, NoSecret"""
+    wanted = {*PLOTTED, *INSTEAD.values(), XID}
+    names = sorted(name for name, series in SERIES.items() if series.metric in wanted)
+    uuids = list(dict.fromkeys(device.uuid for device in devices if promql.is_plain(device.uuid)))[:DEVICES_AT_MOST]
+    if not uuids:
+        raise Unusable("None of its GPUs has a UUID that can be asked for.")
+    expression = promql.history(
+        names, uuids, promql.Matchers(source.matchers), within_s=max(STALE_AFTER_S, asked.step_s)
+    )
+    form = {
+        "query": expression, "start": f"{asked.first:.0f}", "end": f"{asked.last:.0f}", "step": f"{asked.step_s:.0f}",
+        "timeout": f"{PATIENCE.answer_s:.0f}s",
+    }  # fmt: skip
+    with Client(address_of(source), PATIENCE) as client:
+        return lines_in(client.ask("/api/v1/query_range", form), asked)
+
+
+def _plot(key: str, lines: Lines, devices: Sequence[DeviceTelemetry]) -> Plot:
+    found: list[PlotLine] = []
+    boards: set[str] = set()
+    for device in devices:
+        metric, line = _line(key, lines, device)
+        if line is None or (key not in OF_SLICES and device.uuid in boards):
+            continue
+        boards.add(device.uuid)
+        name = device.name if key in OF_SLICES else device.board
+        found.append(PlotLine(name, device, metric, [None if math.isnan(value) else value for value in line]))
+    drawn = METRICS[key]
+    return Plot(key, drawn.title, drawn.unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))
+
+
+def _line(key: str, lines: Lines, device: DeviceTelemetry) -> tuple[str, Sequence[float] | None]:
+    """Under MIG the usual utilisation is none, whatever is exported."""
+    place = device.uuid, device.gi_id
+    usual = None if key in INSTEAD and device.is_mig else lines.get((key, place))
+    if usual is None and key in INSTEAD:
+        return INSTEAD[key], _some(lines.get((INSTEAD[key], place)))
+    return key, _some(usual)
+
+
+def _some(line: Sequence[float] | None) -> Sequence[float] | None:
+    """None: it has no value at all."""
+    return line if line is not None and any(value == value for value in line) else None
+
+
+def _xid_marks(lines: Lines, devices: Sequence[DeviceTelemetry], asked: Steps) -> list[PlotMark]:
+    """Where the last Xid of a device became another: it is latched, so that a second of the same is not seen."""
+    found = []
+    for device in devices:
+        before = math.nan
+        for place, xid in enumerate(lines.get((XID, (device.uuid, device.gi_id)), ())):
+            if xid != xid:
+                continue
+            if xid and before == before and xid != before:
+                at = datetime.fromtimestamp(asked.first + place * asked.step_s, UTC)
+                found.append(PlotMark(at, XID, f"Xid {xid:.0f} on {device.name}"))
+            before = xid
+    return found
+
+
+def _events(node: Node, asked: Steps) -> list[PlotMark]:
+    since = datetime.fromtimestamp(asked.first, UTC)
+    rows = timeline(node).filter(at__gte=since, kind__in=MARKED).order_by("-at", "-pk")[: MARKS_AT_MOST + 1]
+    return [PlotMark(row.at, row.kind, row.sentence) for row in reversed(rows)]

@@ -1,0 +1,113 @@
+"""What a Prometheus answered to a range query: of each device and metric a value a step, null where no sample was.
+
+prometheus.io/docs/prometheus/latest/querying/api: range queries, matrices.
+"""
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from health.telemetry.metrics import SERIES
+from health.telemetry.prometheus.answers import LABELS, Sample, Unusable, device_key, no_json, without_infinity
+
+POINTS_AT_MOST = 300  # a line
+SERIES_AT_MOST = 4000  # 16 boards of 7 slices, each with 20 metrics, are 2,560
+LabelledDevice = tuple[str, str]  # as `GpuDevice.key`
+
+
+class LabelledRange(msgspec.Struct, gc=False):
+    metric: msgspec.Raw  # its labels, undecoded
+    values: list[Sample] = []
+
+
+class RangeMatrix(msgspec.Struct):
+    result: list[LabelledRange]
+    result_type: str = msgspec.field(default="", name="resultType")
+
+
+class RangeAnswer(msgspec.Struct):
+    status: str = ""
+    data: RangeMatrix | None = None
+    error: str = ""
+    error_type: str = msgspec.field(default="", name="errorType")
+    warnings: list[str] = []
+
+
+_ANSWERS = msgspec.json.Decoder(RangeAnswer, strict=False)  # a number is written as a string
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The instants that are asked for, in seconds since the epoch: `first`, and `number` of them in all."""
+
+    first: float
+    step_s: float
+    number: int
+
+    @property
+    def last(self) -> float:
+        return self.first + self.step_s * (self.number - 1)
+
+    @property
+    def times(self) -> list[float]:
+        return [self.first + self.step_s * place for place in range(self.number)]
+
+    def place(self, at: float) -> int:
+        """-1: it is none of them."""
+        if not self.first - 1 <= at <= self.last + 1:  # NaN is no time, either
+            return -1
+        place = round((at - self.first) / self.step_s)
+        return place if 0 <= place < self.number and abs(self.first + place * self.step_s - at) < 1 else -1
+
+
+def steps(window_s: int, *, now: float) -> Steps:
+    """As many as may be, on the same instants whenever it is asked: a page that is drawn again does not shiver."""
+    step_s = max(15, math.ceil(window_s / (POINTS_AT_MOST - 1) / 15) * 15)
+    last = math.floor(now / step_s) * step_s
+    number = window_s // step_s + 1
+    return Steps(last - step_s * (number - 1), step_s, number)
+
+
+def lines_in(body: bytes, asked: Steps) -> Mapping[tuple[str, LabelledDevice], Sequence[float]]:
+    """By metric and device, a value for each step, in the metric's unit. NaN: no sample.
+
+    :raises Unusable: it is an error, it says that it is only a part, it is no such answer, or there is too much of it
+    """
+    answer = _decoded(body)
+    if answer.status != "success" or answer.data is None:
+        raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
+    if answer.warnings:
+        raise Unusable(f"It warns that its answer is not whole, so that it is not drawn: {answer.warnings[0][:300]}")
+    if answer.data.result_type not in ("matrix", ""):
+        raise Unusable(f"It answers a {answer.data.result_type[:40]} where a matrix was asked for.")
+    if len(answer.data.result) > SERIES_AT_MOST:
+        raise Unusable(f"It answers {len(answer.data.result)} series, and at most {SERIES_AT_MOST} are drawn.")
+    found: dict[tuple[str, LabelledDevice], array[float]] = {}
+    for row in answer.data.result:
+        labels = _labels(row)
+        series = SERIES.get(labels.get("__name__", ""))
+        if series is None:
+            continue
+        line = found.setdefault((series.metric, device_key(labels)), array("d", [math.nan]) * asked.number)
+        for sample in row.values:
+            place = asked.place(sample.evaluated_at)
+            if place >= 0 and math.isfinite(sample.value):
+                line[place] = sample.value * series.factor
+    return found
+
+
+def _labels(row: LabelledRange) -> dict[str, str]:
+    try:
+        return LABELS.decode(row.metric)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unusable(f"The labels of a series cannot be read: {error}") from error
+
+
+def _decoded(body: bytes) -> RangeAnswer:
+    try:
+        return _ANSWERS.decode(without_infinity(body))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unusable(f"{no_json(body)}: {str(error)[:200]}") from error

@@ -1,0 +1,179 @@
+import json
+from array import array
+from datetime import timedelta
+from urllib.parse import parse_qs
+
+import pytest
+
+from health.sources import frames, history
+from health.sources.history import LINES_AT_MOST, history_of
+from health.telemetry import promql
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests import make
+from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+AT = NOON.timestamp()
+BOARD = GpuDevice("gpu-1", 0, "GPU-a")
+
+
+@pytest.fixture(autouse=True)
+def _here(redis, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    history._kept.clear()
+
+
+@pytest.fixture
+def node():
+    row = make.a_node(make.a_cluster(), "gpu-1", gpus=1)
+    frames.forget(row.cluster_id)
+    return row
+
+
+def keep(cluster, *devices: GpuDevice) -> None:
+    frame = Frame(AT, devices or (BOARD,))
+    frame.columns["temperature_celsius"] = MetricColumn.empty(len(frame.devices))
+    frame.columns["temperature_celsius"].values[0] = 61.0
+    frame.columns["temperature_celsius"].times = array("d", [AT] * len(frame.devices))
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset({"temperature_celsius"}), {}))
+
+
+def series(name: str, *values: tuple[int, float], uuid: str = "GPU-a", **labels: str) -> dict:
+    """Each value so many seconds before noon."""
+    return {"metric": {"__name__": name, "UUID": uuid, **labels},
+            "values": [[AT - age, str(value)] for age, value in values]}  # fmt: skip
+
+
+def matrix(*rows: dict):
+    return saying(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}}).encode())
+
+
+def told(node, *rows: dict, window: str = "1h"):
+    with a_server(matrix(*rows)) as (url, _):
+        make.a_source(node.cluster, url=url)
+        return history_of(node, window, now=NOON)
+
+
+def test_draws_what_has_samples_and_names_what_has_none(node):
+    keep(node.cluster)
+
+    known = told(node, series("DCGM_FI_DEV_GPU_TEMP", (30, 61), (0, 0)))
+
+    (plot,) = known.plots
+    assert (plot.title, plot.unit, plot.lines[0].device.name) == ("Temperature", "°C", "GPU 0")
+    assert plot.lines[0].values[-3:] == [61.0, None, 0.0]
+    assert len(plot.lines[0].values) == len(known.times)
+    assert "Power" in known.not_drawn
+
+
+def test_under_mig_the_engines_are_drawn_and_never_the_usual_utilisation(node):
+    slices = [GpuDevice("gpu-1", 0, "GPU-a", gi_id) for gi_id in ("7", "8")]
+    keep(node.cluster, BOARD, *slices)
+
+    known = told(
+        node, series("DCGM_FI_DEV_GPU_UTIL", (0, 0)), series("DCGM_FI_DEV_GPU_UTIL", (0, 0), GPU_I_ID="7"),
+        series("DCGM_FI_PROF_GR_ENGINE_ACTIVE", (0, 0.5), GPU_I_ID="8"),
+    )  # fmt: skip
+
+    (plot,) = known.plots
+    assert [(line.device.gi_id, line.metric) for line in plot.lines] == [("8", "engine_active_ratio")]
+
+
+def test_what_each_slice_says_of_its_board_is_drawn_once(node):
+    keep(node.cluster, *[GpuDevice("gpu-1", 0, "GPU-a", gi_id) for gi_id in ("7", "8")])
+
+    known = told(node, *[series("DCGM_FI_DEV_GPU_TEMP", (0, 61), GPU_I_ID=gi_id) for gi_id in ("7", "8")])
+
+    assert [line.name for line in known.plots[0].lines] == ["GPU 0"]
+
+
+def test_marks_where_an_xid_became_another_and_what_the_timeline_has(node):
+    keep(node.cluster)
+    make.a_node_event(node, "The driver is 580.95.05.", at=NOON - timedelta(minutes=10))
+    make.a_node_event(node, "Long ago.", at=NOON - timedelta(hours=2))
+
+    known = told(node, series("DCGM_FI_DEV_XID_ERRORS", (1800, 0), (900, 79), (600, 79), (300, 0), (0, 31)))
+
+    assert [(mark.kind, mark.sentence) for mark in known.marks] == [
+        ("xid", "Xid 79 on GPU 0"),
+        ("version", "The driver is 580.95.05."),
+        ("xid", "Xid 31 on GPU 0"),
+    ]
+
+
+def test_what_was_there_when_the_time_begins_is_no_mark(node):
+    keep(node.cluster)
+
+    assert told(node, series("DCGM_FI_DEV_XID_ERRORS", (1800, 79), (0, 79))).marks == []
+
+
+def test_draws_no_more_lines_than_can_be_told_apart(node):
+    devices = [GpuDevice("gpu-1", number, f"GPU-{number:02}") for number in range(20)]
+    keep(node.cluster, *devices)
+
+    known = told(node, *[series("DCGM_FI_DEV_GPU_TEMP", (0, 61), uuid=device.uuid) for device in devices])
+
+    assert (len(known.plots[0].lines), known.plots[0].left_out) == (LINES_AT_MOST, 4)
+
+
+def test_asks_once_for_all_who_look_and_only_for_this_nodes_devices(node):
+    keep(node.cluster, BOARD, GpuDevice("gpu-1", 1, 'GPU-b"} or up{x="'))
+    with a_server(matrix()) as (url, server):
+        make.a_source(node.cluster, url=url, matchers='cluster="eu"')
+        for _ in range(3):
+            history_of(node, "6h", now=NOON)
+
+        (body,) = server.queries
+
+    asked = parse_qs(body)
+    assert '{__name__=~"' in asked["query"][0]
+    assert ',UUID=~"GPU-a",cluster="eu"}[90s]' in asked["query"][0]
+    assert "up{" not in asked["query"][0]
+    assert (int(asked["end"][0]) - int(asked["start"][0])) / int(asked["step"][0]) < 300
+
+
+def test_an_answer_that_is_bad_is_a_sentence_and_is_not_asked_for_again_at_once(node):
+    keep(node.cluster)
+    with a_server(saying(b"<html>sign in</html>")) as (url, server):
+        make.a_source(node.cluster, url=url)
+        known = [history_of(node, "1h", now=NOON) for _ in range(2)]
+
+        assert len(server.queries) == 1
+    assert "gives no history. It answers a web page" in known[1].trouble
+    assert known[1].plots == []
+
+
+def test_each_reason_for_no_plots_is_said(node, settings):
+    assert "has no Prometheus" in history_of(node, "1h", now=NOON).trouble
+    source = make.a_source(node.cluster, url=f"http://127.0.0.1:{a_closed_port()}")
+    assert "never had a series" in history_of(node, "1h", now=NOON).trouble
+    keep(node.cluster)
+    assert "cannot be reached" in history_of(node, "1h", now=NOON).trouble
+    source.secret_from = "env:QUARTERDECK_SECRET_NONE"
+    source.changed_at = NOON + timedelta(seconds=1)
+    source.save()
+    assert "The web process cannot ask" in history_of(node, "1h", now=NOON).trouble
+    source.state = "off"
+    source.save()
+    assert "switched off" in history_of(node, "1h", now=NOON).trouble
+
+
+def test_many_who_look_at_once_do_not_hold_every_thread(node, monkeypatch):
+    keep(node.cluster)
+    make.a_source(node.cluster, url=f"http://127.0.0.1:{a_closed_port()}")
+    monkeypatch.setattr(history, "TURN_S", 0.01)
+    turns = [history._turns.acquire(blocking=False) for _ in range(history.AT_ONCE)]
+
+    try:
+        assert "too many nodes" in history_of(node, "1h", now=NOON).trouble
+    finally:
+        for _ in turns:
+            history._turns.release()
+
+
+def test_only_plain_names_of_devices_are_asked_for():
+    assert promql.is_plain("GPU-5b0e7a0c-1f1e-4c7b-9a59-0e3f5d2c1b0a")
+    assert not promql.is_plain('GPU"')
+    assert not promql.is_plain("a|b")
