@@ -142,7 +142,7 @@ class FleetMap {
       this.out = sortOut(this.choice.colour, this.frame, this.layout);
       this.sorted = sortNodes(this.frame, this.layout, { ...this.choice, shows: this.filter() });
       this.lay();
-      this.paint(Array.from(this.arranged.order.keys()));
+      this.paint(Array.from(this.arranged.order.keys()), true);
       this.legend.draw(this.palette, this.scale);
       writeLabels(this.labels, { ...this.arranged, height: this.canvas.height }, this.palette, this.scale, titlesOf);
       this.panel.querySelector(".map-borders").hidden = this.choice.colour.key === "health";
@@ -200,10 +200,10 @@ class FleetMap {
     });
   }
 
-  paint(positions) {
+  paint(positions, isWhole = false) {
     const { order } = this.arranged;
     for (const position of positions) this.painter.node(this.frame, this.out, order[position], position, this.isFaint);
-    this.painter.show(positions);
+    this.painter.show(positions, isWhole);
     this.legend.show(this.out, this.choice.only);
     this.place.dataset.drawn = order.length;
     performance.mark("map-painted");

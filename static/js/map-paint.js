@@ -152,9 +152,9 @@ export class Painter {
     }
   }
 
-  // A few nodes are put one by one: to put the whole image takes longer.
-  show(positions) {
-    if (positions.length > MOST_ONE_BY_ONE) return this.pen.putImageData(this.image, 0, 0);
+  // A few nodes that changed are put one by one: to put the whole image takes longer.
+  show(positions, isWhole) {
+    if (isWhole || positions.length > MOST_ONE_BY_ONE) return this.pen.putImageData(this.image, 0, 0);
     const { boxes, gap } = this.arranged;
     for (const position of positions) {
       const { box, x, y } = placeOf(boxes, position);

@@ -76,6 +76,20 @@ def test_the_map_is_walked_by_keyboard_and_says_where_it_is(window):
     expect(page.locator("h1")).to_have_text(name)
 
 
+def test_the_ground_between_the_nodes_is_the_panels(window):
+    page = window("viewer", color_scheme="light").page
+    drawn(page)
+
+    black = page.evaluate(
+        """() => { const c = document.querySelector('.map canvas');
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        let n = 0; for (let i = 0; i < d.length; i += 4) if (d[i] + d[i + 1] + d[i + 2] === 0) n += 1;
+        return n; }"""
+    )
+
+    assert black == 0
+
+
 def test_it_is_on_one_screen_and_leaves_no_empty_column(window):
     page = window("viewer", viewport=SCREEN).page
     drawn(page)
