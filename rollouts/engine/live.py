@@ -39,7 +39,7 @@ class NodesNow:
 
 def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
     """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
-    switch = client.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH)
+    stopped_because = stopped_in_cluster(plan, connection)
     seen = _driver_object(plan, connection)
     known = driver_daemonsets(plan)
     daemonsets = [
@@ -62,9 +62,17 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
         spec=client.get_driver_spec(connection, plan.object_kind, plan.object_name) if seen else {},
         hashes=newest,
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
-        stopped_because=_stopped(plan, switch),
+        stopped_because=stopped_because,
         daemonsets=tuple(daemonsets),
     )
+
+
+def stopped_in_cluster(plan: Plan, connection: client.Connection) -> str:
+    """By the ConfigMap that somebody with kubectl made. Blank: there is none.
+
+    :raises ClusterError: when the cluster does not answer
+    """
+    return _stopped(plan, client.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH))
 
 
 def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:

@@ -14,6 +14,7 @@ from rollouts.components.base import Phase
 from rollouts.engine.act.labels import clear_queued
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
+from rollouts.engine.live import stopped_in_cluster
 from rollouts.models import Hold, Plan
 from rollouts.restraints import why_not
 
@@ -27,9 +28,14 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
-        if act.even_queued and why_not(writer.plan, [uid], now=writer.clock()):
+        if act.even_queued and _is_stopped(writer, uid):
             return  # The operator would take it at once.
         free_node(writer, uid, name, even_queued=act.even_queued or writer.plan.write_intended_at is None)
+
+
+def _is_stopped(writer: Writer, uid: str) -> bool:
+    in_cluster = stopped_in_cluster(writer.plan, writer.connection)
+    return bool(in_cluster or why_not(writer.plan, [uid], now=writer.clock()))
 
 
 def free_strays(writer: Writer, act: FreeStrays) -> None:

@@ -19,6 +19,7 @@ from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
+from rollouts.engine.live import stopped_in_cluster
 from rollouts.ledger import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
@@ -200,6 +201,9 @@ def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
 
 
 def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
+    """The cluster first: its answer takes longest, and rows are as of the last moment then."""
+    if stopped_in_cluster(writer.plan, writer.connection):
+        return False
     free = Plan.objects.filter(pk=writer.plan.pk, epoch=writer.plan.epoch, state=MAY_RELEASE[stage.is_rollback])
     paused = writer.plan.commands.in_force().exists()
     releasing = Target.objects.filter(pk=target.pk, state=TargetState.RELEASING)

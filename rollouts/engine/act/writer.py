@@ -75,10 +75,12 @@ class Writer:
                 if seen.uid != uid:
                     trouble = f"{name} is another node now."
                     break
+                # Whoever slept since he read it may have lost his turn. What is wanted is asked after that: the lease
+                # waits for a halt that is being written, and is none the wiser.
+                self.plan.keep_lease(now=self.clock())
                 patch = wanted(seen)
                 if not patch:
                     return seen
-                self.plan.keep_lease(now=self.clock())  # whoever slept since he read it may have lost his turn
                 return client.patch_node(self.connection, name, patch)
             except client.Conflict:
                 continue
