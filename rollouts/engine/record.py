@@ -122,12 +122,20 @@ def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime)
     if isinstance(move, MoveTarget):
         _move_target(stages[move.stage_index], move, now=now)
     elif isinstance(move, MoveStage):
-        stages[move.stage_index].move(move.to, now=now, actor="engine", because=move.because)
+        stage = stages[move.stage_index]
+        if move.to is StageState.PROMOTING and _is_rejected(stage):
+            raise LostRace(f"{stage.name} was rejected while it was looked at.")
+        stage.move(move.to, now=now, actor="engine", because=move.because)
     else:
         plan.move(move.to, now=now, actor="engine", because=move.because)
         evidence = {"answers": _answers_now(plan)}
         verb = f"become {move.to}"
         AuditEntry.record(plan.mark, verb=verb, actor="engine", because=move.because, evidence=evidence, now=now)
+
+
+def _is_rejected(stage: Stage) -> bool:
+    """Since the round looked: who has begun is not asked again. The lock on the plan's row decides who was first."""
+    return not stage.is_rollback and stage.approvals.standing().filter(is_rejection=True).exists()
 
 
 def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:

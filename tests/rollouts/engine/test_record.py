@@ -9,7 +9,7 @@ from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
 from rollouts.engine.record import BLIND, make_moves, pause, record_answers
 from rollouts.gates.base import Answer, Judgement
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import GateAnswer, Plan, PlanEvent, Stage, Target
+from rollouts.models import Approval, GateAnswer, Plan, PlanEvent, Stage, Target
 from rollouts.steering import commands
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
@@ -161,6 +161,18 @@ def test_moves_are_all_made_or_none(plan: Plan):
 
     assert Target.objects.get(node_name="node-0").state == TargetState.HELD
     assert not PlanEvent.objects.filter(what="target").exists()
+
+
+def test_a_stage_that_was_rejected_meanwhile_does_not_begin(plan: Plan):
+    """The round has seen an approval; the no of another came between its look and its move."""
+    Stage.objects.filter(plan=plan, index=0).update(state=StageState.OPENING)
+    given = {"bundle": {}, "bundle_hash": "-", "at": NOON, "because": "Not now."}
+    Approval.objects.create(stage=plan.stages.get(index=0), by="dora", is_rejection=True, **given)
+
+    with pytest.raises(LostRace):
+        make_moves(plan, (MoveStage(0, StageState.PROMOTING, "Nothing speaks against it."),), now=NOON)
+
+    assert plan.stages.get(index=0).state == StageState.OPENING
 
 
 def test_an_escape_is_marked(plan: Plan):
