@@ -93,11 +93,25 @@ def judged_kinds(plan: Plan) -> tuple[str, ...]:
     return (*JUDGED_KINDS, DRIVER_OBJECTS[plan.object_kind].name)
 
 
-def stale_because(plan: Plan, *, now: datetime) -> str:
-    """Why the cluster's rows may not be acted on. Blank: they may."""
-    cluster, kinds = plan.cluster, judged_kinds(plan)
-    marks = {mark.kind: mark for mark in Bookmark.objects.filter(cluster=cluster, kind__in=kinds)}
-    for kind in kinds:
+@dataclass(frozen=True)
+class Heard:
+    """How old the rows are that a plan rests on."""
+
+    stale_because: str  # why they may not be acted on; blank: they may
+    oldest: datetime
+
+
+def heard(plan: Plan, *, now: datetime) -> Heard:
+    """One query."""
+    found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).order_by()
+    marks = {mark.kind: mark for mark in found}
+    oldest = min((mark.heard_at for mark in marks.values() if mark.heard_at is not None), default=now)
+    return Heard(_stale_because(plan, marks, now=now), oldest)
+
+
+def _stale_because(plan: Plan, marks: Mapping[str, Bookmark], *, now: datetime) -> str:
+    cluster = plan.cluster
+    for kind in judged_kinds(plan):
         mark = marks.get(kind)
         if mark is None or mark.heard_at is None:
             return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."
@@ -110,14 +124,6 @@ def clock_ahead(cluster_id: int) -> timedelta:
     """How far the cluster's clock is ahead of ours. Zero where it is not known, or less than an answer can tell."""
     skew_s = Observer.objects.filter(cluster=cluster_id).values_list("clock_skew_s", flat=True).first()
     return timedelta(seconds=skew_s) if skew_s and abs(skew_s) > TOLD_BY_A_DATE_S else timedelta(0)
-
-
-def seen_at(plan: Plan, *, now: datetime) -> datetime:
-    """The oldest of what a plan rests on."""
-    heard = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).values_list(
-        "heard_at", flat=True
-    )
-    return min((at for at in heard if at is not None), default=now)
 
 
 @dataclass(frozen=True)

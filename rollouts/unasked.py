@@ -58,12 +58,17 @@ def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
 
     Whether there was one. Inside a transaction that has the plan's row.
     """
-    stages = plan.stages.forward().exclude(state__in=OVER).exclude(gate_options__has_key=GATE)
-    found = [(stage, asked) for stage in stages if (asked := _to_ask(plan, stage))]
+    found = to_ask(plan)
     for stage, asked in found:
         stage.plan = plan
         _ask(stage, asked, actor=actor, now=now)
     return bool(found)
+
+
+def to_ask(plan: Plan) -> list[tuple[Stage, dict[str, str]]]:
+    """Stages that go unasked and may not any more, each with its nodes and why."""
+    stages = plan.stages.forward().exclude(state__in=OVER).exclude(gate_options__has_key=GATE)
+    return [(stage, asked) for stage in stages if (asked := _to_ask(plan, stage))]
 
 
 def _to_ask(plan: Plan, stage: Stage) -> dict[str, str]:

@@ -35,18 +35,21 @@ class PlanNodes:
     strays: tuple[Node, ...]  # no longer, and they carry our label or are wanted to
     gone: Mapping[str, str]  # uid of a target or hold that is not among the selected → what became of the node
     drivers: Mapping[str, DriverPod]  # node name → its driver pod
+    holds: Mapping[str, Hold]  # of the plan, by the node's uid
     are_live: bool = False
 
 
 def from_rows(plan: Plan) -> PlanNodes:
     """Six queries."""
-    selected = tuple(nodes_of(plan).only(*COLUMNS))
-    missing = _ours(plan)
+    selected = tuple(nodes_of(plan).only(*COLUMNS).order_by("name"))
+    holds = _holds(plan)
+    missing = _ours(plan, holds)
     for node in selected:
         missing.pop(node.uid, None)
     there = Q(held_by=plan.mark) | Q(uid__in=missing) | Q(name__in=missing.values())
-    others = {node.uid: node for node in Node.objects.filter(there, cluster=plan.cluster_id).only(*COLUMNS)}
-    return _sorted_out(plan, selected, others, missing, driver_pods(plan))
+    rows = Node.objects.filter(there, cluster=plan.cluster_id).only(*COLUMNS).order_by("name")
+    others = {node.uid: node for node in rows}
+    return _sorted_out(plan, selected, others, missing, driver_pods(plan), holds)
 
 
 def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
@@ -64,19 +67,24 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
         if node.name in seen.driver_pods or any(selector <= labels[node.uid] for selector in selects)
     }
     selected = tuple(node for node in nodes if node.is_gpu_node and node.uid in wanted)
-    missing = _ours(plan)
+    holds = _holds(plan)
+    missing = _ours(plan, holds)
     if unread := sorted(name for uid, name in seen.unread.items() if uid in missing):
         raise client.Unreadable(f"Node {unread[0]} cannot be read.")
     for node in selected:
         missing.pop(node.uid, None)
     others = {node.uid: node for node in nodes if node.uid not in wanted or not node.is_gpu_node}
-    return _sorted_out(plan, selected, others, missing, seen.driver_pods, are_live=True)
+    return _sorted_out(plan, selected, others, missing, seen.driver_pods, holds, are_live=True)
 
 
-def _ours(plan: Plan) -> dict[str, str]:
+def _holds(plan: Plan) -> dict[str, Hold]:
+    return {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan).order_by("node_name")}
+
+
+def _ours(plan: Plan, holds: Mapping[str, Hold]) -> dict[str, str]:
     """Uid → name of every node that the plan has a target or a hold for."""
-    targets = Target.objects.filter(stage__plan=plan).values_list("node_uid", "node_name")
-    return dict(targets) | dict(Hold.objects.filter(plan=plan).values_list("node_uid", "node_name"))
+    targets = Target.objects.filter(stage__plan=plan).order_by().values_list("node_uid", "node_name")
+    return dict(targets) | {uid: hold.node_name for uid, hold in holds.items()}
 
 
 def _sorted_out(
@@ -85,16 +93,17 @@ def _sorted_out(
     others: Mapping[str, Node],
     missing: Mapping[str, str],
     drivers: Mapping[str, DriverPod],
+    holds: Mapping[str, Hold],
     *,
     are_live: bool = False,
 ) -> PlanNodes:
     uids = {node.uid for node in selected}
     left = {uid: node for uid, node in others.items() if uid not in uids}
-    kept = set(Hold.objects.filter(plan=plan, is_foreign=False).in_the_way().values_list("node_uid", flat=True))
+    kept = {uid for uid, hold in holds.items() if not hold.is_foreign and hold.is_in_the_way}
     strays = tuple(node for uid, node in left.items() if node.held_by == plan.mark or uid in kept)
     there = {node.name for node in (*selected, *left.values())}
     gone = {uid: _what_became(plan, uid, name, left, there) for uid, name in missing.items()}
-    return PlanNodes(selected, strays, gone, drivers, are_live)
+    return PlanNodes(selected, strays, gone, drivers, holds, are_live)
 
 
 def _what_became(plan: Plan, uid: str, name: str, left: Mapping[str, Node], there: Iterable[str]) -> str:

@@ -21,9 +21,8 @@ from rollouts.engine.workloads import (
     driver_started_at,
     operands_of,
     pods_on,
-    ready_by_owner,
+    ready_and_waiting,
     validator_of,
-    waiting_by_owner,
     workloads_of,
 )
 from rollouts.gates.approval import ApprovalGate
@@ -36,7 +35,7 @@ from rollouts.ledger import read_budgets
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.matrix import combinations, despite
 from rollouts.models import Approval, Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
-from rollouts.queries import clock_ahead, is_held_by_others, seen_at, stale_because, upgrade_policy
+from rollouts.queries import clock_ahead, heard, is_held_by_others, upgrade_policy
 from rollouts.restraints import GOES_BACK, restraints_of
 
 LETS_GO = (StageState.OPENING, StageState.PROMOTING)
@@ -56,16 +55,15 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
     budgets = _budgets(plan, stages)
     going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks_for_room(stage)}
-    stale = stale_because(plan, now=now)
-    holds = {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan)}
+    looked = heard(plan, now=now)
+    stale, oldest = looked.stale_because, looked.oldest
+    holds = nodes.holds
     busy = _busy(row.uid for row in rows if row.uid not in holds)
     ahead = clock_ahead(plan.cluster_id)
-    oldest = seen_at(plan, now=now)
     surroundings = _Surroundings(
         {row.uid: row for row in rows},
         pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes}),
-        ready_by_owner(plan),
-        waiting_by_owner(plan),
+        *ready_and_waiting(plan),
         bool(stale),
         oldest,
         ahead,
@@ -199,7 +197,9 @@ class _Surroundings:
 
 
 def _failures_in_the_rollback(plan: Plan, *, since: datetime) -> dict[str, int]:
-    """Node's name → how often it failed. One query; only the rollback stage tries a node more than once."""
+    """Node's name → how often it failed. Only the rollback stage tries a node more than once. One query at most."""
+    if plan.state not in GOES_BACK:
+        return {}
     failed = PlanEvent.objects.filter(plan=plan, stage__kind=StageKind.ROLLBACK, what="target", to=TargetState.FAILED)
     return dict(Counter(failed.filter(at__gte=since).values_list("target__node_name", flat=True)))
 

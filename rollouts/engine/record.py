@@ -21,7 +21,7 @@ from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
-from rollouts.unasked import ask_where_one_must
+from rollouts.unasked import ask_where_one_must, to_ask
 from wording.durations import spell
 from wording.lists import names
 
@@ -155,7 +155,9 @@ def _answers_now(plan: Plan) -> dict[str, dict]:
 
 
 def ask_again(plan: Plan, *, now: datetime) -> None:
-    """Nodes may have come into production since the plan was started."""
+    """Nodes may have come into production since the plan was started. Mostly none has, and nothing is written."""
+    if not to_ask(plan):
+        return
     with transaction.atomic():
         plan.keep_lease(now=now)
         ask_where_one_must(plan, actor="engine", now=now)

@@ -34,7 +34,8 @@ def pods_on(plan: Plan, names: Collection[str]) -> dict[str, list[Pod]]:
     """Node name → the pods on it that matter. One query."""
     matters = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[Pod]] = defaultdict(list)
-    for pod in Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).not_done():
+    pods = Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).not_done()
+    for pod in pods.order_by("namespace", "name"):
         found[pod.node_name].append(pod)
     return found
 
@@ -49,7 +50,7 @@ def _owner(kind: str, namespace: str, owner: str, pod: str) -> str:
 
 def _owners(pods: PodQuerySet) -> Iterator[str]:
     """Of each pod. A cluster has tens of thousands: no more of them is read than says it. One query."""
-    return starmap(_owner, pods.values_list("owner_kind", "namespace", "owner_name", "name"))
+    return starmap(_owner, pods.order_by().values_list("owner_kind", "namespace", "owner_name", "name"))
 
 
 def _tenants(plan: Plan) -> PodQuerySet:
@@ -67,8 +68,12 @@ def crashing_owners(plan: Plan) -> list[str]:
     return sorted(set(_owners(crashing)))
 
 
-def waiting_by_owner(plan: Plan) -> Counter[str]:
-    return Counter(_owners(_tenants(plan).filter(node_name="")))
+def ready_and_waiting(plan: Plan) -> tuple[Counter[str], Counter[str]]:
+    """Owner → how many of its pods are Ready, and how many wait for a node. One query."""
+    rows = _tenants(plan).filter(Q(is_ready=True) | Q(node_name="")).order_by()
+    pods = list(rows.values_list("is_ready", "node_name", "owner_kind", "namespace", "owner_name", "name"))
+    ready = Counter(_owner(*named) for is_ready, _, *named in pods if is_ready)
+    return ready, Counter(_owner(*named) for _, node_name, *named in pods if not node_name)
 
 
 def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:

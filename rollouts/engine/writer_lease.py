@@ -36,7 +36,7 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
     if lease is not None:
         _check(cluster, mine, lease, now=now)
     WriterLease.objects.filter(pk=mine.pk).update(epoch=F("epoch") + 1)
-    mine.refresh_from_db()
+    mine.refresh_from_db(fields=["epoch"])
     acquired = lease.spec.acquire_time if lease and lease.spec.holder_identity == mine.instance else None
     spec = client.lease_spec(
         holder=mine.instance,
@@ -56,9 +56,11 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
 
 
 def _our_row(cluster: Cluster) -> WriterLease:
+    if mine := WriterLease.objects.filter(cluster=cluster).order_by().first():
+        return mine
     known = WriterLease.objects.values_list("instance", flat=True).first()
-    mine, _ = WriterLease.objects.get_or_create(cluster=cluster, defaults={"instance": known or str(uuid.uuid4())})
-    return mine
+    made, _ = WriterLease.objects.get_or_create(cluster=cluster, defaults={"instance": known or str(uuid.uuid4())})
+    return made
 
 
 def _check(cluster: Cluster, mine: WriterLease, lease, *, now: datetime) -> None:

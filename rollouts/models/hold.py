@@ -48,3 +48,8 @@ class Hold(models.Model):
             ),
         ]
         ordering = ["plan", "node_name"]
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """As `in_the_way` asks of rows."""
+        return self.is_wanted or self.placed_at is not None

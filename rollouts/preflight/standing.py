@@ -6,12 +6,12 @@ from fleet.models import ClusterMode
 from rollouts.checks import Check
 from rollouts.models import Plan
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.queries import stale_because
+from rollouts.queries import heard
 
 
 def stands_against(subject: PreflightSubject) -> Iterator[Check]:
     plan, facts = subject.plan, subject.driver
-    if stale := stale_because(plan, now=subject.now):
+    if stale := heard(plan, now=subject.now).stale_because:
         yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
     if plan.cluster.mode != ClusterMode.OPERATE:
         yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")

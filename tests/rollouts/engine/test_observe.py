@@ -7,6 +7,7 @@ from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
 from rollouts.engine.snapshot import Snapshot
+from rollouts.lifecycle import PlanState
 from rollouts.models import Approval, Command, Hold, Plan, StageKind, Target
 from rollouts.models.moving import record_event
 from tests.make import NOON, a_pod
@@ -350,6 +351,8 @@ def a_failure_in_the_rollback(plan: Plan, *, at) -> None:
 
 
 def test_how_often_a_node_failed_in_the_rollback_is_counted_from_when_a_person_last_said_go_on(plan: Plan):
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.ROLLING_BACK)
+    plan.refresh_from_db()
     for minutes in (1, 2, 3):
         a_failure_in_the_rollback(plan, at=NOON + timedelta(minutes=minutes))
     later = NOON + timedelta(minutes=10)
