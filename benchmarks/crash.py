@@ -35,14 +35,16 @@ def main() -> None:
     figures.measure_reference()
     found = in_processes(seed, asked.schedules, plant=asked.plant, few=asked.few, processes=asked.processes)
     figures.beside("schedules", found.schedules, "schedules", rounds=found.rounds)
-    killed = kill(seed, asked.sigkills, found) if asked.sigkills and not asked.plant else 0
-    figures.beside("sigkills", killed, "workers")
+    figures.beside("seams", found.seams, "seams", cut=len(found.cut - {""}))
+    killed, in_turn, stopped = kill(seed, asked.sigkills, found) if asked.sigkills and not asked.plant else (0, 0, 0)
+    figures.beside("sigkills", killed, "workers", in_turn=in_turn)
+    figures.beside("sigstops", stopped, "workers")
     tell(figures, found, asked, seed)
     figures.end()
 
 
-def kill(seed: int, count: int, found: Found) -> int:
-    """No guard is taken out of real workers: how many of them were killed."""
+def kill(seed: int, count: int, found: Found) -> tuple[int, int, int]:
+    """No guard is taken out of real workers: how many of them were killed, in their turn too, and stopped."""
     from benchmarks.crashing.killing import kill_workers
 
     with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:

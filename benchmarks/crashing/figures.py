@@ -15,6 +15,8 @@ FIGURES = {
     "unheld_writes": "writes",  # of the new version, while a node could have taken it unbidden
     "foreign_labels_touched": "nodes",  # somebody else's hold taken off
     "writes_beside_another": "writes",  # where another Quarterdeck drives the cluster
+    "writes_to_another": "writes",  # to another cluster that is at the same address now
+    "versions_overwritten": "writes",  # over one that somebody else had set since we read it
     "writes_out_of_turn": "writes",  # by a worker, after another one has begun
     "bugs": "rounds",  # that ended by an exception which nobody expects
 }

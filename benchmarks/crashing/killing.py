@@ -1,6 +1,7 @@
 """Real workers of a real stack, killed and stopped by the kernel while plans move, and people who say stop meanwhile.
 
-The log is the API server's own file. What the operator does to a node is not in it, so nodes are looked at beside.
+Half of those that are killed, and all that are stopped, have a plan's turn at that moment: its row says so. The log is
+the API server's own file. What the operator does to a node is not in it, so nodes are looked at beside.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ import httpx
 from benchmarks.crashing.oracle import IDLE, STATE, at_the_end
 from benchmarks.crashing.run import KILLED, Found
 from demo.cluster import SKIP_LABEL, Cluster
+from demo.kept import DATABASE
 from demo.parts import NEWER, Fleet, worker
 from demo.promotion import Promotion
 from demo.request_log import is_release, node_of
@@ -32,12 +35,15 @@ FLEET = Fleet(nodes=8, speed=60.0)
 OLDER = "580.95.05"  # what the fleet runs
 DRIVERS = ("h100", "a100")
 WORKERS = ("rollouts", "rollouts-2")
-LEASE_S = 17.0  # a little longer than a worker's turn
+SLEEPS_S = 18.0  # a little longer than a worker's turn
+NAPS = 6
 LOOK_EVERY_S = 0.25
+LIES_IN_WAIT_S = 3.0  # for somebody's turn
 GIVEN_UP_AFTER_S, STUCK_AFTER_S = 180.0, 360.0
 SETTLED_S = 300.0
 FINAL = {"promoted", "rolled-back", "aborted"}
 OURS = "quarterdeck/"
+DONE = object()
 
 
 @dataclass
@@ -68,19 +74,30 @@ class Watched:
 
 
 class Killing:
-    def __init__(self, stack: Stack, seed: int, found: Found) -> None:
+    def __init__(self, stack: Stack, seed: int, count: int, found: Found) -> None:
         self.stack, self.found = stack, found
+        self.count, self.wanted_naps = count, min(NAPS, count)
         self.chance = random.Random(f"{seed}:kill")
-        self.kills = self.naps = 0
+        self.kills = self.kills_in_turn = self.naps = 0
         self.stopped: dict[str, float] = {}  # worker → when it wakes
         self.next_at = 0.0
+        self.rows = sqlite3.connect(f"file:{stack.folder / DATABASE}?mode=rw", uri=True, isolation_level=None)
         self.operator, self.other, self.approver = (
             Visitor(stack.url, role).sign_in(PASSWORD) for role in ("operator", "admin", "approver")
         )
         self.cluster = Cluster(stack.kubeconfig, stack.fleet.context)
 
-    def one_plan(self, number: int, count: int) -> None:
-        watched = self._start(number)
+    @property
+    def goes_on(self) -> bool:
+        return self.kills < self.count or self.naps < self.wanted_naps
+
+    def plans(self, driver: str) -> Iterator[None]:
+        """One plan of this driver after another, a look at a time, until enough has happened to workers."""
+        while self.goes_on:
+            yield from self._one_plan(driver)
+
+    def _one_plan(self, driver: str) -> Iterator[None]:
+        watched = self._start(driver)
         began = time.monotonic()
         while (shown := watched.promotion.now())["state"] not in FINAL:
             self._look(watched, shown)
@@ -88,20 +105,17 @@ class Killing:
             if waited > STUCK_AFTER_S:
                 self._found("stuck_plans", f"{shown['state']}: {shown['waiting_for']}")
                 return
-            if waited > GIVEN_UP_AFTER_S and shown["state"] != "aborting":
+            if (waited > GIVEN_UP_AFTER_S or not self.goes_on) and shown["state"] != "aborting":
                 self._tell(watched, self.operator, "aborts")
             self._people(watched, shown)
-            if self.kills < count:
-                self._strike()
-            self._wake()
-            time.sleep(LOOK_EVERY_S)
-        self._wake(at_once=True)
+            yield
+        while self.stopped:  # whoever wakes may still have something in hand
+            yield
         self._judge(watched, shown)
 
     # What happens to it
 
-    def _start(self, number: int) -> Watched:
-        driver = DRIVERS[number % 2]
+    def _start(self, driver: str) -> Watched:
         rows = wait_until(lambda: self._rows(driver), what=f"{driver} as it is", timeout_s=SETTLED_S)
         to = OLDER if self.cluster.wanted_version(driver) == NEWER else NEWER
         promotion = Promotion(self.operator, self.approver, driver_object=rows[0]["id"], to_version=to)
@@ -128,24 +142,62 @@ class Killing:
     def _nodes(self, watched: Watched) -> list[dict[str, Any]]:
         return [node for node in self.cluster.nodes() if f"-{watched.driver}-" in node["metadata"]["name"]]
 
-    def _strike(self) -> None:
+    def strike(self) -> None:
         """Kill a worker, or stop one for longer than its turn."""
-        if time.monotonic() < self.next_at:
+        if time.monotonic() < self.next_at or self.stopped:
             return
         self.next_at = time.monotonic() + self.chance.uniform(0.2, 2.5)
-        awake = [name for name in WORKERS if name not in self.stopped]
-        name = self.chance.choice(awake)
-        if self.chance.random() < 0.12 and len(awake) == len(WORKERS):
-            self.stack.kill(name, signal.SIGSTOP)
-            self.stopped[name] = time.monotonic() + LEASE_S
-            self.naps += 1
-            return
+        if self.naps < self.wanted_naps and self.kills * (self.wanted_naps + 1) >= self.count * (self.naps + 1):
+            self._stop_one()
+        elif self.kills < self.count:
+            self._kill_one()
+
+    def _kill_one(self) -> None:
+        in_turn = self._wait_for_turn() if self.chance.random() < 0.5 else None
+        name = in_turn or self.chance.choice(WORKERS)
         self.stack.kill(name, signal.SIGKILL)
         self.stack.restart(name)
         self.kills += 1
+        self.kills_in_turn += in_turn is not None
         print(f"{self.kills} workers killed, {self.naps} stopped", file=sys.stderr, flush=True)
 
-    def _wake(self, *, at_once: bool = False) -> None:
+    def _stop_one(self) -> None:
+        name = self._wait_for_turn()
+        if name is None:
+            return
+        self.stack.kill(name, signal.SIGSTOP)
+        if not self._has_turn(name) or self._is_locked():  # all others would wait for a database that lets one write
+            self.stack.kill(name, signal.SIGCONT)
+            self.next_at = 0
+            return
+        self.stopped[name] = time.monotonic() + SLEEPS_S
+        self.naps += 1
+
+    def _wait_for_turn(self) -> str | None:
+        """The worker that has begun a round. None: nobody did for a while."""
+        until = time.monotonic() + LIES_IN_WAIT_S
+        while time.monotonic() < until:
+            for name in WORKERS:
+                if self._has_turn(name):
+                    time.sleep(self.chance.uniform(0, 0.1))  # somewhere in it
+                    return name
+            time.sleep(0.005)
+        return None
+
+    def _has_turn(self, name: str) -> bool:
+        owners = self.rows.execute("SELECT lease_owner FROM rollouts_plan WHERE lease_until > ?", [_as_kept()])
+        return any(str(owner).split(":")[1] == str(self.stack.children[name].pid) for (owner,) in owners)
+
+    def _is_locked(self) -> bool:
+        self.rows.execute("PRAGMA busy_timeout = 200")
+        try:
+            self.rows.execute("BEGIN IMMEDIATE")
+            self.rows.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            return True
+        return False
+
+    def wake(self, *, at_once: bool = False) -> None:
         for name in [name for name, at in self.stopped.items() if at_once or at < time.monotonic()]:
             self.stack.kill(name, signal.SIGCONT)
             del self.stopped[name]
@@ -239,13 +291,24 @@ def _state(node: dict[str, Any]) -> str:
     return str(node["metadata"]["labels"].get(STATE, ""))
 
 
-def kill_workers(seed: int, count: int, folder: Path, found: Found) -> int:
-    """How many were killed: as many as asked for, over as many plans as that takes."""
+def _as_kept() -> str:
+    """Now, as the database writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def kill_workers(seed: int, count: int, folder: Path, found: Found) -> tuple[int, int, int]:
+    """As many as asked for, over as many plans as that takes, of two drivers at a time.
+
+    How many were killed, how many of them in a turn, and how many were stopped in theirs.
+    """
     with Stack(folder, FLEET) as stack:
         stack.start_beside(WORKERS[1], worker("rollouts"))
-        killing = Killing(stack, seed, found)
-        number = 0
-        while killing.kills < count:
-            killing.one_plan(number, count)
-            number += 1
-        return killing.kills
+        killing = Killing(stack, seed, count, found)
+        plans = [killing.plans(driver) for driver in DRIVERS]
+        while plans:
+            plans = [each for each in plans if next(each, DONE) is not DONE]
+            killing.strike()
+            killing.wake()
+            time.sleep(LOOK_EVERY_S)
+        killing.wake(at_once=True)
+        return killing.kills, killing.kills_in_turn, killing.naps

@@ -20,7 +20,7 @@ from kube.client.connection import Connection
 from simulator.clock import micro_stamp
 from simulator.pod_ends import PodEnds
 from simulator.refusals import Refused
-from simulator.request_log import RequestLog
+from simulator.request_log import Entry
 from simulator.store import Store
 from simulator.wire.access import ADMIN, Access, Authorization, act_of
 from simulator.wire.answers import Answer, of_refusal
@@ -52,12 +52,12 @@ class Line:
 
     def __init__(self, store: Store, clock: VirtualClock, seams: Seams) -> None:
         self.store, self.clock, self.seams = store, clock, seams
-        self.log, self.asked = RequestLog(), 0
+        self.log: list[dict[str, Any]] = []
         self.late: list[Late] = []
         self._api = Api(store, Access(store, Authorization.ALLOW), PodEnds(), closing=Closing())
 
     def begin_log(self) -> None:
-        self.log, self.asked = RequestLog(), 0
+        self.log = []
 
     # In the place of urllib3's pool
 
@@ -70,7 +70,7 @@ class Line:
         ask = Ask(method, parts.path, parts.query, known, body or b"", ADMIN, parse(parts.path))
         if method in WRITES:
             self.seams.pass_one(is_over=False)
-        fault = self.seams.next_fault(method, ask.body)
+        fault = self.seams.next_fault(method, parts.path, ask.body)
         if fault is Fault.LATE and method == "PATCH":
             self.late.append(Late(ask, micro_stamp(self.clock.moment()), self._turn))
         answer = None if fault in {Fault.RESET_BEFORE, Fault.LATE} else self._answer(ask, fault)
@@ -110,8 +110,8 @@ class Line:
         return self.seams.turn.number if self.seams.turn else 0
 
     def _log(self, ask: Ask, answer: Answer, at: str, turn: int) -> None:
-        self.asked += 1
-        self.log.write(
+        entry = Entry(
+            n=len(self.log) + 1,
             at=at,
             verb=act_of(ask.method, ask.path, ask.target, is_watch=False).verb,
             method=ask.method,
@@ -123,6 +123,7 @@ class Line:
             took_ms=0.0,
             body=ask.json() if ask.method in WRITES and ask.body else None,
         )
+        self.log.append(entry.as_json())
 
 
 def _answered(api: Api, ask: Ask) -> Answer:

@@ -5,6 +5,7 @@ Held against it: what people said and were answered, and how the plan and its no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -26,6 +27,7 @@ ROUNDS_TO_RECALL = 3
 ENDS_A_STOP = {"resume", "rollback", "abort"}
 STOPS = {"halt", "pause", "freeze", "abort", "rollback", "stop"}
 FRESH = timedelta(seconds=60)
+OWN_UID = "/namespaces/kube-system"
 NODES, OBJECTS, LEASES = "/api/v1/nodes/", ("/nvidiadrivers/", "/clusterpolicies/"), "/leases/"
 
 
@@ -68,6 +70,7 @@ class Told:
     stopped: bool = False  # by the ConfigMap
     freezes: list[bool] = field(default_factory=list)  # of each: whether it holds those who go back
     approved: int = 0
+    rejected: bool = False
     seen_halted: bool = False
 
 
@@ -87,9 +90,14 @@ class Reading:
         self.told = Told()
         self.found: list[Violation] = []
         self.listed_held: dict[str, bool] | None = None  # at our last list of all nodes
+        self.listed_by: str = ""  # in which turn
         self.lease: dict[str, Any] = {}
         self.lease_when_asked: dict[str, Any] = {}
+        self.is_elsewhere = False  # the address leads to another cluster
+        self.was_elsewhere: dict[str, bool] = {}  # turn → whether it did when it last asked
+        self.version_read: dict[str, str] = {}  # turn → version of the object when it last asked
         self.known_broken: set[str] = set()  # when the round that is on began
+        self.asked_since_stop: Counter[str] = Counter()  # turn → requests since the ConfigMap is there
         self.turns: dict[int, str] = {}  # each that asked anything → when it began
         self.whole_rounds = 0  # since the last stop
         self.stopped_at: list[tuple[str, str]] = []  # (when, by what), of those in force
@@ -124,7 +132,11 @@ class Reading:
         told.goes_back = told.goes_back or word.verb in {"abort", "rollback"}
         told.stopped = word.verb == "stop" or (told.stopped and word.verb != "unstop")
         told.approved += word.verb == "approve"
+        told.rejected = (told.rejected or word.verb == "reject") and word.verb != "resume"
+        if word.verb == "stop":
+            self.asked_since_stop.clear()
         self.is_old_copy = self.is_old_copy or word.verb == "old copy"
+        self.is_elsewhere = word.verb == "elsewhere" or (self.is_elsewhere and word.verb != "here again")
         if word.verb == "freeze":
             told.freezes.append(word.holds_rollbacks)
         elif word.verb == "lift":
@@ -193,8 +205,9 @@ class Reading:
 
     def _note_turn(self, entry: dict[str, Any]) -> None:
         """One worker at a time: who writes after the next one began has lost his turn."""
+        self.asked_since_stop[entry["user"]] += 1
         if entry["method"] == "GET":
-            self._note_what_was_asked(entry["path"])
+            self._note_what_was_asked(entry)
         number = int(entry["user"].removeprefix("turn-") or 0) if entry["user"].startswith("turn-") else 0
         self.turns.setdefault(number, entry["at"])
         is_write = entry["method"] == "PATCH" and entry["code"] < REFUSED
@@ -202,11 +215,16 @@ class Reading:
         if number and is_write and any(at < entry["at"] for at in later):
             self._say("writes_out_of_turn", f"{entry['path']} at {entry['at']}, in turn {number}")
 
-    def _note_what_was_asked(self, path: str) -> None:
+    def _note_what_was_asked(self, entry: dict[str, Any]) -> None:
+        path = entry["path"]
         if path.rstrip("/") == NODES.rstrip("/"):
-            self.listed_held = self._held()
+            self.listed_held, self.listed_by = self._held(), entry["user"]
         elif LEASES in path:
             self.lease_when_asked = dict(self.lease)
+        elif path.endswith(OWN_UID):
+            self.was_elsewhere[entry["user"]] = self.is_elsewhere
+        elif any(part in path for part in OBJECTS):
+            self.version_read[entry["user"]] = self.version
 
     def _held(self) -> dict[str, bool]:
         """Of the nodes that have a driver: one that joins without gets its first one, of whichever version."""
@@ -221,7 +239,9 @@ class Reading:
             self.lease = self.lease | entry["body"]["spec"]
 
     def _check_lease(self, entry: dict[str, Any]) -> None:
-        """At the time at which we last looked, another one drove this cluster."""
+        """At the time at which we last looked, another one drove this cluster, or it was another cluster."""
+        if self.was_elsewhere.get(entry["user"], self.is_elsewhere):
+            self._say("writes_to_another", f"{entry['path']} at {entry['at']}")
         lease = self.lease_when_asked
         if lease.get("holderIdentity") != "another":
             return
@@ -233,8 +253,11 @@ class Reading:
         version = version_in(entry["body"])
         if version is None:
             return
+        if is_ours and (read := self.version_read.get(entry["user"], "")) != self.version:
+            self._say("versions_overwritten", f"{version} at {entry['at']}: it was {self.version}, and {read} as read.")
         if is_ours and version == self.new:
-            held = self.listed_held or self._held()
+            is_listed = self.listed_held is not None and self.listed_by == entry["user"]
+            held = (is_listed and self.listed_held) or self._held()
             driven = [name for name in held if name in self.nodes and self._is_driven(self.nodes[name])]
             if free := [name for name in driven if not held[name]]:
                 self._say("unheld_writes", f"{version} was written while {', '.join(free)} could change.")
@@ -271,21 +294,27 @@ class Reading:
         if told.given_up and not self.is_written_by_us:
             return  # What changes it is somebody else's version: the plan that is given up has written none.
         is_forward = self.version == self.new
-        if is_forward and (told.halted or told.given_up or told.goes_back or told.seen_halted or told.stopped):
-            if not self._was_on_its_way(entry):
-                self._say("releases_after_halt", f"{where}: {told}")
-        elif told.halted and not self._was_on_its_way(entry):
-            self._say("releases_after_halt", f"{where}: {told}")
-        if told.paused and not self._was_on_its_way(entry):
-            self._say("lost_pauses", f"{where} was let go while the plan was paused.")
-        if any(holds or is_forward for holds in told.freezes) and not self._was_on_its_way(entry):
-            self._say("releases_while_frozen", where)
+        self._check_words(entry, where, is_forward=is_forward)
         if is_forward and self.version in node.done:
             self._say("double_releases", f"{where} had begun to change before.")
-        if is_forward and name != self.canary and self.asks and not told.approved:
+        if is_forward and name != self.canary and self.asks and (told.rejected or not told.approved):
             self._say("unapproved_releases", where)
         node.let_go, node.has_begun = self.version, False
         self._count(name, where, is_forward=is_forward)
+
+    def _check_words(self, entry: dict[str, Any], where: str, *, is_forward: bool) -> None:
+        """Whether somebody had said that nothing goes, and it could have been heard."""
+        told = self.told
+        if told.stopped and self.asked_since_stop[entry["user"]] > 1:
+            self._say("releases_after_halt", f"{where}: the ConfigMap was there, and was not asked for.")
+        if self._was_on_its_way(entry):
+            return
+        if told.halted or (is_forward and (told.given_up or told.goes_back or told.seen_halted)):
+            self._say("releases_after_halt", f"{where}: {told}")
+        if told.paused:
+            self._say("lost_pauses", f"{where} was let go while the plan was paused.")
+        if any(holds or is_forward for holds in told.freezes):
+            self._say("releases_while_frozen", where)
 
     def _was_on_its_way(self, entry: dict[str, Any]) -> bool:
         """Sent before the stop was answered, and no whole round has been since: nothing could have kept it."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from benchmarks.crashing.oracle import version_in as _version_in
+from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, World
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Pool
@@ -26,6 +27,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "rollback": commands.roll_back,
     "abort": commands.abort,
 }
+APPROVED_AFTER_S = 3  # a stage that opens is looked at without an approval first
 OTHERS_LEASE = "/apis/coordination.k8s.io/v1/namespaces/quarterdeck/leases/quarterdeck"
 
 
@@ -39,14 +41,26 @@ def command(world: World, who: str, verb: str) -> bool:
     return True
 
 
-def approve(world: World) -> None:
-    for stage in _plan(world).stages.filter(state="opening"):
+def approve(world: World, *, after_s: float = 0) -> None:
+    """`after_s`: only what has waited for so long."""
+    since = world.clock() - timedelta(seconds=after_s)
+    for stage in _plan(world).stages.filter(state="opening", state_since__lte=since):
         seen = bundle_for(stage).hash
         try:
             approving.approve(stage, actor=world.person("carol"), bundle_hash=seen, because="Seen.", now=world.clock())
         except NO:
             continue
         world.say("carol", "approve")
+
+
+def reject(world: World) -> None:
+    """Another approver says no, whoever has said yes."""
+    for stage in _plan(world).stages.filter(state="opening"):
+        try:
+            approving.reject(stage, actor=world.person("dave"), bundle_hash="", because="Not now.", now=world.clock())
+        except NO:
+            continue
+        world.say("dave", "reject")
 
 
 def freeze(world: World, chance: random.Random, who: str) -> None:
@@ -170,7 +184,7 @@ def _join(world: World, chance: random.Random) -> None:
     like = next(iter(world.operator.nodes().values()), None)
     if like is None or len(world.operator.nodes()) > world.shape.nodes:
         return
-    called = f"gpu-late-{chance.randrange(100)}"
+    called = f"gpu-late-{chance.randrange(3)}"
     skipped = {keys.SKIP, keys.STATE}
     labels = {
         key: value for key, value in like["metadata"]["labels"].items() if key not in skipped and "cuda" not in key
@@ -205,12 +219,50 @@ def _stop(world: World, _chance: random.Random) -> None:
         world.say("kubectl", "stop")
 
 
+def _lead_elsewhere(world: World, _chance: random.Random) -> None:
+    """The address leads to another cluster now, with nodes of the same names."""
+    if world.own_uid() == world.cluster.uid:
+        world.name_cluster("another")
+        world.say("kubectl", "elsewhere")
+
+
 def _sicken(world: World, chance: random.Random) -> None:
     world.operator.sick.add(_node(world, chance))
 
 
 def _lose_state(world: World, chance: random.Random) -> None:
     _patch(world, _node(world, chance), {"metadata": {"labels": {keys.STATE: None}}})
+
+
+# Any of the things that can come between a decision and the write that it leads to
+
+
+Event = Callable[[World, random.Random], object]
+STOPPING: tuple[Event, ...] = (
+    *(lambda world, _, verb=verb: command(world, "bob", verb) for verb in ("halt", "pause", "abort", "rollback")),
+    lambda world, chance: freeze(world, chance, "bob"),
+    lambda world, _: reject(world),
+    _stop,
+    _stop,
+)
+EVENTS: tuple[Event, ...] = (
+    *STOPPING,
+    _take_lease,
+    _lead_elsewhere,
+    _unlabel,
+    _label,
+    _cordon,
+    _join,
+    _leave,
+    _version,
+)
+RESTS_ON: dict[Kind, tuple[Event, ...]] = {  # what a write of this kind has looked at before
+    Kind.VERSION: (_unlabel, _unlabel, _version, _join),
+    Kind.WAY_BACK: (_unlabel, _version),
+    Kind.LEASE: (_take_lease, _lead_elsewhere),
+    Kind.HOLD: (_unlabel, _label),
+    Kind.RELEASE: (_unlabel, _label, _cordon),
+}
 
 
 # On call, when the faults have ceased
@@ -238,6 +290,13 @@ def tidy(world: World) -> None:
             ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
             status = {"status": {"conditions": [ready]}}
             world.line.tell("kube-controller-manager", "PATCH", f"/api/v1/nodes/{name}/status", status)
+    _tidy_cluster(world)
+
+
+def _tidy_cluster(world: World) -> None:
+    if world.own_uid() != world.cluster.uid:
+        world.name_cluster(world.cluster.uid)
+        world.say("kubectl", "here again")
     if world.line.tell(KUBECTL, "DELETE", "/api/v1/namespaces/quarterdeck/configmaps/quarterdeck-stop").status < 300:
         world.say("kubectl", "unstop")
     try:
@@ -280,4 +339,4 @@ def on_call(world: World, ending: str, *, tired: bool) -> None:
         _ = command(world, "ada", "rollback") or command(world, "ada", "abort")
     elif is_paused:
         command(world, "ada", "resume")
-    approve(world)
+    approve(world, after_s=APPROVED_AFTER_S)

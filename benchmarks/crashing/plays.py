@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from benchmarks.crashing import people
 from benchmarks.crashing.rows import keep_database, put_database_back
+from benchmarks.crashing.seams import Kind, Write
+from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.world import Kept, Shape, World, connected
 from rollouts.models import Plan
 
@@ -21,32 +24,52 @@ STEPS_A_ROUND = 2  # of the operator
 
 @dataclass(frozen=True)
 class Course:
-    """What people want of a plan, and when."""
+    """What becomes of a plan that nobody disturbs, and from where on."""
 
-    verb: str = ""
-    at: int = 0  # before which round
+    verb: str = ""  # what somebody says to it
+    at: int = 0  # before which round of the life that goes to its end
     sick_canary: bool = False
+    share: int = 1  # of the schedules: as its seams are of all
+
+    @property
+    def parts_at(self) -> int:
+        """From this round on it is another life."""
+        return min(self.at, BEFORE_THE_CANARY) if self.sick_canary else self.at
 
 
+BEFORE_THE_CANARY = 4
+WHOLE = Course(share=4)
 COURSES = (
-    Course(),
-    Course("rollback", 6),
-    Course("rollback", 14),
+    WHOLE,
+    Course("rollback", 6, share=3),
+    Course("rollback", 16, share=3),
     Course("abort", 2),
-    Course("abort", 13),
-    Course("rollback", 11, sick_canary=True),
+    Course("abort", 15),
+    Course("rollback", 11, sick_canary=True, share=4),
 )
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The beginning of a round, and how many seams and requests the round has."""
+    """The beginning of a round, and what the round does if nothing comes in between."""
 
     kept: Kept
     seams: int
+    gaps: tuple[int, ...]  # those of the seams at which it can be overtaken
     requests: int
-    releases: tuple[int, ...]  # which of the requests take a hold off
-    is_busy: bool  # something is written to a node or to the object
+    writes: tuple[Write, ...]
+    signature: Any
+    leads_to: str | None  # what whoever calms down has wanted where he comes by; None: something else happens there
+
+    @property
+    def is_busy(self) -> bool:
+        """Something is written to a node or to the object."""
+        return any(write.kind is not Kind.LEASE for write in self.writes)
+
+    @property
+    def releases(self) -> tuple[int, ...]:
+        """Which of its requests take a hold off."""
+        return tuple(write.request for write in self.writes if write.kind is Kind.RELEASE)
 
 
 @lru_cache
@@ -68,9 +91,10 @@ def blank(shape: Shape) -> Kept:
 
 @lru_cache
 def moments(shape: Shape, course: Course) -> tuple[Moment, ...]:
-    """Of each round, from the first to the end of the plan."""
-    world, first = world_of(shape), blank(shape)
-    world.put_back(first)
+    """Of each round: from the first, or from where it parts from the whole life, to the end of the plan."""
+    world = world_of(shape)
+    begins = moments(shape, WHOLE)[course.parts_at].kept if course is not WHOLE else blank(shape)
+    world.put_back(begins)
     with connected(world):
         return tuple(_play(world, course))
 
@@ -78,23 +102,28 @@ def moments(shape: Shape, course: Course) -> tuple[Moment, ...]:
 def _play(world: World, course: Course) -> Iterator[Moment]:
     if course.sick_canary:
         world.operator.sick.add(world.canary)
-    for number in range(MOST_ROUNDS):
+    for number in range(course.parts_at, MOST_ROUNDS):
+        if number != course.parts_at or course is WHOLE:
+            in_between(world)
         if course.verb and number == course.at:
             people.command(world, "ada", course.verb)
-        people.approve(world)
-        kept = world.keep()
-        turn = ordinary_round(world)
-        yield Moment(kept, turn.seams, turn.requests, tuple(turn.releases), turn.has_written)
+        kept, here, leads_to = world.keep(), signature(world), _leads_to(world, course)
+        turn = world.round("worker-1")
+        yield Moment(kept, turn.seams, tuple(turn.gaps), turn.requests, tuple(turn.writes), here, leads_to)
         if Plan.objects.get(pk=world.plan.pk).is_final:
             return
+        world.clock.move(2)
     raise RuntimeError(f"{world.shape} and {course} do not end: {world.plan.waiting_for}")
 
 
-def ordinary_round(world: World):
-    """The operator goes on, an observer writes what it sees, and a worker has its turn."""
+def _leads_to(world: World, course: Course) -> str | None:
+    follows = what_follows(Plan.objects.get(pk=world.plan.pk), "go on")
+    return follows if not follows or course is WHOLE else None
+
+
+def in_between(world: World) -> None:
+    """The operator goes on, an observer writes what it sees, and an approver takes her time."""
     for _ in range(STEPS_A_ROUND):
         world.operator.step()
     world.rows.look(now=world.clock())
-    turn = world.round("worker-1")
-    world.clock.move(2)
-    return turn
+    people.approve(world, after_s=people.APPROVED_AFTER_S)

@@ -75,10 +75,12 @@ class Rows:
         return {key for key in self.store.shelf(self.store.find_kind("", "v1", "nodes")).records if "gpu" in key}
 
     def _fill_pools(self) -> None:
-        nodes = list(Node.objects.filter(cluster=self.cluster))
-        for pool in Pool.objects.filter(cluster=self.cluster):
+        nodes = list(Node.objects.filter(cluster=self.cluster).only("labels").order_by())
+        for pool in Pool.objects.filter(cluster=self.cluster).only("selector").order_by():
             selector = selectors.parse(pool.selector)
-            pool.nodes.set([node for node in nodes if selector.matches(node.labels)])
+            has = set(Pool.nodes.through.objects.filter(pool=pool).values_list("node_id", flat=True))
+            if has != (wanted := {node.pk for node in nodes if selector.matches(node.labels)}):
+                pool.nodes.set(wanted)
 
 
 def _uid(record: Record) -> str:

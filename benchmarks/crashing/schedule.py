@@ -1,31 +1,39 @@
 """One schedule: a plan somewhere in its life, what happens to it from there, and how people bring it to its end.
 
-The first half of all cuts the seams of undisturbed lives, each in its turn. The others are random from the seed.
+Every second one cuts a seam of undisturbed lives, each in its turn. In most of the others something happens once,
+before a write that rests on its not happening; in the rest, much. Both are random from the seed.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benchmarks.crashing import people
 from benchmarks.crashing.oracle import Reading, Violation, at_the_end
-from benchmarks.crashing.plays import COURSES, SHAPES, STEPS_A_ROUND, Course, Moment, moments, world_of
+from benchmarks.crashing.plays import COURSES, SHAPES, STEPS_A_ROUND, WHOLE, Course, Moment, moments, world_of
 from benchmarks.crashing.rows import keep_database, put_database_back
-from benchmarks.crashing.seams import Fault
+from benchmarks.crashing.seams import Fault, Kind, Write
+from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.words import Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World, connected
 from rollouts.lifecycle import TargetState
-from rollouts.models import Disruption, Freeze, Hold, Plan, Stage, Target
-from simulator.actors.revisions import HASH_LABEL
+from rollouts.models import Disruption, Hold, Plan, Target
 from simulator.kinds import LEASE, NODE
 from simulator.refusals import Refused
 
 PLAN_LEASE_S = 16.0
 STRIDE = 7919  # a prime: every seam has its turn, and a short run has some from everywhere
 BUSY = 0.6  # of the random ones: those that begin where something is written
+RACED = 0.7  # of those that cut no seam
+SENT_LATE, UNSEEN, JUST_BEFORE = 0.2, 0.25, 0.6  # of the races
+SAID, SELDOM_SAID, RESTS = {Kind.RELEASE: 0.5}, 0.15, 0.6  # of what comes before a write
+SLEPT = 0.2  # whatever is written, its worker must have the turn
+WEIGHT = {Kind.RELEASE: 3, Kind.VERSION: 3}  # what cannot be taken back
+LAST = 4  # gaps before a write: between what is asked last and the write itself
 TIRED_AFTER, MOST_CALM = 30, 70  # rounds
 ENDINGS = ("go on", "go on", "rollback", "abort")
 
@@ -35,6 +43,7 @@ class Outcome:
     violations: tuple[Violation, ...]
     rounds: int
     world: World  # as it was left: until the next schedule of its shape
+    cut: str = ""  # which seam; blank: it cuts none of those
 
 
 class Runner:
@@ -42,33 +51,54 @@ class Runner:
 
     def __init__(self, seed: int, *, shapes: tuple[Shape, ...] = SHAPES, courses: tuple[Course, ...] = COURSES) -> None:
         self.seed = seed
-        self.lives = [(shape, course) for shape in shapes for course in courses]
+        shared = [(shape, course) for shape in shapes for course in courses]
+        self.lives = [(*life, slot) for life in shared for slot in range(life[1].share)]
         self._ended: set[tuple[Shape, str, Any]] = set()  # from where the same people have come to an end before
 
-    def get_ready(self, numbers: range) -> None:
-        """Live every life that they need once, with all guards, so that there is something to begin from."""
-        for shape, course in {self._life(number) for number in numbers}:
-            moments(shape, course)
+    def numbers(self, count: int, part: int, parts: int) -> list[int]:
+        """Of so many schedules, those of one of several processes: all of some lives."""
+        own = {slot for slot in range(len(self.lives)) if slot * parts // len(self.lives) == part}
+        return [number for number in range(count) if number // 2 % len(self.lives) in own]
 
-    def _life(self, number: int) -> tuple[Shape, Course]:
+    def get_ready(self, numbers: Iterable[int], *, all_guards: bool = True) -> None:
+        """Live every life that they need once, with all guards, so that there is something to begin from.
+
+        `all_guards`: they run with them, too, so that what such a life has come to they will come to.
+        """
+        for shape, course in self._lives(numbers):
+            for moment in moments(shape, course):
+                if all_guards and moment.leads_to is not None:
+                    self._ended.add((shape, moment.leads_to, moment.signature))
+
+    def seams(self, numbers: Iterable[int]) -> int:
+        return sum(moment.seams for life in self._lives(numbers) for moment in moments(*life))
+
+    def _lives(self, numbers: Iterable[int]) -> list[tuple[Shape, Course]]:
+        needed = {self._life(number)[:2] for number in numbers}
+        return [(shape, course) for shape, course, slot in self.lives if slot == 0 and (shape, course) in needed]
+
+    def _life(self, number: int) -> tuple[Shape, Course, int]:
         return self.lives[number // 2 % len(self.lives)]
 
     def run(self, number: int) -> Outcome:
-        """Every second one cuts the seams of its life, each in its turn; the others are random."""
         chance = random.Random(f"{self.seed}:{number}")
         turn, is_random = divmod(number, 2)
-        shape, course = self._life(number)
+        shape, course, slot = self._life(number)
         world, life = world_of(shape), moments(shape, course)
+        cut = ""
         with connected(world):
             schedule = Schedule(world, chance, self._ended)
-            if is_random:
-                busy = [moment for moment in life if moment.is_busy]
-                schedule.go_wild(chance.choice(busy if chance.random() < BUSY else life))
+            if not is_random:
+                at = _seam(life, self.seed + STRIDE * (turn // len(self.lives) * course.share + slot))
+                schedule.cut(*at)
+                cut = f"{shape}, {course}: round {life.index(at[0])}, seam {at[1]}"
+            elif chance.random() < RACED:
+                schedule.race(life if course is WHOLE else (*moments(shape, WHOLE), *life))
             else:
-                schedule.cut(*_seam(life, self.seed + STRIDE * (turn // len(self.lives))))
+                schedule.go_wild(_somewhere(life, chance))
             if not world.is_old_copy:  # who has put an old copy back takes over by hand (docs/takeover.md)
                 schedule.calm_down(chance.choice(ENDINGS))
-            return Outcome(tuple(schedule.judge()), schedule.rounds, world)
+            return Outcome(tuple(schedule.judge()), schedule.rounds, world, cut)
 
 
 def _seam(life: tuple[Moment, ...], number: int) -> tuple[Moment, int]:
@@ -79,6 +109,11 @@ def _seam(life: tuple[Moment, ...], number: int) -> tuple[Moment, int]:
             return moment, left + 1
         left -= moment.seams
     raise AssertionError(number)
+
+
+def _somewhere(life: tuple[Moment, ...], chance: random.Random) -> Moment:
+    busy = [moment for moment in life if moment.is_busy]
+    return chance.choice(busy if chance.random() < BUSY else life)
 
 
 class Schedule:
@@ -92,35 +127,59 @@ class Schedule:
     # Disturbed
 
     def cut(self, moment: Moment, seam: int) -> None:
-        """One thing happens at this seam: the worker dies, somebody is faster, or what it sends comes late."""
+        """One thing happens at this seam: the worker dies, or somebody is faster."""
         self.world.put_back(moment.kept)
-        self._step()
-        if moment.releases and self.chance.random() < 0.3:
-            self._send_late(moment)
-        elif moment.is_busy and self.chance.random() < 0.2:
-            self._act_unseen()
-        elif self.chance.random() < 0.5:
+        if seam not in moment.gaps or self.chance.random() < 0.5:
             self._round(dies_at=seam)
         else:
             self._round(acts={seam: self._overtaken()})
 
-    def _send_late(self, moment: Moment) -> None:
+    def race(self, life: tuple[Moment, ...]) -> None:
+        """One thing happens before a write: just before it, in its round, or before that, where no observer looked."""
+        world, chance = self.world, self.chance
+        kinds = sorted({write.kind for moment in life for write in moment.writes})
+        kind = chance.choices(kinds, [WEIGHT.get(kind, 1) for kind in kinds])[0]
+        where = [(moment, write) for moment in life for write in moment.writes if write.kind is kind]
+        moment, write = chance.choice(where)
+        world.put_back(moment.kept)
+        if kind is Kind.RELEASE and chance.random() < SENT_LATE:
+            self._send_late(write)
+            return
+        event = self._event(kind)
+        gaps = [gap for gap in moment.gaps if gap < write.seam]
+        if chance.random() < UNSEEN:
+            event()
+            self._round()
+        else:
+            self._round(acts={chance.choice(gaps[-LAST:] if chance.random() < JUST_BEFORE else gaps): event})
+        for _ in range(chance.randint(1, 3)):
+            world.clock.move(2)
+            self._step()
+            self._step()
+            self._look()
+            self._round()
+
+    def _event(self, kind: Kind) -> Callable[[], object]:
+        """What comes before a write of this kind: a word that stops it, a change of what it rests on, or anything."""
+        if self.chance.random() < SLEPT:
+            return self._sleep
+        events = [*people.EVENTS]
+        if self.chance.random() < SAID.get(kind, SELDOM_SAID):
+            events = [*people.STOPPING]
+        elif self.chance.random() < RESTS:
+            events = [*people.RESTS_ON.get(kind, events)]
+        return partial(self.chance.choice(events), self.world, self.chance)
+
+    def _send_late(self, write: Write) -> None:
         """A release that its sender gave up: somebody says stop, a worker sees to that, and then it arrives."""
         world, chance = self.world, self.chance
-        self._round(faults={chance.choice(moment.releases): Fault.LATE})
+        self._round(faults={write.request: Fault.LATE})
         people.say_stop(world, chance)
         for _ in range(2):
             world.clock.move(PLAN_LEASE_S)
             world.rows.look(now=world.clock())
             self._round()
         world.line.arrive()
-
-    def _act_unseen(self) -> None:
-        """Somebody with kubectl is between the observer's last look and the round."""
-        self._step()
-        self._look()
-        people.behind_its_back(self.world, self.chance)
-        self._round()
 
     def go_wild(self, moment: Moment) -> None:
         self.world.put_back(moment.kept)
@@ -246,7 +305,7 @@ class Schedule:
                 self._step()
             world.rows.look(now=world.clock())
             people.on_call(world, ending, tired=number >= TIRED_AFTER)
-            here = (world.shape, ending, self._signature())
+            here = (world.shape, what_follows(self._plan(), ending), signature(world))
             if number < TIRED_AFTER and here in self.ended and not world.bugs:
                 return
             self._passed.append(here)
@@ -257,27 +316,6 @@ class Schedule:
             self.is_stuck = f"{plan.state}: {plan.waiting_for}"
         elif number < TIRED_AFTER:
             self.ended.update(self._passed)
-
-    def _signature(self) -> Any:
-        """All that the end depends on: rows, nodes, the object, its revisions. What is the same ends the same."""
-        plan = self._plan()
-        stages = Stage.objects.filter(plan=plan).values_list("index", "state")
-        targets = Target.objects.filter(stage__plan=plan).values_list(
-            "stage__index", "node_name", "state", "is_lost", "has_escaped"
-        )
-        holds = Hold.objects.filter(plan=plan).values_list("node_uid", "is_wanted", "is_foreign", "placed_at")
-        nodes = tuple(sorted(_told_apart(node) for node in self.world.store.list(NODE)[0]))
-        pods = self.world.operator.pods().items()
-        revisions = tuple(sorted((on, pod["metadata"]["labels"][HASH_LABEL]) for on, pod in pods))
-        standing = Stage.objects.filter(plan=plan, approvals__isnull=False, approvals__void_at__isnull=True)
-        frozen = Freeze.objects.filter(ended_at__isnull=True).exists()
-        return (
-            (plan.state, str(plan.template_change), plan.commands.in_force().exists(), frozen),
-            tuple(at is not None for at in (plan.write_intended_at, plan.armed_since, plan.put_back_at)),
-            (tuple(stages), tuple(targets), tuple(standing.values_list("index", flat=True))),
-            tuple((*hold[:3], hold[3] is not None) for hold in holds),
-            (nodes, revisions, self.world.operator.driver_spec()["version"], self.world.operator.newest()),
-        )
 
     def _is_over(self) -> bool:
         return self._plan().is_final
@@ -327,13 +365,6 @@ class Schedule:
             is_cordon = isinstance(body, dict) and "unschedulable" in (body.get("spec") or {})
             if is_cordon and entry["user_agent"] != "gpu-operator":
                 yield str(entry["path"]).rsplit("/", 1)[-1]
-
-
-def _told_apart(node: dict[str, Any]) -> tuple[Any, ...]:
-    metadata = node["metadata"]
-    labels = sorted(item for item in metadata.get("labels", {}).items() if "driver" in item[0])
-    annotations = sorted(key for key in metadata.get("annotations", {}) if "quarterdeck" in key or "driver" in key)
-    return metadata["uid"], tuple(labels), tuple(annotations), bool(node["spec"].get("unschedulable"))
 
 
 def story(world: World) -> Iterator[str]:

@@ -3,6 +3,7 @@
 What happens there is planned for whoever is running: to die, to sleep, or to be overtaken by somebody else.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from typing import Any
 from django.db import connection
 from django.db.transaction import Atomic
 
+from simulator.fleets.plan import DRIVER_NEXT
+
 HOLD = b"gpu-driver-upgrade.skip"
+NODES = "/api/v1/nodes/"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -33,6 +37,24 @@ class Fault(StrEnum):
     LATE = "late"  # nobody was told, and it takes effect later
 
 
+class Kind(StrEnum):
+    """What a write is of."""
+
+    RELEASE = "release"  # our label is taken off a node
+    HOLD = "hold"
+    STATE = "state"  # the operator's mark of a node
+    VERSION = "version"  # the new one
+    WAY_BACK = "way back"  # the old one
+    LEASE = "lease"
+
+
+@dataclass(frozen=True)
+class Write:
+    kind: Kind
+    seam: int  # just before it
+    request: int
+
+
 @dataclass
 class Turn:
     """One process at one piece of work, and what is planned for it."""
@@ -43,9 +65,9 @@ class Turn:
     acts: Mapping[int, Callable[[], None]] = field(default_factory=dict)  # seam at which it can be overtaken → by what
     faults: Mapping[int, Fault] = field(default_factory=dict)  # request → fault
     seams: int = 0
+    gaps: list[int] = field(default_factory=list)  # seams between two things: where it can be overtaken
     requests: int = 0
-    releases: list[int] = field(default_factory=list)  # which of them took a hold off
-    has_written: bool = False
+    writes: list[Write] = field(default_factory=list)
     is_cut: bool = False
 
 
@@ -76,6 +98,8 @@ class Seams:
             return
         turn = self._turns[-1]
         turn.seams += 1
+        if is_over:
+            turn.gaps.append(turn.seams)
         if turn.dies_at == turn.seams:
             turn.is_cut = True
             raise KilledError
@@ -84,14 +108,13 @@ class Seams:
             with self.turn_of(Turn("in between")):
                 act()
 
-    def next_fault(self, method: str, body: bytes) -> Fault | None:
+    def next_fault(self, method: str, path: str, body: bytes) -> Fault | None:
         turn = self.turn
         if turn is None:
             return None
         turn.requests += 1
-        turn.has_written |= method == "PATCH"
-        if method == "PATCH" and b'"remove"' in body and HOLD in body:
-            turn.releases.append(turn.requests)
+        if kind := _kind_of(method, path, body):
+            turn.writes.append(Write(kind, turn.seams, turn.requests))
         return turn.faults.get(turn.requests)
 
     # In the database
@@ -131,6 +154,18 @@ class Seams:
         if not _is_open(context):
             self.pass_one(is_over=True)
         return answer
+
+
+def _kind_of(method: str, path: str, body: bytes) -> Kind | None:
+    if method in {"POST", "PUT"}:
+        return Kind.LEASE
+    if method != "PATCH":
+        return None
+    if not path.startswith(NODES):
+        return Kind.VERSION if json.loads(body)[-1]["value"] == DRIVER_NEXT else Kind.WAY_BACK
+    if HOLD not in body:
+        return Kind.STATE
+    return Kind.RELEASE if b'"remove"' in body else Kind.HOLD
 
 
 def _is_open(context: Any) -> bool:

@@ -30,6 +30,7 @@ from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.objects import labels
 from simulator.actors.store_cluster import StoreCluster
 from simulator.clock import micro_stamp
+from simulator.events import Record
 from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW
 from simulator.fleets.planting import Planting
 from simulator.fleets.small import cluster_policy, small
@@ -41,7 +42,7 @@ KUBECTL = "kubectl/v1.34.1"
 WORKERS = ("worker-1", "worker-2")
 GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}, "soak": {"duration_s": 2}}
 ASKED = GATES | {"approval": {"needed": 1}}
-PEOPLE = {"ada": "operator", "bob": "operator", "carol": "approver"}
+PEOPLE = {"ada": "operator", "bob": "operator", "carol": "approver", "dave": "approver"}
 WATCHED = {"nvsentinel.dgxc.nvidia.com/driver.installed": "true"}  # so that each release keeps NVSentinel off
 LONG = 7 * 24 * 3600  # seconds that a gate may wait: none of a schedule waits for so long
 
@@ -148,9 +149,9 @@ class World:
         Pool.objects.create(
             cluster=cluster, name="h100", selector="nvidia.com/gpu.present=true", max_unavailable=self.shape.nodes
         )
+        self.people = {name: User.objects.create(username=name) for name in PEOPLE}
         for name, role in PEOPLE.items():
-            user = User.objects.create(username=name)
-            RoleBinding.objects.create(user=user, role=role, scope="fleet", scope_id=0)
+            RoleBinding.objects.create(user=self.people[name], role=role, scope="fleet", scope_id=0)
         return cluster
 
     def _start(self) -> Plan:
@@ -172,8 +173,17 @@ class World:
         start(plan, actor=self.person("ada"), because="It is time.", expected_revision=1, now=self.clock())
         return plan
 
+    def own_uid(self) -> str:
+        """As the API server tells who its cluster is."""
+        return str(self.store.get(NAMESPACE, "kube-system")["metadata"]["uid"])
+
+    def name_cluster(self, uid: str) -> None:
+        records = self.store.shelf(NAMESPACE).records
+        has = records["kube-system"]
+        records["kube-system"] = Record({**has.obj, "metadata": {**has.obj["metadata"], "uid": uid}}, has.version)
+
     def person(self, name: str) -> User:
-        return User.objects.get(username=name)
+        return self.people[name]
 
     # Kept, and put back
 
@@ -209,7 +219,7 @@ class World:
 
     def entries(self) -> list[dict[str, Any]]:
         """The API server's log, from the first request on."""
-        return [*self.before, *self.line.log.since(0)]
+        return [*self.before, *self.line.log]
 
     # A worker's round
 
@@ -235,7 +245,7 @@ class World:
         return f"is {plan.state}{' and paused' if is_paused else ''}"
 
     def say(self, who: str, verb: str, **more: Any) -> None:
-        after = len(self.before) + self.line.asked
+        after = len(self.before) + len(self.line.log)
         self.words.append(Word(after, micro_stamp(self.clock.moment()), who, verb, **more))
 
 

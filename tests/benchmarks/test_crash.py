@@ -12,13 +12,15 @@ PLACE = f"/metadata/labels/{SKIP.replace('/', '~1')}"
 OURS, OPERATOR = "quarterdeck/0.1.0", "gpu-operator"
 
 
-def asked(path: str, body: object, who: str = OURS, *, second: int = 0, method: str = "PATCH") -> dict:
+def asked(
+    path: str, body: object, who: str = OURS, *, second: int = 0, method: str = "PATCH", turn: str = "turn-1"
+) -> dict:
     at = f"2026-11-21T12:00:{second:02}.000000Z"
     return {
         "n": 1,
         "at": at,
         "user_agent": who,
-        "user": "quarterdeck",
+        "user": turn,
         "method": method,
         "path": path,
         "code": 200,
@@ -43,9 +45,13 @@ def state(to: str, name: str = NODE) -> dict:
     return asked(f"/api/v1/nodes/{name}", {"metadata": {"labels": labels}}, OPERATOR)
 
 
-WRITTEN = asked(
-    "/apis/nvidia.com/v1alpha1/nvidiadrivers/h100", [{"op": "replace", "path": "/spec/version", "value": NEW}]
-)
+OBJECT = "/apis/nvidia.com/v1alpha1/nvidiadrivers/h100"
+READ = asked(OBJECT, None, method="GET")
+WRITTEN = asked(OBJECT, [{"op": "replace", "path": "/spec/version", "value": NEW}])
+
+
+def ask(path: str, *, turn: str = "turn-1") -> dict:
+    return asked(path, None, method="GET", turn=turn)
 
 
 def said(verb: str, after: int, *, second: int = 0, who: str = "ada") -> Word:
@@ -59,6 +65,7 @@ def found(entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1) ->
         entries, words, before, selector={}, version=OLD, new=NEW,
         budget=budget, parallel=9, canary=NODE, asks=False,
     )  # fmt: skip
+    reading.version_read["turn-1"] = OLD
     for node in reading.nodes.values():  # ours, as the log would have it
         node.annotations["quarterdeck.io/held-by"] = "plan-1"
     return {one.figure for one in reading.read()}
@@ -74,13 +81,17 @@ def test_one_release_of_a_plan_that_goes_on_is_nothing():
         ("halt", "releases_after_halt"),
         ("abort", "releases_after_halt"),
         ("rollback", "releases_after_halt"),
-        ("stop", "releases_after_halt"),
         ("pause", "lost_pauses"),
         ("freeze", "releases_while_frozen"),
     ],
 )
 def test_a_release_after_a_word_that_stops_it_is_found(verb: str, figure: str):
     assert found([WRITTEN, release(second=2)], said(verb, 1, second=1)) == {figure}
+
+
+def test_a_release_despite_the_stop_in_the_cluster_is_found_once_it_could_have_been_asked_for():
+    assert found([WRITTEN, release()], said("stop", 1)) == set()
+    assert found([WRITTEN, ask("/x"), release()], said("stop", 1)) == {"releases_after_halt"}
 
 
 def test_a_release_that_was_sent_before_the_word_is_none():
@@ -118,6 +129,24 @@ def test_a_version_that_is_written_while_a_node_is_free_is_found():
     listed = asked("/api/v1/nodes", None, method="GET")
     assert found([freed, listed, WRITTEN]) == {"unheld_writes"}
     assert found([listed, freed, WRITTEN]) == set()  # nobody could know
+
+
+def test_who_listed_the_nodes_in_an_earlier_turn_knows_nothing_of_them():
+    freed = asked(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {SKIP: None}}}, "kubectl")
+    assert found([ask("/api/v1/nodes", turn="turn-0"), freed, WRITTEN]) == {"unheld_writes"}
+
+
+def test_a_version_that_somebody_else_set_is_not_written_over():
+    theirs = asked(OBJECT, {"spec": {"version": "550.90.07"}}, "kubectl", turn="admin")
+    assert found([READ, theirs, WRITTEN]) == {"versions_overwritten"}
+    assert found([theirs, READ, WRITTEN]) == set()
+
+
+def test_a_write_to_another_cluster_at_the_same_address_is_found():
+    whose = ask("/api/v1/namespaces/kube-system")
+    assert found([whose, WRITTEN], said("elsewhere", 1)) == set()  # nobody could know
+    assert found([whose, WRITTEN], said("elsewhere", 0)) == {"writes_to_another"}
+    assert found([WRITTEN], said("elsewhere", 0), said("here again", 0)) == set()
 
 
 def test_a_node_without_a_driver_yet_may_be_free():

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.crashing.figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
@@ -16,9 +18,18 @@ def test_nothing_is_found_in_a_few_schedules():
 
     figures = {line["name"]: line for line in map(json.loads, ended.stdout.splitlines())}
     assert ended.returncode == 0, ended.stderr
-    assert set(figures) == {"reference_ms", "schedules", "sigkills", *FIGURES}
+    assert set(figures) == {"reference_ms", "schedules", "seams", "sigkills", "sigstops", *FIGURES}
     assert figures["schedules"]["value"] == 30
+    assert 0 < figures["seams"]["cut"] <= figures["seams"]["value"]
     assert f"seed {SEED}" in ended.stderr
+
+
+@pytest.mark.parametrize("plant", ["stop", "read-back"])
+def test_without_one_of_its_guards_the_engine_is_found_out(plant: str):
+    ended = bench("--schedules", "200", "--sigkills", "0", "--processes", "1", "--plant", plant)
+
+    assert ended.returncode != 0
+    assert f"--plant {plant}" in ended.stderr
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:

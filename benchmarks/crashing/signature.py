@@ -1,0 +1,46 @@
+"""All that the end of a plan depends on, once nothing unforeseen happens any more: what is the same ends the same."""
+
+from typing import Any
+
+from benchmarks.crashing.world import World
+from rollouts.models import Freeze, Hold, Plan, Stage, Target
+from simulator.actors.revisions import HASH_LABEL
+from simulator.kinds import NODE
+
+
+def what_follows(plan: Plan, ending: str) -> str:
+    """Of what is wanted of it: as much as still makes a difference (`people.on_call`)."""
+    if plan.state in {"rolling-back", "aborting"}:
+        return ""
+    return "rollback" if plan.state == "halted" and ending == "go on" else ending
+
+
+def signature(world: World) -> Any:
+    """Rows, nodes, the object, its revisions. Nodes go by name: the UID of one that joins is another each time."""
+    plan = Plan.objects.get(pk=world.plan.pk)
+    there = {node["metadata"]["uid"]: node["metadata"]["name"] for node in world.store.list(NODE)[0]}
+    stages = Stage.objects.filter(plan=plan).values_list("index", "state")
+    targets = Target.objects.filter(stage__plan=plan).values_list(
+        "stage__index", "node_name", "state", "is_lost", "has_escaped", "node_uid"
+    )
+    holds = Hold.objects.filter(plan=plan).values_list("node_name", "is_wanted", "is_foreign", "placed_at", "node_uid")
+    nodes = tuple(sorted(_told_apart(node) for node in world.store.list(NODE)[0]))
+    pods = world.operator.pods().items()
+    revisions = tuple(sorted((on, pod["metadata"]["labels"][HASH_LABEL]) for on, pod in pods))
+    standing = Stage.objects.filter(plan=plan, approvals__isnull=False, approvals__void_at__isnull=True)
+    frozen = Freeze.objects.filter(ended_at__isnull=True).exists()
+    return (
+        (plan.state, str(plan.template_change), plan.commands.in_force().exists(), frozen),
+        tuple(at is not None for at in (plan.write_intended_at, plan.armed_since, plan.put_back_at)),
+        (tuple(stages), tuple((*target[:5], target[5] in there) for target in targets)),
+        tuple(standing.values_list("index", "approvals__is_rejection")),
+        tuple((*hold[:3], hold[3] is not None, hold[4] in there) for hold in holds),
+        (nodes, revisions, world.operator.driver_spec()["version"], world.operator.newest()),
+    )
+
+
+def _told_apart(node: dict[str, Any]) -> tuple[Any, ...]:
+    metadata = node["metadata"]
+    labels = sorted(item for item in metadata.get("labels", {}).items() if "driver" in item[0])
+    annotations = sorted(key for key in metadata.get("annotations", {}) if "quarterdeck" in key or "driver" in key)
+    return metadata["name"], tuple(labels), tuple(annotations), bool(node["spec"].get("unschedulable"))
