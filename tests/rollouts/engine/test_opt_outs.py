@@ -130,7 +130,11 @@ def test_the_cluster_autoscaler_is_known_by_its_status(ground: Ground):
 
 
 def test_where_its_status_may_not_be_read_its_marks_on_the_node_count(ground: Ground, monkeypatch: pytest.MonkeyPatch):
-    def forbidden(*_given):
+    read = client.get_config_map
+
+    def forbidden(connection, namespace: str, name: str):
+        if namespace == "quarterdeck":  # where the stop switch would be
+            return read(connection, namespace, name)
         raise client.Forbidden("configmaps is forbidden.")
 
     annotate(ground, **{STAY: "false"})
