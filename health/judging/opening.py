@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from operator import attrgetter
 
 from django.db.models import F
 
@@ -23,6 +22,7 @@ SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end i
 RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id")
+COMPARED = ("rule", "subject", "node", "severity", "parent")  # what says whether one explains another
 UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
 
 
@@ -85,11 +85,11 @@ def is_told_again(finding: Finding, severity: str) -> bool:
 
 def correlate(cluster: Cluster) -> int:
     """List what another explains under that. How many changed; one query, and one for each cause."""
-    rows = list(Finding.objects.filter(cluster=cluster, state__in=TOLD).order_by("pk"))
+    rows = list(Finding.objects.filter(cluster=cluster, state__in=TOLD).order_by("pk").only(*COMPARED))
     found = [Found(row.pk, row.rule, row.subject, row.node_id, RANKS.get(row.severity, len(RANKS))) for row in rows]
     explained = causes(found)
     moved: dict[int | None, list[int]] = defaultdict(list)
-    for row in sorted(rows, key=attrgetter("pk")):
+    for row in rows:
         if row.parent_id != explained.get(row.pk):
             moved[explained.get(row.pk)].append(row.pk)
     for parent, children in moved.items():
