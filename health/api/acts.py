@@ -43,7 +43,7 @@ class ActEdge(Edge):
         return {"actor": self.user.get_username(), "key": self.key(), "now": timezone.now()}
 
 
-class Acknowledgements(ActEdge):
+class FindingAcknowledgements(ActEdge):
     @extend_schema(request=NoteRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, finding_id: int) -> Response:
         """Look after it. Where it is nobody's, it is the caller's."""

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from health.api.acts import Acknowledgements, Assignments, Releases, Verdicts
+from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
 from health.api.findings import FindingDetail, FindingList
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
@@ -22,7 +22,7 @@ urlpatterns = [
     path("clusters/<int:cluster_id>/telemetry-source/attempts", TelemetryAttemptList.as_view()),
     path("findings", FindingList.as_view()),
     path("findings/<int:finding_id>", FindingDetail.as_view(), name="api-finding"),
-    path("findings/<int:finding_id>/acknowledgements", Acknowledgements.as_view()),
+    path("findings/<int:finding_id>/acknowledgements", FindingAcknowledgements.as_view()),
     path("findings/<int:finding_id>/assignments", Assignments.as_view()),
     path("findings/<int:finding_id>/releases", Releases.as_view()),
     path("findings/<int:finding_id>/verdicts", Verdicts.as_view()),

@@ -27,7 +27,7 @@ MOST_AROUND = 40
 
 
 @dataclass(frozen=True)
-class Counts:
+class FindingCounts:
     """Of findings on their own: what is listed under another is not counted. The first four are the unresolved."""
 
     open: int = 0
@@ -65,11 +65,11 @@ class Detail:
     precision: Precision
 
 
-def counts_of(user: User) -> Counts:
+def counts_of(user: User) -> FindingCounts:
     """Two queries."""
     own = Finding.objects.visible_to(user).on_their_own()
     states = dict(own.order_by().values_list("state").annotate(number=Count("pk")))
-    return Counts(
+    return FindingCounts(
         **{state.value: states.get(state.value, 0) for state in FindingState},
         mine=own.unresolved().filter(assigned_to=user.get_username()).count(),
     )

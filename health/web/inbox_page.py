@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.core.paginator import Paginator
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,16 +17,16 @@ from django.utils import timezone
 from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, Observer
 from health.impact import Impact
 from health.inbox.markdown import as_markdown
-from health.inbox.reading import Counts, Detail, counts_of, detail_of, impacts_of, titles
+from health.inbox.reading import Detail, FindingCounts, counts_of, detail_of, impacts_of, titles
 from health.inbox.rights import why_not_act, why_not_mute
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
-from health.models import Finding, Mute, SourceState, TelemetrySource
+from health.models import Finding, Mute
 from health.rules.base import Severity
+from health.web.ages import ages_of
 from health.web.findings_page import WORST_FIRST, dated
 from health.web.trouble import trouble_of
 from people.models import User
@@ -87,7 +87,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Button:
+class ActButton:
     """`why_not`: shown where it is locked; blank: it may be pressed."""
 
     verb: str
@@ -98,20 +98,10 @@ class Button:
 
 
 @dataclass(frozen=True)
-class Age:
-    """How old what a source says is. `is_late`: so old that its silence says nothing."""
-
-    name: str
-    at: datetime | None
-    is_late: bool
-    because: str = ""
-
-
-@dataclass(frozen=True)
 class Chosen:
     detail: Detail
     may_not: str  # why this person may not act on it; blank: they may
-    buttons: Mapping[str, Button]
+    buttons: Mapping[str, ActButton]
     mutes: list[tuple[Mute, str]]  # with why this person may not lift it
     markdown: str
     evidence: list[tuple[str, str]]
@@ -159,7 +149,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         "chosen": _shown(request, chosen, shown, now=now) if chosen else None,
         "clusters": Cluster.objects.visible_to(user).order_by("name").values_list("name", flat=True),
         "severities": list(Severity),
-        "ages": [] if page.paginator.count else _ages(user, now=now),
+        "ages": [] if page.paginator.count else ages_of(user, now=now),
         "titles": titles(),
         "hours": HOURS,
         "key": uuid4().hex,
@@ -178,7 +168,7 @@ def _rows(user: User, tab: str) -> QuerySet[Finding]:
     return found.filter(state=FindingState.MUTED) if tab == "muted" else found
 
 
-def _number(tab: str, counts: Counts) -> int:
+def _number(tab: str, counts: FindingCounts) -> int:
     named = {"all": counts.unresolved, "unacknowledged": counts.open}
     return named[tab] if tab in named else int(getattr(counts, tab))
 
@@ -224,14 +214,14 @@ def _shown(request: PersonRequest, finding: Finding, shown: list[Finding], *, no
     )
 
 
-def _button(verb: str, finding: Finding, may_not: str) -> Button:
+def _button(verb: str, finding: Finding, may_not: str) -> ActButton:
     its = VERBS[verb]
     why_not = may_not or why_not_now(verb, FindingState(finding.state), acknowledged_by=finding.acknowledged_by)
     if not why_not and verb in ("accept", "dismiss") and finding.verdict:
         why_not = f"{finding.verdict_by} {finding.verdict} the action already."
     if not why_not and verb == "release" and not (finding.assigned_to or finding.acknowledged_by):
         why_not = "It is nobody's: there is nothing to release."
-    return Button(verb, its.label, its.consequence, why_not, its.needs_reason)
+    return ActButton(verb, its.label, its.consequence, why_not, its.needs_reason)
 
 
 def _in_words(value: object) -> str:
@@ -252,23 +242,3 @@ def _scopes(finding: Finding, detail: Detail) -> list[tuple[str, str]]:
         pools = finding.node.pools.order_by("name").values_list("pk", "name")
         found += [(f"pool-{pk}", f"“{title}” in pool {finding.cluster.name}/{name}") for pk, name in pools]
     return [*found, ("cluster", f"“{title}” in cluster {finding.cluster.name}")]
-
-
-def _ages(user: User, *, now: datetime) -> list[Age]:
-    """Of each source that this person sees: without it, silence would be taken for health."""
-    sights = sights_of_all(now=now)
-    clusters = Cluster.objects.visible_to(user).order_by("name")
-    found = [
-        Age(f"cluster {one.name}", sights[one.pk].heard_at, not sights[one.pk].is_live, sights[one.pk].because)
-        for one in clusters
-    ]
-    sources = TelemetrySource.objects.visible_to(user).filter(~Q(state=SourceState.OFF)).select_related("cluster")
-    return found + [
-        Age(
-            f"telemetry of {one.cluster.name}",
-            one.answered_at,
-            one.state != SourceState.ANSWERING,
-            one.message or ("" if one.state == SourceState.ANSWERING else "Nobody has asked it yet."),
-        )
-        for one in sources
-    ]
