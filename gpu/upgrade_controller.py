@@ -12,6 +12,7 @@ UPGRADE_REQUIRED = "upgrade-required"
 UPGRADE_DONE = "upgrade-done"
 UPGRADE_FAILED = "upgrade-failed"
 CORDON_REQUIRED = "cordon-required"
+WAIT_FOR_JOBS = "wait-for-jobs-required"
 
 LOOKS_EVERY = timedelta(minutes=2)
 LOOKS_AGAIN = "the operator looks again within two minutes"

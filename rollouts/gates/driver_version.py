@@ -1,11 +1,13 @@
 """The new driver is loaded: read from the node itself, never from the operator's word."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from gpu.upgrade_controller import WAIT_FOR_JOBS
 from gpu.versions import same
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, When, fail, passed, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count, either, every
@@ -25,11 +27,9 @@ class DriverVersion(Gate):
         if wrong:
             another = f"{names(wrong)} {run(len(wrong))} another driver than {evidence.to_version}."
             return fail(another, cause="another", nodes=wrong)
-        late = tuple(
-            t.name for t in evidence.counted if t.state is TargetState.CHANGING and now - t.state_since > self.timeout
-        )
-        if late:
-            return fail(f"{names(late)} did not load {evidence.to_version} in time.", cause="late", nodes=late)
+        changing = [target for target in evidence.counted if target.state is TargetState.CHANGING]
+        if late := [target for target in changing if now - target.state_since > self.timeout]:
+            return _late(late, evidence.to_version)
         silent = tuple(t.name for t in changed if not t.driver_version)
         if silent:
             return wait(f"Which driver {names(silent)} {run(len(silent))} is not said.", cause="silent", nodes=silent)
@@ -40,6 +40,17 @@ class DriverVersion(Gate):
             return wait(sentence, cause=TO_COME, measured=measured)
         sentence = f"{evidence.to_version} runs on {every(len(changed), 'node')}."
         return passed(sentence, measured=measured)
+
+
+def _late(late: Sequence[TargetEvidence], version: str) -> Judgement:
+    """Where the operator has no timeout of its own it waits for jobs without an end (hazard Z14)."""
+    nodes = tuple(target.name for target in late)
+    sentence = f"{names(nodes)} did not load {version} in time."
+    jobs = tuple(target.name for target in late if target.upgrade_state == WAIT_FOR_JOBS)
+    if not jobs:
+        return fail(sentence, cause="late", nodes=nodes)
+    there = f"On {names(jobs)} the operator still waits for pods to end (waitForCompletion)"
+    return fail(f"{sentence} {there}: end them, or set its timeoutSeconds.", cause="late-for-jobs", nodes=nodes)
 
 
 def run(number: int) -> str:

@@ -51,6 +51,22 @@ def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
     assert GATE.judge(evidence(late), now=NOON).answer is Answer.FAIL
 
 
+def test_of_one_that_is_late_for_its_jobs_it_says_so_and_what_helps():
+    """Z14: the operator itself may wait for them without an end."""
+    since = NOON - timedelta(hours=1)
+    jobs = a_target("a", state=TargetState.CHANGING, state_since=since, upgrade_state="wait-for-jobs-required")
+    other = a_target("b", state=TargetState.CHANGING, state_since=since, upgrade_state="pod-restart-required")
+
+    judgement = GATE.judge(evidence(jobs, other), now=NOON)
+
+    assert judgement.answer is Answer.FAIL
+    assert judgement.because == (
+        f"a, b did not load {NEW} in time. On a the operator still waits for pods to end (waitForCompletion): "
+        "end them, or set its timeoutSeconds."
+    )
+    assert judgement.nodes == ("a", "b")
+
+
 def test_a_held_node_may_wait_for_ever():
     waiting = a_held_target(state_since=NOON - timedelta(days=30))
 
