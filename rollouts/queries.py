@@ -17,6 +17,7 @@ from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from people.rights import why_not
 from rollouts.completion import OVER, completion_of
+from rollouts.gates import GATES
 from rollouts.harm import UNHARMED, Harm
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target
@@ -142,6 +143,7 @@ class PlanOnPage:
     stages: list[StageOnPage]
     current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
     pause: Command | None
+    passed_over: list[str]  # gates that do not count now by a person's word, a sentence each
     restraint: Restraint | None  # what holds all of it back beside its own commands, where it would let something go
     held: int  # nodes that carry our label, as last read back
     to_hold: int  # nodes whose label is not as we want it yet
@@ -190,6 +192,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         stages=stages,
         current=_current(plan, stages),
         pause=plan.commands.in_force().first(),
+        passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
         restraint=_restraint(plan, _current(plan, stages), now=now),
         held=sum(placed is not None for _, placed, _ in holds),
         to_hold=sum(wanted is (placed is None) for wanted, placed, _ in holds),
@@ -197,6 +200,22 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         placed=[at for wanted, at, _ in holds if wanted],
         seq=newest or 0,
     )
+
+
+def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
+    """In stages that are not over, and of each gate what was said last."""
+    found: list[str] = []
+    for one in stages:
+        if one.stage.state not in OVER:
+            newest = {glass.gate: glass for glass in reversed(one.glass) if glass.until > now}
+            found += [_says_glass(one.stage, newest[gate]) for gate in sorted(newest)]
+    return found
+
+
+def _says_glass(stage: Stage, glass: BreakGlass) -> str:
+    title = GATES[glass.gate].title if glass.gate in GATES else glass.gate
+    until = f"{glass.until:%d %b %H:%M} UTC"
+    return f"{title} of {stage.name} does not count until {until}: {glass.by} passed it over. {glass.because}"
 
 
 def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:

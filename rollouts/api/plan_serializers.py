@@ -110,6 +110,11 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
     besides = serializers.ListField(
         source="on_page.besides", child=serializers.CharField(), help_text="What else holds it back after that."
     )
+    passed_over = serializers.ListField(
+        source="on_page.passed_over",
+        child=serializers.CharField(),
+        help_text="Gates that do not count now, as a person passed them over; a sentence each.",
+    )
     holds = HoldsSerializer(source="on_page")
     holding = HoldProgressSerializer(allow_null=True, help_text="Null: it is not at holding its nodes, or is through.")
     buttons = ButtonSerializer(many=True)
@@ -135,6 +140,7 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
             "pause",
             "why",
             "besides",
+            "passed_over",
             "holds",
             "holding",
             "buttons",

@@ -1,15 +1,18 @@
 """Why a plan is not moving is one sentence in every state, and never a blank: silence there would look like health."""
 
+from datetime import timedelta
 from itertools import product
 
 import pytest
+from django.core.management import call_command
 
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Plan, Stage
+from rollouts.models import BreakGlass, Plan, Stage
 from rollouts.queries import plan_on_page
 from rollouts.steering import freezing
 from tests.make import NOON, a_plan, a_window
 
+HOUR = timedelta(hours=1)
 HELD_BY = ("nothing", "pause", "freeze", "window", "stop", "all of them")
 
 
@@ -52,3 +55,26 @@ def test_a_plan_outside_of_its_window_says_when_it_opens():
     on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
 
     assert on_page.why == f"The maintenance window of cluster {window.cluster.name} is closed until Sunday 02:00 UTC."
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("state", "until", "is_said"),
+    [("promoting", NOON + HOUR, True), ("promoting", NOON, False), ("passed", NOON + HOUR, False)],
+    ids=["in force", "run out", "of a stage that is over"],
+)
+def test_a_gate_that_somebody_passed_over_is_said_beside_it(state, until, is_said, capsys, time_machine):
+    time_machine.move_to(NOON, tick=False)
+    plan = a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
+    Stage.objects.filter(plan=plan, index=0).update(state=state)
+    glass = {"stage": plan.stages.get(index=0), "gate": "soak", "said": "Until 12:20.", "by": "ben"}
+    BreakGlass.objects.create(**glass, at=NOON - 2 * HOUR, because="Older.", until=until)
+    BreakGlass.objects.create(**glass, at=NOON - HOUR, because="Morning.", until=until)
+
+    call_command("why", str(plan.pk))
+
+    said = "Passed over: Soak of Canary does not count until 21 Nov 13:00 UTC: ben passed it over. Morning."
+    assert (said in capsys.readouterr().out.splitlines()) is is_said
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+    assert len(on_page.passed_over) == int(is_said)

@@ -43,5 +43,7 @@ class Command(BaseCommand):
         self.stdout.write(on_page.why)
         for sentence in on_page.besides:
             self.stdout.write(f"Besides: {sentence}")
+        for sentence in on_page.passed_over:
+            self.stdout.write(f"Passed over: {sentence}")
         if left := holding(on_page, now=now):
             self.stdout.write(f"{left.sentence}.")
