@@ -6,8 +6,24 @@ from dataclasses import dataclass
 # By the rule that is explained, the likeliest cause first: of the same GPU, on the same node, or of its cluster as a
 # whole. A cluster that is not seen explains nothing: nothing in it is judged.
 EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
-    "allocatable-below-expected": ("gpu-silent", "gpu-xid", "mig-change-stuck", "operator-down"),
+    "allocatable-below-expected": (
+        "gpu-silent",
+        "gpu-xid",
+        "mig-change-stuck",
+        "node-not-ready",
+        "upgrade-failed",
+        "operator-down",
+    ),
     "gpu-silent": ("gpu-xid",),
+    "gpu-ecc-uncorrected": ("gpu-xid",),
+    "gpu-row-remap": ("gpu-xid",),
+    "gpu-nvlink-errors": ("gpu-xid",),
+    "gpu-nvlink-quiet": ("gpu-nvlink-errors", "gpu-xid"),
+    "gpu-throttled": ("gpu-hot",),
+    "exporter-silent": ("node-not-ready", "upgrade-failed", "telemetry-silent"),
+    "node-conditions": ("node-not-ready", "gpu-xid"),
+    "paused-operands": ("upgrade-failed",),
+    "pods-failing": ("node-not-ready", "gpu-silent"),
 }
 ANY_GPU = "any"
 OF_A_GPU = "GPU "  # what the subject of a finding about one GPU begins with: GPU 3 of gpu-001

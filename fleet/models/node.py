@@ -38,6 +38,8 @@ class Node(Mirrored):
     is_ready = models.BooleanField(null=True)  # null: the kubelet stopped reporting, nobody knows
     ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
     not_ready_because = models.CharField(max_length=500, blank=True)
+    # What is said to be wrong with it (`gpu.conditions`): [{"type", "message", "since"}]
+    conditions = models.JSONField(default=list)
     is_unschedulable = models.BooleanField(default=False)
 
     kernel = models.CharField(max_length=128, blank=True)
@@ -105,6 +107,7 @@ class Node(Mirrored):
 
     driver_version = models.CharField(max_length=64, blank=True)  # running, as the node says; kept while it is silent
     driver_unknown_since = models.DateTimeField(null=True)  # the label is gone, as it is during an upgrade
+    is_paused = models.BooleanField(default=False)  # the driver manager has stopped operands here
     upgrade_state = models.CharField(max_length=64, blank=True)  # of the operator's upgrade controller
     is_held = models.BooleanField(default=False)  # carries the label that keeps the upgrade controller off
     held_by = models.CharField(max_length=64, blank=True)  # our annotation's plan; blank with is_held: not ours

@@ -4,6 +4,7 @@ Nothing is judged on what is old: of a GPU whose samples are, of a node whose dr
 no frame is new, findings stay as they are.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from typing import Any
 import structlog
 from django.db.models import Max, Sum
 
-from fleet.models import Cluster, Node, NodeEvent, Pool
+from fleet.models import Cluster, Node, NodeEvent, Pod, Pool
 from fleet.states.node import AT_REST, RECONFIGURING
 from health.judging.signals import Signal, Subject
 from health.models import Finding
@@ -22,7 +23,7 @@ from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen
 from health.sources import frames
 from health.sources.frames import KeptFrame
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.frame import GpuDevice
+from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.peers import medians
 from health.telemetry.remembering import COUNTERS, growth
 
@@ -30,8 +31,16 @@ AT_ONCE = 500  # names in one query
 MONTH = timedelta(days=30)
 DAY = timedelta(days=1)
 FALLEN_OFF = 79
-COMPARED = ("nvlink_traffic",)  # with the other GPUs of a node
+COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """Of which nodes samples come in now, and of which any ever did."""
+
+    now: frozenset[str]
+    ever: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,7 @@ class GpuJudgement:
     signals: tuple[Signal, ...] = ()
     judged: frozenset[str] = frozenset()
     can_tell: Callable[[str, str], bool] = lambda _rule, _subject: True
+    hearing: Hearing | None = None  # None: nobody listens now
 
 
 def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
@@ -55,7 +65,16 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
             suspects.setdefault(place, []).append(rule)
     judging = _Judging(cluster, kept, frozenset(suspects), now)
     signals = tuple(signal for place, asked in suspects.items() for signal in judging.signals(place, asked))
-    return GpuJudgement(signals, frozenset(rule.key for rule in rules), judging.can_tell)
+    return GpuJudgement(signals, frozenset(rule.key for rule in rules), judging.can_tell, _hearing(kept.frame))
+
+
+def _hearing(frame: Frame) -> Hearing:
+    oldest, newest = frame.taken_at - STALE_AFTER_S, frame.newest_by_device()
+    pairs = list(zip(frame.devices, newest, strict=True))
+    return Hearing(
+        frozenset(device.node_name for device, at in pairs if at >= oldest),
+        frozenset(device.node_name for device, at in pairs if at == at),
+    )
 
 
 def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
@@ -131,6 +150,7 @@ class _Judging:
             repeats=self._repeats.get(node["id"], 0),
             driver_changed_at=self._driver_changed.get(node["uid"]),
             workload_classes=self._classes.get(node["id"], frozenset()),
+            is_of_one_job=node["name"] in self._of_one_job,
             peers=peers,
             judged_at=self.now,
         )
@@ -148,6 +168,15 @@ class _Judging:
     @cached_property
     def _peers(self) -> Mapping[str, Mapping[str, float]]:
         return {key: medians(self.kept.frame, key) for key in COMPARED}
+
+    @cached_property
+    def _of_one_job(self) -> frozenset[str]:
+        """The nodes of which one pod has every board that the frame has."""
+        boards = Counter(device.node_name for device in self.kept.frame.devices if not device.gi_id)
+        names = list(self._nodes)
+        pods = Pod.objects.filter(cluster=self.cluster, node_name__in=names, gpus__gt=0, operand="").not_done()
+        held = pods.order_by().values_list("node_name", "gpus")
+        return frozenset(name for name, gpus in held if gpus >= boards[name])
 
     @cached_property
     def _repeats(self) -> Mapping[int, int]:

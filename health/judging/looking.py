@@ -3,7 +3,7 @@
 What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from django.db import transaction
@@ -11,19 +11,17 @@ from django.db import transaction
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.slots import slots
-from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pool
-from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
-from gpu.resources import unhealthy_in_words
+from fleet.models import Bookmark, Cluster, NodeEvent, Observer
 from health.judging.counting import announce_findings, count_on_nodes
-from health.judging.failing import failing_pods
 from health.judging.gpus import GpuJudgement, judge_gpus
+from health.judging.nodes import judge_nodes
 from health.judging.opening import Openings, correlate, is_told_again
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
 from health.lifecycle import FindingState
-from health.models import Finding
+from health.models import Finding, SourceState, TelemetrySource
 from health.rules import RULES
-from health.rules.base import NODE, NODES, ClusterFacts, FailingPod, NodeFacts, Rule, Severity, Wrong
+from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
 from health.rules.gpus import GPU_RULES
 
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
@@ -31,11 +29,6 @@ CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
     "worse_since",
-)  # fmt: skip
-COLUMNS = (
-    "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
-    "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
-    "sharing_replicas", "is_ready",
 )  # fmt: skip
 
 
@@ -49,10 +42,10 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     of_nodes = [rule for rule in rules if rule.subject == NODE]
     of_cluster = [rule for rule in rules if rule.subject != NODE]
     signals = [*_of_cluster(cluster, observer, sight, of_cluster, now=now), *_of_sources(cluster)]
-    if of_nodes:
-        signals += _of_nodes(cluster, of_nodes, now=now)
     gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
     signals += gpus.signals
+    if of_nodes:
+        signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)
     judged = {rule.key for rule in rules} | set(SOURCES) | gpus.judged
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
@@ -85,6 +78,7 @@ def _of_cluster(
         unseen_action=sight.action,
         unwatched_action=slots(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
+        telemetry_silent_because=_telemetry_trouble(cluster),
         operator_trouble=operator_trouble(cluster),
     )
     for rule in rules:
@@ -92,52 +86,10 @@ def _of_cluster(
             yield Signal(Subject(rule.subject), rule, wrong)
 
 
-def _of_nodes(cluster: Cluster, rules: Iterable[Rule[NodeFacts]], *, now: datetime) -> Iterator[Signal]:
-    classes, failing = _classes(cluster), failing_pods(cluster, now=now)
-    rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
-    for row in rows.iterator(chunk_size=500):
-        facts = _facts(row, classes.get(row["id"], frozenset()), failing.get(row["name"], ()), now=now)
-        for rule in rules:
-            if wrong := rule.judge(facts):
-                subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
-                yield Signal(subject, rule, wrong)
-
-
-def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
-    """The workload classes of each node's pools."""
-    members = Pool.objects.filter(cluster=cluster, nodes__isnull=False).values_list("nodes", "workload_class")
-    found: dict[int, frozenset[str]] = {}
-    for node_id, workload_class in members:
-        found[node_id] = found.get(node_id, frozenset()) | {workload_class}
-    return found
-
-
-def _facts(row: dict, classes: frozenset[str], failing: Sequence[FailingPod], *, now: datetime) -> NodeFacts:
-    is_changing = row["upgrade_state"] not in AT_REST or row["mig_config_state"] in RECONFIGURING
-    return NodeFacts(
-        name=row["name"],
-        allocatable=row["allocatable"],
-        capacity=row["capacity"],
-        expected=row["expected"],
-        requested=row["requested"],
-        is_changing=is_changing,
-        mig_config=row["mig_config"],
-        mig_state=row["mig_config_state"],
-        mig_overdue_since=_mig_overdue_since(row, now=now),
-        unhealthy=" ".join(unhealthy_in_words(row["unhealthy_gpus"], row["devices_unhealthy"])),
-        layout=row["layout"],
-        sharing=row["sharing"],
-        sharing_replicas=row["sharing_replicas"],
-        workload_classes=classes,
-        failing_pods=() if row["is_ready"] is None else tuple(failing),
-    )
-
-
-def _mig_overdue_since(row: dict, *, now: datetime) -> datetime | None:
-    since: datetime | None = row["mig_changing_since"]
-    if row["mig_config_state"] not in RECONFIGURING or since is None:
-        return None
-    return since if now - since >= RECONFIGURED_WITHIN else None
+def _telemetry_trouble(cluster: Cluster) -> str:
+    """Blank: its source answers, is switched off, or there is none."""
+    silent = TelemetrySource.objects.filter(cluster=cluster, is_on=True, state=SourceState.SILENT)
+    return silent.values_list("message", flat=True).first() or ""
 
 
 def _write(

@@ -6,19 +6,33 @@ from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import Rule
 from health.rules.cluster_not_seen import ClusterNotSeen
 from health.rules.cluster_unwatched import ClusterUnwatched
+from health.rules.exporter_silent import ExporterSilent
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.mig_change_stuck import MigChangeStuck
+from health.rules.node_conditions import NodeConditions
+from health.rules.node_not_ready import NodeNotReady
 from health.rules.observer_behind import ObserverBehind
 from health.rules.operator_down import OperatorDown
+from health.rules.paused_operands import PausedOperands
 from health.rules.pods_failing import PodsFailing
+from health.rules.telemetry_silent import TelemetrySilent
+from health.rules.upgrade_failed import UpgradeFailed
+from health.rules.upgrade_stuck import UpgradeStuck
 
 RULES: tuple[Rule[Any], ...] = (
+    NodeNotReady(),
     AllocatableBelowExpected(),
     InferenceOnTimeSlices(),
     MigChangeStuck(),
     PodsFailing(),
+    NodeConditions(),
+    ExporterSilent(),
+    UpgradeFailed(),
+    UpgradeStuck(),
+    PausedOperands(),
     ObserverBehind(),
     OperatorDown(),
     ClusterNotSeen(),
     ClusterUnwatched(),
+    TelemetrySilent(),
 )

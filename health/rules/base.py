@@ -51,6 +51,14 @@ class FailingPod:
 
 
 @dataclass(frozen=True)
+class NodeCondition:
+    """One that says something is wrong with a node (`gpu.conditions`)."""
+
+    type: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class NodeFacts:
     name: str
     allocatable: Mapping[str, int]  # by resource: {"nvidia.com/gpu": 7}
@@ -67,6 +75,16 @@ class NodeFacts:
     sharing_replicas: int | None = None
     workload_classes: frozenset[str] = frozenset()  # of its pools
     failing_pods: tuple[FailingPod, ...] = ()  # of tenants and of the GPU stack
+    is_ready: bool | None = True
+    is_unreported: bool = False  # its kubelet stopped reporting: nobody knows
+    not_ready_because: str = ""
+    conditions: tuple[NodeCondition, ...] = ()
+    is_paused: bool = False  # operands of it are, for a driver upgrade
+    upgrade_state: str = ""
+    is_held: bool = False
+    upgrade_because: str = ""  # why its driver does not run, and what helps; blank: nothing says
+    is_heard: bool = True  # fresh samples of its GPUs come in; also where nobody listens
+    was_heard: bool = True  # some ever did
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,7 @@ class ClusterFacts:
     unseen_action: str = ""
     unwatched_action: str = ""
     unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
+    telemetry_silent_because: str = ""  # blank: its source answers, or there is none
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 

@@ -61,7 +61,7 @@ def _table() -> dict[str, Metric]:
         Metric("pcie_replays", "PCIe replays", "", counter),
         Metric("pcie_transmitted", "PCIe sent", "B/s"),
         Metric("pcie_received", "PCIe received", "B/s"),
-        Metric("nvlink_traffic", "NVLink traffic", "", counter),
+        Metric("nvlink_mib_per_s", "NVLink traffic", "MiB/s"),
         Metric("nvlink_flit_errors", "NVLink CRC flit errors", "", counter, is_usual=False),
         Metric("nvlink_data_errors", "NVLink CRC data errors", "", counter, is_usual=False),
         Metric("nvlink_replays", "NVLink replays", "", counter, is_usual=False),
@@ -103,7 +103,8 @@ DCGM = (
     MetricSeries("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "pcie_replays"),
     MetricSeries("DCGM_FI_PROF_PCIE_TX_BYTES", "pcie_transmitted"),
     MetricSeries("DCGM_FI_PROF_PCIE_RX_BYTES", "pcie_received"),
-    MetricSeries("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "nvlink_traffic"),
+    # A rate, and called a counter by exporters before 4.8.3 (dcgm-exporter #417, #658).
+    MetricSeries("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "nvlink_mib_per_s"),
     MetricSeries("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "nvlink_flit_errors"),
     MetricSeries("DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", "nvlink_data_errors"),
     MetricSeries("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "nvlink_replays"),

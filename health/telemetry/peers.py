@@ -1,4 +1,4 @@
-"""GPUs of one node beside each other: what one sends and the others do. Pure."""
+"""GPUs of one node beside each other: what one does and the others do. Pure."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -10,31 +10,30 @@ FEWEST = 4  # boards of a node that say something: of fewer nobody is far from t
 
 
 def medians(frame: Frame, metric: str) -> dict[str, float]:
-    """The median growth of a counter by node, where enough boards say it."""
+    """The median of a metric by node, where enough boards say it."""
     return {node: middle for node, middle, _ in _nodes(frame, metric)}
 
 
 def far_below_peers(frame: Frame, metric: str, share: float) -> list[int]:
-    """The places of boards that grew less than this share of the median of their node."""
+    """The places of boards with less than this share of the median of their node."""
     return [
         place
-        for _, middle, grown in _nodes(frame, metric)
+        for _, middle, said in _nodes(frame, metric)
         if middle > 0
-        for place, amount in grown
-        if amount < middle * share
+        for place, value in said
+        if value < middle * share
     ]
 
 
 def _nodes(frame: Frame, metric: str) -> Iterator[tuple[str, float, Sequence[tuple[int, float]]]]:
     column = frame.columns.get(metric)
-    then = frame.checkpoints[0].values.get(metric) if frame.checkpoints else None
-    if column is None or then is None:
+    if column is None:
         return
     for node, places in groupby(range(len(frame.devices)), key=lambda place: frame.devices[place].node_name):
-        grown = [
-            (place, amount)
+        said = [
+            (place, value)
             for place in places
-            if not frame.devices[place].gi_id and (amount := column.values[place] - then[place]) == amount
+            if not frame.devices[place].gi_id and (value := column.values[place]) == value
         ]
-        if len(grown) >= FEWEST:
-            yield node, median(amount for _, amount in grown), grown
+        if len(said) >= FEWEST:
+            yield node, median(value for _, value in said), said

@@ -37,7 +37,8 @@ class GpuFacts:
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason
     driver_changed_at: datetime | None = None  # the last time, within a day
     workload_classes: frozenset[str] = frozenset()  # of its node's pools
-    peers: Mapping[str, float] = field(default_factory=dict)  # the median growth of the other GPUs of its node
+    is_of_one_job: bool = False  # one pod has all GPUs of its node
+    peers: Mapping[str, float] = field(default_factory=dict)  # the median of its node, for some metrics
     judged_at: datetime | None = None
 
 

@@ -1,4 +1,7 @@
-"""A GPU sends far less over NVLink than the others of its node: a link is down, or it does not take part in the job."""
+"""A GPU sends far less over NVLink than the others of its job: a link is down, or the job leaves it out.
+
+Only where one pod has all GPUs of a node: GPUs of several pods have nothing to say to each other.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +13,8 @@ from health.rules.gpus.base import GpuFacts
 from health.telemetry.frame import Frame
 from health.telemetry.peers import far_below_peers
 
-METRIC = "nvlink_traffic"
+METRIC = "nvlink_mib_per_s"
+IDLE = 0.05
 
 
 @dataclass(frozen=True)
@@ -25,16 +29,16 @@ class NvlinkQuiet:
         return far_below_peers(frame, METRIC, self.share)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        grown, peers = gpu.grown.get(METRIC), gpu.peers.get(METRIC)
-        if grown is None or peers is None or peers <= 0 or grown.amount >= peers * self.share:
+        sent, peers = gpu.now.get(METRIC), gpu.peers.get(METRIC)
+        if not gpu.is_of_one_job or sent is None or peers is None or sent >= peers * self.share:
             return None
-        if gpu.now.get("engine_active_ratio", gpu.now.get("gpu_utilisation_ratio", 0.0)) < 0.05:
-            return None  # it is idle, and its peers have work of their own
+        if gpu.now.get("engine_active_ratio", gpu.now.get("gpu_utilisation_ratio", 0.0)) < IDLE:
+            return None
         return Wrong(
             Severity.WARNING,
             f"{gpu.name} works, and sends less than {self.share:.0%} of what its node's other GPUs send over NVLink.",
             "Compare nvidia-smi nvlink -s and topo -m with a sound node: a link that is down makes whole jobs slow. "
             "Where the job leaves this GPU out by design, mute it here.",
-            {METRIC: grown.amount, "peers_median": peers, "share": self.share},
+            {METRIC: sent, "peers_median": peers, "share": self.share},
             why="below",
         )

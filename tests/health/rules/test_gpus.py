@@ -119,11 +119,18 @@ def test_an_nvlink_that_recovered_is_critical_and_errors_a_warning():
 
 
 def test_a_gpu_that_works_and_hardly_sends_is_far_below_its_peers():
-    quiet = replace(grown(nvlink_traffic=10), peers={"nvlink_traffic": 1000.0}, now={"engine_active_ratio": 0.9})
+    now = {"nvlink_mib_per_s": 10.0, "engine_active_ratio": 0.9}
+    quiet = replace(WELL, now=now, peers={"nvlink_mib_per_s": 1000.0}, is_of_one_job=True)
 
     assert NvlinkQuiet().judge(quiet) is not None
-    assert NvlinkQuiet().judge(replace(quiet, now={"engine_active_ratio": 0.01})) is None
-    assert list(NvlinkQuiet().suspects(a_frame("nvlink_traffic", 9, 99, 99, 99, grew_from=(0, 0, 0, 0)))) == [0]
+    assert NvlinkQuiet().judge(replace(quiet, now=now | {"engine_active_ratio": 0.01})) is None
+    assert list(NvlinkQuiet().suspects(a_frame("nvlink_mib_per_s", 9, 99, 99, 99))) == [0]
+
+
+def test_gpus_of_several_pods_are_no_peers():
+    now = {"nvlink_mib_per_s": 0.0, "engine_active_ratio": 0.9}
+
+    assert NvlinkQuiet().judge(replace(WELL, now=now, peers={"nvlink_mib_per_s": 1000.0})) is None
 
 
 def test_being_at_the_limit_of_its_power_is_no_fault():

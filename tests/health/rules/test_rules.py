@@ -122,7 +122,15 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
     }
 
 
-@pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.key)
+# Nothing in their sentences is counted.
+COUNT_NOTHING = {
+    "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in NODE_RULES if rule.key not in COUNT_NOTHING], ids=lambda rule: rule.key
+)
 def test_no_rule_says_one_of_many_or_many_of_one(rule):
     nouns = "GPU|minute|pod|restart|share|slice"
     for node in wrong_by(1)[rule.key]:

@@ -4,10 +4,12 @@ from fleet.observe.mirror.rows.cpu_memory import for_pods
 from fleet.observe.mirror.rows.gpus import gpu_columns
 from fleet.observe.mirror.rows.text import ANNOTATION_AT_MOST, fitted, fitted_instant, fitted_labels, fitted_words
 from gpu import labels as keys
+from gpu.conditions import BAD_WHEN_TRUE
 from kube.structs import NodeSeen
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting, nobody knows
 TAINTS_AT_MOST = 100
+MESSAGE_AT_MOST = 300
 SPOT = frozenset({"spot", "preemptible"})
 ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
 
@@ -22,6 +24,8 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
         "taints": _taints(seen),
         "created_at": fitted_instant(seen.metadata.creation_timestamp),
         "is_unschedulable": seen.is_unschedulable,
+        "conditions": _conditions(seen),
+        "is_paused": bool(paused_operands(labels)),
         "region": labels.get(keys.REGION, "")[:64],
         "zone": labels.get(keys.ZONE, "")[:64],
         "instance_type": labels.get(keys.INSTANCE_TYPE, "")[:64],
@@ -69,6 +73,19 @@ def _readiness(seen: NodeSeen) -> dict[str, Any]:
         "ready_since": fitted_instant(ready.last_transition_time),
         "not_ready_because": "" if ready.status == "True" else fitted_words(500, ready.reason, ready.message),
     }
+
+
+def _conditions(seen: NodeSeen) -> list[dict[str, str | None]]:
+    """Those that say something is wrong. A message that counts on would be a change with every heartbeat: it is cut."""
+    return [
+        {
+            "type": each.type,
+            "message": fitted_words(MESSAGE_AT_MOST, each.reason, each.message),
+            "since": at.isoformat() if (at := fitted_instant(each.last_transition_time)) else None,
+        }
+        for each in seen.status.conditions or ()
+        if each.status == "True" and each.type in BAD_WHEN_TRUE
+    ]
 
 
 def _system(seen: NodeSeen) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""Conditions of a node that say something is wrong when they are True, and who says so.
+
+Those of other names may be good when they are True: they are not judged.
+
+kubernetes.io/docs/reference/node/node-status: the kubelet's. kubernetes/node-problem-detector, README and config/.
+NVIDIA/NVSentinel, docs and health monitors: its own, of fatal events only.
+"""
+
+from collections.abc import Mapping
+
+KUBELET, DETECTOR, NVSENTINEL = "kubelet", "node-problem-detector", "NVSentinel"
+
+BAD_WHEN_TRUE: Mapping[str, str] = {
+    **dict.fromkeys(("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"), KUBELET),
+    **dict.fromkeys(
+        (
+            "KernelDeadlock", "ReadonlyFilesystem", "CorruptDockerOverlay2", "FrequentKubeletRestart",
+            "FrequentDockerRestart", "FrequentContainerdRestart", "FrequentUnregisterNetDevice", "KubeletUnhealthy",
+            "ContainerRuntimeUnhealthy", "XfsShutdown", "CperHardwareErrorFatal",
+        ),
+        DETECTOR,
+    ),
+    **dict.fromkeys(
+        (
+            "GpuMemWatch", "GpuNvlinkWatch", "GpuPcieWatch", "GpuPowerWatch", "GpuSmWatch", "GpuThermalWatch",
+            "GpuThermalMarginWatch", "GpuInforomWatch", "GpuMcuWatch", "GpuPmuWatch", "GpuDriverWatch", "GpuAllWatch",
+            "GpuDcgmConnectivityFailure", "SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff",
+            "SysLogsNICDriverError",
+        ),
+        NVSENTINEL,
+    ),
+}  # fmt: skip
+# While a driver is replaced DCGM is away, and NVSentinel says this of a node that is well (Z18).
+USUAL_DURING_UPGRADE = frozenset({"GpuDcgmConnectivityFailure", "GpuDriverWatch"})
+# Of these a boot that went wrong is made: the kubelet was up before its container runtime, and started again and again.
+AFTER_A_BOOT = frozenset({"FrequentKubeletRestart", "FrequentContainerdRestart", "ContainerRuntimeUnhealthy"})

@@ -1,0 +1,34 @@
+"""No sample of a node's GPUs comes in any more, or none ever did: nobody sees how they are (mission H2)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+
+PLAYBOOK = (
+    "Look, in this order: is its exporter's pod Running (the node's page says why not); does it answer (kubectl exec … "
+    "curl localhost:9400/metrics); does it still reach its DCGM engine (its log; restart the pod); does Prometheus "
+    "scrape it (its Targets page; the ServiceMonitor's labels); do the label matchers of the source have this cluster."
+)
+
+
+@dataclass(frozen=True)
+class ExporterSilent:
+    key: ClassVar[str] = "exporter-silent"
+    title: ClassVar[str] = "Exporter silent"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(minutes=2)
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        if node.is_changing or node.is_heard or not node.capacity:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            f"Nothing is heard of the GPUs of {node.name} any more: whether they are well nobody knows."
+            if node.was_heard
+            else f"Nothing was ever heard of the GPUs of {node.name}, while those of other nodes are.",
+            PLAYBOOK,
+            why="silent" if node.was_heard else "never",
+        )

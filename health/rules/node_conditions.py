@@ -1,0 +1,54 @@
+"""What others see on a node and say by its conditions: the kubelet, node-problem-detector, NVSentinel (mission H1).
+
+Without one of them nobody reads the kernel's log: an Xid that DCGM does not export is then not seen at all.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from gpu.conditions import AFTER_A_BOOT, BAD_WHEN_TRUE, KUBELET, NVSENTINEL, USUAL_DURING_UPGRADE
+from health.rules.base import NODE, NODES, NodeCondition, NodeFacts, Severity, Wrong
+from wording.numbers import either
+
+
+@dataclass(frozen=True)
+class NodeConditions:
+    key: ClassVar[str] = "node-conditions"
+    title: ClassVar[str] = "Bad conditions"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(minutes=1)
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        away = USUAL_DURING_UPGRADE if node.is_changing else frozenset()
+        bad = [each for each in node.conditions if each.type in BAD_WHEN_TRUE and each.type not in away]
+        if not bad:
+            return None
+        by = {BAD_WHEN_TRUE[each.type] for each in bad}
+        return Wrong(
+            Severity.CRITICAL if NVSENTINEL in by else Severity.WARNING,
+            f"{' and '.join(sorted(by))} {either(len(by), 'says', 'say')} of {node.name}: {_said(bad)}.",
+            _action(bad),
+            {each.type: each.message[:300] for each in bad},
+            why=" ".join(sorted(each.type for each in bad)),
+        )
+
+
+def _said(bad: list[NodeCondition]) -> str:
+    return "; ".join(f"{each.type}{f' ({each.message[:120]})' if each.message else ''}" for each in bad[:4])
+
+
+def _action(bad: list[NodeCondition]) -> str:
+    types = {each.type for each in bad}
+    by = {BAD_WHEN_TRUE[each] for each in types}
+    if types & AFTER_A_BOOT:
+        return (
+            "The kubelet or its container runtime starts again and again: after a boot the two may race. Look at both "
+            "logs (journalctl -u kubelet -u containerd) and restart the runtime first."
+        )
+    if NVSENTINEL in by:
+        return "Follow what NVSentinel does about it: with its quarantine on it cordons the node by itself."
+    if by == {KUBELET}:
+        return "The machine runs out of it: look at what uses it before pods are evicted."
+    return "Look at the node's kernel log and events."

@@ -1,0 +1,41 @@
+"""A node is not ready, or its kubelet stopped reporting: nothing new starts there, and what runs may be gone."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+
+RUNTIME = ("container runtime", "containerd", "crio", "cri-o", "docker")
+
+
+@dataclass(frozen=True)
+class NodeNotReady:
+    key: ClassVar[str] = "node-not-ready"
+    title: ClassVar[str] = "Node not ready"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(minutes=1)
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        if node.is_ready is not False and not node.is_unreported:
+            return None
+        because = f": {node.not_ready_because}" if node.not_ready_because else ""
+        if node.is_unreported:
+            return Wrong(
+                Severity.CRITICAL,
+                f"The kubelet of {node.name} stopped reporting{because}.",
+                "Look whether the machine answers (its console, its BMC). Its pods are evicted after five minutes, "
+                "unless they tolerate that; a job with a pod there hangs.",
+                why="unreported",
+            )
+        is_runtime = any(word in node.not_ready_because.lower() for word in RUNTIME)
+        return Wrong(
+            Severity.CRITICAL,
+            f"{node.name} is not ready{because}.",
+            "Its container runtime does not answer the kubelet: after a boot the two may have started in the wrong "
+            "order, or with a configuration that the toolkit was still writing. Restart the runtime, then the kubelet."
+            if is_runtime
+            else "Look at the kubelet's log and at the machine.",
+            why=f"not ready {node.not_ready_because}",
+        )

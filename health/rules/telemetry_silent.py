@@ -1,0 +1,27 @@
+"""The source of a cluster's telemetry does not answer: nobody sees how its GPUs are. No node is blamed for it (Z20)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import ClusterFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class TelemetrySilent:
+    key: ClassVar[str] = "telemetry-silent"
+    title: ClassVar[str] = "Telemetry silent"
+    subject: ClassVar[str] = "telemetry"
+    reads: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[timedelta] = timedelta(minutes=2)
+
+    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+        if not cluster.telemetry_silent_because:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            f"The source of telemetry of {cluster.name} is silent: {cluster.telemetry_silent_because}",
+            "Until it answers nothing is known of temperatures, Xids and loads. What was last seen stays, with its "
+            "time.",
+            why=cluster.telemetry_silent_because,
+        )

@@ -1,0 +1,29 @@
+"""The operator gave the driver upgrade of a node up: it stays cordoned, and takes one of its slots."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from gpu.upgrade_controller import UPGRADE_FAILED, UPGRADE_REQUIRED
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class UpgradeFailed:
+    key: ClassVar[str] = "upgrade-failed"
+    title: ClassVar[str] = "Driver upgrade failed"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(minutes=1)
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        if node.upgrade_state != UPGRADE_FAILED:
+            return None
+        because = node.upgrade_because or "Look at its driver pod and at its validators first."
+        return Wrong(
+            Severity.CRITICAL,
+            f"The driver upgrade of {node.name} failed: it stays cordoned, and takes one of the operator's slots.",
+            f"{because} Then label the node {UPGRADE_REQUIRED}: it leaves {UPGRADE_FAILED} no other way.",
+            {"state": node.upgrade_state},
+            why=f"failed {node.upgrade_because}",
+        )

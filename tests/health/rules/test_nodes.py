@@ -1,0 +1,109 @@
+from dataclasses import replace
+
+import pytest
+
+from health.rules import RULES
+from health.rules.base import NODE, ClusterFacts, NodeCondition, NodeFacts, Severity
+from health.rules.exporter_silent import ExporterSilent
+from health.rules.node_conditions import NodeConditions
+from health.rules.node_not_ready import NodeNotReady
+from health.rules.paused_operands import PausedOperands
+from health.rules.telemetry_silent import TelemetrySilent
+from health.rules.upgrade_failed import UpgradeFailed
+from health.rules.upgrade_stuck import UpgradeStuck
+
+GPU = "nvidia.com/gpu"
+WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
+
+
+def with_conditions(*types: str, **given) -> NodeFacts:
+    return replace(WELL, conditions=tuple(NodeCondition(each, f"{each} said so") for each in types), **given)
+
+
+def test_a_node_that_is_well_is_well():
+    assert [rule.judge(WELL) for rule in RULES if rule.subject == NODE] == [None] * len(
+        [rule for rule in RULES if rule.subject == NODE]
+    )
+
+
+def test_not_ready_and_not_reporting_are_two_things():
+    not_ready = NodeNotReady().judge(replace(WELL, is_ready=False, not_ready_because="KubeletNotReady: PLEG"))
+    silent = NodeNotReady().judge(replace(WELL, is_ready=None, is_unreported=True))
+
+    assert not_ready.sentence == "gpu-001 is not ready: KubeletNotReady: PLEG."
+    assert silent.sentence == "The kubelet of gpu-001 stopped reporting."
+
+
+def test_a_runtime_that_does_not_answer_after_a_boot_is_named():
+    wrong = NodeNotReady().judge(
+        replace(WELL, is_ready=False, not_ready_because="KubeletNotReady: container runtime is down")
+    )
+
+    assert "wrong order" in wrong.action
+
+
+def test_what_nvsentinel_says_is_critical_and_what_the_kubelet_says_a_warning():
+    assert NodeConditions().judge(with_conditions("GpuMemWatch")).severity == Severity.CRITICAL
+    assert NodeConditions().judge(with_conditions("DiskPressure")).severity == Severity.WARNING
+
+
+def test_a_condition_that_nobody_knows_is_nobodys_to_judge():
+    assert NodeConditions().judge(with_conditions("GcfsSnapshotterReady")) is None
+
+
+def test_while_a_driver_is_replaced_dcgm_is_away():
+    """Z18, Z21."""
+    assert NodeConditions().judge(with_conditions("GpuDcgmConnectivityFailure", is_changing=True)) is None
+    assert NodeConditions().judge(with_conditions("GpuMemWatch", is_changing=True)) is not None
+
+
+def test_the_race_after_a_boot_is_told_as_one():
+    wrong = NodeConditions().judge(with_conditions("FrequentKubeletRestart", "FrequentContainerdRestart"))
+
+    assert "may race" in wrong.action
+    assert wrong.sentence.startswith("node-problem-detector says of gpu-001: FrequentKubeletRestart")
+
+
+def test_operands_that_stay_paused_are_found_when_nothing_is_changing():
+    assert PausedOperands().judge(replace(WELL, is_paused=True)) is not None
+    assert PausedOperands().judge(replace(WELL, is_paused=True, is_changing=True)) is None
+
+
+def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
+    silent = ExporterSilent().judge(replace(WELL, is_heard=False))
+    never = ExporterSilent().judge(replace(WELL, is_heard=False, was_heard=False))
+
+    assert "any more" in silent.sentence
+    assert "ever heard" in never.sentence
+
+
+@pytest.mark.parametrize("given", [{"is_changing": True}, {"capacity": {}}])
+def test_silence_is_expected_during_an_upgrade_and_where_there_is_nothing_to_hear(given):
+    """Z21."""
+    assert ExporterSilent().judge(replace(WELL, is_heard=False, **given)) is None
+
+
+def test_a_failed_upgrade_says_why_where_the_stack_knows():
+    wrong = UpgradeFailed().judge(
+        replace(WELL, upgrade_state="upgrade-failed", upgrade_because="The image is not there. Look at the tag.")
+    )
+
+    assert wrong.action.startswith("The image is not there. Look at the tag. Then label the node upgrade-required")
+
+
+@pytest.mark.parametrize("state", ["upgrade-required", "drain-required", "pod-restart-required"])
+def test_an_upgrade_that_goes_on_is_stuck(state):
+    assert UpgradeStuck().judge(replace(WELL, upgrade_state=state)) is not None
+
+
+def test_whoever_is_held_does_not_wait_for_the_operator():
+    assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-required", is_held=True)) is None
+    assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-done")) is None
+
+
+def test_a_source_that_is_silent_is_no_nodes_fault():
+    """Z20."""
+    wrong = TelemetrySilent().judge(ClusterFacts("eu-1", telemetry_silent_because="It cannot be reached."))
+
+    assert wrong.severity == Severity.WARNING
+    assert TelemetrySilent().judge(ClusterFacts("eu-1")) is None
