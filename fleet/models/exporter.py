@@ -35,6 +35,11 @@ class ExporterRound(models.Model):
     answered = models.PositiveIntegerField(default=0)  # in the last round
     read_at = models.DateTimeField(null=True)  # when one last answered; null: none ever did
 
+    @property
+    def unanswered(self) -> int:
+        """How many did not answer in the last round."""
+        return max(0, self.exporters - self.answered)
+
     @classmethod
     def take(cls, cluster_id: int, *, now: datetime) -> int | None:
         """The epoch that is ours from now on. None: it is not due, or somebody is at it."""

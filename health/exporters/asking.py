@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 
 from fleet.models import Pod
 from health.telemetry.exporter import DeviceTold, UnreadableMetrics, read_devices
+from health.telemetry.exposition import NodeSaid, read_node
 from kube import client
 from kube.client.proxying import metrics_of
 
@@ -22,6 +23,7 @@ class ExporterAnswer:
 
     node_name: str
     devices: tuple[DeviceTold, ...] = ()
+    said: NodeSaid = field(default_factory=NodeSaid)
     refused: str = ""
     is_forbidden: bool = False
 
@@ -53,7 +55,8 @@ def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> 
         phase = pod.phase or "not started"
         return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")
     try:
-        return ExporterAnswer(pod.node_name, read_devices(metrics_of(connection, pod.namespace, pod.name, PORT)))
+        text = metrics_of(connection, pod.namespace, pod.name, PORT)
+        return ExporterAnswer(pod.node_name, read_devices(text), read_node(text, pod.node_name))
     except client.Forbidden as refusal:
         said = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
         forbidden[pod.namespace] = said

@@ -4,7 +4,7 @@ A cluster with more exporters than can be asked in half a minute is asked for no
 whole one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Event
@@ -20,7 +20,10 @@ from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, Lost
 from fleet.models import ExportersState as State
 from gpu.operands import EXPORTERS
 from health.exporters.asking import ExporterAnswer, answers
+from health.exporters.framing import keep_frame
 from health.exporters.keeping import Keeper
+from health.sources import frames
+from health.telemetry.exposition import NodeSaid
 from kube import client
 
 AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
@@ -83,8 +86,8 @@ def _number(cluster: Cluster) -> int:
 def _too_many(number: int) -> str:
     return (
         f"{number} exporters are too many to ask one by one through the API server: at most {AT_MOST} are, and so none "
-        "is. Which pod holds which GPU is known only where DRA or kubelets name it. So many take a Prometheus, "
-        "which Quarterdeck does not read yet."
+        "is. Which pod holds which GPU is known only where DRA or kubelets name it; what GPUs say of themselves is "
+        "read from a Prometheus (bin/manage add_prometheus)."
     )
 
 
@@ -104,9 +107,12 @@ def _ask_all(
     """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
     with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
         keeper, batch, forbidden = Keeper.of(cluster, epoch), list[ExporterAnswer](), ""
+        said: dict[str, NodeSaid] = {}
         for answer in answers(connection, pods, stop=stop):
             batch.append(answer)
             forbidden = answer.refused if answer.is_forbidden else forbidden
+            if not answer.refused:
+                said[answer.node_name] = answer.said
             if len(batch) == A_BATCH:
                 keeper.keep(batch, now=clock())
                 batch = []
@@ -114,8 +120,18 @@ def _ask_all(
     keeper.keep(
         [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
     )
+    _keep_frame(cluster, said, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
     return Outcome(state, forbidden, len(pods), keeper.answered, keeper.has_changed)
+
+
+def _keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, now: datetime) -> None:
+    nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
+    try:
+        keep_frame(cluster, said, nodes=nodes, now=now.timestamp())
+    except frames.FramesAway as error:
+        # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
+        log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, because=str(error))
 
 
 def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> None:

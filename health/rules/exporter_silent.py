@@ -24,11 +24,16 @@ class ExporterSilent:
     def judge(self, node: NodeFacts) -> Wrong | None:
         if node.is_changing or node.is_heard or not node.capacity:
             return None
+        if not node.was_heard:
+            return Wrong(
+                Severity.NOTE,
+                f"Nothing was ever heard of the GPUs of {node.name}, while those of other nodes are.",
+                PLAYBOOK,
+                why="never",
+            )
         return Wrong(
             Severity.WARNING,
-            f"Nothing is heard of the GPUs of {node.name} any more: whether they are well nobody knows."
-            if node.was_heard
-            else f"Nothing was ever heard of the GPUs of {node.name}, while those of other nodes are.",
+            f"Nothing is heard of the GPUs of {node.name} any more: whether they are well nobody knows.",
             PLAYBOOK,
-            why="silent" if node.was_heard else "never",
+            why="silent",
         )

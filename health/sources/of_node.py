@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from fleet.models import Gpu, Node
+from fleet.models import ExporterRound, Gpu, Node
 from health.models import SourceState, TelemetrySource
 from health.sources import frames
 from health.sources.frames import FramesAway, KeptFrame
@@ -50,10 +50,13 @@ class NodeTelemetry:
     devices: list[DeviceTelemetry]  # by index and slice
 
 
-def standing_of(source: TelemetrySource | None, *, now: datetime) -> Standing:
-    """One that nobody has asked for long is silent, too: whatever it says, nobody hears it."""
+def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:
+    """One that nobody has asked for long is silent, too: whatever it says, nobody hears it.
+
+    Without a Prometheus it is the exporters themselves, where they are asked one by one.
+    """
     if source is None or source.state == SourceState.OFF:
-        return Standing(has_source=False)
+        return _standing_of_exporters(asked, now=now)
     exported = frozenset(source.exported)
     if source.state != SourceState.ANSWERING:
         return Standing(has_source=True, is_silent=True, silent_since=source.state_since.timestamp(), exported=exported)
@@ -64,17 +67,27 @@ def standing_of(source: TelemetrySource | None, *, now: datetime) -> Standing:
     return Standing(has_source=True, exported=exported)
 
 
+def _standing_of_exporters(asked: ExporterRound | None, *, now: datetime) -> Standing:
+    if asked is None or asked.read_at is None:
+        return Standing(has_source=False)
+    is_silent = now - asked.read_at > STALE_AFTER
+    return Standing(has_source=True, is_silent=is_silent, silent_since=asked.read_at.timestamp() if is_silent else None)
+
+
 def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
-    """Two queries, and where there is a source two questions to Redis."""
+    """Three queries, and where there is a source two questions to Redis."""
     source = TelemetrySource.objects.filter(cluster=node.cluster_id).first()
+    asked = ExporterRound.objects.filter(cluster=node.cluster_id).first()
     boards = list(Gpu.objects.filter(node=node).order_by("index"))
-    standing, kept, trouble = standing_of(source, now=now), None, ""
+    standing, kept, trouble = standing_of(source, asked, now=now), None, ""
     if standing.has_source:
         try:
             kept = frames.of_node(node.cluster_id, node.name)
         except FramesAway as error:
             trouble = f"Redis does not answer, so that nobody knows what GPUs said last: {error}"
             standing = replace(standing, is_silent=True, silent_since=None)
+    if kept is not None and not standing.exported:
+        standing = replace(standing, exported=kept.exported)
     return NodeTelemetry(source, standing, trouble, _devices(kept, boards, standing, now=now.timestamp()))
 
 

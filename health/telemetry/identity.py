@@ -71,6 +71,18 @@ def _exporter_node(labels: Mapping[str, str], where: Whereabouts) -> str:
     return where.exporters.get(labels.get("pod", ""), "")
 
 
+def device_of(labels: Mapping[str, str], node: str) -> GpuDevice | None:
+    """None: the series is of no device, or names it by more than any name has."""
+    key = device_key(labels)
+    return _device(key, labels, node) if key[0] and max(map(len, key)) <= UUID_CHARS else None
+
+
+def device_key(labels: Mapping[str, str]) -> tuple[str, str]:
+    """As `GpuDevice.key`: a board by its UUID, or by its serial number where its exporter has no UUID."""
+    uuid = labels.get("UUID") or labels.get("uuid") or labels.get("serial_number") or ""
+    return uuid, labels.get("GPU_I_ID") or labels.get("gpu_partition_id") or ""
+
+
 def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDevice:
     number = labels.get("gpu") or labels.get("gpu_id") or ""
     index = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else None

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, Node
+from fleet.models import Cluster, ExporterRound, Node
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import PERIOD
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
@@ -63,6 +63,7 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
     shown = {
         "cluster": row,
         "card": source_card(source, now=timezone.now()),
+        "exporters": ExporterRound.objects.filter(cluster=row).first(),
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.pk, where=where),
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
         "period_s": int(PERIOD.total_seconds()),

@@ -1,7 +1,9 @@
 """Which pod holds which GPU where neither DRA nor a kubelet says it: as the exporter of the node does."""
 
 import re
+from typing import Any
 
+import httpx
 import pytest
 from kubernetes import client
 
@@ -54,6 +56,36 @@ def test_the_page_of_a_node_says_by_what_a_holder_is_known(viewer: Visitor, gpu_
         assert uuid in text
         assert pod in text
     assert "seen by the node's DCGM exporter" in text
+
+
+def test_an_xid_that_an_exporter_tells_is_found(viewer: Visitor, gpu_cluster: Cluster, stack: RecordedStack):
+    """Without a Prometheus. An application's: a note that passes, so that no node is the worse for it afterwards."""
+    name = gpu_cluster.nodes("a100")[0].metadata.name
+    wait_until(  # an Xid that is there at the first look is no news
+        lambda: last_xid(viewer, name, 2)["state"] == "fresh", what="a first look", timeout_s=ROUND_S, every_s=1
+    )
+    fault = {"key": "xid", "node": name, "gpu": 2, "code": 31}
+    # Its certificate is its own, and it listens on loopback.
+    simulator = httpx.Client(base_url=stack.simulator_url, verify=False, timeout=PATIENCE_S)  # noqa: S501
+    simulator.post("/simulator/faults", json=fault).raise_for_status()
+
+    wait_until(lambda: noted(viewer, f"GPU 2 of {name}"), what="a finding of the Xid", timeout_s=2 * ROUND_S, every_s=1)
+
+    simulator.delete("/simulator/faults", params=fault).raise_for_status()
+    simulator.close()
+    assert last_xid(viewer, name, 2)["value"] == 31
+
+
+def last_xid(viewer: Visitor, node: str, gpu: int) -> dict[str, Any]:
+    (row,) = viewer.all("/api/v1/nodes", search=node)
+    devices = viewer.get(f"/api/v1/nodes/{row['id']}/telemetry")["devices"]
+    found: dict[str, Any] = next(each["metrics"]["xid"] for each in devices if each["index"] == gpu)
+    return found
+
+
+def noted(viewer: Visitor, gpu: str) -> bool:
+    found = viewer.all("/api/v1/findings", rule="gpu-xid", open="true")
+    return any(each["subject"] == gpu and each["severity"] == "note" for each in found)
 
 
 def shown(viewer: Visitor, node: str) -> dict[str, str]:

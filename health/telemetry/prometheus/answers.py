@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from health.telemetry.frame import NEVER, MetricColumn
+from health.telemetry.identity import device_key
 
 WARNINGS_SHOWN = 3
 
@@ -129,12 +130,6 @@ class Placing:
         if key not in self._known:
             self._known[key] = self._index.get(device_key(labels(series)), -1)
         return self._known[key]
-
-
-def device_key(labelled: Mapping[str, str]) -> tuple[str, str]:
-    """As `GpuDevice.key`: a board by its UUID, or by its serial number where its exporter has no UUID."""
-    uuid = labelled.get("UUID") or labelled.get("uuid") or labelled.get("serial_number") or ""
-    return uuid, labelled.get("GPU_I_ID") or labelled.get("gpu_partition_id") or ""
 
 
 def fill(

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from health.telemetry.identity import device_key
 from health.telemetry.metrics import SERIES
-from health.telemetry.prometheus.answers import LABELS, Sample, Unusable, device_key, no_json, without_infinity
+from health.telemetry.prometheus.answers import LABELS, Sample, Unusable, no_json, without_infinity
 
 POINTS_AT_MOST = 300  # a line
 SERIES_AT_MOST = 4000  # 16 boards of 7 slices, each with 20 metrics, are 2,560

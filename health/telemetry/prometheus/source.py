@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from health.telemetry import promql
 from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
-from health.telemetry.identity import Inventory, Whereabouts, silenced, take_inventory
+from health.telemetry.identity import Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
-from health.telemetry.prometheus.answers import Placing, Unusable, device_key, fill, labels
+from health.telemetry.prometheus.answers import Placing, Unusable, fill, labels
 from health.telemetry.prometheus.client import Client
 from health.telemetry.remembering import remember
 

@@ -91,7 +91,7 @@ def test_without_redis_it_is_silent_and_says_why(node, settings):
     ],
 )
 def test_how_it_stands_with_a_source(given, has_source, is_silent):
-    standing = standing_of(make.a_source(make.a_cluster(), **given), now=NOON)
+    standing = standing_of(make.a_source(make.a_cluster(), **given), None, now=NOON)
 
     assert (standing.has_source, standing.is_silent) == (has_source, is_silent)
 

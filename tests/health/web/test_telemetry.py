@@ -209,3 +209,27 @@ def test_what_the_pages_cost(admin, cluster, queries_of):
 
     assert queries_of(admin, f"/parts/clusters/{cluster.pk}/telemetry") <= 6
     assert queries_of(admin, f"/parts/nodes/{node.pk}/telemetry") <= 7
+
+
+def test_without_a_prometheus_the_card_says_that_exporters_are_asked(admin, cluster):
+    make.an_exporter_round(cluster, exporters=5, answered=4)
+
+    said = card(admin, cluster)
+
+    assert "Read from 4 exporters, one by one." in said
+    assert "1 did not answer then" in said
+    assert "no plots" in said
+
+
+def test_without_a_prometheus_what_an_exporter_said_is_in_the_table(admin, cluster, redis):
+    node = make.a_node(cluster, "gpu-001", gpus=1)
+    make.an_exporter_round(cluster, exporters=1, answered=1)
+    column = MetricColumn(array("d", [61.0]), array("d", [AT]))
+    frame = Frame(AT, (GpuDevice("gpu-001", 0, "GPU-a"),), {"temperature_celsius": column})
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset({"temperature_celsius"}), {}))
+
+    said = table(admin, node)
+
+    assert "61" in said
+    assert "not exported" in said
+    assert "no source" not in said

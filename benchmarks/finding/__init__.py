@@ -1,0 +1,1 @@
+"""How `bin/bench findings` measures."""

@@ -1,0 +1,95 @@
+"""One look at a cluster whose rows and frame are made, a few of its GPUs sick: what it costs of CPU."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import django
+
+SICK = 20  # nodes, each with one GPU that had an Xid
+GPU = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True)
+class LookCost:
+    look_s: float  # of CPU, as the other two
+    gpus_s: float  # of it what is about GPUs
+    keep_s: float  # a frame into Redis
+    queries: int
+    kib: int  # that a frame takes there
+
+
+def judge(nodes: int) -> LookCost:
+    """The median of three looks, after one that opens the findings."""
+    django.setup()
+    from django.core.management import call_command
+    from django.db import connection, reset_queries
+    from django.utils import timezone
+
+    call_command("migrate", verbosity=0)
+    from health.judging.gpus import judge_gpus
+    from health.judging.looking import look
+    from health.sources import frames
+
+    now = timezone.now()
+    cluster, reading = _cluster(nodes, now), _reading(nodes, now.timestamp())
+    keep_s = _cpu_s(lambda: frames.keep(cluster.pk, reading))
+    look(cluster, now=now)
+    connection.force_debug_cursor = True
+    reset_queries()
+    look(cluster, now=now + timedelta(seconds=1))
+    queries, connection.force_debug_cursor = len(connection.queries), False
+    looks = sorted(_cpu_s(lambda: look(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
+    gpus = sorted(_cpu_s(lambda: judge_gpus(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
+    return LookCost(looks[1], gpus[1], keep_s, queries, 16 * len(reading.frame.devices) * 20 // 1024)
+
+
+def _cluster(nodes: int, now: Any) -> Any:
+    from fleet.freshness.kinds import NODES
+    from fleet.models import Bookmark, Cluster, Node, Observer
+
+    cluster = Cluster.objects.create(name="bench", uid="bench", added_at=now)
+    Observer.objects.create(cluster=cluster, lease_until=now + timedelta(hours=1))
+    Bookmark.objects.create(cluster=cluster, kind=NODES, state="watching", state_since=now, heard_at=now, listed_at=now)
+    counts = {GPU: 8}
+    rows = [
+        Node(
+            cluster=cluster, uid=f"uid-{number}", name=f"gpu-{number:05}", resource_version="1", created_at=now,
+            changed_at=now, is_ready=True, is_gpu_node=True, gpu_product="NVIDIA-H200", allocatable=counts,
+            capacity=counts, expected=counts, layout="gpu=whole", labels={"nvidia.com/gpu.present": "true"},
+        )
+        for number in range(nodes)
+    ]  # fmt: skip
+    Node.objects.bulk_create(rows, batch_size=500)
+    return cluster
+
+
+def _reading(nodes: int, at: float) -> Any:
+    from health.telemetry.base import TelemetryReading
+    from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+    from health.telemetry.metrics import METRICS
+    from health.telemetry.remembering import remember
+
+    devices = tuple(
+        GpuDevice(f"gpu-{place // 8:05}", place % 8, f"GPU-{place:08x}-1111-2222-3333-444444444444")
+        for place in range(8 * nodes)
+    )
+    before = Frame(at - 15, devices)
+    frame = before.copied()
+    frame.taken_at = at
+    for key in list(METRICS)[:20]:
+        column = frame.columns[key] = MetricColumn.empty(len(devices))
+        for place in range(len(devices)):
+            column.values[place], column.times[place] = 0.0, at - 5
+    for place in range(0, min(SICK, nodes) * 8, 8):
+        frame.columns["xid"].values[place] = 79.0
+    remember(before, frame)
+    return TelemetryReading(frame, frozenset(frame.columns), {})
+
+
+def _cpu_s(act: Callable[[], object]) -> float:
+    began = time.process_time()
+    act()
+    return time.process_time() - began

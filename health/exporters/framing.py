@@ -1,0 +1,86 @@
+"""What exporters say of their GPUs as a cluster's frame, where no Prometheus is its source.
+
+Half a picture is told as such: of a node that did not answer its devices stay, with the times of what they said last.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+
+from fleet.models import Cluster
+from health.models import TelemetrySource
+from health.sources import frames
+from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
+from health.telemetry.exposition import NodeSaid
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
+from health.telemetry.identity import Whereabouts, silenced
+from health.telemetry.metrics import METRICS
+from health.telemetry.remembering import remember
+
+Key = tuple[str, str]
+
+
+def keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float) -> None:
+    """By node. Nothing where a Prometheus is the source, or where no node said anything.
+
+    :raises frames.FramesAway: Redis does not take it
+    """
+    if not said or TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
+        return
+    kept = frames.newest(cluster.pk)
+    frames.keep(cluster.pk, frame_of(kept.frame if kept else Frame(now, ()), said, nodes=nodes, now=now))
+
+
+def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float) -> TelemetryReading:
+    """The frame before, taken further by what these nodes said now. Pure.
+
+    A device that two nodes claim is neither's: one of them lies, and nobody can tell which.
+    """
+    claimed: dict[Key, set[str]] = {}
+    for node, each in said.items():
+        for key in each.devices:
+            claimed.setdefault(key, set()).add(node)
+    contested = {key for key, by in claimed.items() if len(by) > 1}
+    told = [device for each in said.values() for key, device in each.devices.items() if key not in contested]
+    oldest = now - FORGET_AFTER_S
+    carried = before.carried(
+        in_order([*told, *_kept(before, told, said, contested, nodes, since=oldest)]), forget_before=oldest
+    )
+    frame = carried.copied()
+    frame.taken_at = now
+    places = frame.index()
+    for each in said.values():
+        for key, values in each.values.items():
+            if key in contested:
+                continue
+            for metric, value in values.items():
+                column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
+                column.values[places[key]], column.times[places[key]] = value, now
+    remember(carried, frame)
+    exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
+    return TelemetryReading(frame, exported, _xids(said, contested))
+
+
+def _kept(
+    before: Frame,
+    told: list[GpuDevice],
+    said: Mapping[str, NodeSaid],
+    contested: Collection[Key],
+    nodes: Collection[str],
+    *,
+    since: float,
+) -> list[GpuDevice]:
+    """Devices that nobody named now: of nodes that did not answer, and boards that are silent on those that did."""
+    there = {device.key for device in told}
+    silent = {device.key for device in silenced(before, told, Whereabouts(frozenset(nodes)), since=since)}
+    return [
+        device
+        for device in before.devices
+        if device.key not in there
+        and device.key not in contested
+        and device.node_name in nodes
+        and (device.node_name not in said or device.key in silent)
+    ]
+
+
+def _xids(said: Mapping[str, NodeSaid], contested: Collection[Key]) -> dict[Key, XidTold]:
+    return {key: told for each in said.values() for key, told in each.xids.items() if key not in contested}

@@ -1,0 +1,69 @@
+"""What one exporter says of the GPUs of its node: the lines of its metrics that are known, as values. Pure.
+
+prometheus.io/docs/instrumenting/exposition_formats: a line is a name, labels in braces, a value, perhaps a time. Only
+series of `metrics.py` are read, and of a line only what is needed: of 300 lines a node, with nodes by the hundred.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from health.telemetry.base import XidTold
+from health.telemetry.exporter import UnreadableMetrics
+from health.telemetry.frame import GpuDevice
+from health.telemetry.identity import device_of
+from health.telemetry.metrics import SERIES
+
+LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
+_LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^\n]*)\} (\S+)(?: \d+)?\s*$")
+_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
+
+Key = tuple[str, str]
+
+
+@dataclass
+class NodeSaid:
+    """Values in the units of `metrics.py`, by device and metric. Of several series of a device the last one counts."""
+
+    devices: dict[Key, GpuDevice] = field(default_factory=dict)
+    values: dict[Key, dict[str, float]] = field(default_factory=dict)
+    xids: dict[Key, XidTold] = field(default_factory=dict)
+
+
+def read_node(text: str, node_name: str) -> NodeSaid:
+    """:raises UnreadableMetrics: it is no text of metrics, or more than any node has"""
+    said, number, is_text = NodeSaid(), 0, False
+    for line in text.split("\n"):
+        if not line or line.startswith("#"):
+            is_text = is_text or line.startswith("# ")
+            continue
+        number += 1
+        if number > LINES_AT_MOST:
+            raise UnreadableMetrics(f"It has more than {LINES_AT_MOST} series: no node has so many GPUs.")
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        is_text = True
+        if match.group(1) in SERIES:
+            _take(said, match, node_name)
+    if text.strip() and not is_text:
+        raise UnreadableMetrics("What it answers is no text of metrics.")
+    return said
+
+
+def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
+    try:
+        value = float(match.group(3))
+    except ValueError:
+        return
+    if value - value != 0.0:  # NaN or infinite
+        return
+    labels = {name: _ESCAPED.sub(r"\1", text) for name, text in _LABEL.findall(match.group(2))}
+    device = device_of(labels, node_name)
+    if device is None:
+        return
+    series = SERIES[match.group(1)]
+    said.devices.setdefault(device.key, device)
+    said.values.setdefault(device.key, {})[series.metric] = value * series.factor
+    if series.metric == "xid" and value >= 1:
+        said.xids[device.key] = XidTold(int(value), labels.get("err_msg", "")[:300])

@@ -1,0 +1,25 @@
+"""`bin/bench findings` at a small size: it says every figure, whether they are ok there or not."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from demo.settings import ROOT
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.rounds  # it starts a Redis
+
+
+def test_says_every_figure():
+    command = [sys.executable, "-m", "benchmarks.findings", "--nodes", "8"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    said = {figure["name"]: figure["value"] for figure in map(json.loads, ended.stdout.splitlines())}
+
+    assert set(said) == {
+        "reference_ms", "ingest_ratio", "ingest_s", "ingest_rss_mib", "judge_s", "judge_gpus_s", "keep_frame_s",
+    }, ended.stderr  # fmt: skip
+    assert all(value >= 0 for value in said.values())
+    assert ended.returncode == 0 or "not ok: ingest_ratio" in ended.stderr

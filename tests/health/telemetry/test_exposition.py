@@ -1,0 +1,68 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.telemetry import exposition
+from health.telemetry.base import XidTold
+from health.telemetry.exporter import UnreadableMetrics
+from health.telemetry.exposition import read_node
+
+TEXT = """\
+# HELP DCGM_FI_DEV_GPU_TEMP GPU temperature (in C).
+# TYPE DCGM_FI_DEV_GPU_TEMP gauge
+DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a",device="nvidia0",modelName="NVIDIA H200",Hostname="gpu-1",pod="x\\"y}"} 61
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-a",Hostname="gpu-1"} 90
+DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu="1",UUID="GPU-b",GPU_I_PROFILE="1g.18gb",GPU_I_ID="2"} 0.25 1795391944225
+DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-a",err_code="79",err_msg="GPU has fallen off the bus"} 79
+some_other_series{a="b"} 1
+go_goroutines 12
+"""
+
+
+def test_reads_known_series_in_our_units():
+    said = read_node(TEXT, "gpu-1")
+
+    assert said.values[("GPU-a", "")] == {
+        "temperature_celsius": 61.0,
+        "gpu_utilisation_ratio": pytest.approx(0.9),
+        "xid": 79.0,
+    }
+    assert said.values[("GPU-b", "2")] == {"engine_active_ratio": 0.25}
+    assert said.devices[("GPU-b", "2")].profile == "1g.18gb"
+    assert said.xids == {("GPU-a", ""): XidTold(79, "GPU has fallen off the bus")}
+
+
+def test_believes_the_node_that_was_asked():
+    assert read_node(TEXT.replace('Hostname="gpu-1"', 'Hostname="other"'), "gpu-1").devices[
+        ("GPU-a", "")
+    ].node_name == ("gpu-1")
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "nonsense"])
+def test_what_is_no_number_is_no_value(value):
+    assert read_node(f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-a"}} {value}\n', "gpu-1").values == {}
+
+
+def test_an_exporter_without_a_driver_says_nothing_and_is_read():
+    assert read_node("", "gpu-1").devices == {}
+    assert read_node("# HELP up x\n", "gpu-1").devices == {}
+
+
+def test_a_web_page_is_no_text_of_metrics():
+    with pytest.raises(UnreadableMetrics, match="no text of metrics"):
+        read_node("<!doctype html>\n<html></html>\n", "gpu-1")
+
+
+def test_a_series_explosion_is_refused_and_named(monkeypatch):
+    monkeypatch.setattr(exposition, "LINES_AT_MOST", 10)
+
+    with pytest.raises(UnreadableMetrics, match="more than 10 series"):
+        read_node('DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 61\n' * 11, "gpu-1")
+
+
+@given(st.text(max_size=400) | st.lists(st.sampled_from([*TEXT.split("\n"), "{", '"', "\\"])).map("\n".join))
+def test_reads_any_text_or_refuses_it(text):
+    with contextlib.suppress(UnreadableMetrics):
+        read_node(text, "gpu-1")
