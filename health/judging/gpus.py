@@ -4,6 +4,7 @@ Nothing is judged on what is old: of a GPU whose samples are, of a node whose dr
 no frame is new, findings stay as they are.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ def _hearing(frame: Frame) -> Hearing:
     pairs = list(zip(frame.devices, newest, strict=True))
     return Hearing(
         frozenset(device.node_name for device, at in pairs if at >= oldest),
-        frozenset(device.node_name for device, at in pairs if at == at),
+        frozenset(device.node_name for device, at in pairs if math.isfinite(at)),
     )
 
 

@@ -74,11 +74,10 @@ class Frame:
         return {device.key: place for place, device in enumerate(self.devices)}
 
     def newest_by_device(self) -> "array[float]":
-        """When each device last said anything. NaN: it never did."""
-        newest = unsaid(len(self.devices))
+        """When each device last said anything. Minus infinity: it never did."""
+        newest = array("d", [-math.inf]) * len(self.devices)
         for column in self.columns.values():
-            pairs = zip(column.times, newest, strict=True)
-            newest = array("d", (at if was != was or at > was else was for at, was in pairs))
+            newest = array("d", map(max, newest, column.times))  # NaN is no more than anything
         return newest
 
     def carried(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
