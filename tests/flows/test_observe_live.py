@@ -86,6 +86,6 @@ def next_change(socket, node_id: int) -> dict:
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         message = json.loads(socket.recv(timeout=PATIENCE_S))
-        if any(changed == node_id for changed, _ in message.get("nodes", [])):
+        if any(changed == node_id for changed, *_ in message.get("nodes", [])):
             return message
     raise TimeoutError(f"no message named node {node_id}")
