@@ -26,14 +26,16 @@ class Whereabouts:
 class Inventory:
     devices: tuple[GpuDevice, ...]
     notes: tuple[str, ...]  # what contradicts, in sentences
+    left_out: int = 0  # that series name, and that are of no node of this cluster, or of two
 
 
 def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]], where: Whereabouts) -> Inventory:
     """Of each series the device's key and all labels. A device that two nodes claim is neither's."""
     found: dict[tuple[str, str], GpuDevice] = {}
     contested: dict[tuple[str, str], set[str]] = {}
-    unknown, untrue = dict[str, None](), dict[str, None]()
+    unknown, untrue, named = dict[str, None](), dict[str, None](), set[tuple[str, str]]()
     for key, labels in labelled:
+        named.add(key)
         if not key[0] or len(key[0]) > UUID_CHARS or len(key[1]) > UUID_CHARS:
             continue
         said = labels.get("Hostname") or labels.get("hostname") or labels.get("node") or ""
@@ -50,7 +52,7 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
             contested.setdefault(key, {before.node_name}).add(node)
     for key in contested:
         del found[key]
-    return Inventory(in_order(found.values()), _notes(unknown, untrue, contested))
+    return Inventory(in_order(found.values()), _notes(unknown, untrue, contested), len(named) - len(found))
 
 
 def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *, since: float) -> list[GpuDevice]:

@@ -116,12 +116,14 @@ class Placing:
         self._known: dict[bytes, int] = {}
         self._before: list[msgspec.Raw] = []
         self._places = array("l")
+        self.unknown = 0  # of the answer that named most devices which the frame does not have
 
     def places(self, result: Sequence[LabelledSample]) -> array:
         """For each series the device's place in the frame. -1: a device that the frame does not know."""
         metrics = [series.metric for series in result]
         if metrics != self._before:
             self._places = array("l", (self._place(series) for series in result))
+            self.unknown = max(self.unknown, self._places.count(-1))
             self._before = metrics
         return self._places
 

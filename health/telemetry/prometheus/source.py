@@ -1,8 +1,9 @@
 """One round at a Prometheus: which series there are, which devices they are of, and each metric's values and times."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from health.telemetry import promql
 from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
@@ -34,6 +35,7 @@ class Known:
     devices: tuple[GpuDevice, ...]
     looked_at: float
     notes: tuple[str, ...] = ()
+    left_out: int = 0  # devices that series name and that are none of this cluster's
 
 
 @dataclass
@@ -62,6 +64,9 @@ class Prometheus:
             if time.monotonic() > until:
                 raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
             self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
+        if placing.unknown > known.left_out:
+            # New devices came: the next round looks who they are.
+            self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown)
         remember(carried, frame)
         xids = self._xids() if XID in known.names else {}
         return TelemetryReading(frame, frozenset(row.metric for row in series), xids, (*notes, *known.notes))
@@ -81,7 +86,10 @@ class Prometheus:
     def _look(self, *, now: float) -> Known:
         known = self.known
         if known is None or not known.names or now - known.looked_at >= LOOK_EVERY_S or now < known.looked_at:
-            known = self.known = self._looked(now=now)
+            found = self._looked(now=now)
+            if known is not None and found.devices == known.devices:  # nobody knows them: no reason to look each time
+                found = replace(found, left_out=max(found.left_out, known.left_out))
+            known = self.known = found
         return known
 
     def _looked(self, *, now: float) -> Known:
@@ -94,7 +102,7 @@ class Prometheus:
                 + ": does it scrape the DCGM exporter, and are the label matchers this cluster's?"
             )
         found = self._inventory([name for name in TELLING if name in names] or sorted(names)[:1])
-        return Known(names, found.devices, now, found.notes)
+        return Known(names, found.devices, now, found.notes, found.left_out)
 
     def _inventory(self, names: Iterable[str]) -> Inventory:
         rows = self.client.query(promql.devices(names, self.matchers))

@@ -89,6 +89,34 @@ def test_looks_for_new_devices_now_and_then_only(ask, playing):
     assert sum(query.startswith("group by") for query in playing.queries) == 2 * number
 
 
+def test_looks_again_at_once_when_an_answer_names_a_new_device(ask, playing):
+    """As when Prometheus itself has just begun: not every exporter was scraped at the first look."""
+    source = ask()
+    before = source.take(None, now=NOW)
+    playing.add("DCGM_FI_DEV_GPU_TEMP", {"UUID": "GPU-new", "Hostname": "gpu-1", "gpu": "2"}, 50)
+    between = source.take(before.frame, now=NOW + 15)
+    assert len(between.frame.devices) == 2
+
+    after = source.take(between.frame, now=NOW + 30)
+
+    assert len(after.frame.devices) == 3
+
+
+def test_does_not_look_each_time_for_devices_of_others(ask, playing):
+    playing.add("DCGM_FI_DEV_GPU_TEMP", {"UUID": "GPU-x", "Hostname": "elsewhere"}, 50)
+    playing.add("DCGM_FI_DEV_FAN", {"UUID": "GPU-y", "Hostname": "elsewhere"}, 50)
+    playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-z", "Hostname": "elsewhere"}, 50)
+    playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-w", "Hostname": "elsewhere"}, 50)
+    source, frame = ask(), None
+    for number in range(4):
+        frame = source.take(frame, now=NOW + 15 * number).frame
+    number = sum(query.startswith("group by") for query in playing.queries)
+
+    source.take(frame, now=NOW + 75)
+
+    assert sum(query.startswith("group by") for query in playing.queries) == number
+
+
 def test_asks_for_the_cluster_of_a_shared_server_only(ask, playing):
     ask(matchers=promql.Matchers('cluster="eu-1"')).take(None, now=NOW)
 
