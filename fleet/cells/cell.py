@@ -49,13 +49,14 @@ def cells_of(
     code: int, *, is_held: bool, is_away: bool, whole: Counts, parts: Counts, physical: int | None
 ) -> NodeCells:
     """`whole` counts GPUs, `parts` slices and shares. What a pod holds and the node lost is missing, not allocated."""
-    taken, usable, expected = possible(whole)
+    others = max(0, (physical or 0) - possible(whole)[2])
+    # Bounded before anything is made of them: a node may say that it has two billion.
+    taken, usable, expected = (min(number, MOST_GPUS) for number in possible(whole))
     cut = possible(parts)
     gone = GpuState.AWAY if is_away else GpuState.MISSING
     gpus = [byte(GpuState.WHOLE, GpuTaken.ALL)] * taken
     gpus += [byte(GpuState.WHOLE)] * (usable - taken)
     gpus += [byte(gone)] * (expected - usable)
-    others = max(0, (physical or 0) - expected)
     gpus += _cut(cut, min(others, MOST_GPUS), is_away=is_away)
     state = code | (HELD if is_held else 0) | (HAS_PARTS if cut[2] else 0)
     return NodeCells(state, bytes(gpus[:MOST_GPUS]), cut if cut[2] else None)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.cells.cell import HAS_PARTS, HELD, Columns, GpuState, GpuTaken, NodeCells, cells_of, possible
+from fleet.cells.cell import HAS_PARTS, HELD, MOST_GPUS, Columns, GpuState, GpuTaken, NodeCells, cells_of, possible
 from fleet.states.node import NodeState
 from tests.fleet.map_frames import gpus_of
 
@@ -91,3 +91,13 @@ def test_columns_are_read_as_they_were_written(nodes):
 def test_a_node_alone_is_as_long_as_it_says(node):
     assert node.alone[0] == node.state
     assert node.alone[2 : 2 + node.alone[1]] == node.gpus
+
+
+def test_a_node_that_says_it_has_two_billion_gpus_is_drawn_like_a_full_one():
+    """It costs only itself: what is made of a number is bounded before, not after."""
+    most = 2**31 - 1
+
+    drawn = a_node((most // 2, most, most), parts=(most, most, most), physical=most)
+
+    assert gpus_of(drawn.gpus) == [(GpuState.WHOLE, GpuTaken.ALL)] * MOST_GPUS
+    assert next(Columns.of([drawn]).nodes()) == drawn
