@@ -31,7 +31,7 @@ from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.soak import Soak
 from rollouts.headroom import read_room
-from rollouts.ledger import read_budgets
+from rollouts.ledger.places import read_budgets
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.matrix import combinations, despite
 from rollouts.models import Approval, Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb

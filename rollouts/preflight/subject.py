@@ -11,7 +11,7 @@ from gpu.operands import VALIDATOR
 from health.stack.combinations import Line
 from rollouts.components.driver import DriverFacts
 from rollouts.domains import Budgets
-from rollouts.ledger import read_budgets
+from rollouts.ledger.places import read_budgets
 from rollouts.matrix import lines_for
 from rollouts.models import Plan, Stage
 from rollouts.preflight.facts import PreflightFacts

@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from demo.visitor import wait_until
 from fleet.models import Node, Workload
-from rollouts.ledger import NoPlace, read_budgets, take
+from rollouts.ledger.places import NoPlace, read_budgets, take
 from rollouts.lifecycle import PlanState
 from rollouts.models import Disruption, DomainBudget, Plan
 from tests.make import NOON, a_fleet, a_node, a_plan, a_pod, a_pool

@@ -20,7 +20,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live import stopped_in_cluster
-from rollouts.ledger import NoPlace, take
+from rollouts.ledger.places import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.restraints import restraints_of, why_not

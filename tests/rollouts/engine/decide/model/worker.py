@@ -142,7 +142,7 @@ class Worker:
         )
 
     def budgets(self, nodes: dict[str, Node]) -> Budgets:
-        """Of racks: as `rollouts.ledger` reads them, from these rows."""
+        """Of racks: as `rollouts.ledger.places` reads them, from these rows."""
         if not self.racks or self.state not in (PlanState.PROMOTING, PlanState.ROLLING_BACK):
             return UNBOUND
         out = dict.fromkeys(self.places, "plan-1") | dict.fromkeys(self.out_by_others, "plan-2")

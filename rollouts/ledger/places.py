@@ -6,20 +6,19 @@ All plans of a cluster take from it in the transaction of their intent, one afte
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db.models import Q
 
-from fleet.models import Cluster, Node, Pod, Pool, Workload
+from fleet.models import Cluster, Node, Pool
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from rollouts.domains import Allowance, Budgets, Domain, DomainKind
+from rollouts.ledger.services import services_of
 from rollouts.models import Disruption, DomainBudget, Plan
 
 FEW = 500  # names that a query names; of more, every GPU node of the cluster is read
 IDLE = ("", UPGRADE_REQUIRED, UPGRADE_DONE)  # in any other state the operator is at work on a node, or has failed
-REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # owners whose pods stand for each other
 COLUMNS = ("uid", "name", "zone", "nvlink_domain", "is_ready", "is_unschedulable", "upgrade_state")
 
 
@@ -77,7 +76,7 @@ class _Reading:
         for domain in {domain for those in domains.values() for domain in those} - set(of):
             of[domain] = self._budget(domain, {})
         if not self.goes_back:
-            for domain, (budget, hosts) in _services(self.cluster_id, out).items():
+            for domain, (budget, hosts) in services_of(self.cluster_id, out).items():
                 for name in hosts & set(self.asked):
                     domains[name] = (*domains[name], domain)
                     of[domain] = budget
@@ -158,10 +157,6 @@ class _Reading:
         return found
 
 
-def _kept(place: Disruption) -> list[Domain]:
-    return [Domain(DomainKind(kind), key) for kind, key in place.domains]
-
-
 def _why_out(node: Node) -> str:
     """Blank: it serves, as far as anybody sees."""
     if node.is_ready is not True:
@@ -169,48 +164,3 @@ def _why_out(node: Node) -> str:
     if node.is_unschedulable:
         return "cordoned"
     return "" if node.upgrade_state in IDLE else node.upgrade_state
-
-
-@dataclass
-class _Service:
-    pods: int = 0
-    hosts: set[str] = field(default_factory=set)  # nodes with a Ready replica that are not out
-
-
-def _services(cluster_id: int, out: Collection[str]) -> dict[Domain, tuple[Allowance, set[str]]]:
-    """Each service of several replicas: on how many of the nodes where it is Ready it may lose them. Two queries.
-
-    One that has a single pod binds nobody: its node could never be changed.
-    """
-    deployments = _deployments(cluster_id)
-    services: dict[str, _Service] = defaultdict(_Service)
-    pods = Pod.objects.filter(cluster=cluster_id, owner_kind__in=REPLICAS, deleted_at=None).tenants().not_done()
-    rows = pods.values_list("owner_kind", "namespace", "owner_name", "node_name", "is_ready")
-    for kind, namespace, owner, node_name, is_ready in rows:
-        name = deployments.get((kind, namespace, owner), f"{kind} {namespace}/{owner}")
-        if not name:
-            continue
-        service = services[name]
-        service.pods += 1
-        if is_ready and node_name and node_name not in out:
-            service.hosts.add(node_name)
-    return {
-        Domain(DomainKind.SERVICE, name): (Allowance(name, len(one.hosts) - 1, is_last_replica=True), one.hosts)
-        for name, one in services.items()
-        if one.pods > 1 and one.hosts
-    }
-
-
-def _deployments(cluster_id: int) -> dict[tuple[str, str, str], str]:
-    """A ReplicaSet's key → its Deployment. Blank: no service, but part of a gang.
-
-    The workers of a LeaderWorkerSet are StatefulSets, each owned by the Pod that leads them: they fall together.
-    """
-    owned = Workload.objects.filter(cluster=cluster_id, kind__in=REPLICAS).exclude(owner_kind="")
-    rows: Iterable[tuple[str, str, str, str, str]] = owned.values_list(
-        "kind", "namespace", "name", "owner_kind", "owner_name"
-    )
-    return {
-        (kind, namespace, name): "" if owner_kind == "Pod" else f"{owner_kind} {namespace}/{owner_name}"
-        for kind, namespace, name, owner_kind, owner_name in rows
-    }
