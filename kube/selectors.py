@@ -65,6 +65,14 @@ def of_object(given: Mapping[str, Any] | None) -> Selector | None:
     return Selector((*exactly(labels).requirements, *(_expression(one) for one in expressions)))
 
 
+def readable(given: Mapping[str, Any] | None) -> Selector | None:
+    """The same, and None for one that the API server cannot read: it passes over it."""
+    try:
+        return of_object(given)
+    except BadSelector:
+        return None
+
+
 def _expression(given: Any) -> Requirement:
     key, how, values = (given.get(name) for name in ("key", "operator", "values")) if _is_map(given) else (None,) * 3
     wanted = values or []

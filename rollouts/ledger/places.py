@@ -50,7 +50,7 @@ def take(plan: Plan, taking: Mapping[str, str], *, goes_back: bool, now: datetim
 
 
 def read_budgets(cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> Budgets:
-    """What binds the nodes of these names now. Seven queries at most, however many there are.
+    """What binds the nodes of these names now. Nine queries at most, however many there are.
 
     `goes_back`: who restores what was is bound by what plans have out, and by nothing else: neither a node that is
     broken nor a service that is down keeps a rollback from its nodes.
@@ -76,7 +76,7 @@ class _Reading:
         for domain in {domain for those in domains.values() for domain in those} - set(of):
             of[domain] = self._budget(domain, {})
         if not self.goes_back:
-            for domain, (budget, hosts) in services_of(self.cluster_id, out).items():
+            for domain, (budget, hosts) in services_of(self.cluster_id, out, self.asked).items():
                 for name in hosts & set(self.asked):
                     domains[name] = (*domains[name], domain)
                     of[domain] = budget

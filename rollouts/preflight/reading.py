@@ -15,7 +15,7 @@ from gpu.images import cuda_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import DRIVER
 from kube.resources import DISRUPTION_BUDGETS
-from kube.selectors import BadSelector, Selector, of_object
+from kube.selectors import readable
 from rollouts.checks import MOST_NAMED
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
@@ -172,17 +172,9 @@ def budget_facts(row: DisruptionBudget) -> BudgetFacts:
     return BudgetFacts(
         name=row.name,
         namespace=row.namespace,
-        selector=_selector(row.selector),
+        selector=readable(row.selector),
         allowed=row.disruptions_allowed,
         healthy=row.current_healthy,
         needed=row.desired_healthy,
         lets_unhealthy_go=row.unhealthy_pod_eviction_policy == ALWAYS,
     )
-
-
-def _selector(given: dict | None) -> Selector | None:
-    """The API server passes over a budget whose selector it cannot read."""
-    try:
-        return of_object(given)
-    except BadSelector:
-        return None

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from demo.visitor import wait_until
-from fleet.models import Node, Workload
+from fleet.models import DisruptionBudget, Node, Workload
 from rollouts.ledger.places import NoPlace, read_budgets, take
 from rollouts.lifecycle import PlanState
 from rollouts.models import Disruption, DomainBudget, Plan
@@ -223,6 +223,59 @@ def test_a_service_of_one_pod_binds_nobody(plan: Plan):
     replicas(plan, "n1")
 
     assert why(plan, "n1") == ""
+
+
+def a_disruption_budget(plan: Plan, *, healthy: int, expected: int, namespace: str = "team-a", **selector) -> None:
+    DisruptionBudget.objects.create(
+        cluster=plan.cluster, uid=f"uid-of-{namespace}", name="chat", namespace=namespace, selector=selector,
+        desired_healthy=healthy, expected_pods=expected, changed_at=NOON,
+    )  # fmt: skip
+
+
+CHAT = {"matchLabels": {"app": "chat"}}
+
+
+def test_a_service_that_is_all_on_one_node_and_evicted_by_a_budget_binds_nobody(plan: Plan):
+    """The node that is back first takes what the others lose: waiting would spread it no further, for ever."""
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n1", labels={"app": "chat"})
+    a_disruption_budget(plan, healthy=1, expected=2, **CHAT)
+
+    assert why(plan, "n1") == ""
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        None,
+        {"healthy": 1, "expected": 2, "matchLabels": {"app": "other"}},
+        {"healthy": 1, "expected": 2, "namespace": "team-b", **CHAT},
+        {"healthy": 0, "expected": 2, **CHAT},
+        {"healthy": 2, "expected": 9, **CHAT},
+        {"healthy": 1, "expected": 2, "matchLabels": "rubbish"},
+    ],
+    ids=["none", "of others", "elsewhere", "keeps none", "keeps one of others", "rubbish"],
+)
+def test_without_a_budget_that_keeps_one_of_them_it_does_and_how_to_go_on_is_said(plan: Plan, budget: dict | None):
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n1", labels={"app": "chat"})
+    if budget:
+        a_disruption_budget(plan, **budget)
+
+    assert why(plan, "n1") == (
+        "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken. All 2 pods of it are "
+        "there, and no PodDisruptionBudget keeps one of them Ready while they are evicted: give it such a budget, "
+        "spread it, or exclude the node."
+    )
+
+
+def test_while_another_replica_is_on_its_way_it_is_waited_for_whatever_the_budget(plan: Plan):
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n1", labels={"app": "chat"})
+    replicas(plan, "n2", is_ready=False, labels={"app": "chat"})
+    a_disruption_budget(plan, healthy=1, expected=3, **CHAT)
+
+    assert why(plan, "n1") == "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken."
 
 
 def a_workload(plan: Plan, kind: str, name: str, owner: str) -> None:
