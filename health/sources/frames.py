@@ -6,9 +6,11 @@ that a column is never read with another order than it was written in.
 
 import json
 from array import array
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -24,7 +26,10 @@ from health.telemetry.remembering import CHECKPOINTS, COUNTERS, LATCHED
 KEPT_S = 24 * 3600
 TIMEOUT_S = 2.0
 DOUBLE = 8  # bytes
+MOST_ORDERS = 16  # of which a process remembers the devices: 40,000 take longer to decode than all their columns
 _clients: dict[str, Redis] = {}
+_orders: OrderedDict[str, tuple[GpuDevice, ...]] = OrderedDict()
+_orders_lock = Lock()
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class KeptFrame:
 
     frame: Frame
     exported: frozenset[str]
+    order: str = ""  # the name of its devices and of how they stand: the same name, the same devices
     xids: Mapping[tuple[str, str], XidTold] = field(default_factory=dict)
 
 
@@ -115,22 +121,40 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
         if head is None:
             return None
         places = _places(cluster_id, head["order"])
-        names = [places.devices, *map(places.column, wanted), *(places.remembered if metrics is None else ())]
-        found: list[Any] = _redis().mget(names)
+        devices = _devices_of(head["order"], places)
+        names = [*map(places.column, wanted), *(places.remembered if metrics is None else ())]
+        found: list[Any] = _redis().mget(names) if names else []
     except RedisError as error:
         raise FramesAway(str(error)) from error
-    if found[0] is None:
+    if devices is None:
         return None
-    frame = Frame(head["taken_at"], tuple(GpuDevice(*row) for row in msgspec.json.decode(found[0])))
+    frame = Frame(head["taken_at"], devices)
     length = len(frame.devices)
-    for key, packed in zip(wanted, found[1:], strict=False):
+    for key, packed in zip(wanted, found, strict=False):
         if packed is not None and len(packed) == 2 * DOUBLE * length:
             half = DOUBLE * length
             frame.columns[key] = MetricColumn(_unpacked(packed[:half]), _unpacked(packed[half:]))
     if metrics is None:
-        kept = dict(zip(places.remembered, found[1 + len(wanted) :], strict=True))
+        kept = dict(zip(places.remembered, found[len(wanted) :], strict=True))
         _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, places)
     return _kept(head, frame)
+
+
+def _devices_of(order: str, places: Places) -> tuple[GpuDevice, ...] | None:
+    """As they stand in this order, whichever cluster it is of. None: they are gone."""
+    with _orders_lock:
+        if order in _orders:
+            _orders.move_to_end(order)
+            return _orders[order]
+    said: Any = _redis().get(places.devices)
+    if said is None:
+        return None
+    devices = tuple(GpuDevice(*row) for row in msgspec.json.decode(said))
+    with _orders_lock:
+        _orders[order] = devices
+        while len(_orders) > MOST_ORDERS:
+            _orders.popitem(last=False)
+    return devices
 
 
 def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], places: Places) -> None:
@@ -204,7 +228,7 @@ def _head_of(cluster_id: int) -> dict[str, Any] | None:
 
 def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
     xids = {(uuid, gi_id): XidTold(xid, words) for uuid, gi_id, xid, words in head["xids"]}
-    return KeptFrame(frame, frozenset(head["exported"]), xids)
+    return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids)
 
 
 def _written(device: GpuDevice) -> list[Any]:

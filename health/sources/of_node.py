@@ -13,6 +13,7 @@ from health.telemetry.base import STALE_AFTER_S, XidTold
 from health.telemetry.frame import GpuDevice
 
 STALE_AFTER = timedelta(seconds=STALE_AFTER_S)
+REDIS_AWAY = "Redis does not answer, so that nobody knows what GPUs said last: {}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
         try:
             kept = frames.of_node(node.cluster_id, node.name)
         except FramesAway as error:
-            trouble = f"Redis does not answer, so that nobody knows what GPUs said last: {error}"
+            trouble = REDIS_AWAY.format(error)
             standing = replace(standing, is_silent=True, silent_since=None)
     if kept is not None and not standing.exported:
         standing = replace(standing, exported=kept.exported)

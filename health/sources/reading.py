@@ -15,6 +15,8 @@ from health.telemetry.metrics import METRICS
 AHEAD_S = STALE_AFTER_S  # a sample that claims a later time is not believed
 # DCGM does not say it of a GPU in MIG mode, or says 0: whichever it says is no utilisation.
 NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio"})
+# Of a board that is cut, each slice has its own: the board has none unless it has series itself.
+BY_SLICE = frozenset({"gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib"})
 UTILISATION = ("gpu_utilisation_ratio", "engine_active_ratio")
 
 

@@ -1,6 +1,16 @@
 from django.urls import path
 
-from health.web import acts, compatibility, findings_page, inbox_page, node_stack, rules_page, telemetry, telemetry_form
+from health.web import (
+    acts,
+    compatibility,
+    findings_page,
+    inbox_page,
+    map_metrics,
+    node_stack,
+    rules_page,
+    telemetry,
+    telemetry_form,
+)
 
 urlpatterns = [
     path("clusters/<int:cluster_id>/telemetry", telemetry_form.edit, name="telemetry-form"),
@@ -20,6 +30,7 @@ urlpatterns = [
     path("parts/clusters/<int:cluster_id>/findings", findings_page.cluster_findings_part, name="cluster-findings"),
     path("parts/clusters/<int:cluster_id>/telemetry", telemetry.cluster_telemetry_part, name="cluster-telemetry"),
     path("parts/clusters/<int:cluster_id>/trouble", findings_page.cluster_trouble_part, name="cluster-trouble"),
+    path("parts/fleet/map/metrics/<slug:name>", map_metrics.map_metric, name="map-metric"),
     path("parts/nodes/<int:node_id>/compatibility", compatibility.node_compatibility_part, name="node-compatibility"),
     path("parts/nodes/<int:node_id>/findings", findings_page.node_findings_part, name="node-findings"),
     path("parts/nodes/<int:node_id>/stack", node_stack.node_stack_part, name="node-stack"),

@@ -11,6 +11,7 @@ import { clock, now } from "./times.js";
 
 const LOOK_AGAIN_MS = 15000; // what no message tells: pools, a cluster that is not seen any more
 const AT_MOST_EVERY_MS = 1500, AFTER_AN_ERROR_MS = 5000, REORDER_MS = 3000, STILL_LOADING_MS = 3000;
+const MEASURE_EVERY_MS = 10000; // telemetry is of every 15 s
 const LEAST_HEIGHT_PX = 180, SHARE_OF_A_SMALL_SCREEN = 0.7;
 const TRIES = 3;
 
@@ -24,6 +25,9 @@ class FleetMap {
     this.choice = readChoice();
     this.legend = new Legend(panel.querySelector(".legend"), (key) => this.toggle(key));
     this.dirty = new Set(); // nodes to be painted anew
+    this.metricTags = {}; // name of a metric -> the ETag of its bytes
+    this.measuredAt = -Infinity;
+    this.unmeasured = ""; // why the metric that is shown is not known
     this.pointer = new Pointer(this);
     startControls(panel, this.choice, (change) => this.choose(change));
   }
@@ -34,6 +38,7 @@ class FleetMap {
     try {
       await this.fetchAll();
       this.failedAt = null;
+      if (now() - this.measuredAt > MEASURE_EVERY_MS) this.measure();
     } catch (error) {
       this.failedAt ??= now();
       this.because = error.message;
@@ -64,18 +69,40 @@ class FleetMap {
     this.timer ??= setTimeout(() => this.load(), wait + Math.random() * 500);
   }
 
-  // Of a metric, once each time that it is shown: a byte a GPU. None where the server has none of it.
-  async measure({ metric: name }, frame) {
-    if (!name || frame.metrics[name]) return;
-    const response = await fetch(`${this.place.dataset.map}/metrics/${name}`, { redirect: "manual" });
-    const bytes = response.ok ? new Uint8Array(await response.arrayBuffer()) : [];
-    frame.metrics[name] = bytes.length === frame.gpus.length ? bytes : [];
+  // Of the metric that is shown, as often as the map is looked at: a byte a GPU. Until it is known anew, as it was.
+  async measure() {
+    const { frame, choice: { colour: { metric: name } } } = this;
+    if (!name || !frame) return;
+    this.measuredAt = now();
+    const headers = frame.metrics[name] && this.metricTags[name] ? { "If-None-Match": this.metricTags[name] } : {};
+    try {
+      const address = `${this.place.dataset.map}/metrics/${name}?layout=${frame.layout}`;
+      const response = await fetch(address, { headers, redirect: "manual" });
+      if (response.status === 409) return this.measureAgain();
+      await answered(response);
+      this.unmeasured = "";
+      if (response.status === 304) return;
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      if (bytes.length !== frame.gpus.length) return this.measureAgain(); // a node has more GPUs by now, or fewer
+      frame.metrics[name] = bytes;
+      this.metricTags[name] = response.headers.get("ETag");
+    } catch (error) {
+      frame.metrics[name] = null; // what is not known now is not shown as if it were
+      this.unmeasured = error.message;
+      this.tell();
+    }
     if (frame === this.frame) this.redraw();
   }
 
+  measureAgain() {
+    this.measuredAt = -Infinity;
+    this.loadSoon();
+  }
+
   take(frame) {
+    const was = this.frame;
+    if (was?.layout === frame.layout && was.gpus.length === frame.gpus.length) frame.metrics = was.metrics;
     this.frame = frame;
-    this.measure(this.choice.colour, frame);
     this.clusters = new Map(frame.clusters.map((cluster) => [`cluster-${cluster.id}`, cluster]));
     this.redraw();
   }
@@ -116,7 +143,7 @@ class FleetMap {
     Object.assign(this.choice, change);
     writeChoice(this.choice);
     showChoice(this.panel, this.choice);
-    if (this.frame) this.measure(this.choice.colour, this.frame);
+    this.measure();
     this.redraw();
     this.tell();
   }
@@ -224,6 +251,9 @@ class FleetMap {
     if (state === "loading" && this.isSlow) yield "Still loading: waiting for the server.";
     if (state === "empty") yield "No node with GPUs is known to be here.";
     if (!this.frame?.size || !this.arranged) return;
+    const { metric, title } = this.choice.colour;
+    if (metric && this.unmeasured) yield `The ${title} of the GPUs was not fetched (${this.unmeasured}). It is asked for again every ${LOOK_AGAIN_MS / 1000} s.`;
+    if (metric) yield "The cells of a node are its GPUs by their index; what no exporter says is no data.";
     const shown = this.arranged.order.length, size = this.frame.size;
     if (shown < size) yield `${shown.toLocaleString("en")} of ${count(size, "node")} ${shown === 1 ? "is" : "are"} shown.`;
     if (!this.arranged.isGpus && shown) yield `A cell is a node: one for each of ${count(this.frame.gpus.length, "GPU")} does not fit here.`;

@@ -1,12 +1,12 @@
 // What the map is coloured by: one entry each. `unit`: whether a node or a GPU falls under one of the `kinds`, which the
 // legend counts. `look`: the fore colour, the ground behind it, and a pattern, so that no colour speaks alone.
 //
-// A metric is one line: { key: "temperature", title: "temperature", ...metric("temperature", "°C") }.
+// A metric is one line: a row of COLOURS with `metric(its name in the address, unit, where its steps begin, their looks)`.
 import { ALL, AWAY, gpuState, MISSING, NOT_OFFERED, PARTS_AWAY, PARTS_MISSING, SOME, taken } from "./map-frame.js";
 import { now } from "./times.js";
 
 const MINUTE_MS = 60000, HOUR_MS = 3600000;
-const UNKNOWN_BYTE = 255, STEPS = 5;
+const NO_DATA = 255, NOT_OF_NOW = 254; // as health/web/map_metrics.py writes them
 export const FAULTS = 4; // the last state that is one
 
 // As fleet/states/node.py numbers them.
@@ -83,19 +83,23 @@ function versions({ by }) {
   return [...looks, { key: "no-label", title: "no label", look: ["idle", "panel", "ring"] }];
 }
 
-// A metric is fetched as a byte for each GPU, in the order of the frame; 255 is not known.
-export function metric(name, unit, most = 100) {
-  const step = most / STEPS;
-  const kinds = Array.from({ length: STEPS }, (_, at) => ({
-    key: `${at}`, title: `${at * step}–${(at + 1) * step} ${unit}`, look: [`heat${at + 1}`, "panel", "full"],
-  }));
+// A metric is fetched as a byte for each GPU, in the order of the frame. `bounds`: where each step but the first begins.
+export function metric(name, unit, bounds, looks) {
+  const { length } = bounds;
+  const titles = [`below ${bounds[0]} ${unit}`, ...bounds.slice(1).map((end, at) => `${bounds[at]}–${end} ${unit}`), `${bounds[length - 1]} ${unit} and more`];
+  const kinds = titles.map((title, at) => ({ key: `${at}`, title, look: [looks[at], "panel", "full"] }));
+  kinds.push({ key: "not-of-now", title: "not of now", look: ["idle", "panel", "ring"] });
   kinds.push({ key: "no-data", title: "no data", look: ["idle", "panel", "stripe"] });
   const of = (frame, node, byte, at) => {
-    const value = frame.metrics?.[name]?.[at] ?? UNKNOWN_BYTE;
-    return value === UNKNOWN_BYTE ? STEPS : Math.min(STEPS - 1, Math.floor(value / step));
+    const value = frame.metrics[name]?.[at] ?? NO_DATA;
+    if (value >= NOT_OF_NOW) return length + 1 + (value === NO_DATA);
+    const step = bounds.findIndex((end) => value < end);
+    return step < 0 ? length : step;
   };
   return { metric: name, unit: "GPU", kinds: () => kinds, of };
 }
+
+const WARMER = ["heat1", "heat2", "heat3", "heat4", "heat5"], BUSIER = ["busy1", "busy2", "busy3", "busy4", "busy5"];
 
 export const COLOURS = [
   { key: "health", title: "health", unit: "node", kinds: () => STATES, of: (frame, node) => frame.code(node), cell: healthOfGpu },
@@ -104,6 +108,8 @@ export const COLOURS = [
     key: "driver", title: "driver version", unit: "node", kinds: versions,
     of: (frame, node, byte, at, layout, kinds) => kinds.findIndex(({ key }) => key === (layout.value("driver_version", node) || "no-label")),
   },
+  { key: "temperature", title: "temperature", ...metric("temperature", "°C", [40, 60, 75, 83], WARMER) },
+  { key: "utilisation", title: "utilisation", ...metric("utilisation", "%", [2, 25, 50, 75], BUSIER) },
   { key: "age", title: "age of the data", unit: "node", kinds: () => AGES, of: age },
 ];
 

@@ -9,6 +9,7 @@ const FAINT = 0.22, UNSEEN = 0.4;
 const MIXED = {
   accentFaint: ["accent", 0.3], okFaint: ["ok", 0.42],
   heat1: ["accent", 0.15], heat2: ["accent", 0.4], heat3: ["accent", 0.7], heat4: ["warn", 0.8], heat5: ["bad", 1],
+  busy1: ["ink", 0.12], busy2: ["ok", 0.25], busy3: ["ok", 0.5], busy4: ["ok", 0.75], busy5: ["ok", 1],
 };
 const NAMES = ["accent", "ok", "warn", "bad", "move", "hold", "idle", "ink", "panel", "line", "apart1", "apart2", "apart3", "apart4", "apart5", "apart6"];
 

@@ -193,26 +193,32 @@ def test_a_server_that_does_not_answer_is_said_and_asked_again(window):
     watched.complaints.clear()  # the browser itself logs what was refused
 
 
-def test_a_metric_is_a_line_of_the_table_and_unknown_where_it_is_not_exported(window):
+def test_a_metric_colours_each_gpu_and_unknown_is_not_zero(window):
     page = window("viewer").page
     gpus = 8 * len(drawn(page))
-    values = bytes([255] * (gpus // 2) + [30] * (gpus - gpus // 2))
-    page.route("**/parts/fleet/map/metrics/temperature", lambda route: route.fulfill(body=values))
+    half = gpus // 2
+    values = bytes([0] * (half - 2) + [255, 254] + [61] * (gpus - half))
+    page.route("**/parts/fleet/map/metrics/temperature?layout=*", lambda route: route.fulfill(body=values))
 
-    page.evaluate(
-        """async () => {
-            const url = new URL('map-colours.js', document.querySelector('script[src*="fleet-map"]').src);
-            const { COLOURS, metric } = await import(url);
-            COLOURS.push({ key: 'temperature', title: 'temperature', ...metric('temperature', '°C') });
-            const select = document.querySelector("[data-map-choice='colour']");
-            select.add(new Option('temperature', 'temperature'));
-            select.value = 'temperature';
-            select.dispatchEvent(new Event('change'));
-        }"""
-    )
+    page.select_option("[data-map-choice='colour']", "temperature")
 
-    expect(page.locator("[data-kind='no-data'] b")).to_have_text(str(gpus // 2))
-    expect(page.locator("[data-kind='1'] b")).to_have_text(str(gpus - gpus // 2))
+    expect(page.locator("[data-kind='0'] b")).to_have_text(str(half - 2))
+    expect(page.locator("[data-kind='2'] b")).to_have_text(str(gpus - half))
+    for kind in ("no-data", "not-of-now"):
+        expect(page.locator(f"[data-kind='{kind}'] b")).to_have_text("1")
+
+
+def test_a_metric_that_is_not_had_is_said_and_never_drawn_as_it_was(window):
+    watched = window("viewer")
+    page = watched.page
+    gpus = 8 * len(drawn(page))
+    page.route("**/parts/fleet/map/metrics/*", lambda route: route.fulfill(status=503))
+
+    page.select_option("[data-map-choice='colour']", "utilisation")
+
+    expect(page.locator(".map-note")).to_contain_text("The utilisation of the GPUs was not fetched (it answered 503)")
+    expect(page.locator("[data-kind='no-data'] b")).to_have_text(str(gpus))
+    watched.complaints.clear()  # the browser itself logs what was refused
 
 
 @pytest.mark.parametrize("given", [{"viewport": PHONE}, {"forced_colors": "active"}, {"device_scale_factor": 2}])

@@ -193,6 +193,8 @@ PARSERS = (
     Parser("choice of facets", "50 values of 253 characters each", HEADERS_BYTES,
            lambda text: read_choice(_query(product=text, zone=text)),
            ("fleet.web.segments_page", "fleet.api.segments", "fleet.web.pool_form")),
+    Parser("layout of the map", "64 characters, compared", HEADERS_BYTES, lambda text: text[:64] == "x",
+           ("health.web.map_metrics",)),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,
            lambda text: NodeFilters(_query(selector=text, search=text, ordering=text, is_ready=text),
                                     Node.objects.none()).is_valid(), ("edges.filtering",)),

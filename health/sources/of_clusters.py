@@ -1,0 +1,164 @@
+"""The boards of whole clusters as their newest frames have them: columns, and a reading only of who is shown.
+
+A page of a table and the map need a metric or two of 40,000 boards, so nothing here makes an object for each of them
+but the list of boards itself, which is remembered for as long as the devices of a cluster stand in the same order.
+"""
+
+import math
+from array import array
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from threading import Lock
+
+from fleet.models import ExporterRound
+from health.models import TelemetrySource
+from health.sources import frames
+from health.sources.frames import MOST_ORDERS, FramesAway, KeptFrame
+from health.sources.of_node import REDIS_AWAY, standing_of
+from health.sources.reading import BY_SLICE, NOT_UNDER_MIG, MetricReading, ReadingState, Standing, read_metric
+from health.telemetry.base import XidTold
+from health.telemetry.frame import NEVER, GpuDevice, unsaid
+
+
+@dataclass(frozen=True)
+class BoardTold:
+    """A board that a frame has, by itself or by its slices."""
+
+    uuid: str
+    index: int | None
+    product: str
+    place: int  # of its device in the frame, or of its first slice, which says the same of the board
+    slices: int = 0
+    is_own: bool = True  # False: only its slices have series
+
+    @property
+    def is_mig(self) -> bool:
+        return bool(self.slices)
+
+    def says(self, key: str) -> bool:
+        """Whether a value at its place would be the board's."""
+        return not (self.is_mig and (key in NOT_UNDER_MIG or (key in BY_SLICE and not self.is_own)))
+
+
+@dataclass(frozen=True)
+class Boards:
+    """All of a frame, and where those of each node begin."""
+
+    every: Sequence[BoardTold] = ()
+    by_node: Mapping[str, Sequence[int]] = field(default_factory=dict)  # places in `every`, in the frame's order
+    has_slices: bool = False
+
+
+@dataclass(frozen=True)
+class ClusterTelemetry:
+    standing: Standing
+    trouble: str = ""  # why what is kept cannot be read; blank: it can
+    kept: KeptFrame | None = None
+    boards: Boards = field(default_factory=Boards)
+
+    def read(self, key: str, board: int | None, *, now: float) -> MetricReading:
+        """Of a board of `boards.every`; None: of one that the frame does not have."""
+        if board is None or self.kept is None:
+            return read_metric(key, math.nan, math.nan, self.standing, now=now)
+        told, column = self.boards.every[board], self.kept.frame.columns.get(key)
+        if not told.says(key):
+            return MetricReading(ReadingState.NOT_APPLICABLE)
+        value, at = (column.values[told.place], column.times[told.place]) if column else (math.nan, math.nan)
+        return read_metric(key, value, at, self.standing, now=now, is_mig=told.is_mig)
+
+    def values(self, key: str) -> "array[float]":
+        """Of each board. NaN: nothing was ever said."""
+        return self._of_boards(key, 0)
+
+    def times(self, key: str) -> "array[float]":
+        """When each board last said it, in seconds since the epoch. NaN: it never did."""
+        return self._of_boards(key, 1)
+
+    def _of_boards(self, key: str, which: int) -> "array[float]":
+        column = self.kept.frame.columns.get(key) if self.kept else None
+        if column is None:
+            return unsaid(len(self.boards.every))
+        said = (column.values, column.times)[which]
+        if not self.boards.has_slices:  # boards are devices
+            return said
+        return array("d", (said[board.place] if board.says(key) else NEVER for board in self.boards.every))
+
+    def xid_words(self, board: int, xid: float) -> str:
+        """The exporter's own for this Xid. Blank: it has none."""
+        told = self.kept.xids.get(self._key(board)) if self.kept else None
+        return told.words if isinstance(told, XidTold) and told.xid == xid else ""
+
+    def _key(self, board: int) -> tuple[str, str]:
+        return self.kept.frame.devices[self.boards.every[board].place].key if self.kept else ("", "")
+
+
+def telemetry_of_clusters(
+    cluster_ids: Collection[int], metrics: Collection[str], *, now: datetime
+) -> dict[int, ClusterTelemetry]:
+    """By cluster, with these metrics. Two queries; where there is a source, two questions to Redis a cluster."""
+    sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=cluster_ids)}
+    rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=cluster_ids)}
+    return {
+        key: _of_cluster(key, standing_of(sources.get(key), rounds.get(key), now=now), metrics) for key in cluster_ids
+    }
+
+
+def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:
+    if not standing.has_source:
+        return ClusterTelemetry(standing)
+    try:
+        kept = frames.newest(cluster_id, metrics)
+    except FramesAway as error:
+        return ClusterTelemetry(replace(standing, is_silent=True, silent_since=None), REDIS_AWAY.format(error))
+    if kept is None:
+        return ClusterTelemetry(standing)
+    if not standing.exported:
+        standing = replace(standing, exported=kept.exported)
+    return ClusterTelemetry(standing, kept=kept, boards=_boards.of(kept))
+
+
+class _Remembered:
+    """The boards of the last few orders of devices."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[str, Boards] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, kept: KeptFrame) -> Boards:
+        with self._lock:
+            if kept.order in self._made:
+                self._made.move_to_end(kept.order)
+                return self._made[kept.order]
+        made = boards_in(kept.frame.devices)
+        with self._lock:
+            self._made[kept.order] = made
+            while len(self._made) > MOST_ORDERS:
+                self._made.popitem(last=False)
+        return made
+
+
+_boards = _Remembered()
+
+
+def boards_in(devices: Iterable[GpuDevice]) -> Boards:
+    """A board before its slices, as devices stand; one without series of its own is told by its first slice."""
+    every: list[BoardTold] = []
+    by_node: dict[str, list[int]] = {}
+    places: dict[tuple[str, str], int] = {}
+    for place, device in enumerate(devices):
+        key = (device.node_name, device.uuid)
+        at = places.get(key)
+        if at is None:
+            places[key] = len(every)
+            by_node.setdefault(device.node_name, []).append(len(every))
+            is_slice = bool(device.gi_id)
+            every.append(
+                BoardTold(device.uuid, device.index, device.product, place, slices=int(is_slice), is_own=not is_slice)
+            )
+        elif device.gi_id:
+            every[at] = replace(every[at], slices=every[at].slices + 1)
+        else:
+            every[at] = replace(every[at], place=place, is_own=True)
+    return Boards(tuple(every), by_node, has_slices=any(board.is_mig for board in every))

@@ -1,0 +1,104 @@
+"""What colours the map by a metric: a byte for each cell of its frame, in its order.
+
+`static/js/map-colours.js` reads them. The cells of a node are counts; under a metric they are its boards by index.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import Http404, HttpResponse
+from django.utils import timezone
+
+from edges.parts import packed, part
+from edges.requests import PersonRequest
+from fleet.models import Node
+from fleet.web.node_map import SeenMap
+from health.sources.of_clusters import BoardTold, ClusterTelemetry, telemetry_of_clusters
+from health.sources.reading import AHEAD_S, UTILISATION
+from health.telemetry.base import FORGET_AFTER_S, STALE_AFTER_S
+
+NO_DATA = 255
+NOT_OF_NOW = 254  # a value was said, and is too old, or its source is silent
+MOST = 253
+
+
+@dataclass(frozen=True)
+class MapMetric:
+    keys: tuple[str, ...]  # of metrics: the first that a board has
+    byte: Callable[[float], int]
+
+
+def _ratio(value: float) -> int:
+    """Percent. What is more than nothing never reads as nothing."""
+    return 1 if 0 < value < 0.01 else int(100 * value + 0.5)
+
+
+MAP_METRICS: Mapping[str, MapMetric] = {
+    "temperature": MapMetric(("temperature_celsius",), int),
+    "utilisation": MapMetric(UTILISATION, _ratio),
+}
+
+
+@packed
+@part
+def map_metric(request: PersonRequest, name: str) -> HttpResponse:
+    """409: the map has another layout by now than the one that is asked about, so that bytes would be another's."""
+    metric, seen = MAP_METRICS.get(name), SeenMap.by(request.user)
+    if metric is None:
+        raise Http404
+    if request.GET.get("layout", seen.version)[:64] != seen.version:
+        return HttpResponse(status=409)
+    return HttpResponse(bytes_for(metric, seen, now=timezone.now()), content_type="application/octet-stream")
+
+
+def bytes_for(metric: MapMetric, seen: SeenMap, *, now: datetime) -> bytes:
+    """Three queries beside those of the map, and two questions to Redis a cluster that has a source."""
+    ids = [one.cluster.pk for one in seen.clusters]
+    names = dict(Node.objects.filter(cluster__in=ids, is_gpu_node=True).order_by().values_list("pk", "name"))
+    told = telemetry_of_clusters(ids, metric.keys, now=now)
+    found = bytearray()
+    for one in seen.clusters:
+        telemetry = told[one.cluster.pk]
+        of_boards = _bytes_of_boards(metric, telemetry, now=now.timestamp())
+        boards, by_node = telemetry.boards.every, telemetry.boards.by_node
+        for key, size in zip(one.keys, one.columns.sizes, strict=True):
+            found += cells_of(of_boards, boards, by_node.get(names.get(key, ""), ()), size)
+    return bytes(found)
+
+
+def cells_of(of_boards: bytes, boards: Sequence[BoardTold], places: Collection[int], size: int) -> bytes:
+    """Each board at its index; one whose index nothing says, or is another's, at the first cell that is free."""
+    cells = bytearray([NO_DATA]) * size
+    taken: set[int] = set()
+    rest: list[int] = []
+    for place in places:
+        index = boards[place].index
+        if index is None or index >= size or index in taken:
+            rest.append(place)
+        else:
+            taken.add(index)
+            cells[index] = of_boards[place]
+    free = (at for at in range(size) if at not in taken)
+    for place, at in zip(rest, free, strict=False):
+        cells[at] = of_boards[place]
+    return bytes(cells)
+
+
+def _bytes_of_boards(metric: MapMetric, telemetry: ClusterTelemetry, *, now: float) -> bytes:
+    columns = [list(_bytes_of(metric, telemetry, key, now=now)) for key in metric.keys]
+    first, *others = columns
+    for other in others:
+        first = [second if one == NO_DATA else one for one, second in zip(first, other, strict=True)]
+    return bytes(first)
+
+
+def _bytes_of(metric: MapMetric, telemetry: ClusterTelemetry, key: str, *, now: float) -> Iterable[int]:
+    """As `reading.read_metric` judges one value."""
+    oldest, newest = now - FORGET_AFTER_S, now + AHEAD_S
+    fresh = float("inf") if telemetry.standing.is_silent else now - STALE_AFTER_S
+    for value, at in zip(telemetry.values(key), telemetry.times(key), strict=True):
+        if not (value - value == 0 and oldest <= at <= newest):  # it is neither NaN nor infinite
+            yield NO_DATA
+        else:
+            yield min(MOST, max(0, metric.byte(value))) if at >= fresh else NOT_OF_NOW
