@@ -98,7 +98,7 @@ def _because(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADE_FAILED:
         return "The operator gave up on this node's driver change; it takes up an upgrade slot until it is relabelled."
     if code is NodeState.GPUS_MISSING:
-        return " ".join(node.unhealthy) or "Which of them is sick is not known: nothing that is read here names it."
+        return " ".join(node.unhealthy) or "No label, slice or kubelet says which: a finding may."
     if code is NodeState.RECONFIGURING:
         return _reconfiguring(node)
     if code is NodeState.HELD:

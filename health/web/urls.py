@@ -10,6 +10,7 @@ from health.web import (
     rules_page,
     telemetry,
     telemetry_form,
+    which_gpus,
 )
 
 urlpatterns = [
@@ -35,5 +36,6 @@ urlpatterns = [
     path("parts/nodes/<int:node_id>/findings", findings_page.node_findings_part, name="node-findings"),
     path("parts/nodes/<int:node_id>/stack", node_stack.node_stack_part, name="node-stack"),
     path("parts/nodes/<int:node_id>/telemetry", telemetry.node_telemetry_part, name="node-telemetry"),
+    path("parts/nodes/<int:node_id>/which", which_gpus.node_which_gpus_part, name="node-which-gpus"),
     path("parts/pools/<int:pool_id>/findings", findings_page.pool_findings_part, name="pool-findings"),
 ]
