@@ -13,6 +13,8 @@ DRIVER_VERSION_PARTS = ("nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.
 DRIVER_OWNER = "nvidia.com/gpu-operator.driver.owner"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
 UPGRADE_SKIP = "nvidia.com/gpu-driver-upgrade.skip"
+# Annotation: its upgrade found the node cordoned, and is to leave it so.
+WAS_CORDONED = "nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable"
 DEPLOY_PREFIX = "nvidia.com/gpu.deploy."
 PAUSED = "paused-for-driver-upgrade"
 DEPLOY_DRIVER = f"{DEPLOY_PREFIX}driver"

@@ -23,7 +23,9 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "exporter-silent": ("node-not-ready", "upgrade-failed", "telemetry-silent"),
     "node-conditions": ("node-not-ready", "gpu-xid"),
     "paused-operands": ("upgrade-failed",),
-    "pods-failing": ("node-not-ready", "gpu-silent"),
+    "pods-failing": ("node-not-ready", "gpu-silent", "workload-fails-here"),
+    "versions-disagree": ("upgrade-failed",),
+    "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid"),
 }
 ANY_GPU = "any"
 OF_A_GPU = "GPU "  # what the subject of a finding about one GPU begins with: GPU 3 of gpu-001

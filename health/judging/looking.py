@@ -3,7 +3,7 @@
 What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 
 from django.db import transaction
@@ -12,6 +12,7 @@ from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.slots import slots
 from fleet.models import Bookmark, Cluster, NodeEvent, Observer
+from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.gpus import GpuJudgement, judge_gpus
 from health.judging.nodes import judge_nodes
@@ -23,6 +24,7 @@ from health.models import Finding, SourceState, TelemetrySource
 from health.rules import RULES
 from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
 from health.rules.gpus import GPU_RULES
+from health.rules.unsupported_combination import UnsupportedCombination
 
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 CAUSE_CHARS = 1200
@@ -33,7 +35,7 @@ WRITTEN_AGAIN = (
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. Eleven queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 32 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -66,7 +68,7 @@ def _of_sources(cluster: Cluster) -> Iterator[Signal]:
 
 
 def _of_cluster(
-    cluster: Cluster, observer: Observer, sight: ClusterSight, rules: Iterable[Rule[ClusterFacts]], *, now: datetime
+    cluster: Cluster, observer: Observer, sight: ClusterSight, asked: Collection[Rule[ClusterFacts]], *, now: datetime
 ) -> Iterator[Signal]:
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     facts = ClusterFacts(
@@ -79,9 +81,10 @@ def _of_cluster(
         unwatched_action=slots(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
         telemetry_silent_because=_telemetry_trouble(cluster),
+        combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         operator_trouble=operator_trouble(cluster),
     )
-    for rule in rules:
+    for rule in asked:
         if wrong := rule.judge(facts):
             yield Signal(Subject(rule.subject), rule, wrong)
 

@@ -1,18 +1,25 @@
 """Nodes as rows show them, handed to the rules about them."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
 
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
+from gpu.labels import WAS_CORDONED
 from gpu.operands import DRIVER
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import UPGRADE_FAILED
+from gpu.versions import agree
+from health.judging.disagreeing import LABEL, SLICE, drivers_said
 from health.judging.failing import failing_pods
+from health.judging.following import workloads_by_node
 from health.judging.gpus import Hearing
 from health.judging.signals import Signal, Subject
 from health.models import Finding
-from health.rules.base import FailingPod, NodeCondition, NodeFacts, Rule
+from health.rules.base import FailingPod, NodeCondition, NodeFacts, Rule, WorkloadHere
+from health.rules.cordon_removed import CordonRemoved
 from health.stack import read_stack
 
 ASKED_WHY = 10  # nodes of a look whose stack is read for why their driver does not run: eight queries each
@@ -20,24 +27,46 @@ COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
     "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
     "sharing_replicas", "is_ready", "ready_since", "not_ready_because", "conditions", "is_paused", "is_held",
+    "is_unschedulable", "driver_version", "gpu_vendor",
 )  # fmt: skip
+UNCORDONED_FOR = timedelta(days=1)  # by then whoever had cordoned it has seen that it is not
+NVIDIA = ("", "nvidia")
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What other rows say of nodes."""
+
+    classes: dict[int, frozenset[str]]
+    failing: dict[str, list[FailingPod]]
+    workloads: dict[str, tuple[WorkloadHere, ...]]
+    why: dict[int, str]
+    uncordoned: dict[int, datetime]
+    drivers: dict[str, dict[str, str]]
+    hearing: Hearing | None
+
+    @classmethod
+    def read(cls, cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> Self:
+        """Nine queries, eight for each of a few nodes whose upgrade does not end, and nine where pods fail."""
+        return cls(
+            _classes(cluster),
+            failing_pods(cluster, now=now),
+            workloads_by_node(cluster, now=now),
+            _why_upgrades_fail(cluster, now=now),
+            _uncordoned(cluster, now=now),
+            drivers_said(cluster),
+            hearing,
+        )
 
 
 def judge_nodes(
     cluster: Cluster, rules: Iterable[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Six queries, and eight for each of a few nodes whose upgrade does not end."""
-    classes, failing, why = _classes(cluster), failing_pods(cluster, now=now), _why_upgrades_fail(cluster, now=now)
+    """Ten queries, and what `_Around` takes where something is wrong."""
+    around = _Around.read(cluster, hearing, now=now)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
-        facts = _facts(
-            row,
-            classes.get(row["id"], frozenset()),
-            failing.get(row["name"], ()),
-            hearing,
-            why.get(row["id"], ""),
-            now=now,
-        )
+        facts = _facts(row, around, now=now)
         for rule in rules:
             if wrong := rule.judge(facts):
                 subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
@@ -69,15 +98,31 @@ def _why_upgrades_fail(cluster: Cluster, *, now: datetime) -> dict[int, str]:
     return said
 
 
-def _facts(
-    row: dict,
-    classes: frozenset[str],
-    failing: Sequence[FailingPod],
-    hearing: Hearing | None,
-    upgrade_because: str,
-    *,
-    now: datetime,
-) -> NodeFacts:
+def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:
+    """By the node's key, since when it is seen without the cordon that its upgrade found. Two queries.
+
+    The note of that cordon goes with the upgrade: from then on our own finding remembers it.
+    """
+    nodes = Node.objects.filter(cluster=cluster, is_unschedulable=False).with_gpus()
+    at_work = nodes.exclude(upgrade_state__in=AT_REST).values_list("pk", "annotations")
+    seen = {pk: now for pk, annotations in at_work if annotations.get(WAS_CORDONED)}
+    told = Finding.objects.unresolved().filter(
+        cluster=cluster, rule=CordonRemoved.key, since__gt=now - UNCORDONED_FOR, node__isnull=False
+    )
+    return seen | dict(told.values_list("node", "since"))
+
+
+def _drivers(row: dict[str, Any], around: _Around) -> tuple[tuple[str, str], ...]:
+    if row["gpu_vendor"] not in NVIDIA:
+        return ()
+    beside, said = around.drivers.get(row["name"], {}), row["driver_version"]
+    is_of_its_slice = agree(said, beside.get(SLICE, ""))  # without a label it is where the row has it from
+    is_label = said and row["driver_unknown_since"] is None and not is_of_its_slice
+    return ((LABEL, said), *beside.items()) if is_label else tuple(beside.items())
+
+
+def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
+    hearing = around.hearing
     is_changing = row["upgrade_state"] not in AT_REST or row["mig_config_state"] in RECONFIGURING
     return NodeFacts(
         name=row["name"],
@@ -93,8 +138,8 @@ def _facts(
         layout=row["layout"],
         sharing=row["sharing"],
         sharing_replicas=row["sharing_replicas"],
-        workload_classes=classes,
-        failing_pods=() if row["is_ready"] is None else tuple(failing),
+        workload_classes=around.classes.get(row["id"], frozenset()),
+        failing_pods=() if row["is_ready"] is None else tuple(around.failing.get(row["name"], ())),
         is_ready=row["is_ready"],
         is_unreported=row["is_ready"] is None,
         not_ready_because=row["not_ready_because"],
@@ -102,9 +147,13 @@ def _facts(
         is_paused=row["is_paused"],
         upgrade_state=row["upgrade_state"],
         is_held=row["is_held"],
-        upgrade_because=upgrade_because,
+        upgrade_because=around.why.get(row["id"], ""),
         is_heard=hearing is None or row["name"] in hearing.now,
         was_heard=hearing is None or row["name"] in hearing.ever,
+        is_unschedulable=row["is_unschedulable"],
+        uncordoned_since=around.uncordoned.get(row["id"]),
+        drivers=_drivers(row, around),
+        workloads=around.workloads.get(row["name"], ()),
     )
 
 

@@ -6,6 +6,7 @@ from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import Rule
 from health.rules.cluster_not_seen import ClusterNotSeen
 from health.rules.cluster_unwatched import ClusterUnwatched
+from health.rules.cordon_removed import CordonRemoved
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.mig_change_stuck import MigChangeStuck
@@ -16,8 +17,11 @@ from health.rules.operator_down import OperatorDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.pods_failing import PodsFailing
 from health.rules.telemetry_silent import TelemetrySilent
+from health.rules.unsupported_combination import UnsupportedCombination
 from health.rules.upgrade_failed import UpgradeFailed
 from health.rules.upgrade_stuck import UpgradeStuck
+from health.rules.versions_disagree import VersionsDisagree
+from health.rules.workload_fails_here import WorkloadFailsHere
 
 RULES: tuple[Rule[Any], ...] = (
     NodeNotReady(),
@@ -25,13 +29,17 @@ RULES: tuple[Rule[Any], ...] = (
     InferenceOnTimeSlices(),
     MigChangeStuck(),
     PodsFailing(),
+    WorkloadFailsHere(),
     NodeConditions(),
     ExporterSilent(),
     UpgradeFailed(),
     UpgradeStuck(),
     PausedOperands(),
+    CordonRemoved(),
+    VersionsDisagree(),
     ObserverBehind(),
     OperatorDown(),
+    UnsupportedCombination(),
     ClusterNotSeen(),
     ClusterUnwatched(),
     TelemetrySilent(),

@@ -59,6 +59,19 @@ class NodeCondition:
 
 
 @dataclass(frozen=True)
+class WorkloadHere:
+    """Pods of one template that fail on a node, and how the others of the same template do."""
+
+    name: str  # namespace/name of what made them: a ReplicaSet, a Job, a StatefulSet
+    failing: int  # here
+    running: int  # here: ready, or ended well; beside `gpu`, on the node's other GPUs
+    failing_elsewhere: int  # on other nodes
+    running_elsewhere: int
+    nodes_elsewhere: int  # on which those run
+    gpu: int | None = None  # the index of the one GPU that all who fail here had; None: several, or nothing says
+
+
+@dataclass(frozen=True)
 class NodeFacts:
     name: str
     allocatable: Mapping[str, int]  # by resource: {"nvidia.com/gpu": 7}
@@ -85,6 +98,23 @@ class NodeFacts:
     upgrade_because: str = ""  # why its driver does not run, and what helps; blank: nothing says
     is_heard: bool = True  # fresh samples of its GPUs come in; also where nobody listens
     was_heard: bool = True  # some ever did
+    is_unschedulable: bool = False
+    # Since when it is seen without the cordon that its driver upgrade found and was to leave. None: it is not.
+    uncordoned_since: datetime | None = None
+    # Who says which driver runs, and which: a label, the image of a driver pod that is ready, a ResourceSlice.
+    drivers: tuple[tuple[str, str], ...] = ()
+    workloads: tuple[WorkloadHere, ...] = ()  # that fail here, at least in part
+
+
+@dataclass(frozen=True)
+class BadCombination:
+    """What the compatibility matrix says against something that runs together."""
+
+    is_known_bad: bool  # else: outside what NVIDIA supports
+    sentence: str
+    action: str
+    source: str
+    nodes: int  # 0: it concerns the cluster as a whole
 
 
 @dataclass(frozen=True)
@@ -98,6 +128,7 @@ class ClusterFacts:
     unwatched_action: str = ""
     unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
     telemetry_silent_because: str = ""  # blank: its source answers, or there is none
+    combinations: tuple[BadCombination, ...] = ()  # the worst first
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 

@@ -129,7 +129,10 @@ def look(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Com
 
 
 def compare(cluster: Cluster, around: Surroundings, *, user: Any, today: date) -> Comparison:
-    """Two queries. Of a cluster's GPU nodes of NVIDIA; without any, what concerns the cluster alone."""
+    """Two queries. Of a cluster's GPU nodes of NVIDIA; without any, what concerns the cluster alone.
+
+    `user` None: whoever may see what.
+    """
     groups = _groups(cluster, user, with_kernel=bool(around.precompiled))
     shown = groups[:AT_MOST]
     if not shown:
@@ -193,7 +196,8 @@ def _label(key: str) -> Subquery:
 def _groups(cluster: Cluster, user: Any, *, with_kernel: bool) -> list[dict[str, Any]]:
     """The largest first. Of most systems the sums say everything; of the others nodes are read, for their labels."""
     alike = (*ALIKE, "kernel") if with_kernel else ALIKE
-    sums = SegmentSums.objects.visible_to(user).filter(cluster=cluster, gpu_vendor__in=OURS)
+    every = SegmentSums.objects.all() if user is None else SegmentSums.objects.visible_to(user)
+    sums = every.filter(cluster=cluster, gpu_vendor__in=OURS)
     said_driver = Case(When(is_driver_said=True, then=F("driver_version")), default=Value(""))
     in_sums = [column for column in alike if column not in OF_LABELS]
     kept = sums.exclude(LABELS_MATTER).annotate(said_driver=said_driver).values(*in_sums).annotate(number=Sum("nodes"))
@@ -204,7 +208,8 @@ def _groups(cluster: Cluster, user: Any, *, with_kernel: bool) -> list[dict[str,
 
 
 def _read_with_labels(cluster: Cluster, user: Any, alike: Sequence[str]) -> QuerySet[Node, dict[str, Any]]:
-    nodes = Node.objects.visible_to(user).with_gpus().filter(LABELS_MATTER, cluster=cluster, gpu_vendor__in=OURS)
+    every = Node.objects.all() if user is None else Node.objects.visible_to(user)
+    nodes = every.with_gpus().filter(LABELS_MATTER, cluster=cluster, gpu_vendor__in=OURS)
     pre_installed = Case(When(Exact(_label(DEPLOY_DRIVER), PRE_INSTALLED), then=True), default=False)
     annotated = nodes.order_by().annotate(
         said_driver=SAID_DRIVER,

@@ -7,7 +7,7 @@ import pytest
 from fleet.models.kinds import MIRRORED
 from health.rules import RULES
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
-from health.rules.base import NODE, ClusterFacts, FailingPod, NodeFacts, Severity
+from health.rules.base import NODE, ClusterFacts, FailingPod, NodeFacts, Severity, WorkloadHere
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.observer_behind import ObserverBehind
 from health.rules.operator_down import OperatorDown
@@ -119,12 +119,17 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
         "inference-on-time-slices": (replace(shared, sharing_replicas=number),),
         "mig-change-stuck": (replace(lost, mig_state="pending", mig_overdue_since=NOON),),
         "pods-failing": (replace(WELL, failing_pods=pods),),
+        "workload-fails-here": (
+            replace(WELL, workloads=(WorkloadHere("team-a/infer", number, 0, 0, 3, 2),)),
+            replace(WELL, workloads=(WorkloadHere("team-a/infer", number, 3, 0, 0, 0, gpu=3),)),
+        ),
     }
 
 
 # Nothing in their sentences is counted.
 COUNT_NOTHING = {
     "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
+    "cordon-removed", "versions-disagree",
 }  # fmt: skip
 
 

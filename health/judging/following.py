@@ -1,0 +1,110 @@
+"""Pods of one template that fail on some nodes and run on others: which of them follow a node, or one of its GPUs."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from fleet.allocation.holders import held_on
+from fleet.models import Cluster, Node, Pod
+from fleet.states.pod import CALM_AFTER, PodState
+from health.rules.base import WorkloadHere
+
+FAILED_WITHIN = timedelta(hours=1)  # what failed for good longer ago is no news of its node
+TEMPLATES = 200  # that are looked at: where more fail at once it is no node
+PODS = 5_000  # of them, the newest
+ASKED_WHICH = 10  # nodes that are asked which GPU it was: seven queries for all
+FAILS, RUNS = frozenset({PodState.FAILING, PodState.FAILED}), frozenset({PodState.READY, PodState.DONE})
+# What made it, and which of its templates: a ReplicaSet has one, a StatefulSet one at a time.
+Template = tuple[str, str]
+
+
+def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[WorkloadHere, ...]]:
+    """By the node's name, the templates of which pods fail there. One query; two more where any fails, and seven.
+
+    A pod whose node is being evicted, or that its kubelet refused, did not fail by itself and counts nowhere.
+    """
+    pods = _pods(cluster, _failing_templates(cluster, now=now), now=now)
+    where: dict[Template, dict[str, list[tuple[Pod, bool]]]] = defaultdict(lambda: defaultdict(list))
+    for pod, fails in pods:
+        where[pod.owner_uid, pod.revision_hash][pod.node_name].append((pod, fails))
+    suspects = [
+        (node, there, nodes)
+        for nodes in where.values()
+        for node, there in nodes.items()
+        if any(fails for _, fails in there) and any(not fails for each in nodes.values() for _, fails in each)
+    ]
+    boards = _boards(cluster, {node for node, _, _ in suspects}, now=now)
+    found: dict[str, list[WorkloadHere]] = defaultdict(list)
+    for node, there, nodes in suspects:
+        found[node].append(_here(node, there, nodes, boards))
+    return {node: tuple(workloads) for node, workloads in found.items()}
+
+
+def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
+    """The UIDs of what made pods that may fail now."""
+    crashed = Q(crashed_at__gt=now - CALM_AFTER)
+    at_it = ~Q(phase="Failed") & (crashed | (~Q(stuck_container="") & ~Q(waiting_because="")))
+    over = Q(phase="Failed", waiting_because="", crashed_at__gt=now - FAILED_WITHIN)
+    rows = Pod.objects.filter(at_it | over, cluster=cluster, is_tenant=True).exclude(owner_uid="")
+    return list(rows.exclude(node_name="").order_by().values_list("owner_uid", flat=True).distinct()[:TEMPLATES])
+
+
+def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> list[tuple[Pod, bool]]:
+    """Those of them that tell something, each with whether it fails."""
+    if not owners:
+        return []
+    rows = Pod.objects.filter(cluster=cluster, owner_uid__in=owners, is_tenant=True).exclude(node_name="")
+    told = []
+    for pod in rows.select_related("node").order_by("-pk")[:PODS]:
+        state = pod.state(now=now)
+        is_over = state is PodState.FAILED
+        if is_over and (pod.waiting_because or pod.crashed_at is None or now - pod.crashed_at > FAILED_WITHIN):
+            continue
+        if state in FAILS or state in RUNS:
+            told.append((pod, state in FAILS))
+    return told
+
+
+def _here(
+    node: str,
+    there: Sequence[tuple[Pod, bool]],
+    nodes: Mapping[str, Sequence[tuple[Pod, bool]]],
+    boards: Mapping[int, frozenset[int]],
+) -> WorkloadHere:
+    others = [(other, pod, fails) for other, each in nodes.items() if other != node for pod, fails in each]
+    failing = [pod for pod, fails in there if fails]
+    running = [pod for pod, fails in there if not fails]
+    return WorkloadHere(
+        name=f"{failing[0].namespace}/{failing[0].owner_name or failing[0].name}",
+        failing=len(failing),
+        running=len(running),
+        failing_elsewhere=sum(fails for _, _, fails in others),
+        running_elsewhere=sum(not fails for _, _, fails in others),
+        nodes_elsewhere=len({other for other, _, fails in others if not fails}),
+        gpu=_gpu(failing, running, boards),
+    )
+
+
+def _gpu(failing: Iterable[Pod], running: Iterable[Pod], boards: Mapping[int, frozenset[int]]) -> int | None:
+    """The one GPU that all had that fail, and none that runs."""
+    had = Counter(index for pod in failing for index in boards.get(pod.pk, (-1,)))
+    if len(had) != 1 or -1 in had:
+        return None
+    index = next(iter(had))
+    return index if all(pod.pk in boards and index not in boards[pod.pk] for pod in running) else None
+
+
+def _boards(cluster: Cluster, names: Collection[str], *, now: datetime) -> dict[int, frozenset[int]]:
+    """By the pod's key the indices of the GPUs it holds, where something says so. A pod that is done holds none."""
+    if not names:
+        return {}
+    nodes = list(Node.objects.filter(cluster=cluster, name__in=sorted(names)[:ASKED_WHICH]))
+    found: dict[int, set[int]] = defaultdict(set)
+    for held in held_on(nodes, now=now).values():
+        for board in held.boards:
+            for holder in board.holders:
+                if board.index is not None and not holder.only_looks:
+                    found[holder.pod.pk].add(board.index)
+    return {pod: frozenset(indices) for pod, indices in found.items()}

@@ -1,0 +1,34 @@
+"""A node that somebody had cordoned takes pods again since its driver upgrade: the driver manager took the cordon off.
+
+NVIDIA's upgrade controller notes that a node was cordoned before and leaves it so; k8s-driver-manager uncordons on its
+way out whoever cordoned it (k8s-driver-manager #212). The API does not say who changed it: a person may have.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class CordonRemoved:
+    key: ClassVar[str] = "cordon-removed"
+    title: ClassVar[str] = "Cordon removed"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(0)  # new pods come at once
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        since = node.uncordoned_since
+        if since is None or node.is_unschedulable:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            f"{node.name} was cordoned before its driver upgrade, and has taken pods again since {since:%H:%M} UTC: "
+            "the upgrade was to leave it cordoned, and the driver manager takes a cordon off whoever set it.",
+            "Look why it had been cordoned. Where that is not over, cordon it again (kubectl cordon) and look what has "
+            "come to it since. Where a person uncordoned it meanwhile, dismiss this.",
+            {"uncordoned_since": since.isoformat(), "upgrade_state": node.upgrade_state},
+            why="removed",
+        )

@@ -1,0 +1,148 @@
+"""Rules about what follows a node, and about what contradicts: each where it speaks, where it must not, and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from health.rules.base import BadCombination, ClusterFacts, NodeFacts, Severity, WorkloadHere
+from health.rules.cordon_removed import CordonRemoved
+from health.rules.unsupported_combination import UnsupportedCombination
+from health.rules.versions_disagree import VersionsDisagree
+from health.rules.workload_fails_here import WorkloadFailsHere
+from tests.make import NOON
+
+WELL = NodeFacts("gpu-001", allocatable={}, capacity={}, expected={}, requested={})
+FAILS = WorkloadHere(
+    "team-a/infer-7f9c", failing=2, running=0, failing_elsewhere=0, running_elsewhere=7, nodes_elsewhere=4
+)
+LABEL, IMAGE = "the label", "the image of its driver pod"
+
+
+def judged(*workloads: WorkloadHere, **given):
+    return WorkloadFailsHere().judge(replace(WELL, workloads=workloads, **given))
+
+
+def test_a_template_that_fails_here_and_runs_elsewhere_is_told_with_the_counts():
+    wrong = judged(FAILS)
+
+    assert wrong.severity == Severity.WARNING
+    assert wrong.sentence == (
+        "2 pods of team-a/infer-7f9c fail on gpu-001, and 7 of the same template run: 7 on 4 other nodes."
+    )
+    assert wrong.evidence["team-a/infer-7f9c"]["running_elsewhere"] == 7
+
+
+def test_a_template_that_fails_on_one_gpu_and_runs_on_its_neighbours_is_that_gpus():
+    wrong = judged(replace(FAILS, failing=1, running=3, running_elsewhere=1, nodes_elsewhere=1, gpu=5))
+
+    assert wrong.sentence == (
+        "1 pod of team-a/infer-7f9c fails on GPU 5 of gpu-001, and 4 of the same template run: 3 on its other GPUs and "
+        "1 on 1 other node."
+    )
+    assert "One pod proves little" in wrong.action
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        pytest.param(replace(FAILS, failing=0), id="nothing fails"),
+        pytest.param(replace(FAILS, running=1), id="it runs here, too, and nothing says on which GPU"),
+        pytest.param(replace(FAILS, running_elsewhere=2, nodes_elsewhere=2), id="too few run elsewhere"),
+        pytest.param(replace(FAILS, failing_elsewhere=1), id="it fails elsewhere as often"),
+        pytest.param(replace(FAILS, failing_elsewhere=9, running_elsewhere=0), id="it fails everywhere"),
+    ],
+)
+def test_what_may_be_the_workloads_own_fault_is_not_the_nodes(workload):
+    assert judged(workload) is None
+
+
+def test_a_few_that_fail_elsewhere_too_are_said():
+    wrong = judged(replace(FAILS, failing_elsewhere=1, running_elsewhere=20))
+
+    assert wrong.sentence.endswith("20 on 4 other nodes, where 1 fails, too.")
+
+
+def test_one_pod_is_a_note_and_two_of_different_workloads_are_a_warning():
+    one = replace(FAILS, failing=1)
+
+    assert judged(one).severity == Severity.NOTE
+    assert judged(one, replace(one, name="team-b/train")).severity == Severity.WARNING
+
+
+def test_workloads_beyond_the_first_two_are_counted():
+    many = [replace(FAILS, name=f"team-a/infer-{number}") for number in range(4)]
+
+    assert judged(*many).sentence.endswith("; and so do those of 2 other workloads.")
+
+
+@pytest.mark.parametrize("given", [{"is_changing": True}, {"is_unreported": True}])
+def test_pods_that_fail_while_the_driver_is_away_or_nobody_hears_follow_nothing(given):
+    """Z21."""
+    assert judged(FAILS, **given) is None
+
+
+def test_a_number_that_counts_on_is_the_same_cause():
+    assert judged(FAILS).cause == judged(replace(FAILS, failing=5, running_elsewhere=30)).cause
+
+
+def test_a_cordon_that_went_with_the_upgrade_is_told_until_it_is_back():
+    gone = replace(WELL, uncordoned_since=NOON, upgrade_state="pod-restart-required", is_changing=True)
+
+    assert "taken pods again since 12:00 UTC" in CordonRemoved().judge(gone).sentence
+    assert CordonRemoved().judge(replace(gone, upgrade_state="upgrade-done", is_changing=False)) is not None
+    assert CordonRemoved().judge(replace(gone, is_unschedulable=True)) is None
+    assert CordonRemoved().judge(WELL) is None
+
+
+@pytest.mark.parametrize(
+    ("drivers", "is_wrong"),
+    [
+        ({}, False),
+        ({LABEL: "580.95.05"}, False),
+        ({LABEL: "580.95.05", IMAGE: "580.95.05-ubuntu22.04"}, False),
+        ({LABEL: "580.95.05", "its ResourceSlice": "580.95.5"}, False),
+        ({LABEL: "580.95.05", IMAGE: "580-5.15.0-25-generic-ubuntu22.04"}, False),
+        ({LABEL: "570.172.08", IMAGE: "580.95.05-ubuntu22.04"}, True),
+        ({LABEL: "580.95.05", IMAGE: "580.95.05-ubuntu22.04", "its ResourceSlice": "570.172.8"}, True),
+    ],
+)
+def test_only_versions_that_cannot_be_the_same_disagree(drivers, is_wrong):
+    node = replace(WELL, drivers=tuple(drivers.items()))
+
+    assert (VersionsDisagree().judge(node) is not None) == is_wrong
+    assert VersionsDisagree().judge(replace(node, is_changing=True)) is None
+
+
+def test_each_place_is_named_with_what_it_says():
+    node = replace(WELL, drivers=((LABEL, "570.172.08"), (IMAGE, "580.95.05-ubuntu22.04")))
+
+    assert VersionsDisagree().judge(node).sentence == (
+        "gpu-001: of its driver, the label says 570.172.08, the image of its driver pod says 580.95.05-ubuntu22.04."
+    )
+
+
+def bad(number: int, *, is_known_bad: bool) -> BadCombination:
+    sentence, action = f"Thing {number} fails.", f"Take thing {number + 1}."
+    return BadCombination(is_known_bad, sentence, action, "https://x", nodes=number)
+
+
+def test_what_is_known_to_fail_is_a_warning_and_what_is_unsupported_a_note():
+    known, unsupported = bad(1, is_known_bad=True), bad(2, is_known_bad=False)
+
+    both = UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(known, unsupported)))
+    one = UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(unsupported,)))
+
+    assert (both.severity, one.severity) == (Severity.WARNING, Severity.NOTE)
+    assert both.sentence == (
+        "eu-1 runs what is known to fail: Thing 1 fails. (1 node has it.) The matrix says no to 1 more."
+    )
+    assert one.sentence == "eu-1 runs what NVIDIA does not support: Thing 2 fails. (2 nodes have it.)"
+    assert UnsupportedCombination().judge(ClusterFacts("eu-1")) is None
+
+
+def test_more_nodes_are_the_same_cause_and_another_pair_another():
+    one = UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(bad(2, is_known_bad=False),)))
+    more = replace(bad(2, is_known_bad=False), nodes=9)
+
+    assert UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(more,))).cause == one.cause
+    assert UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(bad(3, is_known_bad=False),))) != one
