@@ -1,37 +1,60 @@
-"""What telemetry and its rules cost: a Prometheus' answers into a frame, and one look at a cluster with it.
+"""What telemetry and its rules cost, and what they find: a simulated day in which all kinds of trouble are planted.
 
-bin/bench findings [--nodes N] [--short]
-
-Whether planted faults are found, and nothing else, is not measured here yet.
+bin/bench findings [--seed N] [--nodes N] [--hours H] [--short] [--plant K]
 """
 
 import argparse
 import os
+import secrets
+import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks.figures import Figures
+from benchmarks.finding.day.asked import DayAsked
+from benchmarks.finding.day.processes import lived
+from benchmarks.finding.day.telling import SHOWN, say
 from demo import valkey
-from demo.numbers import whole
+from demo.numbers import factor, whole
 from demo.parts import MOST_NODES
 
 NODES, SHORT = 5000, 200
+DAYS = ((1000, 24.0, ""), (5000, 1.0, "_5000"))  # nodes, hours, suffix of the figures
+SHORT_DAYS = ((60, 2.0, ""),)
 INGEST_RATIO, INGEST_RSS_MIB = 5.0, 150.0
 JUDGE_S = 5.0  # of CPU: within the 10 s between two looks, on half a core
 
 
 def main() -> None:
     asked = arguments()
+    seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
+    print(f"seed {seed}", file=sys.stderr, flush=True)
     nodes = asked.nodes or (SHORT if asked.short else NODES)
-    figures = Figures("findings", {"nodes": nodes, "gpus": 8 * nodes, "metrics": 20})
+    figures = Figures("findings", {"seed": seed})
     figures.measure_reference()
     with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
         child, url = valkey.start(Path(folder) / "valkey", log=Path(folder) / "log", env=dict(os.environ))
         try:
-            _measure(figures, Path(folder), nodes, url)
+            _live(figures, asked, seed, url)
+            if asked.plant is None and not asked.day:
+                _measure(figures.under("", nodes=nodes, gpus=8 * nodes, metrics=20), Path(folder), nodes, url)
         finally:
             child.stop()
     figures.end()
+
+
+def _live(figures: Figures, asked: argparse.Namespace, seed: int, redis_url: str) -> None:
+    """The days, side by side."""
+    wanted = SHORT_DAYS if asked.short else DAYS
+    if asked.nodes or asked.hours:
+        wanted = ((asked.nodes or wanted[0][0], asked.hours or (1.0 if asked.nodes else wanted[0][1]), ""),)
+    days = [DayAsked(seed, nodes, hours, asked.plant) for nodes, hours, _ in wanted]
+    for day, told, (*_, suffix) in zip(days, lived(days, redis_url), wanted, strict=True):
+        for trouble in told.troubles[:SHOWN]:
+            print(f"{trouble.figure}: {trouble.says}", file=sys.stderr)
+            again = day.again if trouble.number is None else f"{day.again} --plant {trouble.number}"
+            print(f"  {again}", file=sys.stderr, flush=True)
+        say(figures.under(suffix, nodes=day.nodes, hours=day.hours), told)
 
 
 def _measure(figures: Figures, folder: Path, nodes: int, redis_url: str) -> None:
@@ -56,8 +79,12 @@ def _measure(figures: Figures, folder: Path, nodes: int, redis_url: str) -> None
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bin/bench findings")
-    parser.add_argument("--nodes", type=whole(1, MOST_NODES), metavar="N", help="of eight GPUs each (5,000)")
-    parser.add_argument("--short", action="store_true", help="few nodes")
+    parser.add_argument("--seed", type=int, metavar="N", help="random, and said")
+    parser.add_argument("--nodes", type=whole(1, MOST_NODES), metavar="N", help="of one day, and of what is measured")
+    parser.add_argument("--hours", type=factor(0.5, 48), metavar="H", help="of one day (24 at 1,000 nodes, 1 at 5,000)")
+    parser.add_argument("--short", action="store_true", help="60 nodes for two hours")
+    parser.add_argument("--day", action="store_true", help="only what is found, not what it costs")
+    parser.add_argument("--plant", type=whole(0, 10**6), metavar="K", help="only this one of the seed's day")
     return parser.parse_args()
 
 

@@ -13,13 +13,15 @@ pytestmark = pytest.mark.rounds  # it starts a Redis
 
 
 def test_says_every_figure():
-    command = [sys.executable, "-m", "benchmarks.findings", "--nodes", "8"]
+    command = [sys.executable, "-m", "benchmarks.findings", "--nodes", "8", "--hours", "0.5", "--seed", "3"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     said = {figure["name"]: figure["value"] for figure in map(json.loads, ended.stdout.splitlines())}
 
     assert set(said) == {
-        "reference_ms", "ingest_ratio", "ingest_s", "ingest_rss_mib", "judge_s", "judge_gpus_s", "keep_frame_s",
+        "reference_ms", "planted", "found_ratio", "wrong_cause_ratio", "false_findings_per_1000_node_days",
+        "duplicate_findings", "day_cpu_s", "ingest_ratio", "ingest_s", "ingest_rss_mib", "judge_s", "judge_gpus_s",
+        "keep_frame_s",
     }, ended.stderr  # fmt: skip
     assert all(value >= 0 for value in said.values())
-    assert ended.returncode == 0 or "not ok: ingest_ratio" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,260 @@
+"""Everything that is planted, a row each: how it is made, where it shows in the data, which rules are right about it.
+
+What a rule asks for is written here as docs/findings.md says it, and is not read from the product: a rule that waits
+longer than it says is late.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.finding.day.scraping import Target
+from simulator.actors.objects import condition, status
+from simulator.faults.board import Fault
+from simulator.faults.broken_operand import Ailment, BrokenOperand
+from simulator.faults.ecc_errors import EccErrors
+from simulator.faults.failing_workload import FailingWorkload
+from simulator.faults.fallen_gpu import FallenGpu
+from simulator.faults.flapping_node import FlappingNode
+from simulator.faults.gpu_resets import GpuResets
+from simulator.faults.hot_gpu import HotGpu
+from simulator.faults.idle_holder import IdleHolder
+from simulator.faults.left_paused import LeftPaused
+from simulator.faults.lost_gpus import LostGpus
+from simulator.faults.lying_exporter import Lie, LyingExporter
+from simulator.faults.node_condition import NodeCondition
+from simulator.faults.nvlink_errors import LinkError, NvlinkErrors
+from simulator.faults.pcie_replays import PcieReplays
+from simulator.faults.row_remap import Remap, RowRemap
+from simulator.faults.runtime_race import RuntimeRace
+from simulator.faults.silent_exporter import Silence, SilentExporter
+from simulator.faults.skewed_exporter import SkewedExporter
+from simulator.faults.slow_nvlink import SlowNvlink
+from simulator.faults.tainted_node import TaintedNode
+from simulator.faults.throttled_gpu import ThrottledGpu
+from simulator.faults.xid import Xid
+
+TEMPERATURE, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_XID_ERRORS"
+NVLINK, ENGINE = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+LINK = "DCGM_FI_DEV_NVLINK_{}_ERROR_COUNT_TOTAL"
+MINUTE = 60.0
+GPU = "nvidia.com/gpu"
+# By what they are asked to do: a reset, a reboot, the vendor, a look at NVLink; and after a change of the driver.
+XIDS = (46, 48, 62, 64, 74, 79, 92, 95, 109, 110, 119, 120, 140, 143, 144, 149, 154)
+APPLICATIONS = (13, 31, 69, 94)  # an application's error: worth a note, and no more
+IGNORED = (38, 43, 44, 45)
+NVSENTINEL = ("GpuMemWatch", "GpuNvlinkWatch", "GpuPcieWatch", "GpuThermalWatch", "GpuInforomWatch", "SysLogsXIDError")
+DETECTOR = ("KernelDeadlock", "ReadonlyFilesystem", "FrequentContainerdRestart", "FrequentKubeletRestart")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A GPU of a node, and what tells whether a fault fits there."""
+
+    node: str
+    gpu: int
+    gpus: int  # of the node
+    is_of_one_job: bool = False
+    has_pods: bool = False
+
+
+@dataclass
+class Seen:
+    """What the data have of a plant's place at one moment, and what they had just before it began."""
+
+    node: dict[str, Any]
+    target: Target
+    place: Place
+    before: dict[str, float] = field(default_factory=dict)
+    pods: Sequence[dict[str, Any]] = ()  # on the node
+
+    def said(self, series: str) -> float:
+        return self.target.values.get((series, str(self.place.gpu)), 0.0)
+
+    def grown(self, series: str) -> float:
+        return self.said(series) - self.before.get(series, 0.0)
+
+    @property
+    def is_silent(self) -> bool:
+        return not self.target.values
+
+    @property
+    def readiness(self) -> str:
+        return str(condition(self.node, "Ready").get("status", ""))
+
+    def is_true(self, condition_type: str) -> bool:
+        return condition(self.node, condition_type).get("status") == "True"
+
+    @property
+    def has_crashing_pods(self) -> bool:
+        """Started anew, and waiting to be once more."""
+        reports = (each for pod in self.pods for each in status(pod).get("containerStatuses") or ())
+        return any(each.get("restartCount") and "waiting" in (each.get("state") or {}) for each in reports)
+
+    @property
+    def allocatable(self) -> int:
+        return int((status(self.node).get("allocatable") or {}).get(GPU, 0))
+
+
+@dataclass(frozen=True)
+class Planting:
+    """What one plant is made of. `says`: what the finding about it has to say."""
+
+    faults: tuple[Fault, ...]
+    says: str = ""
+
+
+Make = Callable[[random.Random, Place], Planting]
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    make: Make
+    is_visible: Callable[[Seen], bool] = lambda _: False
+    rules: tuple[str, ...] = ()  # of which one is right about it; none: it is no trouble, and nothing is to be found
+    after_s: float = 0.0  # how long its rule waits, by docs/findings.md
+    is_of_gpu: bool = True
+    fits: Callable[[Place], bool] = lambda _: True
+    visible_within_s: float = 20 * MINUTE  # else it was planted in vain
+    needs_telemetry: bool = True
+    rests_s: float = 75 * MINUTE  # after its end, until nothing is seen of it any more
+    leaves: tuple[str, ...] = ()  # rules that say true things of what it left behind, and not what it is
+
+
+def _one(fault: Fault, says: str = "") -> Planting:
+    return Planting((fault,), says)
+
+
+def _xid(codes: tuple[int, ...]) -> Make:
+    def make(draw: random.Random, place: Place) -> Planting:
+        code = draw.choice(codes)
+        times = draw.choice((1, 1, 1, 12))
+        return _one(Xid(place.node, place.gpu, code, times=times, every_s=draw.uniform(3, 40)), f"Xid {code}")
+
+    return make
+
+
+def _has_xid(seen: Seen) -> bool:
+    return seen.said(XID) > 0 and seen.said(XID) != seen.before.get(XID, 0.0)
+
+
+def _link_error(draw: random.Random, place: Place) -> Planting:
+    how = draw.choice((LinkError.CRC_FLIT, LinkError.CRC_DATA, LinkError.REPLAY))
+    return _one(NvlinkErrors(place.node, place.gpu, how, per_minute=draw.uniform(15, 300)))
+
+
+def _has_link_errors(seen: Seen) -> bool:
+    return any(seen.grown(LINK.format(how)) >= 100 for how in ("CRC_FLIT", "CRC_DATA", "REPLAY"))
+
+
+def _is_quiet(seen: Seen) -> bool:
+    others = [seen.target.values.get((NVLINK, str(gpu)), 0.0) for gpu in range(seen.place.gpus)]
+    middle = sorted(others)[len(others) // 2]
+    return middle > 0 and seen.said(ENGINE) >= 0.05 and seen.said(NVLINK) < 0.2 * middle
+
+
+def _is_throttled(seen: Seen) -> bool:
+    return seen.grown("DCGM_FI_DEV_THERMAL_VIOLATION") > 0
+
+
+def _condition(draw: random.Random, place: Place) -> Planting:
+    said = draw.choice(NVSENTINEL + DETECTOR)
+    return _one(NodeCondition(place.node, said), said)
+
+
+def _nothing(_: random.Random, __: Place) -> Planting:
+    """What happens there is no fault of the simulator's: the day does it itself."""
+    return Planting(())
+
+
+def _silent(draw: random.Random, place: Place) -> Planting:
+    return _one(SilentExporter(place.node, draw.choice(tuple(Silence))))
+
+
+FOUND: tuple[Kind, ...] = (
+    Kind("hot", lambda draw, at: _one(HotGpu(at.node, at.gpu, celsius=draw.uniform(87, 97))),
+         lambda seen: seen.said(TEMPERATURE) >= 83, ("gpu-hot",), 5 * MINUTE),
+    Kind("warm-and-fast", lambda _, at: _one(HotGpu(at.node, at.gpu, celsius=84.6, clock_ratio=1.0)),
+         lambda seen: seen.said(TEMPERATURE) >= 83, ("gpu-hot",), 5 * MINUTE),
+    Kind("throttled", lambda draw, at: _one(ThrottledGpu(at.node, at.gpu, draw.choice(("sw_thermal", "hw_thermal")))),
+         _is_throttled, ("gpu-throttled",), 10 * MINUTE),
+    Kind("xid", _xid(XIDS), _has_xid, ("gpu-xid",)),
+    Kind("xid-of-an-application", _xid(APPLICATIONS), _has_xid, ("gpu-xid",)),
+    Kind("fallen", lambda draw, at: _one(FallenGpu(at.node, at.gpu, after_s=draw.uniform(30, 300)), "Xid 79"),
+         _has_xid, ("gpu-xid",)),
+    Kind("fallen-between-scrapes", lambda _, at: _one(FallenGpu(at.node, at.gpu, after_s=0)),
+         lambda seen: bool(seen.target.values) and (TEMPERATURE, str(seen.place.gpu)) not in seen.target.values,
+         ("gpu-silent",), 1 * MINUTE + 90),  # once its last sample is 90 s old
+    Kind("ecc-corrected", lambda draw, at: _one(EccErrors(at.node, at.gpu, corrected_per_hour=draw.uniform(400, 9000))),
+         lambda seen: seen.grown("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL") >= 100, ("gpu-ecc-corrected",), 5 * MINUTE),
+    Kind("ecc-uncorrected", lambda draw, at: _one(EccErrors(at.node, at.gpu, uncorrected=draw.randint(1, 5))),
+         lambda seen: seen.said("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL") >= 1, ("gpu-ecc-uncorrected",)),
+    Kind("row-remap-pending", lambda _, at: _one(RowRemap(at.node, at.gpu, Remap.PENDING)),
+         lambda seen: seen.said("DCGM_FI_DEV_ROW_REMAP_PENDING") >= 1, ("gpu-row-remap", "gpu-xid")),
+    Kind("row-remap-failed", lambda _, at: _one(RowRemap(at.node, at.gpu, Remap.FAILED)),
+         lambda seen: seen.said("DCGM_FI_DEV_ROW_REMAP_FAILURE") >= 1, ("gpu-row-remap", "gpu-xid")),
+    Kind("pcie-replays", lambda draw, at: _one(PcieReplays(at.node, at.gpu, per_minute=draw.uniform(10, 400))),
+         lambda seen: seen.grown("DCGM_FI_DEV_PCIE_REPLAY_COUNTER") >= 100, ("gpu-pcie-replays",), 5 * MINUTE),
+    Kind("nvlink-errors", _link_error, _has_link_errors, ("gpu-nvlink-errors",), 1 * MINUTE),
+    Kind("nvlink-recoveries",
+         lambda draw, at: _one(NvlinkErrors(at.node, at.gpu, LinkError.RECOVERY, per_minute=draw.uniform(0.2, 4))),
+         lambda seen: seen.grown(LINK.format("RECOVERY")) >= 1, ("gpu-nvlink-errors",), 1 * MINUTE),
+    Kind("nvlink-quiet", lambda draw, at: _one(SlowNvlink(at.node, at.gpu, ratio=draw.uniform(0.0, 0.15))),
+         _is_quiet, ("gpu-nvlink-quiet",), 10 * MINUTE, fits=lambda at: at.is_of_one_job),
+    Kind("lost-gpus", lambda draw, at: _one(LostGpus(at.node, gpus=draw.randint(1, at.gpus))),
+         lambda seen: seen.allocatable < seen.place.gpus, ("allocatable-below-expected",), 1 * MINUTE,
+         is_of_gpu=False, needs_telemetry=False),
+    Kind("flapping-node",
+         lambda draw, at: _one(FlappingNode(at.node, ready_s=draw.uniform(40, 400), unready_s=draw.uniform(150, 400))),
+         lambda seen: seen.readiness != "True", ("node-not-ready",), 1 * MINUTE, is_of_gpu=False,
+         needs_telemetry=False),
+    Kind("node-condition", _condition,
+         lambda seen: any(map(seen.is_true, NVSENTINEL + DETECTOR)), ("node-conditions",), 1 * MINUTE, is_of_gpu=False,
+         needs_telemetry=False),
+    Kind("runtime-race", lambda draw, at: _one(RuntimeRace(at.node, seconds=draw.uniform(240, 900)), "not ready"),
+         lambda seen: seen.readiness != "True", ("node-not-ready",), 1 * MINUTE, is_of_gpu=False,
+         needs_telemetry=False, leaves=("pods-failing",)),
+    Kind("left-paused", lambda _, at: _one(LeftPaused(at.node)),
+         lambda seen: any(str(text).startswith("paused-for") for text in seen.node["metadata"]["labels"].values()),
+         ("paused-operands",), 10 * MINUTE, is_of_gpu=False, needs_telemetry=False),
+    Kind("failing-workload", lambda _, at: _one(FailingWorkload(at.node)), lambda seen: seen.has_crashing_pods,
+         ("pods-failing",), 1 * MINUTE, is_of_gpu=False, fits=lambda at: at.has_pods, needs_telemetry=False),
+    Kind("plugin-crashes", lambda _, at: _one(BrokenOperand(Ailment.CRASH, node=at.node)),
+         lambda seen: seen.has_crashing_pods,
+         ("pods-failing",), 1 * MINUTE, is_of_gpu=False, needs_telemetry=False),
+    Kind("tainted", lambda _, at: _one(TaintedNode(at.node, effect="NoExecute")),
+         lambda seen: seen.allocatable < seen.place.gpus, ("allocatable-below-expected",), 1 * MINUTE,
+         is_of_gpu=False, needs_telemetry=False),
+    Kind("exporter-silent", _silent, lambda seen: seen.is_silent, ("exporter-silent",), 2 * MINUTE + 90,
+         is_of_gpu=False),
+    Kind("exporter-skewed",
+         lambda draw, at: _one(SkewedExporter(at.node, seconds=draw.choice((-7200.0, -900.0, 1800.0, 86400.0)))),
+         lambda seen: seen.is_silent, ("exporter-silent",), 2 * MINUTE + 90, is_of_gpu=False),
+)  # fmt: skip
+
+HARMLESS: tuple[Kind, ...] = (
+    Kind("warm", lambda draw, at: _one(HotGpu(at.node, at.gpu, celsius=draw.uniform(70, 81), clock_ratio=1.0))),
+    Kind("hot-for-a-moment", lambda _, at: _one(HotGpu(at.node, at.gpu, celsius=88.0, clock_ratio=1.0))),
+    Kind("few-corrected", lambda draw, at: _one(EccErrors(at.node, at.gpu, corrected_per_hour=draw.uniform(1, 60)))),
+    Kind("few-replays", lambda draw, at: _one(PcieReplays(at.node, at.gpu, per_minute=draw.uniform(0.01, 0.5)))),
+    Kind("few-link-errors",
+         lambda draw, at: _one(NvlinkErrors(at.node, at.gpu, LinkError.REPLAY, per_minute=draw.uniform(0.1, 0.9)))),
+    Kind("rows-remapped-in-time", lambda _, at: _one(RowRemap(at.node, at.gpu, Remap.CORRECTABLE))),
+    Kind("ignored-xid", _xid(IGNORED)),
+    Kind("power-cap", lambda _, at: _one(ThrottledGpu(at.node, at.gpu, "power_cap", clock_ratio=0.9))),
+    Kind("idle", lambda _, at: _one(IdleHolder(at.node)), is_of_gpu=False),
+    Kind("reset", lambda _, at: _one(GpuResets(at.node, at.gpu))),
+    Kind("skewed-a-little", lambda draw, at: _one(SkewedExporter(at.node, seconds=draw.uniform(-25, 25))),
+         is_of_gpu=False),
+    Kind("another-name", lambda _, at: _one(LyingExporter(at.node, "localhost", Lie.HOSTNAME)), is_of_gpu=False),
+    Kind("boots-quickly", lambda draw, at: _one(FlappingNode(at.node, ready_s=1e6, unready_s=draw.uniform(5, 40))),
+         is_of_gpu=False),
+    Kind("exporter-restarts", _nothing, is_of_gpu=False),
+    Kind("driver-upgrade", _nothing, is_of_gpu=False),
+)  # fmt: skip
+KINDS = {kind.name: kind for kind in (*FOUND, *HARMLESS)}
+BRIEF = {"hot-for-a-moment": 2 * MINUTE}  # how long these are on, where that is what makes them harmless

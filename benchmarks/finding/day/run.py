@@ -1,0 +1,162 @@
+"""A day of a fleet in virtual time: the simulator's cast, the product's own rows, rounds and looks, and no socket."""
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest import mock
+
+from benchmarks.finding.day.asked import DayAsked
+from benchmarks.finding.day.kinds import MINUTE, Place
+from benchmarks.finding.day.observing import Observing
+from benchmarks.finding.day.outages import Outage
+from benchmarks.finding.day.schedule import Plant, Schedule, schedule
+from benchmarks.finding.day.scraping import Prometheus
+from benchmarks.finding.day.stage import Stage
+from benchmarks.finding.day.verdict import Verdict
+from fleet.messages import announce, listeners, wake
+from fleet.models import Cluster
+from health.judging.looking import look
+from health.models import TelemetrySource
+from health.sources import frames, rounds
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Client
+from simulator.actors.gpu_operator import keys
+from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
+from simulator.fleets.plan import DRIVER_NEXT
+from simulator.kinds import NODE
+from simulator.quantities import requests
+
+PERIOD_S = 60.0
+LIVELY_S = 10 * MINUTE  # for so long after its end a node is asked each time
+AWAY = "It cannot be reached: [Errno 111] Connection refused"
+GPU = "nvidia.com/gpu"
+
+
+class Playing:
+    """One cluster, from the first look on."""
+
+    def __init__(self, asked: DayAsked) -> None:
+        self.stage = Stage(asked.nodes)
+        draw = random.Random(asked.seed)
+        whole = schedule(draw, places_of(self.stage), asked.hours, period_s=PERIOD_S)
+        self.schedule: Schedule = whole if asked.only is None else whole.only(asked.only)
+        now = self.stage.clock.now()
+        self.cluster = Cluster.objects.create(name=f"day-{asked.nodes}", uid=f"day-{asked.nodes}", added_at=now)
+        self.observing = Observing(self.stage.store, self.cluster, self.stage.clock)
+        TelemetrySource.objects.create(
+            cluster=self.cluster, url="http://prometheus.invalid:9090", added_by="ada", added_at=now, changed_at=now,
+            lease_until=now, next_look_at=now, state_since=now,
+        )  # fmt: skip
+        self.prometheus = Prometheus(self.stage)
+        self.verdict = Verdict(self.schedule, PERIOD_S)
+        self._waiting = sorted(self.schedule.plants, key=lambda plant: plant.begins_s)
+        self._on: list[Plant] = []
+        self._lively: dict[str, float] = {}
+        self._hold_for_upgrades()
+
+    def play(self, hours: float) -> None:
+        for period in range(1, round(hours * 3600 / PERIOD_S) + 1):
+            self._pass_to(period * PERIOD_S)
+            self._look(period * PERIOD_S)
+
+    def _look(self, now_s: float) -> None:
+        on = [one for one in self.schedule.outages if one.begins_s <= now_s < one.ends_s]
+        away = {one.what for one in on}
+        is_api = Outage.API not in away
+        self.prometheus.ahead_s = sum(one.amount for one in on)
+        self.prometheus.is_away = bool(away & {Outage.PROMETHEUS, Outage.MOMENT})
+        ended = {node for node, until_s in self._lively.items() if now_s < until_s}
+        self.prometheus.scrape(frozenset(ended | {plant.place.node for plant in self._on}), period_s=PERIOD_S)
+        if is_api:
+            self.observing.look()
+        clock = self.stage.clock
+        rounds.ask(self.cluster.pk, clock=clock)
+        look(self.cluster, now=clock.now())
+        self.verdict.look(self.stage, self.prometheus, now_s, is_telemetry=not self.prometheus.is_away, is_api=is_api)
+
+    # What happens
+
+    def _pass_to(self, until_s: float) -> None:
+        while True:
+            begins = self._waiting[0].begins_s if self._waiting else until_s + 1
+            ends = min((plant.ends_s for plant in self._on), default=until_s + 1)
+            if min(begins, ends) > until_s:
+                break
+            self.stage.run_until(min(begins, ends))
+            if begins <= ends:
+                self._begin(self._waiting.pop(0))
+            else:
+                self._end(next(plant for plant in self._on if plant.ends_s == ends))
+        self.stage.run_until(until_s)
+
+    def _begin(self, plant: Plant) -> None:
+        self._on.append(plant)
+        values = self.prometheus.targets[plant.place.node].values
+        plant.before = {series: value for (series, gpu), value in values.items() if gpu == str(plant.place.gpu)}
+        for fault in plant.planting.faults:
+            self.stage.board.put(fault)
+        if plant.kind.name == "exporter-restarts":
+            self.stage.restart_exporter(plant.place.node)
+        elif plant.kind.name == "driver-upgrade":
+            self._label(plant.place.node, None)
+
+    def _end(self, plant: Plant) -> None:
+        """Somebody has mended it: what the exporter remembers of it goes with the exporter."""
+        self._on.remove(plant)
+        for fault in plant.planting.faults:
+            self.stage.board.end(fault.key, {field: getattr(fault, field) for field in fault.__dataclass_fields__})
+        if plant.is_trouble and plant.kind.is_of_gpu:
+            self.stage.restart_exporter(plant.place.node)
+        self._lively[plant.place.node] = plant.ends_s + LIVELY_S
+
+    def _hold_for_upgrades(self) -> None:
+        """Every node is held, as a plan does it, and the version written: who is let go is changed by the operator."""
+        if not any(plant.kind.name == "driver-upgrade" for plant in self.schedule.plants):
+            return
+        for node in self.stage.machines:
+            self._label(node, "true")
+        for owner in sorted({machine.owner for machine in self.stage.machines.values()}):
+            self.stage.store.patch(NVIDIA_DRIVER, owner, {"spec": {"version": DRIVER_NEXT}}, how="merge")
+
+    def _label(self, node: str, value: str | None) -> None:
+        self.stage.store.patch(NODE, node, {"metadata": {"labels": {keys.SKIP: value}}}, how="merge")
+
+
+def places_of(stage: Stage) -> dict[str, Place]:
+    """Each node, and whose its GPUs are."""
+    found = {}
+    for called, machine in stage.machines.items():
+        held = [requests(pod)[GPU] for pod in stage.pods_on(called)]
+        found[called] = Place(called, 0, machine.gpus, any(has == machine.gpus for has in held), any(held))
+    return found
+
+
+def live(asked: DayAsked) -> Verdict:
+    """In a process that has Django, an empty database and a Redis."""
+    with in_this_process():
+        playing = Playing(asked)
+
+        def ask(_: Client, __: str, form: dict[str, str]) -> bytes:
+            if playing.prometheus.is_away:
+                raise Unusable(AWAY)
+            return playing.prometheus.answer(form["query"])
+
+        with mock.patch.object(Client, "ask", ask), mock.patch.object(Client, "__init__", _without_a_socket):
+            playing.play(asked.hours)
+        frames.forget(playing.cluster.pk)
+    return playing.verdict
+
+
+def _without_a_socket(client: Client, *_: object) -> None:
+    client._http = mock.Mock()  # noqa: SLF001
+
+
+@contextmanager
+def in_this_process() -> Iterator[None]:
+    """Nothing leaves it: no message, no announcement."""
+    with ExitStack() as stack:
+        for where, called in ((announce, "send"), (wake, "queue")):
+            stack.enter_context(mock.patch.object(where, called))
+        for called in ("JUDGED", "CHANGED", "CRASHED"):
+            stack.enter_context(mock.patch.object(listeners, called, []))
+        yield

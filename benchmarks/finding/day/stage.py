@@ -1,0 +1,127 @@
+"""A simulated fleet without threads and without waiting: time jumps to whatever is due next."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from simulator.actors.exporting.counters import Choice
+from simulator.actors.loop import Loop
+from simulator.actors.objects import is_true, labels, name
+from simulator.actors.play import Play
+from simulator.actors.skus import SKUS
+from simulator.actors.store_cluster import StoreCluster
+from simulator.clock import Clock
+from simulator.disruption import BudgetKeeper
+from simulator.faults import Board
+from simulator.fleets.machines import Machine
+from simulator.fleets.plan import DRIVER_NOW, Plan
+from simulator.fleets.planting import Planting
+from simulator.fleets.small import KERNELS
+from simulator.fleets.tenants import Workload
+from simulator.kinds import NODE, POD
+from simulator.store import Store
+
+MORNING = datetime(2026, 11, 23, 6, tzinfo=UTC)
+EXPORTER = "nvidia-dcgm-exporter"
+H100, A100 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"]
+TORCH, VLLM = "nvcr.io/nvidia/pytorch:25.09-py3", "docker.io/vllm/vllm-openai:v0.11.0"
+Obj = dict[str, Any]
+
+
+@dataclass
+class Passed:
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualClock(Clock):
+    """Of the simulator and of the product alike: whoever asks is told the same."""
+
+    passed: Passed = field(default_factory=Passed)
+
+    def now(self) -> datetime:
+        return MORNING + timedelta(seconds=self.passed.seconds)
+
+    def __call__(self) -> datetime:
+        return self.now()
+
+
+def fleet_of(nodes: int) -> Plan:
+    """A quarter with eight GPUs each, the others with four. A third of each works on one job that has all of a node."""
+    gpu = [
+        Machine(
+            f"gpu-{index + 1:04}", index, f"region-1{'ab'[index % 2]}", KERNELS[index % 5 in (1, 4)],
+            sku=A100 if index % 4 else H100, gpus=4 if index % 4 else 8, driver=DRIVER_NOW,
+            owner="a100" if index % 4 else "h100",
+        )
+        for index in range(nodes)
+    ]  # fmt: skip
+    cpu = [Machine(f"cpu-{index + 1:03}", nodes + index, "region-1a", KERNELS[0]) for index in range(4)]
+    large, small = -(-nodes // 4), nodes * 3 // 4
+    workloads = (
+        Workload("pretrain", "pretraining", TORCH, 8, large // 2, "training", H100.product),
+        Workload("finetune", "pretraining", TORCH, 4, small // 3, "training", A100.product),
+        Workload("chat-70b", "chat", VLLM, 2, max(1, small // 2), "inference", A100.product),
+        Workload("rerank", "search", VLLM, 1, large, "inference", H100.product),
+    )
+    busy = tuple(workload for workload in workloads if workload.replicas)
+    return Plan((*gpu, *cpu), busy, counters=Choice.ALL)
+
+
+class Stage:
+    """The whole cast. Switch faults on at `board`, and let time pass."""
+
+    def __init__(self, nodes: int) -> None:
+        self.plan = fleet_of(nodes)
+        self.machines = {machine.name: machine for machine in self.plan.machines if machine.sku}
+        self.clock = VirtualClock()
+        self.store = Store(self.clock)
+        self.board = Board()
+        Planting(StoreCluster(self.store), self.plan, self.clock.now()).plant()
+        self._budgets = BudgetKeeper(self.store)
+        self._loop = Loop(self.clock, lambda: self.clock.passed.seconds)
+        self.play = Play(StoreCluster(self.store), self._loop, self.board, release=self.plan.release)
+        self.play.fill()
+        self._settle()
+
+    @property
+    def passed_s(self) -> float:
+        return self.clock.passed.seconds
+
+    def run_until(self, passed_s: float) -> None:
+        self._settle()
+        while (idle_s := self._loop.idle_s()) is not None and self.passed_s + idle_s <= passed_s:
+            self.clock.passed.seconds += idle_s
+            self._settle()
+        self.clock.passed.seconds = passed_s
+        self._settle()
+
+    def _settle(self) -> None:
+        while True:
+            self._budgets.look()
+            moved = [mirror.pump() for mirror in self.play.world.mirrors]
+            if not (self._loop.turn() or any(moved)):
+                return
+
+    def node(self, called: str) -> Obj:
+        return self.store.get(NODE, called)
+
+    def pods_on(self, called: str) -> list[Obj]:
+        return list(self.play.world[POD].by("node", called))
+
+    def exporter_on(self, called: str) -> Obj | None:
+        """Its pod, where it is ready: what a Service leads to."""
+        for pod in self.pods_on(called):
+            if labels(pod).get("app") == EXPORTER and is_true(pod, "Ready") and not _is_ending(pod):
+                return pod
+        return None
+
+    def restart_exporter(self, called: str) -> None:
+        """Its pod is deleted: its DaemonSet makes another."""
+        for pod in self.pods_on(called):
+            if labels(pod).get("app") == EXPORTER:
+                self.store.delete(POD, name(pod), pod["metadata"]["namespace"])
+
+
+def _is_ending(pod: Obj) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))

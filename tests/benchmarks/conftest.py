@@ -1,0 +1,3 @@
+from tests.health.conftest import _redis, redis
+
+__all__ = ["_redis", "redis"]

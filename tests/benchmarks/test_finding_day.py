@@ -1,0 +1,84 @@
+"""The day that `bin/bench findings` plants and judges, at a small size; and that it can fail."""
+
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+from typing import ClassVar
+
+import pytest
+
+from benchmarks.finding.day.asked import DayAsked
+from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS, Place
+from benchmarks.finding.day.processes import told_of
+from benchmarks.finding.day.run import live
+from benchmarks.finding.day.schedule import schedule
+from benchmarks.finding.day.telling import Told
+from health.judging import gpus, looking
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.gpus.xid import LastXid
+from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rounds, pytest.mark.usefixtures("redis")]
+SMALL = DayAsked(seed=11, nodes=24, hours=1.0)
+# The simulator can make them, and no rule is about them yet: they are not planted, or only as what is no trouble.
+WITHOUT_A_RULE = {"gpu_health", "gpu_resets", "idle_holder", "series_explosion", "failing_workload"}
+
+
+def lived(asked: DayAsked) -> Told:
+    return told_of(asked, live(asked), 0.0)
+
+
+def test_what_is_planted_is_found_and_nothing_else():
+    told = lived(SMALL)
+
+    assert told.planted >= len(FOUND) / 2
+    assert (told.missed, told.false, told.in_vain) == (0, 0, 0), told.troubles
+
+
+def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):
+    without = tuple(rule for rule in gpus.GPU_RULES if not isinstance(rule, LastXid))
+    monkeypatch.setattr(gpus, "GPU_RULES", without)
+
+    told = lived(replace(SMALL, nodes=16))
+
+    assert told.missed
+    kinds = {one.says.partition(",")[0] for one in told.troubles if one.figure == "missed"}
+    assert kinds <= {"xid", "xid-of-an-application", "fallen"}
+
+
+def test_a_rule_that_always_speaks_is_false(monkeypatch: pytest.MonkeyPatch):
+    class Bogus:
+        key: ClassVar[str] = "bogus"
+        title: ClassVar[str] = "Bogus"
+        subject: ClassVar[str] = NODE
+        reads: ClassVar[tuple[str, ...]] = (NODES,)
+        after: ClassVar[timedelta] = timedelta(0)
+
+        def judge(self, node: NodeFacts) -> Wrong | None:
+            return Wrong(Severity.WARNING, f"{node.name} is odd.", "Nothing.") if node.name.endswith("3") else None
+
+    monkeypatch.setattr(looking, "RULES", (*looking.RULES, Bogus()))
+
+    told = lived(replace(SMALL, nodes=16, hours=0.5))
+
+    assert told.false >= 2
+    assert all("bogus" in one.says for one in told.troubles if one.figure == "false")
+
+
+def test_one_plant_alone_is_the_same_one_again():
+    places = {f"gpu-{number}": Place(f"gpu-{number}", 0, 8) for number in range(40)}
+    whole, again = (schedule(Random(5), places, 6.0, period_s=60.0) for _ in range(2))
+    wanted = whole.plants[3]
+
+    (alone,) = again.only(wanted.number).plants
+
+    assert (alone.subject, alone.planting, alone.begins_s) == (wanted.subject, wanted.planting, wanted.begins_s)
+
+
+def test_every_fault_of_gpus_and_exporters_is_planted():
+    written = {key for kind in KINDS.values() for key in kind.make.__code__.co_names}
+    planted = {fault.key for fault in (*IN_A_GPU, *OF_AN_EXPORTER) if fault.__name__ in written}
+    told = {"xid", "nvlink_errors", "silent_exporter"}  # made by functions of their own
+
+    assert {fault.key for fault in (*IN_A_GPU, *OF_AN_EXPORTER)} - planted - told <= WITHOUT_A_RULE
+    assert not {kind.name for kind in FOUND} & {kind.name for kind in HARMLESS}
