@@ -15,6 +15,7 @@ from fleet.api.serializers import RefSerializer
 from health.api.mutes import MuteSerializer
 from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of, impacts_of
+from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
 from health.models.finding import SEVERITIES, STATES
 
@@ -30,6 +31,7 @@ class FindingFilters(filters.FilterSet):
     confirming = YesNo(
         method="filter_confirming", label="Suspected, and not confirmed yet. Without it: confirmed ones."
     )
+    is_shadow = YesNo(method="filter_shadow", label="Of rules on trial, which nobody is told of. Without it: others.")
     open = YesNo(field_name="resolved_at", lookup_expr="isnull", label="Not resolved yet.")
     ordering = ordering("opened_at", "resolved_at")
 
@@ -37,8 +39,11 @@ class FindingFilters(filters.FilterSet):
         model = Finding
         fields: list[str] = []
 
+    def filter_shadow(self, rows, _name, value):
+        return rows.filter(is_shadow=value)
+
     def filter_confirming(self, rows, _name, value):
-        return rows.confirming() if value else rows.filter(opened_at__isnull=False)
+        return rows.filter(state=FindingState.CONFIRMING) if value else rows.filter(opened_at__isnull=False)
 
 
 class ImpactSerializer(serializers.Serializer):
@@ -63,6 +68,7 @@ class FindingSerializer(serializers.ModelSerializer):
     listed_under = serializers.IntegerField(
         source="parent_id", allow_null=True, help_text="The finding that is its cause: it is not counted by itself."
     )
+    is_shadow = serializers.BooleanField(help_text="Its rule is on trial: nobody is told of it, and nothing counts it.")
     times = serializers.IntegerField(help_text="How often it opened, each soon after it was resolved.")
     impact = serializers.SerializerMethodField(help_text="Null: it is about no node that is there.")
 
@@ -71,7 +77,7 @@ class FindingSerializer(serializers.ModelSerializer):
         fields = (
             "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "action", "evidence",
             "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
-            "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to", "verdict", "verdict_by",
+            "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to", "verdict", "verdict_by",
             "verdict_because", "impact",
         )  # fmt: skip
 
@@ -119,6 +125,8 @@ class FindingList(Listing):
 
     def get_queryset(self):
         visible = Finding.objects.visible_to(self.user)
+        if "is_shadow" not in self.request.query_params:
+            visible = visible.told()
         if "confirming" not in self.request.query_params:
             visible = visible.filter(opened_at__isnull=False)
         return visible.select_related("cluster", "node").defer("node__labels", "node__annotations")

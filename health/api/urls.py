@@ -3,6 +3,7 @@ from django.urls import path
 from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
 from health.api.findings import FindingDetail, FindingList
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
+from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (
     NodeTelemetryDetail,
@@ -32,5 +33,10 @@ urlpatterns = [
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),
+    path("pool-limits/<int:limits_id>/removals", PoolLimitsRemovals.as_view()),
+    path("pools/<int:pool_id>/limits", PoolLimitsList.as_view()),
+    path("rules", RuleList.as_view()),
+    path("rule-shadows", RuleShadowList.as_view()),
+    path("rule-shadows/<int:shadow_id>/ends", RuleShadowEnds.as_view()),
     path("telemetry-sources", TelemetrySourceList.as_view()),
 ]

@@ -67,7 +67,7 @@ class Detail:
 
 def counts_of(user: User) -> FindingCounts:
     """Two queries."""
-    own = Finding.objects.visible_to(user).on_their_own()
+    own = Finding.objects.visible_to(user).told().on_their_own()
     states = dict(own.order_by().values_list("state").annotate(number=Count("pk")))
     return FindingCounts(
         **{state.value: states.get(state.value, 0) for state in FindingState},

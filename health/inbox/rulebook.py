@@ -11,13 +11,35 @@ from django.db.models import Count
 from health.correlation import EXPLAINED_BY
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
-from health.models import Finding, FindingAct
+from health.lifecycle import FindingState
+from health.models import Finding, FindingAct, RuleShadow
 from health.rules import RULES
 from health.rules.base import NODE
 from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import Comparing
 from people.models import User
 
+SHOWN = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 FOR_DEVELOPERS = re.compile(r" \((?:mission )?[A-Z]\d+(?:, [A-Z]\d+)*\)")  # what a module's own words refer to
+
+
+@dataclass(frozen=True)
+class LimitsOnPage:
+    """A rule's own, with the unit."""
+
+    warn: float
+    critical: float | None
+    warn_after: timedelta
+    critical_after: timedelta
+    unit: str
+
+    @property
+    def warn_after_s(self) -> float:
+        return self.warn_after.total_seconds()
+
+    @property
+    def critical_after_s(self) -> float:
+        return self.critical_after.total_seconds()
 
 
 @dataclass(frozen=True)
@@ -29,6 +51,11 @@ class RuleEntry:
     after: timedelta  # how long it must be so
     reads: tuple[str, ...]  # kinds of Kubernetes, or metrics of exporters
     explained_by: tuple[str, ...]  # titles of the rules under whose findings its own are listed
+    limits: LimitsOnPage | None = None  # None: it compares no number that a pool may have of its own
+
+    @property
+    def after_s(self) -> float:
+        return self.after.total_seconds()
 
 
 @dataclass(frozen=True)
@@ -37,6 +64,12 @@ class RuleOnPage:
     open: int  # findings that the person sees
     accepted: int
     dismissed: int
+    shadow: RuleShadow | None = None  # its trial; None: it is on none
+    would_tell: int = 0  # on trial: findings that the person sees and that would be open
+
+    @property
+    def limits(self) -> LimitsOnPage | None:
+        return self.entry.limits
 
 
 def every_rule() -> list[RuleEntry]:
@@ -51,9 +84,12 @@ def every_rule() -> list[RuleEntry]:
 
 
 def on_page(user: User) -> list[RuleOnPage]:
-    """Two queries."""
+    """Four queries."""
     own = Finding.objects.visible_to(user).open().on_their_own().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
+    tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
+    would_tell = dict(tried.values_list("rule").annotate(number=Count("pk")))
+    shadows = {row.rule: row for row in RuleShadow.objects.in_force()}
     acts = FindingAct.objects.filter(verb__in=("accept", "dismiss")).order_by()
     said = {
         (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
@@ -64,6 +100,8 @@ def on_page(user: User) -> list[RuleOnPage]:
             open_now.get(entry.key, 0),
             said.get((entry.key, "accept"), 0),
             said.get((entry.key, "dismiss"), 0),
+            shadows.get(entry.key),
+            would_tell.get(entry.key, 0),
         )
         for entry in every_rule()
     ]
@@ -75,4 +113,13 @@ def _entry(rule: Any, of: str, reads: tuple[str, ...]) -> RuleEntry:
     causes = tuple(titles.get(key, key) for key in EXPLAINED_BY.get(rule.key, ()))
     written = inspect.getdoc(inspect.getmodule(rule.judge)) or rule.title
     says = FOR_DEVELOPERS.sub("", " ".join(written.split("\n\n")[0].split()))
-    return RuleEntry(rule.key, rule.title, says, "each node" if of == NODE else of, rule.after, reads, causes)
+    return RuleEntry(
+        rule.key, rule.title, says, "each node" if of == NODE else of, rule.after, reads, causes, _limits(rule)
+    )
+
+
+def _limits(rule: Any) -> LimitsOnPage | None:
+    if not isinstance(rule, Comparing):
+        return None
+    own = rule.limits
+    return LimitsOnPage(own.warn, own.critical, own.warn_after, own.critical_after, rule.scale.unit)

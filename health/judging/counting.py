@@ -20,7 +20,7 @@ def count_on_nodes(cluster: Cluster) -> list[int]:
 
     One that is listed under another of the same node is the same trouble.
     """
-    mattering = Finding.objects.filter(cluster=cluster, node__isnull=False).exclude(severity=NOTE)
+    mattering = Finding.objects.told().filter(cluster=cluster, node__isnull=False).exclude(severity=NOTE)
     unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED)).filter(
         Q(parent__isnull=True) | Q(parent__node__isnull=True)
     )

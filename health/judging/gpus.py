@@ -17,6 +17,7 @@ from django.db.models import Max, Sum
 
 from fleet.models import Cluster, Node, NodeEvent, Pod, Pool
 from fleet.states.node import AT_REST, RECONFIGURING
+from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
@@ -55,16 +56,17 @@ class GpuJudgement:
 
 
 def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
-    """Where nothing is read, one question to Redis; four queries more where something is suspect."""
+    """Where nothing is read, one question to Redis; else a query, and four more where something is suspect."""
     kept = _newest(cluster, now=now)
     if kept is None:
         return GpuJudgement()
     rules = [rule for rule in GPU_RULES if not rule.metrics or kept.exported.intersection(rule.metrics)]
+    limits = LimitsInForce.of(cluster, rules)
     suspects: dict[int, list[GpuRule]] = {}
     for rule in rules:
-        for place in rule.suspects(kept.frame):
+        for place in limits.suspects(rule, kept.frame):
             suspects.setdefault(place, []).append(rule)
-    judging = _Judging(cluster, kept, frozenset(suspects), now)
+    judging = _Judging(cluster, kept, frozenset(suspects), limits, now)
     signals = tuple(signal for place, asked in suspects.items() for signal in judging.signals(place, asked))
     return GpuJudgement(signals, frozenset(rule.key for rule in rules), judging.can_tell, _hearing(kept.frame))
 
@@ -95,6 +97,7 @@ class _Judging:
     cluster: Cluster
     kept: KeptFrame
     suspects: frozenset[int]
+    limits: LimitsInForce
     now: datetime
 
     def signals(self, place: int, rules: Collection[GpuRule]) -> list[Signal]:
@@ -103,7 +106,8 @@ class _Judging:
             return []
         facts = self._facts(place, node)
         subject = Subject(facts.name, node["id"], node["uid"], node["name"])
-        return [Signal(subject, rule, wrong) for rule in rules if (wrong := rule.judge(facts))]
+        asked = [self.limits.rule_for(rule, facts.node_name) for rule in rules]
+        return [Signal(subject, rule, wrong) for rule in asked if (wrong := rule.judge(facts))]
 
     def can_tell(self, rule: str, subject: str) -> bool:
         """Not of a GPU that says nothing now, but that it is silent; nor while its node is being changed."""

@@ -20,7 +20,7 @@ from health.judging.opening import Openings, correlate, is_told_again
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
 from health.lifecycle import FindingState
-from health.models import Finding, SourceState, TelemetrySource
+from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
 from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
 from health.rules.gpus import GPU_RULES
@@ -30,12 +30,12 @@ GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
-    "worse_since",
+    "worse_since", "confirmed_at",
 )  # fmt: skip
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 32 queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 33 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -104,15 +104,16 @@ def _write(
     *,
     now: datetime,
 ) -> int:
+    shadows = RuleShadow.objects.rules()
     waiting = {
         (finding.rule, finding.subject): finding
         for finding in Finding.objects.filter(
             cluster=cluster, resolved_at__isnull=True, rule__in=judged
         ).select_related("node")
     }
-    told = 0
+    told = _in_step(waiting.values(), shadows)
     for signal in signals:
-        finding = waiting.pop(signal.key, None) or _new(cluster, signal, now=now)
+        finding = waiting.pop(signal.key, None) or _new(cluster, signal, shadows, now=now)
         told += _update(finding, signal, openings, now=now)
     for finding in waiting.values():
         if finding.rule not in GPU_KEYS or can_tell(finding.rule, finding.subject):
@@ -120,14 +121,24 @@ def _write(
     return told
 
 
-def _new(cluster: Cluster, signal: Signal, *, now: datetime) -> Finding:
+def _in_step(findings: Iterable[Finding], shadows: frozenset[str]) -> int:
+    """What opened while a person put its rule on trial, or ended that. How many; no query where there is none."""
+    out = [finding for finding in findings if finding.is_shadow != (finding.rule in shadows)]
+    for finding in out:
+        finding.is_shadow = not finding.is_shadow
+        Finding.objects.filter(pk=finding.pk).update(is_shadow=finding.is_shadow, parent=None)
+    return len(out)
+
+
+def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: datetime) -> Finding:
     return Finding(
         cluster=cluster,
         node_id=signal.subject.node_id,
         subject=signal.subject.name,
         rule=signal.rule.key,
         since=now,
-        confirmed_at=now + signal.rule.after,
+        confirmed_at=now + signal.after,
+        is_shadow=signal.rule.key in shadows,
     )
 
 
@@ -141,6 +152,8 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
         if finding.action != wrong.action[:500]:
             finding.verdict = finding.verdict_by = finding.verdict_because = ""
+        if not is_new and wrong.worsens_after and finding.worse_since is not None:
+            finding.confirmed_at = min(finding.confirmed_at, now)  # it is worse for as long as that must be
         finding.worse_since = None
         finding.severity, finding.cause = known
         finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
@@ -153,6 +166,8 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     if finding.state != FindingState.CONFIRMING or now < finding.confirmed_at:
         return 0
     finding = openings.open(finding, signal.subject.node_name)
+    if finding.is_shadow:
+        return 0
     title = f"{signal.rule.title}: {finding.sentence}"
     _note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
     return 1
@@ -183,6 +198,8 @@ def _resolve(finding: Finding, *, now: datetime) -> int:
         return 0
     finding.move(FindingState.RESOLVED, now=now)
     node = finding.node
+    if finding.is_shadow:
+        return 0
     if node is not None:
         _note(finding, node.uid, node.name, f"Resolved: {finding.sentence}", now=now)
     return 1

@@ -21,7 +21,7 @@ from health.rules.base import Severity
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
-AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id")
+AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id", "is_shadow")
 COMPARED = ("rule", "subject", "node", "severity", "parent")  # what says whether one explains another
 UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
 
@@ -85,7 +85,7 @@ def is_told_again(finding: Finding, severity: str) -> bool:
 
 def correlate(cluster: Cluster) -> int:
     """List what another explains under that. How many changed; one query, and one for each cause."""
-    rows = list(Finding.objects.filter(cluster=cluster, state__in=TOLD).order_by("pk").only(*COMPARED))
+    rows = list(Finding.objects.told().filter(cluster=cluster, state__in=TOLD).order_by("pk").only(*COMPARED))
     found = [Found(row.pk, row.rule, row.subject, row.node_id, RANKS.get(row.severity, len(RANKS))) for row in rows]
     explained = causes(found)
     moved: dict[int | None, list[int]] = defaultdict(list)

@@ -37,5 +37,10 @@ class Signal:
     wrong: Wrong
 
     @property
+    def after(self) -> timedelta:
+        """How long it must be so before anybody is told."""
+        return self.rule.after if self.wrong.opens_after is None else self.wrong.opens_after
+
+    @property
     def key(self) -> tuple[str, str]:
         return self.rule.key, self.subject.name

@@ -27,8 +27,12 @@ class FindingQuerySet(Visible["Finding"]):
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         return Q(node__in=members_of(pool_ids))
 
+    def told(self) -> "FindingQuerySet":
+        """Without those of rules on trial: nobody is told of those, and nobody counts them."""
+        return self.filter(is_shadow=False)
+
     def open(self) -> "FindingQuerySet":
-        return self.filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
+        return self.told().filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
 
     def on_their_own(self) -> "FindingQuerySet":
         """Without those that are listed under their cause: nobody is told of those, and nobody counts them."""
@@ -39,7 +43,7 @@ class FindingQuerySet(Visible["Finding"]):
 
     def confirming(self) -> "FindingQuerySet":
         """What a rule suspects, and has not been right about for long enough yet."""
-        return self.filter(state=FindingState.CONFIRMING)
+        return self.told().filter(state=FindingState.CONFIRMING)
 
 
 class Finding(models.Model):
@@ -63,6 +67,7 @@ class Finding(models.Model):
     times = models.PositiveIntegerField(default=1)  # that it opened since then, each soon after it was resolved
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
+    is_shadow = models.BooleanField(default=False)  # its rule is on trial
     # The finding that is its cause, under which it is listed. Null: it stands on its own.
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
     # What people did to it; all that they ever did is in `FindingAct`.

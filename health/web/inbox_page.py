@@ -157,7 +157,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
 
 
 def _rows(user: User, tab: str) -> QuerySet[Finding]:
-    own = Finding.objects.visible_to(user).on_their_own().select_related("cluster", "node", "parent")
+    own = Finding.objects.visible_to(user).told().on_their_own().select_related("cluster", "node", "parent")
     if tab == "resolved":
         return own.filter(state=FindingState.RESOLVED).order_by("-resolved_at", "-pk")
     found = own.unresolved().order_by(MUTED_LAST, WORST_FIRST, "-since", "-pk")

@@ -35,7 +35,7 @@ def trouble_of(user, *, cluster: Cluster | None = None, now: datetime) -> Troubl
     A finding that is listed under its cause is not counted.
     """
     clusters = Cluster.objects.visible_to(user)
-    findings = Finding.objects.visible_to(user).on_their_own().unresolved()
+    findings = Finding.objects.visible_to(user).told().on_their_own().unresolved()
     if cluster is not None:
         clusters, findings = clusters.filter(pk=cluster.pk), findings.filter(cluster=cluster)
     states = dict(findings.order_by().values_list("state").annotate(number=Count("pk")))

@@ -1,5 +1,6 @@
 import pytest
 
+from health.models import PoolLimits, RuleShadow
 from people import groups
 from rollouts.models import BreakGlass
 from rollouts.steering import freezing
@@ -32,6 +33,10 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "freeze_id": freeze.pk,
         "finding_id": a_finding(node.cluster, node=node).pk,
         "mute_id": a_mute(node.cluster).pk,
+        "shadow_id": RuleShadow.objects.create(rule="gpu-hot", by="pat", at=now, because="New here.").pk,
+        "limits_id": PoolLimits.objects.create(
+            pool=node.pools.get(), rule="gpu-hot", warn=80, warn_after_s=60, by="pat", at=now, because="x"
+        ).pk,
         "window_id": a_window(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

@@ -36,6 +36,7 @@ from gpu import versions
 from health.api.telemetry import HistoryAsked
 from health.telemetry.promql import BadMatchers, Matchers
 from health.web.inbox_page import Filter as FindingsFilter
+from health.web.rule_page import LimitsForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
@@ -184,6 +185,9 @@ PARSERS = (
     Parser("source of telemetry", "its columns' lengths", FORM_BYTES,
            _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
            ("health.web.telemetry_form",)),
+    Parser("limits of a pool", "numbers, and 1,000 characters", FORM_BYTES,
+           _fields(LimitsForm, "pool", "version", "warn", "critical", "warn_after_s", "critical_after_s", "because"),
+           ("health.web.rule_page",)),
     Parser("window of a history", "those there are", HEADERS_BYTES,
            lambda text: HistoryAsked(data={"window": text, text[:100]: text}).is_valid(), ("health.api.telemetry",)),
     Parser("label matchers", "500 characters, 10 matchers", FORM_BYTES, Matchers.read),

@@ -47,7 +47,9 @@ class Command(BaseCommand):
             raise CommandError(str(refusal)) from refusal
 
     def _list(self) -> None:
-        rows = Finding.objects.unresolved().on_their_own().select_related("cluster").order_by("cluster__name", "pk")
+        rows = (
+            Finding.objects.told().unresolved().on_their_own().select_related("cluster").order_by("cluster__name", "pk")
+        )
         for row in rows:
             whose = f" [{row.assigned_to}]" if row.assigned_to else ""
             self.stdout.write(f"{row.pk}  {row.severity}  {row.state}{whose}  {row.cluster.name}: {row.sentence}")

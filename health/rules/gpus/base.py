@@ -6,9 +6,10 @@ A frame has 40,000 devices and most are well: `suspects` goes over columns, and 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from health.rules.base import Wrong
+from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import Growth
 
@@ -47,14 +48,27 @@ class GpuRule(Protocol):
 
     key: ClassVar[str]
     title: ClassVar[str]
-    after: ClassVar[timedelta]  # how long it must be so before anybody is told
     metrics: ClassVar[tuple[str, ...]]  # that it reads: where none of them is exported it cannot see, and says so
+
+    @property
+    def after(self) -> timedelta:
+        """How long it must be so before anybody is told."""
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         """The places of the devices that may be wrong. It may name too many; whom it leaves out is well."""
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         """None: nothing of this kind is wrong."""
+
+
+@runtime_checkable
+class Comparing(GpuRule, Protocol):
+    """A rule with numbers of which a pool may have its own: `replace(rule, limits=…)` is the same rule with those."""
+
+    scale: ClassVar[Scale]
+
+    @property
+    def limits(self) -> Limits: ...
 
 
 def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:

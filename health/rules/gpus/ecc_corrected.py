@@ -7,33 +7,43 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
+from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import grown_by
 
 METRIC = "ecc_corrected"
+# Ours: NVIDIA names no rate. One an hour is cosmic rays; a hundred in an hour is a cell.
+ITS_OWN = Limits(100, None, timedelta(minutes=5))
 
 
 @dataclass(frozen=True)
 class EccCorrected:
     key: ClassVar[str] = "gpu-ecc-corrected"
     title: ClassVar[str] = "Many memory errors corrected"
-    after: ClassVar[timedelta] = timedelta(minutes=5)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
-    # Ours: NVIDIA names no rate. One an hour is cosmic rays; a hundred in an hour is a cell.
-    most: int = 100
+    scale: ClassVar[Scale] = Scale("errors an hour", 1, 100_000)
+    limits: Limits = ITS_OWN
+
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return grown_by(frame, METRIC, self.most)
+        return grown_by(frame, METRIC, self.limits.warn)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        grown = gpu.grown.get(METRIC)
-        if grown is None or grown.amount < self.most:
+        grown, limits = gpu.grown.get(METRIC), self.limits
+        if grown is None or grown.amount < limits.warn:
             return None
+        is_critical = limits.is_critical(grown.amount)
+        limit = limits.critical if is_critical else limits.warn
         return Wrong(
-            Severity.WARNING,
-            f"{gpu.name} corrects more than {self.most} memory errors an hour.",
+            Severity.CRITICAL if is_critical else Severity.WARNING,
+            f"{gpu.name} corrects {limit:g} memory errors an hour, or more{limits.said(is_critical=is_critical)}.",
             "No result is wrong. Plan a reset for its next quiet hour, so that rows are remapped; if it goes on after "
             "that, run NVIDIA's field diagnostics and ask support.",
-            {METRIC: grown.amount, "most": self.most},
-            why="rate",
+            {METRIC: grown.amount, **limits.evidence},
+            why=f"{limit:g} {limits.whose}",
+            worsens_after=limits.critical_after,
+            opens_after=limits.after(is_critical=is_critical),
         )

@@ -7,35 +7,41 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 
 METRIC = "temperature_celsius"
+ITS_OWN = Limits(83, 85, timedelta(minutes=5), timedelta(minutes=5))
 
 
 @dataclass(frozen=True)
 class Hot:
     key: ClassVar[str] = "gpu-hot"
     title: ClassVar[str] = "GPU too hot"
-    after: ClassVar[timedelta] = timedelta(minutes=5)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
-    warn_celsius: float = 83.0
-    critical_celsius: float = 85.0
+    scale: ClassVar[Scale] = Scale("°C", 40, 110)
+    limits: Limits = ITS_OWN
+
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return at_least(frame, METRIC, self.warn_celsius)
+        return at_least(frame, METRIC, self.limits.warn)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        celsius = gpu.now.get(METRIC)
-        if celsius is None or celsius < self.warn_celsius:
+        celsius, limits = gpu.now.get(METRIC), self.limits
+        if celsius is None or celsius < limits.warn:
             return None
-        is_critical = celsius >= self.critical_celsius
-        limit = self.critical_celsius if is_critical else self.warn_celsius
+        is_critical = limits.is_critical(celsius)
+        limit = limits.critical if is_critical else limits.warn
         return Wrong(
             Severity.CRITICAL if is_critical else Severity.WARNING,
-            f"{gpu.name} has had {limit:.0f} °C or more for five minutes.",
+            f"{gpu.name} has had {limit:g} °C or more{limits.said(is_critical=is_critical)}.",
             "Look at its neighbours first: where they are hot, too, it is the air (inlet, fans, a blocked rack). One "
             "that is hot alone has a cooler or a power limit to look at. It slows itself down before it is damaged.",
-            {METRIC: celsius, "warn": self.warn_celsius, "critical": self.critical_celsius},
-            why=f"{limit:.0f}",
-            worsens_after=self.after,
+            {METRIC: celsius, **limits.evidence},
+            why=f"{limit:g} {limits.whose}",
+            worsens_after=limits.critical_after,
+            opens_after=limits.after(is_critical=is_critical),
         )

@@ -7,19 +7,29 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
+from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 
 USED, FREE = "memory_used_mib", "memory_free_mib"
+ITS_OWN = Limits(97, None, timedelta(minutes=15))
 
 
 @dataclass(frozen=True)
 class MemoryNearlyFull:
     key: ClassVar[str] = "gpu-memory-nearly-full"
     title: ClassVar[str] = "GPU memory nearly full"
-    after: ClassVar[timedelta] = timedelta(minutes=15)
     metrics: ClassVar[tuple[str, ...]] = (USED, FREE)
-    share: float = 0.97
+    scale: ClassVar[Scale] = Scale("% of its memory", 50, 100, may_be_critical=False)
+    limits: Limits = ITS_OWN
     usual_for: ClassVar[frozenset[str]] = frozenset({"inference", "training"})
+
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
+
+    @property
+    def share(self) -> float:
+        return self.limits.warn / 100
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         used, free = frame.columns.get(USED), frame.columns.get(FREE)
@@ -34,10 +44,11 @@ class MemoryNearlyFull:
             return None
         if not gpu.workload_classes or gpu.workload_classes & self.usual_for:
             return None
+        limits = self.limits
         return Wrong(
             Severity.NOTE,
-            f"{gpu.name} has more than {self.share:.0%} of its memory in use.",
+            f"{gpu.name} has had {limits.warn:g} % or more of its memory in use{limits.said(is_critical=False)}.",
             "What runs here may end for lack of memory. For inference and training that is usual, and not said.",
-            {USED: used, FREE: free},
-            why="full",
+            {USED: used, FREE: free, **limits.evidence},
+            why=f"{limits.warn:g} {limits.whose}",
         )

@@ -7,39 +7,55 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
+from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import grown_by
 
 FLIT, DATA, REPLAYS, RECOVERIES = "nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays", "nvlink_recoveries"
+# Of the last half to whole hour; of recoveries one is enough, and critical. Ours.
+ITS_OWN = Limits(100, None, timedelta(minutes=1), timedelta(minutes=1))
 
 
 @dataclass(frozen=True)
 class NvlinkErrors:
     key: ClassVar[str] = "gpu-nvlink-errors"
     title: ClassVar[str] = "NVLink errors"
-    after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = (FLIT, DATA, REPLAYS, RECOVERIES)
-    most: int = 100  # CRC errors or replays in the last half to whole hour; of recoveries one is enough. Ours
+    scale: ClassVar[Scale] = Scale("CRC errors or replays an hour", 1, 100_000)
+    limits: Limits = ITS_OWN
+
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         return {
-            *grown_by(frame, FLIT, self.most),
-            *grown_by(frame, DATA, self.most),
-            *grown_by(frame, REPLAYS, self.most),
+            *grown_by(frame, FLIT, self.limits.warn),
+            *grown_by(frame, DATA, self.limits.warn),
+            *grown_by(frame, REPLAYS, self.limits.warn),
             *grown_by(frame, RECOVERIES, 1),
         }
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         amounts = {key: grown.amount for key in self.metrics if (grown := gpu.grown.get(key)) is not None}
-        has_recovered = amounts.get(RECOVERIES, 0) >= 1
-        if not has_recovered and all(amounts.get(key, 0) < self.most for key in (FLIT, DATA, REPLAYS)):
+        has_recovered, limits = amounts.get(RECOVERIES, 0) >= 1, self.limits
+        worst = max((amounts.get(key, 0) for key in (FLIT, DATA, REPLAYS)), default=0)
+        if not has_recovered and worst < limits.warn:
             return None
+        is_critical = has_recovered or limits.is_critical(worst)
+        limit = limits.critical if limits.is_critical(worst) else limits.warn
         return Wrong(
-            Severity.CRITICAL if has_recovered else Severity.WARNING,
+            Severity.CRITICAL if is_critical else Severity.WARNING,
             f"{gpu.name} has errors on its NVLinks"
-            + (", and a link had to be brought up anew." if has_recovered else "."),
+            + (
+                ", and a link had to be brought up anew."
+                if has_recovered
+                else f", {limit:g} an hour or more{limits.said(is_critical=is_critical)}."
+            ),
             "Jobs over several GPUs of this node are slow or hang. Look at nvidia-smi nvlink -e and at the Fabric "
             "Manager's log; drain the node and reset the GPU, and reseat or replace it where the errors come again.",
-            amounts | {"most": self.most},
-            why="recovered" if has_recovered else "errors",
+            amounts | limits.evidence,
+            why="recovered" if has_recovered else f"{limit:g} {limits.whose}",
+            worsens_after=timedelta(0) if has_recovered else limits.critical_after,
+            opens_after=limits.after(is_critical=is_critical),
         )

@@ -7,32 +7,44 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
+from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import grown_by
 
 METRIC = "pcie_replays"
+# Of the last half to whole hour. Ours: a sound link has a few a day.
+ITS_OWN = Limits(100, None, timedelta(minutes=5))
 
 
 @dataclass(frozen=True)
 class PcieReplays:
     key: ClassVar[str] = "gpu-pcie-replays"
     title: ClassVar[str] = "PCIe link repeats itself"
-    after: ClassVar[timedelta] = timedelta(minutes=5)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
-    most: int = 100  # in the last half to whole hour. Ours: a sound link has a few a day
+    scale: ClassVar[Scale] = Scale("replays an hour", 1, 100_000)
+    limits: Limits = ITS_OWN
+
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return grown_by(frame, METRIC, self.most)
+        return grown_by(frame, METRIC, self.limits.warn)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        grown = gpu.grown.get(METRIC)
-        if grown is None or grown.amount < self.most:
+        grown, limits = gpu.grown.get(METRIC), self.limits
+        if grown is None or grown.amount < limits.warn:
             return None
+        is_critical = limits.is_critical(grown.amount)
+        limit = limits.critical if is_critical else limits.warn
         return Wrong(
-            Severity.WARNING,
-            f"{gpu.name} repeats what it sends over PCIe, more than {self.most} times an hour.",
+            Severity.CRITICAL if is_critical else Severity.WARNING,
+            f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more"
+            f"{limits.said(is_critical=is_critical)}.",
             "Look at the link's width and speed (nvidia-smi -q, lspci -vv) and at the kernel log for AER. Reseat the "
             "board or its riser in the next maintenance; transfers to it are slower until then.",
-            {METRIC: grown.amount, "most": self.most},
-            why="replays",
+            {METRIC: grown.amount, **limits.evidence},
+            why=f"{limit:g} {limits.whose}",
+            worsens_after=limits.critical_after,
+            opens_after=limits.after(is_critical=is_critical),
         )

@@ -6,12 +6,12 @@ import pytest
 
 from fleet.models import Bookmark, Node, NodeEvent, Observer
 from health.judging import looking
-from health.models import Finding
+from health.models import Finding, PoolLimits
 from health.sources import frames
 from health.telemetry.base import TelemetryReading, XidTold
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.remembering import remember
-from tests.make import NOON, a_cluster, a_node
+from tests.make import NOON, a_cluster, a_node, a_pool
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 MINUTE = timedelta(minutes=1)
@@ -195,5 +195,61 @@ def test_fallen_off_a_fourth_time_it_is_the_hardware(say, cluster):
 def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_assert_num_queries, number):
     say(NOON, xid=dict.fromkeys(range(number), 79.0))
 
-    with django_assert_num_queries(38):
+    with django_assert_num_queries(40):
         say(NOON + MINUTE, xid=dict.fromkeys(range(number), 79.0))
+
+
+def with_limits(cluster, name: str, *nodes: str, **given):
+    pool = a_pool(cluster, name)
+    pool.nodes.add(*Node.objects.filter(name__in=nodes))
+    row = {"rule": "gpu-hot", "warn_after_s": 120, "critical_after_s": 60, "by": "ada", "at": NOON, "because": "x"}
+    return PoolLimits.objects.create(pool=pool, **row | given)
+
+
+def test_a_pools_own_limits_hold_for_its_nodes_and_the_sentence_says_whose_they_are(say, cluster):
+    with_limits(cluster, "cool", "gpu-001", warn=70, critical=80)
+    say(NOON, temperature_celsius={3: 72})
+
+    say(NOON + 2 * MINUTE, temperature_celsius={3: 72})
+
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+    assert f"for 2 min: pool {cluster.name}/cool’s limit" in Finding.objects.get().sentence
+
+
+def test_what_is_critical_by_a_pools_limits_is_told_sooner_also_while_it_is_being_confirmed(say, cluster):
+    with_limits(cluster, "cool", "gpu-001", warn=70, critical=80, warn_after_s=600)
+    say(NOON, temperature_celsius={3: 72, 4: 90})
+    say(NOON + MINUTE, temperature_celsius={3: 85, 4: 90})
+    assert open_ones() == [("gpu-hot", "GPU 4 of gpu-001", "critical")]
+
+    say(NOON + 2 * MINUTE, temperature_celsius={3: 85, 4: 90})
+
+    assert {subject for _, subject, _ in open_ones()} == {"GPU 3 of gpu-001", "GPU 4 of gpu-001"}
+
+
+def test_limits_of_a_pool_that_a_node_is_not_in_are_not_its(say, cluster):
+    with_limits(cluster, "cool", warn=70, critical=80)
+    say(NOON, temperature_celsius={3: 72})
+
+    say(NOON + 5 * MINUTE, temperature_celsius={3: 72})
+
+    assert open_ones() == []
+
+
+def test_laxer_limits_silence_what_the_rules_own_would_tell(say, cluster):
+    with_limits(cluster, "warm", "gpu-001", warn=90, critical=None)
+    say(NOON, temperature_celsius={3: 88})
+
+    say(NOON + 10 * MINUTE, temperature_celsius={3: 88})
+
+    assert open_ones() == []
+
+
+def test_of_several_pools_the_strictest_holds(say, cluster):
+    with_limits(cluster, "warm", "gpu-001", warn=90, critical=None)
+    with_limits(cluster, "cool", "gpu-001", warn=70, critical=None)
+    say(NOON, temperature_celsius={3: 72})
+
+    say(NOON + 2 * MINUTE, temperature_celsius={3: 72})
+
+    assert "/cool’s limit" in Finding.objects.open().get().sentence

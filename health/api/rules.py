@@ -1,0 +1,149 @@
+"""Every rule there is; putting one on trial, and ending that; the limits that a pool has of its own."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Edge
+from fleet.api.serializers import RefSerializer
+from fleet.models import Pool
+from health.inbox import limiting, shadowing
+from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit
+from health.inbox.rulebook import on_page
+from health.models import PoolLimits, RuleShadow
+from people.rights import Permission, require, scope_of
+
+
+class RuleShadowSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = RuleShadow
+        fields = ("id", "rule", "by", "at", "because", "ended_at", "ended_by", "ended_because")
+
+
+class LimitsSerializer(serializers.Serializer):
+    """The higher the worse, in the unit of its rule."""
+
+    warn = serializers.FloatField()
+    critical = serializers.FloatField(allow_null=True, help_text="Null: nothing of it is critical.")
+    warn_after_s = serializers.FloatField()
+    critical_after_s = serializers.FloatField()
+    unit = serializers.CharField()
+
+
+class RuleSerializer(serializers.Serializer):
+    rule = serializers.CharField(source="entry.key")
+    title = serializers.CharField(source="entry.title")
+    says = serializers.CharField(source="entry.says")
+    of = serializers.CharField(source="entry.of")
+    after_s = serializers.FloatField(source="entry.after_s", help_text="How long it must be so.")
+    reads = serializers.ListField(child=serializers.CharField(), source="entry.reads")
+    listed_under = serializers.ListField(child=serializers.CharField(), source="entry.explained_by")
+    open = serializers.IntegerField(help_text="Findings of it that you see, and that are open.")
+    accepted = serializers.IntegerField()
+    dismissed = serializers.IntegerField()
+    shadow = RuleShadowSerializer(allow_null=True, help_text="Its trial. Null: it is on none.")
+    would_tell = serializers.IntegerField(help_text="On trial: findings that would be open now.")
+    limits = LimitsSerializer(allow_null=True, help_text="Its own. Null: it compares no number that a pool may have.")
+
+
+class PoolLimitsSerializer(serializers.ModelSerializer):
+    pool = RefSerializer()
+
+    class Meta:
+        model = PoolLimits
+        fields = (
+            "id", "pool", "rule", "warn", "critical", "warn_after_s", "critical_after_s", "by", "at", "because",
+            "version",
+        )  # fmt: skip
+
+
+class RuleShadowRequest(Asked):
+    rule = serializers.CharField(max_length=63)
+    because = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is on trial.")
+
+
+class RuleShadowEndRequest(Asked):
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class PoolLimitsRequest(Asked):
+    rule = serializers.CharField(max_length=63)
+    warn = serializers.FloatField()
+    critical = serializers.FloatField(allow_null=True, default=None)
+    warn_after_s = serializers.IntegerField(min_value=0, max_value=86_400)
+    critical_after_s = serializers.IntegerField(min_value=0, max_value=86_400, default=0)
+    version = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, allow_null=True, default=None,
+        help_text="Of the limits that are there. Null: there are none.",
+    )  # fmt: skip
+    because = serializers.CharField(max_length=1000, help_text="Why. Shown beside them.")
+
+
+class PoolLimitsRemovalRequest(Asked):
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class RuleList(Edge):
+    @extend_schema(responses=RuleSerializer(many=True))
+    def get(self, request) -> Response:
+        """Every rule that findings are found by, by title."""
+        return Response(RuleSerializer(on_page(self.user), many=True).data)
+
+
+class RuleShadowList(Edge):
+    @extend_schema(request=RuleShadowRequest, responses={201: RuleShadowSerializer})
+    def post(self, request) -> Response:
+        """Put a rule on trial: it is judged, and nobody is told of what it finds. For admins of the fleet."""
+        require(self.user, Permission.ADMINISTER)
+        row = shadowing.begin(actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowRequest))
+        return Response(RuleShadowSerializer(row).data, status=201)
+
+
+class RuleShadowEnds(Edge):
+    @extend_schema(request=RuleShadowEndRequest, responses={204: None})
+    def post(self, request, shadow_id: int) -> Response:
+        """End the trial of a rule. What it has found and is still wrong is open."""
+        sees = not scope_of(self.user, Permission.SEE).nowhere
+        row = self.load(RuleShadow.objects.all() if sees else RuleShadow.objects.none(), shadow_id)
+        require(self.user, Permission.ADMINISTER)
+        shadowing.end(row, actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowEndRequest))
+        return Response(status=204)
+
+
+class PoolLimitsList(Edge):
+    @extend_schema(responses=PoolLimitsSerializer(many=True))
+    def get(self, request, pool_id: int) -> Response:
+        """The limits that a pool has of its own."""
+        pool = self.pool(pool_id)
+        return Response(
+            PoolLimitsSerializer(PoolLimits.objects.filter(pool=pool).select_related("pool"), many=True).data
+        )
+
+    @extend_schema(request=PoolLimitsRequest, responses={201: PoolLimitsSerializer})
+    def post(self, request, pool_id: int) -> Response:
+        """Give a pool its own limits for a rule, or change them. In force from the next look, within ten seconds."""
+        pool = self.pool(pool_id)
+        require_limit(self.user, pool)
+        asked: dict[str, Any] = self.read(PoolLimitsRequest)
+        limits = LimitsAsked(**{name: asked[name] for name in limiting.COLUMNS})
+        row = put_limits(
+            pool, asked["rule"], limits, version=asked["version"], actor=self.user.get_username(),
+            because=asked["because"], now=timezone.now(),
+        )  # fmt: skip
+        return Response(PoolLimitsSerializer(row).data, status=201)
+
+    def pool(self, pool_id: int) -> Pool:
+        return self.load(Pool.objects.visible_to(self.user).select_related("cluster"), pool_id)
+
+
+class PoolLimitsRemovals(Edge):
+    @extend_schema(request=PoolLimitsRemovalRequest, responses={204: None})
+    def post(self, request, limits_id: int) -> Response:
+        """Take a pool's limits away: the rule's own hold there again."""
+        row = self.load(PoolLimits.objects.visible_to(self.user).select_related("pool__cluster"), limits_id)
+        require_limit(self.user, row.pool)
+        remove_limits(row, actor=self.user.get_username(), now=timezone.now(), **self.read(PoolLimitsRemovalRequest))
+        return Response(status=204)

@@ -1,0 +1,106 @@
+"""Giving a pool its own limits for a rule that compares, changing them, and taking them away."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from edges.moves import LostRace
+from fleet.models import Pool
+from health.inbox.refusals import BadAct
+from health.models import PoolLimits
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import Comparing
+from health.rules.limits import Limits
+from people.models import AuditEntry, User
+from people.rights import NotAllowed, Permission, why_not
+
+COMPARING: Mapping[str, Comparing] = {rule.key: rule for rule in GPU_RULES if isinstance(rule, Comparing)}
+COLUMNS = ("warn", "critical", "warn_after_s", "critical_after_s")
+CHANGED = "Somebody changed these limits meanwhile: look at them again."
+
+
+@dataclass(frozen=True)
+class LimitsAsked:
+    """As a person writes them: `critical` None: nothing is critical there."""
+
+    warn: float
+    critical: float | None
+    warn_after_s: int
+    critical_after_s: int = 0
+
+    @property
+    def limits(self) -> Limits:
+        lasting = timedelta(seconds=self.warn_after_s), timedelta(seconds=self.critical_after_s)
+        return Limits(self.warn, self.critical, *lasting)
+
+
+def why_not_limit(user: User, pool: Pool) -> str:
+    """Who may change a pool may say what is too much there. Blank: they may."""
+    where = f"pool {pool.cluster.name}/{pool.name}"
+    return why_not(user, Permission.ADMINISTER, cluster_id=pool.cluster_id, pool_id=pool.pk, where=where)
+
+
+def require_limit(user: User, pool: Pool) -> None:
+    """:raises NotAllowed: with the sentence of `why_not_limit`"""
+    if said := why_not_limit(user, pool):
+        raise NotAllowed(said)
+
+
+def put_limits(
+    pool: Pool, rule: str, asked: LimitsAsked, *, version: int | None, actor: str, because: str, now: datetime
+) -> PoolLimits:
+    """`version`: of the limits that the person saw; None: they saw that there are none.
+
+    :raises BadAct: what was written makes no limits; LostRace: they are not as the person saw them
+    """
+    if problems := _problems(rule, asked, because):
+        raise BadAct(*problems)
+    columns: dict[str, Any] = {name: getattr(asked, name) for name in COLUMNS}
+    columns |= {"by": actor, "at": now, "because": because}
+    try:
+        with transaction.atomic():
+            before = PoolLimits.objects.filter(pool=pool, rule=rule).first()
+            if version is None:
+                row = PoolLimits.objects.create(pool=pool, rule=rule, **columns)
+            else:
+                same = PoolLimits.objects.filter(pool=pool, rule=rule, version=version)
+                if not same.update(version=version + 1, **columns):
+                    raise LostRace(CHANGED)
+                row = PoolLimits.objects.get(pool=pool, rule=rule)
+            _record(row, "put", before=before, actor=actor, because=because, now=now)
+    except IntegrityError as error:
+        raise LostRace(CHANGED) from error
+    return row
+
+
+def remove_limits(row: PoolLimits, *, actor: str, because: str, now: datetime) -> None:
+    """The rule's own hold there again.
+
+    :raises LostRace: they are not as the person saw them
+    """
+    if not because:
+        raise BadAct(("because", "Say why: it is kept."))
+    with transaction.atomic():
+        if not PoolLimits.objects.filter(pk=row.pk, version=row.version).delete()[0]:
+            raise LostRace(CHANGED)
+        _record(row, "remove", before=row, actor=actor, because=because, now=now)
+
+
+def _problems(rule: str, asked: LimitsAsked, because: str) -> list[tuple[str, str]]:
+    if rule not in COMPARING:
+        return [("rule", f"It compares no number that a pool could have. Those that do: {', '.join(COMPARING)}.")]
+    problems = COMPARING[rule].scale.problems(asked.limits)
+    return problems if because else [*problems, ("because", "Say why: it is shown beside them.")]
+
+
+def _record(row: PoolLimits, verb: str, *, before: PoolLimits | None, actor: str, because: str, now: datetime) -> None:
+    values = {name: getattr(row, name) for name in COLUMNS}
+    earlier = {name: getattr(before, name) for name in COLUMNS} if before else None
+    evidence = {"rule": row.rule, "pool": row.pool.name, "cluster": row.pool.cluster.name, "before": earlier}
+    evidence |= {"limits": values if verb == "put" else None}
+    AuditEntry.record(
+        f"limits:{row.rule}"[:64], verb=f"limits.{verb}", actor=actor, because=because, evidence=evidence, now=now
+    )

@@ -1,0 +1,34 @@
+from django.db import models
+from django.db.models import Q
+
+
+class RuleShadowQuerySet(models.QuerySet["RuleShadow"]):
+    def in_force(self) -> "RuleShadowQuerySet":
+        return self.filter(ended_at=None)
+
+    def rules(self) -> frozenset[str]:
+        """The keys of the rules that are on trial now. One query."""
+        return frozenset(self.in_force().values_list("rule", flat=True))
+
+
+class RuleShadow(models.Model):
+    """A rule is on trial: it is judged everywhere and listed with the rules, and nobody is told of what it finds."""
+
+    rule = models.CharField(max_length=63)
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+    because = models.CharField(max_length=1000)
+    ended_at = models.DateTimeField(null=True)  # null: it still is
+    ended_by = models.CharField(max_length=150, blank=True)
+    ended_because = models.CharField(max_length=1000, blank=True)
+
+    objects = RuleShadowQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["rule"], condition=Q(ended_at__isnull=True), name="one_shadow_per_rule")
+        ]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.rule} on trial"

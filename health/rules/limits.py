@@ -1,0 +1,69 @@
+"""From when on a number is worth a warning, and from when on it is critical; and whose word that is. Pure.
+
+A rule that compares has its own `Limits`, ours, and says on which `Scale` a person may set others for a pool.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from wording.durations import spell
+
+OURS = "Quarterdeck"
+LONGEST = timedelta(days=1)  # that something may last before anybody is told
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The higher the worse. What is critical is told no later than what is a warning."""
+
+    warn: float
+    critical: float | None = None  # None: nothing of it ever is
+    warn_after: timedelta = timedelta(0)  # how long it must be so
+    critical_after: timedelta = timedelta(0)
+    whose: str = OURS  # "pool eu-1/h100"
+
+    def is_critical(self, value: float) -> bool:
+        return self.critical is not None and value >= self.critical
+
+    def after(self, *, is_critical: bool) -> timedelta:
+        return self.critical_after if is_critical else self.warn_after
+
+    def said(self, *, is_critical: bool) -> str:
+        """The end of a sentence: "for 5 min: Quarterdeck's limit for a warning"."""
+        after = self.after(is_critical=is_critical)
+        lasting = f" for {spell(after)}" if after else ""
+        return f"{lasting}: {self.whose}’s limit for {'critical' if is_critical else 'a warning'}"
+
+    @property
+    def evidence(self) -> dict[str, float | str | None]:
+        return {"warn": self.warn, "critical": self.critical, "limits_of": self.whose}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a person may set: in which unit, and within which bounds."""
+
+    unit: str  # "°C", "errors an hour"
+    least: float
+    most: float
+    may_be_critical: bool = True
+
+    def problems(self, limits: Limits) -> list[tuple[str, str]]:
+        """What is wrong with them, each with the field it is in. Empty: they may stand."""
+        found = [("warn", sentence) for sentence in self._of_value(limits.warn)]
+        if limits.critical is not None:
+            found += [("critical", sentence) for sentence in self._of_value(limits.critical)]
+            if not self.may_be_critical:
+                found.append(("critical", "Nothing of this rule is critical: leave it empty."))
+            elif not limits.warn < limits.critical:
+                found.append(("critical", "Critical must be above the warning."))
+            if limits.critical_after > limits.warn_after:
+                found.append(("critical_after_s", "What is critical is told no later than what is a warning."))
+        for name, after in (("warn_after_s", limits.warn_after), ("critical_after_s", limits.critical_after)):
+            if not timedelta(0) <= after <= LONGEST:
+                found.append((name, f"From 0 s to {spell(LONGEST)}."))
+        return found
+
+    def _of_value(self, value: float) -> list[str]:
+        is_within = self.least <= value <= self.most  # no NaN is
+        return [] if is_within else [f"From {self.least:g} to {self.most:g} {self.unit}."]

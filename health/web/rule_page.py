@@ -1,0 +1,143 @@
+"""One rule: its trial with what it would have told, and the limits of pools. The same calls that REST makes."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.digits import whole
+from edges.moves import LostRace
+from edges.requests import PersonRequest
+from fleet.models import Pool
+from health.inbox import shadowing
+from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit, why_not_limit
+from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.rulebook import on_page
+from health.models import Finding, PoolLimits, RuleShadow
+from people.rights import NotAllowed, Permission, require, why_not
+
+SHOWN = 50  # findings of a trial, the newest
+REFUSALS = (FindingRefusal, LostRace, NotAllowed)
+
+
+class LimitsForm(forms.Form):
+    pool = forms.IntegerField(min_value=1)
+    version = forms.IntegerField(min_value=1, required=False)
+    warn = forms.FloatField()
+    critical = forms.FloatField(required=False)
+    warn_after_s = forms.IntegerField(min_value=0, max_value=86_400)
+    critical_after_s = forms.IntegerField(min_value=0, max_value=86_400, required=False)
+    because = forms.CharField(max_length=1000)
+
+
+def rule(request: PersonRequest, rule: str) -> HttpResponse:
+    key = whole(request.GET.get("pool", "")[:18])
+    rows = {row.pool_id: row for row in _limits(request).filter(rule=rule)}
+    return _page(request, rule, form=_form(rows.get(key or 0), key))
+
+
+@require_POST
+def shadow(request: PersonRequest, rule: str) -> HttpResponse:
+    try:
+        require(request.user, Permission.ADMINISTER)
+        shadowing.begin(rule, actor=request.user.get_username(), because=_because(request), now=timezone.now())
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "It is on trial: nobody is told of what it finds.")
+    return redirect("rule", rule=rule)
+
+
+@require_POST
+def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
+    row = get_object_or_404(RuleShadow, pk=shadow_id)
+    try:
+        require(request.user, Permission.ADMINISTER)
+        shadowing.end(row, actor=request.user.get_username(), because=_because(request), now=timezone.now())
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Its trial has ended: what it finds is told again.")
+    return redirect("rule", rule=row.rule)
+
+
+@require_POST
+def limit(request: PersonRequest, rule: str) -> HttpResponse:
+    form = LimitsForm(request.POST)
+    if not form.is_valid():
+        return _page(request, rule, form=form, status=400)
+    given = form.cleaned_data
+    pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=given["pool"])
+    asked = LimitsAsked(given["warn"], given["critical"], given["warn_after_s"], given["critical_after_s"] or 0)
+    try:
+        require_limit(request.user, pool)
+        put_limits(
+            pool, rule, asked, version=given["version"], actor=request.user.get_username(), because=given["because"],
+            now=timezone.now(),
+        )  # fmt: skip
+    except BadAct as wrong:
+        for problem in wrong.problems:
+            form.add_error(problem["field"] if problem["field"] in form.fields else None, problem["sentence"])
+        return _page(request, rule, form=form, status=400)
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"These limits hold in {pool.cluster.name}/{pool.name} from the next look on.")
+    return redirect("rule", rule=rule)
+
+
+@require_POST
+def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
+    row = get_object_or_404(_limits(request), pk=limits_id)
+    try:
+        require_limit(request.user, row.pool)
+        remove_limits(row, actor=request.user.get_username(), because=_because(request), now=timezone.now())
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"The rule’s own limits hold in {row.pool.cluster.name}/{row.pool.name} again.")
+    return redirect("rule", rule=row.rule)
+
+
+def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 200) -> HttpResponse:
+    row = next((each for each in on_page(request.user) if each.entry.key == rule), None)
+    if row is None:
+        raise Http404
+    pools = Pool.objects.visible_to(request.user).select_related("cluster").order_by("cluster__name", "name")
+    may_not = why_not(request.user, Permission.ADMINISTER) or shadowing.why_never(rule)
+    context: dict[str, Any] = {
+        "place": "findings",
+        "row": row,
+        "may_not_shadow": may_not,
+        "tried": _tried(request, rule),
+        "limits": [(each, why_not_limit(request.user, each.pool)) for each in _limits(request).filter(rule=rule)],
+        "pools": [pool for pool in pools if not why_not_limit(request.user, pool)] if row.limits else [],
+        "form": form,
+        "has_pools": pools.exists(),
+    }
+    return render(request, "health/rule.html", context, status=status)
+
+
+def _tried(request: PersonRequest, rule: str) -> list[Finding]:
+    """What it would have told, the newest first, also what is over by now."""
+    rows = Finding.objects.visible_to(request.user).filter(rule=rule, is_shadow=True, opened_at__isnull=False)
+    return list(rows.select_related("cluster").order_by("-opened_at", "-pk")[:SHOWN])
+
+
+def _limits(request: PersonRequest) -> Any:
+    return PoolLimits.objects.visible_to(request.user).select_related("pool__cluster")
+
+
+def _form(row: PoolLimits | None, pool: int | None) -> LimitsForm:
+    if row is None:
+        return LimitsForm(initial={"pool": pool} if pool else None)
+    names = ("version", "warn", "critical", "warn_after_s", "critical_after_s")
+    return LimitsForm(initial={"pool": row.pool_id, **{name: getattr(row, name) for name in names}})
+
+
+def _because(request: PersonRequest) -> str:
+    return request.POST.get("because", "").strip()[:1000]

@@ -1,0 +1,99 @@
+"""Rules in REST: what the page of a rule shows and does."""
+
+import pytest
+
+from health.models import PoolLimits, RuleShadow
+from tests import make
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def pool(now):
+    return make.a_pool(make.a_cluster("eu-1"), "h100")
+
+
+def post(caller, path, body):
+    return caller.post(f"/api/v1/{path}", body, format="json")
+
+
+def rule(caller, key: str) -> dict:
+    return next(row for row in caller.get("/api/v1/rules").json() if row["rule"] == key)
+
+
+def test_every_rule_is_told_with_its_limits(bob, now):
+    hot, xid = rule(bob, "gpu-hot"), rule(bob, "gpu-xid")
+
+    assert hot["limits"] == {
+        "warn": 83.0, "critical": 85.0, "warn_after_s": 300.0, "critical_after_s": 300.0, "unit": "°C",
+    }  # fmt: skip
+    assert (hot["after_s"], hot["shadow"], xid["limits"]) == (300.0, None, None)
+
+
+def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_for_them(root, bob, pool):
+    make.a_finding(pool.cluster, rule="gpu-hot", opened_at=NOON)
+
+    begun = post(root, "rule-shadows", {"rule": "gpu-hot", "because": "New here."})
+
+    assert begun.status_code == 201
+    assert rule(bob, "gpu-hot")["shadow"]["by"] == "root"
+    assert (rule(bob, "gpu-hot")["open"], rule(bob, "gpu-hot")["would_tell"]) == (0, 1)
+    assert bob.get("/api/v1/findings").json()["count"] == 0
+    assert bob.get("/api/v1/findings?is_shadow=true").json()["results"][0]["is_shadow"] is True
+    again = post(root, "rule-shadows", {"rule": "gpu-hot", "because": "Again."})
+    assert (again.status_code, again.json()["detail"]) == (409, "root put it on trial already: there is nothing to do.")
+
+    ended = post(root, f"rule-shadows/{begun.json()['id']}/ends", {"because": "It is right."})
+
+    assert ended.status_code == 204
+    assert bob.get("/api/v1/findings").json()["count"] == 1
+
+
+def test_what_is_never_on_trial_is_refused_with_why(root, now):
+    answer = post(root, "rule-shadows", {"rule": "cluster-not-seen", "because": "x"})
+
+    assert answer.status_code == 400
+    assert "always told" in str(answer.json())
+
+
+def test_limits_of_a_pool_are_set_read_and_removed(root, bob, pool):
+    body = {"rule": "gpu-hot", "warn": 75, "critical": 80, "warn_after_s": 180, "critical_after_s": 60}
+    made = post(root, f"pools/{pool.pk}/limits", body | {"because": "Old fans."})
+    assert made.status_code == 201
+    assert post(root, f"pools/{pool.pk}/limits", body | {"because": "Again."}).status_code == 409
+    assert post(bob, f"pools/{pool.pk}/limits", body | {"because": "x"}).status_code == 403
+
+    (told,) = bob.get(f"/api/v1/pools/{pool.pk}/limits").json()
+
+    assert (told["warn"], told["critical"], told["version"], told["because"]) == (75, 80, 1, "Old fans.")
+    changed = post(root, f"pools/{pool.pk}/limits", body | {"warn": 70, "version": 1, "because": "x"})
+    assert (changed.status_code, changed.json()["version"]) == (201, 2)
+    assert post(root, f"pool-limits/{told['id']}/removals", {"because": "x"}).status_code == 204
+    assert not PoolLimits.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"critical": 70}, "critical"),
+        ({"warn": 400}, "warn"),
+        ({"rule": "gpu-xid"}, "rule"),
+        ({"because": ""}, "because"),
+    ],
+)
+def test_limits_that_make_no_sense_name_the_field(root, pool, given, field):
+    body = {"rule": "gpu-hot", "warn": 75, "critical": 80, "warn_after_s": 180, "because": "x"}
+
+    answer = post(root, f"pools/{pool.pk}/limits", body | given)
+
+    assert answer.status_code == 400
+    assert field in str(answer.json())
+
+
+def test_a_stranger_sees_neither_trial_nor_limits(eve, pool):
+    row = PoolLimits.objects.create(pool=pool, rule="gpu-hot", warn=80, warn_after_s=0, by="x", at=NOON, because="x")
+    shadow = RuleShadow.objects.create(rule="gpu-hot", by="x", at=NOON, because="x")
+
+    for path in (f"pools/{pool.pk}/limits", f"pool-limits/{row.pk}/removals", f"rule-shadows/{shadow.pk}/ends"):
+        assert post(eve, path, {"because": "x"}).status_code == 404

@@ -1,0 +1,95 @@
+"""A pool's own limits: kept with who and why, never over what somebody else wrote first."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from edges.moves import LostRace
+from health.inbox.limiting import COMPARING, LimitsAsked, put_limits, remove_limits
+from health.inbox.refusals import BadAct
+from health.models import PoolLimits
+from people.models import AuditEntry
+from tests.make import NOON, a_cluster, a_pool
+
+pytestmark = pytest.mark.django_db
+COOL = LimitsAsked(75, 80, 180, 60)
+
+
+@pytest.fixture
+def pool():
+    return a_pool(a_cluster("eu-1"), "h100")
+
+
+def put(pool, asked=COOL, *, version=None, rule="gpu-hot", because="Old fans.", actor="ada"):
+    return put_limits(pool, rule, asked, version=version, actor=actor, because=because, now=NOON)
+
+
+def test_limits_are_kept_with_who_set_them_and_why(pool):
+    row = put(pool)
+
+    assert (row.limits.warn, row.limits.critical, row.limits.warn_after) == (75, 80, timedelta(minutes=3))
+    assert row.limits.whose == "pool eu-1/h100"
+    entry = AuditEntry.objects.get(verb="limits.put")
+    assert (entry.actor, entry.because, entry.evidence["before"]) == ("ada", "Old fans.", None)
+    assert entry.evidence["limits"]["critical"] == 80
+
+
+def test_a_change_of_what_somebody_changed_meanwhile_is_lost(pool):
+    row = put(pool)
+    put(pool, LimitsAsked(76, 80, 180, 60), version=row.version, actor="amy")
+
+    with pytest.raises(LostRace, match="Somebody changed these limits"):
+        put(pool, LimitsAsked(70, 80, 180, 60), version=row.version)
+    with pytest.raises(LostRace):
+        put(pool, version=None)
+    with pytest.raises(LostRace):
+        remove_limits(row, actor="ada", because="x", now=NOON)
+
+    assert PoolLimits.objects.get().warn == 76
+    assert AuditEntry.objects.filter(verb__startswith="limits.").count() == 2
+
+
+def test_without_them_the_rules_own_hold_again(pool):
+    remove_limits(put(pool), actor="amy", because="New fans.", now=NOON)
+
+    assert not PoolLimits.objects.exists()
+    assert AuditEntry.objects.get(verb="limits.remove").evidence["before"]["warn"] == 75
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"rule": "gpu-xid"}, "compares no number"),
+        ({"asked": LimitsAsked(80, 75, 60)}, "above the warning"),
+        ({"asked": LimitsAsked(float("nan"), None, 60)}, "From 40 to 110"),
+        ({"because": ""}, "Say why"),
+        ({"rule": "gpu-memory-nearly-full", "asked": LimitsAsked(90, 95, 60)}, "leave it empty"),
+    ],
+)
+def test_what_makes_no_limits_is_refused_with_why(pool, given, says):
+    with pytest.raises(BadAct, match=says):
+        put(pool, **given)
+
+
+def test_which_rules_compare():
+    assert set(COMPARING) == {
+        "gpu-hot", "gpu-ecc-corrected", "gpu-pcie-replays", "gpu-nvlink-errors", "gpu-memory-nearly-full",
+    }  # fmt: skip
+
+
+def test_from_the_console(pool):
+    out = StringIO()
+    given = {"warn": 75.0, "critical": 80.0, "warn_after": 180, "critical_after": 60, "because": "Old fans."}
+    call_command("rule", "limit", "gpu-hot", "eu-1/h100", stdout=out, **given)
+    call_command("rule", "limit", "gpu-hot", "eu-1/h100", stdout=out, **given | {"warn": 74.0})
+    call_command("rule", "list", stdout=out)
+    call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", because="New fans.", stdout=out)
+
+    assert "gpu-hot in pool eu-1/h100: warn 74 for 3 min, critical 80, by" in out.getvalue()
+    assert not PoolLimits.objects.exists()
+    with pytest.raises(CommandError, match="no limits of its own"):
+        call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", because="x")
+    with pytest.raises(CommandError, match="There is no pool eu-1/x"):
+        call_command("rule", "limit", "gpu-hot", "eu-1/x", **given)

@@ -1,0 +1,166 @@
+"""A rule on trial is judged and listed, and nobody is told: by no list, no count, no timeline."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from fleet.models import Bookmark, Node, NodeEvent, Observer
+from health.inbox import shadowing
+from health.inbox.reading import counts_of
+from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.rulebook import on_page
+from health.judging import looking
+from health.lifecycle import FindingState
+from health.models import Finding, RuleShadow
+from health.web.trouble import trouble_of
+from people.models import AuditEntry
+from people.models.audit_entry import broken_links
+from tests.make import NOON, a_cluster, a_finding, a_node, a_user
+
+pytestmark = pytest.mark.django_db
+RULE = "node-not-ready"
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def cluster():
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    return cluster
+
+
+def looked(cluster, *minutes: float) -> None:
+    for each in minutes:
+        Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON + each * MINUTE)
+        looking.look(cluster, now=NOON + each * MINUTE)
+
+
+def on_trial(rule: str = RULE) -> RuleShadow:
+    return shadowing.begin(rule, actor="ada", because="New here.", now=NOON)
+
+
+def what_people_are_told(cluster) -> tuple[int, ...]:
+    user, trouble = a_user(role="viewer"), trouble_of(a_user(role="viewer"), now=NOON)
+    told = Finding.objects.open().count(), Finding.objects.confirming().count()
+    nodes = sum(Node.objects.filter(cluster=cluster).values_list("unresolved", flat=True))
+    return (*told, nodes, trouble.open, trouble.confirming, counts_of(user).unresolved)
+
+
+def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
+    on_trial()
+    a_node(cluster, "gpu-1", is_ready=False)
+
+    looked(cluster, 0, 1)
+
+    finding = Finding.objects.get(rule=RULE)
+    assert (finding.state, finding.is_shadow) == (FindingState.OPEN, True)
+    assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
+    assert not NodeEvent.objects.filter(kind="finding").exists()
+    row = next(row for row in on_page(a_user(role="viewer")) if row.entry.key == RULE)
+    assert (row.shadow.by, row.would_tell, row.open) == ("ada", 1, 0)
+
+
+def test_it_is_resolved_without_a_word(cluster):
+    on_trial()
+    a_node(cluster, "gpu-1", is_ready=False)
+    looked(cluster, 0, 1)
+    Node.objects.update(is_ready=True)
+
+    looked(cluster, 2)
+
+    assert Finding.objects.get(rule=RULE).resolved_at == NOON + 2 * MINUTE
+    assert not NodeEvent.objects.filter(kind="finding").exists()
+
+
+def test_it_hides_no_other_and_is_hidden_by_none(cluster):
+    node = a_node(cluster, "gpu-1", is_ready=False, allocatable={"nvidia.com/gpu": 0})
+    looked(cluster, 0, 1)
+    assert Finding.objects.get(rule="allocatable-below-expected").parent.rule == RULE
+
+    on_trial()
+
+    missing = Finding.objects.get(rule="allocatable-below-expected")
+    assert missing.parent is None
+    node.refresh_from_db()
+    assert node.unresolved == 1
+
+
+def test_what_was_open_goes_out_of_every_count_and_comes_back(cluster):
+    a_node(cluster, "gpu-1", is_ready=False)
+    looked(cluster, 0, 1)
+    before = what_people_are_told(cluster)
+    row = on_trial()
+    assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
+
+    shadowing.end(row, actor="amy", because="It is right.", now=NOON + MINUTE)
+
+    assert what_people_are_told(cluster) == before == (1, 0, 1, 1, 0, 1)
+
+
+def test_a_look_that_ran_beside_is_put_in_step_by_the_next(cluster):
+    a_node(cluster, "gpu-1", is_ready=False)
+    looked(cluster, 0, 1)
+    RuleShadow.objects.create(rule=RULE, by="ada", at=NOON, because="x")  # as if written while a look went on
+
+    looked(cluster, 2)
+
+    assert Finding.objects.get(rule=RULE).is_shadow
+    assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
+
+
+def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
+    row = on_trial()
+
+    with pytest.raises(FindingRefusal, match="ada put it on trial already"):
+        shadowing.begin(RULE, actor="amy", because="Me, too.", now=NOON)
+    shadowing.end(row, actor="ada", because="Done.", now=NOON)
+    with pytest.raises(FindingRefusal, match="ended already"):
+        shadowing.end(RuleShadow.objects.get(pk=row.pk), actor="amy", because="Done.", now=NOON)
+
+    entries = AuditEntry.objects.filter(subject=f"rule:{RULE}").order_by("number")
+    assert [(entry.verb, entry.actor) for entry in entries] == [
+        ("rule.shadow.begin", "ada"),
+        ("rule.shadow.end", "ada"),
+    ]
+    assert not list(broken_links(AuditEntry.objects.order_by("subject", "number")))
+
+
+@pytest.mark.parametrize("rule", ["cluster-not-seen", "cluster-unwatched", "plan-halted", "telemetry-silent", "x"])
+def test_what_says_that_we_do_not_see_is_never_on_trial(rule):
+    with pytest.raises(BadAct, match="always told"):
+        on_trial(rule)
+
+
+def test_nobody_does_it_without_a_reason():
+    with pytest.raises(BadAct, match="Say why"):
+        shadowing.begin(RULE, actor="ada", because="", now=NOON)
+
+
+def test_what_comes_back_soon_after_a_trial_is_told(cluster):
+    row = on_trial()
+    a_node(cluster, "gpu-1", is_ready=False)
+    looked(cluster, 0, 1)
+    Node.objects.update(is_ready=True)
+    looked(cluster, 2)
+    shadowing.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+    Node.objects.update(is_ready=False)
+
+    looked(cluster, 3, 4)
+
+    assert Finding.objects.open().get().times == 2
+
+
+def test_from_the_console(cluster):
+    a_finding(cluster, rule=RULE)
+    out = StringIO()
+    call_command("rule", "shadow", RULE, because="New.", stdout=out)
+    call_command("rule", "list", stdout=out)
+    call_command("rule", "tell", RULE, because="Good.", stdout=out)
+
+    said = out.getvalue()
+    assert "node-not-ready  Node not ready  on trial by" in said
+    assert "What node-not-ready finds is told again." in said
+    with pytest.raises(CommandError, match="on no trial"):
+        call_command("rule", "tell", RULE)

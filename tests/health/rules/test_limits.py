@@ -1,0 +1,104 @@
+"""Limits of rules: whose they are is in the sentence, and what a person may not set says why."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.rules.base import Severity
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import Comparing, GpuFacts
+from health.rules.gpus.ecc_corrected import EccCorrected
+from health.rules.gpus.hot import Hot
+from health.rules.gpus.nvlink_errors import NvlinkErrors
+from health.rules.limits import Limits, Scale
+from health.telemetry.remembering import Growth
+from tests.make import NOON
+
+MINUTE = timedelta(minutes=1)
+COMPARING = [rule for rule in GPU_RULES if isinstance(rule, Comparing)]
+CELSIUS = Scale("°C", 40, 110)
+COOL = Limits(75, 80, 3 * MINUTE, MINUTE, whose="pool eu-1/h100")
+
+
+def gpu(celsius: float) -> GpuFacts:
+    return GpuFacts("gpu-1", "GPU 3 of gpu-1", now={"temperature_celsius": celsius}, judged_at=NOON)
+
+
+@pytest.mark.parametrize("rule", COMPARING, ids=lambda rule: rule.key)
+def test_every_rules_own_limits_fit_its_own_scale(rule):
+    assert rule.scale.problems(rule.limits) == []
+    assert rule.after == rule.limits.warn_after
+
+
+def test_a_sentence_names_the_limit_in_force_and_whose_it_is():
+    assert Hot().judge(gpu(84)).sentence == (
+        "GPU 3 of gpu-1 has had 83 °C or more for 5 min: Quarterdeck’s limit for a warning."
+    )
+    assert Hot(COOL).judge(gpu(84)).sentence == (
+        "GPU 3 of gpu-1 has had 80 °C or more for 1 min: pool eu-1/h100’s limit for critical."
+    )
+
+
+@pytest.mark.parametrize(
+    ("celsius", "severity"),
+    [(74.9, None), (75, Severity.WARNING), (79.9, Severity.WARNING), (80, Severity.CRITICAL)],
+)
+def test_a_pools_limits_replace_the_rules_own(celsius, severity):
+    wrong = Hot(COOL).judge(gpu(celsius))
+
+    assert (wrong.severity if wrong else None) == severity
+
+
+def test_what_is_critical_may_be_told_sooner():
+    assert Hot(COOL).judge(gpu(76)).opens_after == 3 * MINUTE
+    assert Hot(COOL).judge(gpu(90)).opens_after == MINUTE
+
+
+def test_without_a_critical_limit_nothing_is_critical():
+    assert Hot(replace(COOL, critical=None)).judge(gpu(109)).severity == Severity.WARNING
+
+
+def test_a_counter_can_be_critical_where_a_pool_says_so():
+    grown = {"ecc_corrected": Growth(600, 0), "nvlink_replays": Growth(600, 0)}
+    sick = GpuFacts("gpu-1", "GPU 3 of gpu-1", grown=grown)
+    strict = Limits(100, 500, MINUTE, MINUTE, whose="pool eu-1/h100")
+
+    assert EccCorrected().judge(sick).severity == Severity.WARNING
+    assert EccCorrected(strict).judge(sick).severity == Severity.CRITICAL
+    assert NvlinkErrors(strict).judge(sick).severity == Severity.CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("limits", "field", "says"),
+    [
+        (replace(COOL, warn=39), "warn", "From 40 to 110 °C."),
+        (replace(COOL, warn=float("nan")), "warn", "From 40 to 110 °C."),
+        (replace(COOL, critical=float("inf")), "critical", "From 40 to 110 °C."),
+        (replace(COOL, critical=75), "critical", "Critical must be above the warning."),
+        (replace(COOL, critical_after=4 * MINUTE), "critical_after_s", "no later than what is a warning"),
+        (replace(COOL, warn_after=timedelta(days=2)), "warn_after_s", "From 0 s to 1 d."),
+        (replace(COOL, warn_after=timedelta(seconds=-1)), "warn_after_s", "From 0 s to 1 d."),
+    ],
+)
+def test_limits_that_make_no_sense_say_why(limits, field, says):
+    problems = dict(CELSIUS.problems(limits))
+
+    assert says in problems[field]
+
+
+def test_a_rule_of_which_nothing_is_critical_takes_no_critical_limit():
+    assert CELSIUS.problems(COOL) == []
+    assert dict(replace(CELSIUS, may_be_critical=False).problems(COOL))["critical"].startswith("Nothing of this rule")
+
+
+@given(warn=st.floats(), critical=st.none() | st.floats(), seconds=st.integers(-10, 100_000))
+def test_whatever_passes_is_in_order(warn, critical, seconds):
+    limits = Limits(warn, critical, timedelta(seconds=seconds))
+
+    if not CELSIUS.problems(limits):
+        assert 40 <= warn <= 110
+        assert critical is None or warn < critical <= 110
+        assert 0 <= seconds <= 86_400

@@ -1,0 +1,133 @@
+"""The page of a rule: its trial and the limits of pools, each by who may."""
+
+import pytest
+from django.urls import reverse
+
+from health.inbox import shadowing
+from health.models import Finding, PoolLimits, RuleShadow
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+HOT = "/findings/rules/gpu-hot"
+
+
+@pytest.fixture
+def root():
+    return visiting(make.a_user("root", role="admin"))
+
+
+@pytest.fixture
+def bob():
+    return visiting(make.a_user("bob", role="viewer"))
+
+
+@pytest.fixture
+def pool():
+    return make.a_pool(make.a_cluster("eu-1"), "h100")
+
+
+def limits(pool, **given) -> dict:
+    asked = {"warn": "75", "critical": "80", "warn_after_s": "180", "critical_after_s": "60", "because": "Old fans."}
+    return {"pool": str(pool.pk), **asked, **given}
+
+
+def test_every_rule_has_a_page(bob, pool):
+    listed = page(bob, "/findings/rules")
+
+    rules = [link for link in listed.links if link.startswith("/findings/rules/")]
+    assert len(rules) > 30
+    for link in rules:
+        page(bob, link)
+
+
+def test_a_rule_that_is_none_is_not_found(bob):
+    assert bob.get("/findings/rules/no-such-rule").status_code == 404
+
+
+def test_a_trial_is_begun_marked_and_ended(root, pool):
+    make.a_finding(pool.cluster, rule="gpu-hot", sentence="It is hot.", opened_at=NOON)
+    root.post(f"{HOT}/shadow", {"because": f"New here. {HOSTILE}"})
+
+    text = page(root, HOT).text
+    assert "root put it on trial" in text
+    assert "It is hot." in text
+    assert "still so" in text
+    assert "on trial: would tell 1" in page(root, "/findings/rules").text
+    assert "It is hot." not in page(root, "/findings").text
+    chosen = page(root, f"/findings?finding={Finding.objects.get().pk}").text
+    assert "is on trial : nobody is told of this" in chosen
+
+    root.post(reverse("end-rule-shadow", args=[RuleShadow.objects.get().pk]), {"because": "It is right."})
+    assert "It is hot." in page(root, "/findings").text
+
+
+def test_who_may_not_is_told_which_role_it_takes_and_changes_nothing(bob, pool):
+    assert "you need the role" in page(bob, HOT).text
+
+    bob.post(f"{HOT}/shadow", {"because": "x"})
+    bob.post(f"{HOT}/limits", limits(pool))
+
+    assert not RuleShadow.objects.exists()
+    assert not PoolLimits.objects.exists()
+
+
+def test_what_is_never_on_trial_says_why(root):
+    assert "that is always told" in page(root, "/findings/rules/cluster-not-seen").text
+
+
+def test_a_pool_is_given_limits_that_are_changed_and_taken_away(root, pool):
+    root.post(f"{HOT}/limits", limits(pool))
+    row = PoolLimits.objects.get()
+    assert "eu-1/h100 75 for 3 min 80 for 1 min Old fans." in page(root, HOT).text
+
+    shown = root.get(f"{HOT}?pool={pool.pk}").content.decode()
+    assert f'name="version" value="{row.version}"' in shown
+    root.post(f"{HOT}/limits", limits(pool, warn="70", version=row.version))
+    assert PoolLimits.objects.get().warn == 70
+    root.post(reverse("remove-rule-limits", args=[row.pk]), {"because": "New fans."})
+
+    assert not PoolLimits.objects.exists()
+
+
+def test_limits_that_make_no_sense_come_back_with_why(root, pool):
+    for given, says in (
+        ({"critical": "70"}, "Critical must be above the warning."),
+        ({"warn": "nan"}, "Enter a number."),
+        ({"warn": "400"}, "From 40 to 110 °C."),
+        ({"because": ""}, "This field is required."),
+    ):
+        answer = root.post(f"{HOT}/limits", limits(pool, **given))
+
+        assert answer.status_code == 400
+        assert says in answer.content.decode()
+    assert not PoolLimits.objects.exists()
+
+
+def test_a_change_that_comes_second_is_told(root, pool):
+    root.post(f"{HOT}/limits", limits(pool))
+
+    answer = root.post(f"{HOT}/limits", limits(pool, warn="60"), follow=True)
+
+    assert "Somebody changed these limits meanwhile" in answer.content.decode()
+    assert PoolLimits.objects.get().warn == 75
+
+
+def test_who_is_admin_of_a_pool_alone_sets_its_limits_and_puts_no_rule_on_trial(pool):
+    other = make.a_pool(pool.cluster, "l4")
+    amy = visiting(make.a_user("amy", role="admin", on=pool))
+    amy.post(f"{HOT}/limits", limits(pool))
+    amy.post(f"{HOT}/limits", limits(other))
+    amy.post(f"{HOT}/shadow", {"because": "x"})
+
+    assert [row.pool for row in PoolLimits.objects.all()] == [pool]
+    assert not RuleShadow.objects.exists()
+
+
+def test_what_a_trial_found_in_a_cluster_that_one_does_not_see_is_not_theirs(pool):
+    make.a_finding(make.a_cluster("secret"), rule="gpu-hot", sentence="Hidden.", opened_at=NOON)
+    shadowing.begin("gpu-hot", actor="root", because="New.", now=NOON)
+    amy = visiting(make.a_user("amy", role="viewer", on=pool.cluster))
+
+    assert "Hidden." not in page(amy, HOT).text
