@@ -15,6 +15,8 @@ from config.error_pages import Failure
 from edges.moves import IllegalMove, LostRace
 from fleet.api.gone_nodes import GoneNodeSerializer
 from fleet.clusters.acceptance import CannotAccept
+from fleet.history.moment import NoSuchMoment
+from fleet.history.notes import BadNote
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
@@ -60,6 +62,8 @@ REFUSALS: dict[type[Exception], Meaning] = {
     CannotAccept: Meaning(409, "cannot-accept", "This cluster cannot be accepted"),
     ProductionAsks: Meaning(409, "production-asks", "Production is never changed unasked"),
     PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
+    BadNote: Meaning(400, "bad-note", "This is no note"),
+    NoSuchMoment: Meaning(400, "no-such-moment", "Nothing can be said of that moment"),
     BadSource: Meaning(400, "bad-source", "This makes no source of telemetry"),
     SourceOff: Meaning(409, "source-off", "This source is switched off"),
     BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),

@@ -6,6 +6,7 @@ class RolloutsConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet.clusters.acceptance import OBJECTIONS
+        from fleet.history import lines, moment
         from fleet.messages import listeners
         from fleet.pools.asking import LISTENERS
         from health.judging.sources import register
@@ -13,6 +14,7 @@ class RolloutsConfig(AppConfig):
         from rollouts.objections import plans_that_rest_on
         from rollouts.unasked import ask_from_now_on
         from rollouts.wake import plans_of
+        from rollouts.web.timeline import lines_of_plans, plans_then
 
         register(GLASS)
         register(HALTED)
@@ -21,3 +23,5 @@ class RolloutsConfig(AppConfig):
         OBJECTIONS.append(plans_that_rest_on)
         LISTENERS.append(ask_from_now_on)
         listeners.CHANGED.append(plans_of.ask)
+        lines.MORE.append(lines_of_plans)
+        moment.TRUE_THEN.append(plans_then)

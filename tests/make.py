@@ -198,12 +198,11 @@ def a_crash_log(pod, *lines: str, refused: str = "", **given: Any):
     )
 
 
-def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datetime = NOON, kind: str = "version"):
+def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datetime = NOON, **given: Any):
     from fleet.models import NodeEvent
 
-    return NodeEvent.objects.create(
-        cluster=node.cluster, node_uid=node.uid, node_name=node.name, at=at, kind=kind, sentence=sentence
-    )
+    row = {"kind": "version", "sentence": sentence} | given
+    return NodeEvent.objects.create(cluster=node.cluster, node_uid=node.uid, node_name=node.name, at=at, **row)
 
 
 def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):

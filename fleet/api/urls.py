@@ -5,6 +5,7 @@ from fleet.api.attempts import AttemptList
 from fleet.api.clusters import ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
 from fleet.api.gpus import GpuList
+from fleet.api.node_history import NodeMoments, NodeNotes, NodeTimeline
 from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
 from fleet.api.pods import PodList
 from fleet.api.pool_files import ClusterPoolFile, PoolFiles
@@ -21,6 +22,9 @@ urlpatterns = [
     path("nodes", NodeList.as_view()),
     path("nodes/<int:node_id>", NodeDetail.as_view()),
     path("nodes/<int:node_id>/events", NodeEventList.as_view(), name="node-events"),
+    path("nodes/<int:node_id>/timeline", NodeTimeline.as_view()),
+    path("nodes/<int:node_id>/moment", NodeMoments.as_view()),
+    path("nodes/<int:node_id>/notes", NodeNotes.as_view()),
     path("pods", PodList.as_view()),
     path("pools", PoolList.as_view()),
     path("pools/<int:pool_id>", PoolDetail.as_view()),

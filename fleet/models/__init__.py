@@ -11,6 +11,7 @@ from fleet.models.gpu import Gpu
 from fleet.models.map_piece import MapPiece
 from fleet.models.node import Node
 from fleet.models.node_event import NodeEvent
+from fleet.models.node_note import NodeNote
 from fleet.models.node_sums import NodeSums
 from fleet.models.observer import LostLease, Observer
 from fleet.models.observing_worker import ObservingWorker
@@ -42,6 +43,7 @@ __all__ = [
     "MapPiece",
     "Node",
     "NodeEvent",
+    "NodeNote",
     "NodeSums",
     "Observer",
     "ObservingWorker",

@@ -4,6 +4,7 @@ from fleet.web import (
     cluster_acts,
     cluster_page,
     fleet_page,
+    node_history,
     node_map,
     node_page,
     pool_file_page,
@@ -39,5 +40,8 @@ urlpatterns = [
     path("segments", segments_page.segments, name="segments"),
     path("parts/segments", segments_page.segments_part, name="segments-part"),
     path("nodes/<int:node_id>", node_page.node, name="node"),
+    path("nodes/<int:node_id>/history", node_history.history, name="node-history"),
+    path("nodes/<int:node_id>/notes", node_history.note, name="node-note"),
+    path("parts/nodes/<int:node_id>/timeline", node_history.timeline_part, name="node-timeline"),
     path("parts/nodes/<int:node_id>", node_page.node_part, name="node-part"),
 ]

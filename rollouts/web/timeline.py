@@ -1,57 +1,64 @@
-"""One timeline of a node, also of one that is gone: what was seen to change on it, and what plans did to it."""
+"""What plans did to a node: lines of its timeline, and where they were with it at a moment."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
-from edges.parts import part
-from edges.requests import PersonRequest
-from fleet.models import GoneNode, Node
-from fleet.queries import timeline
-from rollouts.models import Plan, PlanEvent
+from fleet.history.lines import PLAN, NodeKept, Span, TimelineLine
+from fleet.history.moment import TrueThen
+from people.models import User
+from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY
+from rollouts.models import Plan, PlanEvent, Target
 from rollouts.web.states import glyph_of, word_of
 
-MOST = 100
-GLYPHS = {"version": "changing", "ready": "part", "cordon": "cordoned", "upgrade": "changing", "capacity": "warn"}
 
-
-@dataclass(frozen=True)
-class TimelineEntry:
-    at: datetime
-    glyph: str
-    sentence: str
-    who: str = ""
-    href: str = ""
-
-
-@part
-def node_timeline(request: PersonRequest, node_id: int) -> HttpResponse:
-    node = Node.objects.visible_to(request.user).filter(pk=node_id).first() or get_object_or_404(
-        GoneNode.objects.visible_to(request.user), node_id=node_id
-    )
-    lines = sorted([*_seen(node), *_planned(request, node)], key=lambda line: line.at, reverse=True)[:MOST]
-    days = [{"grouper": day, "list": list(of_day)} for day, of_day in groupby(lines, key=lambda line: line.at.date())]
-    return render(request, "fleet/_timeline.html", {"node_id": node_id, "cluster_id": node.cluster_id, "days": days})
-
-
-def _seen(node: Node | GoneNode) -> list[TimelineEntry]:
-    return [TimelineEntry(row.at, GLYPHS.get(row.kind, "part"), row.sentence) for row in timeline(node)[:MOST]]
-
-
-def _planned(request: PersonRequest, node: Node | GoneNode) -> list[TimelineEntry]:
-    plans = Plan.objects.visible_to(request.user).filter(cluster=node.cluster_id)
-    events = PlanEvent.objects.filter(plan__in=plans, target__node_uid=node.uid).select_related("plan")[:MOST]
-    return [
-        TimelineEntry(
+def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
+    if not span.has(PLAN):
+        return
+    plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
+    events = PlanEvent.objects.filter(plan__in=plans, target__node_uid=node.uid, **span.of("at"))
+    for event in events.select_related("plan").order_by("-at", "-pk")[: span.most]:
+        yield TimelineLine(
             at=event.at,
-            glyph=glyph_of("target", event.to),
+            kind=PLAN,
             sentence=f"{event.plan.title}: {word_of(event.to)}. {event.because}",
             who=event.actor,
             href=reverse("plan", args=[event.plan_id]),
+            glyph=glyph_of("target", event.to),
+            detail={"plan": event.plan_id, "was": event.was, "is": event.to},
         )
-        for event in events
-    ]
+
+
+def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
+    """Those that were under way with this node among their targets. Three queries."""
+    plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
+    targets = list(Target.objects.filter(stage__plan__in=plans, node_uid=node.uid).select_related("stage__plan"))
+    mine = {target.stage.plan_id: target.stage.plan for target in targets}
+    moves = PlanEvent.objects.filter(plan__in=mine, what="plan").order_by("plan_id", "at", "pk")
+    of_targets = list(PlanEvent.objects.filter(target__in=targets).order_by("at", "pk"))
+    for plan_id, events in groupby(moves, key=lambda event: event.plan_id):
+        under_way = _under_way(list(events), at)
+        if under_way is None:
+            continue
+        began, until = under_way
+        plan = mine[plan_id]
+        state = _state_at(at, [event for event in of_targets if event.plan_id == plan_id])
+        where = f": the node was {word_of(state)}" if state else ", and had done nothing to the node yet"
+        href = reverse("plan", args=[plan_id])
+        yield TrueThen(PLAN, f"{plan.title} was under way{where}.", began, until, href, glyph_of("target", state))
+
+
+def _under_way(moves: list[PlanEvent], at: datetime) -> tuple[datetime, datetime | None] | None:
+    """Since when, and until when. None: it had not begun, or was over."""
+    began = next((move.at for move in moves if move.to in PLAN_UNDER_WAY), None)
+    until = next((move.at for move in moves if move.to in PLAN_FINAL), None)
+    if began is None or at < began or (until is not None and at >= until):
+        return None
+    return began, until
+
+
+def _state_at(at: datetime, moves: list[PlanEvent]) -> str:
+    """Blank: it had not moved yet."""
+    return next((move.to for move in reversed(moves) if move.at <= at), "")

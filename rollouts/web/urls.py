@@ -12,7 +12,6 @@ from rollouts.web import (
     plans_page,
     steering,
     stopping,
-    timeline,
     windows_page,
 )
 
@@ -52,5 +51,4 @@ urlpatterns = [
     path("stages/<int:stage_id>/gates/<slug:gate>/break-glass", breaking_glass.break_it, name="break-glass"),
     path("break-glass/<int:glass_id>/acknowledgements", breaking_glass.seen, name="seen-glass"),
     path("parts/stages/<int:stage_id>/approval", approval_page.live_part, name="approval-live"),
-    path("parts/nodes/<int:node_id>/timeline", timeline.node_timeline, name="node-timeline"),
 ]

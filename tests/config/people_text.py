@@ -27,10 +27,12 @@ from edges.parsing import LARGEST_BODY_BYTES, SmallJSONParser
 from edges.requests import PersonRequest
 from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
+from fleet.api.node_history import TimelineAsked
 from fleet.models import Cluster, Node, Pod
 from fleet.pools.files import BadPoolFile
 from fleet.pools.files import read as read_pool_file
 from fleet.web.filters import NodeFilter, read_choice
+from fleet.web.node_history import HistoryForm
 from fleet.web.pool_form import PoolForm
 from gpu import versions
 from health.api.telemetry import HistoryAsked
@@ -190,6 +192,11 @@ PARSERS = (
            ("health.web.rule_page",)),
     Parser("window of a history", "those there are", HEADERS_BYTES,
            lambda text: HistoryAsked(data={"window": text, text[:100]: text}).is_valid(), ("health.api.telemetry",)),
+    Parser("moment of a history", "40 characters", HEADERS_BYTES,
+           lambda text: HistoryForm(_query(at=text, before=text)).is_valid(), ("fleet.web.node_history",)),
+    Parser("moment and kinds of a history, in REST", "those there are, and Django's own instants", HEADERS_BYTES,
+           lambda text: TimelineAsked(data={"kind": [text], "since": text, "before": text}).is_valid(),
+           ("fleet.api.node_history",)),
     Parser("label matchers", "500 characters, 10 matchers", FORM_BYTES, Matchers.read),
     Parser("filter of nodes on a page", "200 characters each", HEADERS_BYTES,
            lambda text: NodeFilter.read(_query(q=text, pool=text, state=text)).is_selector,

@@ -37,20 +37,21 @@ def _ready(old: Columns, new: Columns) -> Iterator[Entry]:
         False: f"Not ready{because}",
         None: f"Its kubelet stopped reporting{because}",
     }[new["is_ready"]]
-    yield Entry("ready", sentence, {"was": old["is_ready"], "is": new["is_ready"]})
+    yield Entry("ready", sentence, _change("is_ready", old, new))
 
 
 def _cordon(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["is_unschedulable"] != new["is_unschedulable"]:
         # The API does not say who did it.
-        yield Entry("cordon", "Cordoned." if new["is_unschedulable"] else "Uncordoned.")
+        sentence = "Cordoned." if new["is_unschedulable"] else "Uncordoned."
+        yield Entry("cordon", sentence, _change("is_unschedulable", old, new))
 
 
 def _version(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["driver_version"], new["driver_version"]
     if was != now:
         sentence = f"Runs driver {now}, before {was}." if was else f"Runs driver {now}."
-        yield Entry("version", sentence, {"was": was, "is": now})
+        yield Entry("version", sentence, _change("driver_version", old, new))
     elif was and new["driver_unknown_since"] and not old["driver_unknown_since"]:
         yield Entry("version", f"Names no driver any more; the last was {was}.", {"was": was})
     elif was and old["driver_unknown_since"] and not new["driver_unknown_since"]:
@@ -61,7 +62,7 @@ def _upgrade(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["upgrade_state"], new["upgrade_state"]
     if was != now:
         sentence = f"The upgrade controller says {now}." if now else "The upgrade controller says nothing any more."
-        yield Entry("upgrade", sentence, {"was": was, "is": now})
+        yield Entry("upgrade", sentence, _change("upgrade_state", old, new))
 
 
 AMOUNTS = (
@@ -80,7 +81,7 @@ def _layout(old: Columns, new: Columns) -> Iterator[Entry]:
     sentence = f"GPUs are given out as {words}, before as {before}."
     if words == before:  # another order to cut them, or another name of the resource
         sentence = f"GPUs are partitioned or shared anew; they are given out as {words}, as before."
-    yield Entry("capacity", sentence, {"was": was, "is": now})
+    yield Entry("capacity", sentence, _change("layout", old, new))
 
 
 def _capacity(old: Columns, new: Columns) -> Iterator[Entry]:
@@ -89,7 +90,7 @@ def _capacity(old: Columns, new: Columns) -> Iterator[Entry]:
         was, now = old[column], new[column]
         if was != now and (now or old["layout"] == new["layout"]):
             sentence = f"{words}: {_count(now)}, before {_count(was)}."
-            yield Entry("capacity", sentence, {"column": column, "was": was, "is": now})
+            yield Entry("capacity", sentence, _change(column, old, new))
 
 
 def _mig(old: Columns, new: Columns) -> Iterator[Entry]:
@@ -102,7 +103,7 @@ def _mig(old: Columns, new: Columns) -> Iterator[Entry]:
         "success": f"The MIG manager has applied the MIG layout {new['mig_config']}.",
         "failed": f"The MIG manager could not apply the MIG layout {new['mig_config']}.",
     }.get(now, f"The MIG manager says {now}.")
-    yield Entry("capacity", sentence, {"was": was, "is": now, "config": new["mig_config"]})
+    yield Entry("capacity", sentence, {**_change("mig_config_state", old, new), "config": new["mig_config"]})
 
 
 def _hold(old: Columns, new: Columns) -> Iterator[Entry]:
@@ -110,9 +111,11 @@ def _hold(old: Columns, new: Columns) -> Iterator[Entry]:
         return
     if new["is_held"]:
         by = f" by {new['held_by']}" if new["held_by"] else ", not by Quarterdeck"
-        yield Entry("label", f"Held: the upgrade controller must not touch it{by}.", {"held_by": new["held_by"]})
+        sentence = f"Held: the upgrade controller must not touch it{by}."
+        yield Entry("label", sentence, {**_change("is_held", old, new), "held_by": new["held_by"]})
     else:
-        yield Entry("label", "Released: the upgrade controller may touch it.", {"held_by": old["held_by"]})
+        sentence = "Released: the upgrade controller may touch it."
+        yield Entry("label", sentence, {**_change("is_held", old, new), "held_by": old["held_by"]})
 
 
 def _paused(old: Columns, new: Columns) -> Iterator[Entry]:
@@ -128,7 +131,12 @@ def _paused(old: Columns, new: Columns) -> Iterator[Entry]:
 def _kernel(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["kernel"] and old["kernel"] != new["kernel"]:
         sentence = f"Runs kernel {new['kernel']}, before {old['kernel']}."
-        yield Entry("version", sentence, {"was": old["kernel"], "is": new["kernel"]})
+        yield Entry("version", sentence, _change("kernel", old, new))
+
+
+def _change(column: str, old: Columns, new: Columns) -> dict[str, Any]:
+    """What `fleet.history.facts` reads."""
+    return {"column": column, "was": old[column], "is": new[column]}
 
 
 def _count(number: int | None) -> str:

@@ -1,0 +1,127 @@
+"""What happened to a node, and how it was at a moment: the same as its page of history."""
+
+from datetime import UTC
+from typing import Any
+
+from django.http import Http404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import KEY, Asked, Edge
+from fleet.history import notes
+from fleet.history.lines import KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of
+from fleet.history.moment import moment_of
+from fleet.models import GoneNode, Node
+
+
+class TimelineAsked(Asked):
+    kind = serializers.MultipleChoiceField(
+        choices=[(key, title) for key, (title, _) in KINDS.items()], required=False, help_text="May be repeated."
+    )
+    since = serializers.DateTimeField(required=False, default_timezone=UTC)
+    before = serializers.DateTimeField(
+        required=False, default_timezone=UTC, help_text="For the next page: the `at` of the last line."
+    )
+    most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=MOST)
+
+
+class MomentAsked(Asked):
+    at = serializers.DateTimeField(
+        required=False, default_timezone=UTC, help_text="Without a zone it is UTC; without any it is now."
+    )
+
+
+class TimelineLineSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    kind = serializers.CharField(help_text=f"{', '.join(KINDS)}.")
+    sentence = serializers.CharField()
+    who = serializers.CharField(help_text="Blank: it was seen, and nothing says whose act it was.")
+    href = serializers.CharField(help_text="The page of what did it; blank: none.")
+    detail = serializers.DictField()
+
+
+class FactSerializer(serializers.Serializer):
+    name = serializers.CharField(source="column")
+    title = serializers.CharField()
+    is_known = serializers.BooleanField()
+    value = serializers.JSONField(allow_null=True)
+    words = serializers.CharField()
+    since = serializers.DateTimeField(
+        allow_null=True, help_text="When it was seen to become so. Null: before anything was written down."
+    )
+
+
+class TrueThenSerializer(serializers.Serializer):
+    kind = serializers.CharField(help_text="finding or plan.")
+    sentence = serializers.CharField()
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField(allow_null=True, help_text="Null: it is so still.")
+    href = serializers.CharField()
+
+
+class NodeMomentSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    unseen = serializers.CharField(help_text="Why nothing is known of that moment; blank: what follows is.")
+    facts = FactSerializer(many=True)
+    true_then = TrueThenSerializer(many=True, help_text="Findings that were open, plans that were under way.")
+    around = TimelineLineSerializer(many=True, help_text="Within half an hour of it, the newest first.")
+
+
+class NodeNoteRequest(Asked):
+    text = serializers.CharField(max_length=notes.LONGEST)
+
+
+class NoteSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    by = serializers.CharField()
+    text = serializers.CharField()
+
+
+class OfAKeptNode(Edge):
+    """Also of a node that left its cluster, for as long as timelines are kept."""
+
+    def kept(self, node_id: int) -> NodeKept:
+        rows = Node.objects.visible_to(self.user).select_related("cluster").filter(pk=node_id)
+        gone = GoneNode.objects.visible_to(self.user).select_related("cluster").filter(node_id=node_id)
+        found = rows.first() or gone.first()
+        if found is None:
+            raise Http404
+        return found
+
+    def asked(self, of: type[Asked]) -> dict[str, Any]:
+        """What the query says, checked."""
+        given = self.request.query_params
+        asked = of(data={name: given.getlist(name) if name == "kind" else given[name] for name in given})
+        asked.is_valid(raise_exception=True)
+        return asked.validated_data
+
+
+class NodeTimeline(OfAKeptNode):
+    @extend_schema(parameters=[TimelineAsked], responses=TimelineLineSerializer(many=True))
+    def get(self, request, node_id: int) -> Response:
+        """What was seen to change, findings, plans and notes in one line of time. The newest first."""
+        node, asked = self.kept(node_id), self.asked(TimelineAsked)
+        span = Span(frozenset(asked.get("kind", ())), asked.get("since", LONG_AGO), asked.get("before"), asked["most"])
+        return Response(TimelineLineSerializer(lines_of(node, self.user, span), many=True).data)
+
+
+class NodeMoments(OfAKeptNode):
+    @extend_schema(parameters=[MomentAsked], responses=NodeMomentSerializer)
+    def get(self, request, node_id: int) -> Response:
+        """How the node was at a moment, as far as it was seen."""
+        node, now = self.kept(node_id), timezone.now()
+        at = self.asked(MomentAsked).get("at", now)
+        return Response(NodeMomentSerializer(moment_of(node, self.user, at, now=now)).data)
+
+
+class NodeNotes(OfAKeptNode):
+    @extend_schema(request=NodeNoteRequest, responses={201: NoteSerializer}, parameters=[KEY])
+    def post(self, request, node_id: int) -> Response:
+        """Write a note on its timeline."""
+        node = self.kept(node_id)
+        notes.require_note(self.user, node)
+        text = self.read(NodeNoteRequest)["text"]
+        note = notes.add_note(node, self.user, text, key=self.key(), now=timezone.now())
+        return Response(NoteSerializer(note).data, status=201)

@@ -1,0 +1,84 @@
+"""What a node was at a moment, from what it is now and what was seen to change since. Pure.
+
+A column was, at a moment, what the first change after it says it was before; where none came after it, what it is now.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+TITLES: Mapping[str, str] = {
+    "is_ready": "Ready",
+    "is_unschedulable": "Cordoned",
+    "is_held": "Held from the upgrade controller",
+    "driver_version": "Driver",
+    "upgrade_state": "Upgrade",
+    "kernel": "Kernel",
+    "gpu_capacity": "GPUs of the node",
+    "gpu_allocatable": "GPUs that can be allocated",
+    "mig_config_state": "MIG manager",
+}
+NO_WORDS: Mapping[str, Mapping[Any, str]] = {
+    "is_ready": {True: "yes", False: "no", None: "its kubelet did not report"},
+    "is_unschedulable": {True: "yes", False: "no"},
+    "is_held": {True: "yes", False: "no"},
+    "upgrade_state": {"": "none"},
+    "mig_config_state": {"": "says nothing"},
+}
+
+
+@dataclass(frozen=True)
+class NodeChange:
+    at: datetime
+    column: str
+    was: Any
+    now: Any
+
+
+@dataclass(frozen=True)
+class Fact:
+    column: str
+    is_known: bool
+    value: Any = None
+    since: datetime | None = None  # when it was seen to become so; None: before anything was written down
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.column]
+
+    @property
+    def words(self) -> str:
+        if not self.is_known:
+            return "not known"
+        words = NO_WORDS.get(self.column, {}).get(self.value)
+        if words is None:
+            return "not known" if self.value in (None, "") else str(self.value)
+        return words
+
+
+def facts_at(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any] | None) -> list[Fact]:
+    """`changes`: all that there are, the oldest first. `now`: the columns of its row; None: it is gone."""
+    return [_fact(column, at, [one for one in changes if one.column == column], now) for column in TITLES]
+
+
+def _fact(column: str, at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any] | None) -> Fact:
+    before = [one for one in changes if one.at <= at]
+    since = before[-1].at if before else None
+    after = next((one for one in changes if one.at > at), None)
+    if after is not None:
+        return Fact(column, is_known=True, value=after.was, since=since)
+    if now is not None:
+        return Fact(column, is_known=True, value=now.get(column), since=since)
+    if before:
+        return Fact(column, is_known=True, value=before[-1].now, since=since)
+    return Fact(column, is_known=False)
+
+
+def changes_in(rows: Iterable[tuple[datetime, Mapping[str, Any]]]) -> list[NodeChange]:
+    """Those entries of a timeline that say which column changed, from what to what."""
+    return [
+        NodeChange(at, detail["column"], detail["was"], detail["is"])
+        for at, detail in rows
+        if detail.get("column") in TITLES and "was" in detail and "is" in detail
+    ]

@@ -1,0 +1,91 @@
+"""One timeline of a node, also of one that is gone: what was seen to change on it, what people wrote, and what the apps
+above have to say. Pages and REST read this one.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from heapq import nlargest
+from typing import Any
+
+from fleet.models import GoneNode, Node, NodeNote
+from fleet.queries import timeline
+from people.models import User
+
+MOST = 100
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+NOTE, FINDING, PLAN = "note", "finding", "plan"
+# What a line is about: its title, and those kinds of `NodeEvent` that it stands for.
+KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "ready": ("Ready", ("ready",)),
+    "driver": ("Driver and kernel", ("version", "upgrade")),
+    "cordon": ("Cordons and holds", ("cordon", "label")),
+    "gpus": ("GPUs", ("capacity",)),
+    FINDING: ("Findings", ()),
+    PLAN: ("Plans", ("rollout",)),
+    NOTE: ("Notes", ()),
+}
+KIND_OF = {event: kind for kind, (_, events) in KINDS.items() for event in events}
+GLYPHS = {"version": "changing", "upgrade": "changing", "cordon": "cordoned", "capacity": "warn"}
+NodeKept = Node | GoneNode
+
+
+@dataclass(frozen=True)
+class TimelineLine:
+    at: datetime
+    kind: str  # of `KINDS`
+    sentence: str
+    who: str = ""  # blank: it was seen, and nothing says whose act it was
+    href: str = ""  # the page of what did it
+    glyph: str = "part"
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which lines are asked for: those of a kind, from one instant on and before another, the newest of them."""
+
+    kinds: frozenset[str] = frozenset()  # of `KINDS`; none: all
+    since: datetime = LONG_AGO
+    before: datetime | None = None  # None: up to now
+    most: int = MOST
+
+    def has(self, kind: str) -> bool:
+        return not self.kinds or kind in self.kinds
+
+    def of(self, column: str) -> dict[str, datetime]:
+        """As a filter of rows by this column."""
+        return {f"{column}__gte": self.since} | ({f"{column}__lt": self.before} if self.before else {})
+
+
+# Of the apps above: each says what it has of a node that this person may see, the newest first and no more than asked.
+MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
+
+
+def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
+    """The newest first. Two queries, and what the apps above need."""
+    found = [*_seen(node, span), *_notes(node, span)]
+    found += [line for more in MORE for line in more(node, user, span)]
+    return nlargest(span.most, found, key=lambda line: line.at)
+
+
+def kinds_in(names: Collection[str]) -> frozenset[str]:
+    """Those of them that there are."""
+    return frozenset(names) & frozenset(KINDS)
+
+
+def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
+    rows = timeline(node).filter(**span.of("at"))
+    if span.kinds:
+        rows = rows.filter(kind__in=[event for event, kind in KIND_OF.items() if kind in span.kinds])
+    for row in rows[: span.most]:
+        kind = KIND_OF.get(row.kind, "ready")
+        yield TimelineLine(row.at, kind, row.sentence, glyph=GLYPHS.get(row.kind, "part"), detail=row.detail)
+
+
+def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
+    if not span.has(NOTE):
+        return
+    rows = NodeNote.objects.filter(cluster=node.cluster_id, node_uid=node.uid, **span.of("at"))
+    for row in rows[: span.most]:
+        yield TimelineLine(row.at, NOTE, row.text, who=row.by)

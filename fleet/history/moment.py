@@ -1,0 +1,82 @@
+"""How a node was at a moment: "the node at 02:40"."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from fleet.history.facts import TITLES, Fact, changes_in, facts_at
+from fleet.history.lines import NodeKept, Span, TimelineLine, lines_of
+from fleet.models import GoneNode
+from fleet.queries import timeline
+from people.models import User
+from wording.numbers import count
+
+AROUND = timedelta(minutes=30)
+MOST_AROUND = 100
+
+
+class NoSuchMoment(ValueError):
+    """Nothing can be said of it: it is still to come."""
+
+
+@dataclass(frozen=True)
+class TrueThen:
+    """What an app above knows to have been so at that moment."""
+
+    kind: str  # of `lines.KINDS`
+    sentence: str
+    since: datetime
+    until: datetime | None  # None: it is so still
+    href: str = ""
+    glyph: str = "part"
+
+
+@dataclass(frozen=True)
+class NodeMoment:
+    at: datetime
+    unseen: str  # why nothing is known; blank: what follows is
+    facts: Sequence[Fact] = ()
+    true_then: Sequence[TrueThen] = ()  # by the apps above: findings that were open, plans that were at it
+    around: Sequence[TimelineLine] = ()  # within half an hour, the newest first
+
+
+# Of the apps above: what was so of this node at that moment, as far as this person may see it.
+TRUE_THEN: list[Callable[[NodeKept, User, datetime], Iterable[TrueThen]]] = []
+
+
+def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> NodeMoment:
+    """Four queries, and what the apps above need.
+
+    :raises NoSuchMoment: a sentence
+    """
+    if at > now:
+        raise NoSuchMoment("That moment is still to come.")
+    if unseen := _unseen(node, at, now=now):
+        return NodeMoment(at, unseen)
+    rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
+    current = None if isinstance(node, GoneNode) else {column: getattr(node, column) for column in TITLES}
+    span = Span(since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
+    return NodeMoment(
+        at,
+        "",
+        facts=facts_at(at, changes_in(rows.iterator()), current),
+        true_then=[each for app in TRUE_THEN for each in app(node, user, at)],
+        around=lines_of(node, user, span),
+    )
+
+
+def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
+    if isinstance(node, GoneNode) and at >= node.gone_at:
+        return f"It had left its cluster by then, at {node.gone_at:%Y-%m-%d %H:%M:%S} UTC."
+    kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
+    if now - at > kept:
+        return f"Timelines are kept for {count(kept.days, 'day')}: what was before is not known."
+    first = timeline(node).order_by("at", "pk").first()
+    is_whole = first is not None and "ready" in first.detail  # nothing of it was pruned
+    if first is not None and is_whole and at < first.at:
+        return f"It was seen for the first time at {first.at:%Y-%m-%d %H:%M:%S} UTC: how it was before is not known."
+    if first is None and isinstance(node, GoneNode):
+        return "Nothing of its timeline is kept."
+    return ""

@@ -1,0 +1,65 @@
+"""What people write on a node's timeline."""
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from fleet.history.lines import NodeKept
+from fleet.models import GoneNode, NodeNote
+from people.models import AuditEntry, User
+from people.rights import NotAllowed, Permission, why_not
+
+LONGEST = 1000  # characters
+WHAT = "write notes on nodes"
+
+
+class BadNote(ValueError):
+    """It has no text, or too much."""
+
+
+def why_not_note(user: User, node: NodeKept) -> str:
+    """Whoever may act on findings there. Blank: they may. Two queries at most."""
+    said = why_not(user, Permission.STOP, cluster_id=node.cluster_id, where=f"cluster {node.cluster.name}", what=WHAT)
+    if not said:
+        return ""
+    pools = node.pools.values_list("pk", flat=True)
+    may = any(not why_not(user, Permission.STOP, cluster_id=node.cluster_id, pool_id=key) for key in pools)
+    return "" if may else said
+
+
+def require_note(user: User, node: NodeKept) -> None:
+    """:raises NotAllowed: with the sentence of `why_not_note`"""
+    if refusal := why_not_note(user, node):
+        raise NotAllowed(refusal)
+
+
+def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datetime) -> NodeNote:
+    """Load the node with its cluster. The same key again gives the same note.
+
+    :raises NotAllowed, BadNote: a sentence each
+    """
+    require_note(user, node)
+    text = text.strip()
+    if not text or len(text) > LONGEST:
+        raise BadNote(f"A note has 1 to {LONGEST} characters; this one has {len(text)}.")
+    by = user.get_username()
+    mine = NodeNote.objects.filter(cluster=node.cluster_id, node_uid=node.uid, by=by, key=key)
+    if key and (before := mine.first()):
+        return before
+    try:
+        with transaction.atomic():
+            note = NodeNote.objects.create(
+                cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, at=now, by=by, text=text, key=key
+            )
+            AuditEntry.record(
+                f"node:{_key_of(node)}", verb="node.note", actor=by, because=text, evidence={"node": node.name}, now=now
+            )
+    except IntegrityError:
+        if key and (first := mine.first()):  # the same, sent twice at once
+            return first
+        raise
+    return note
+
+
+def _key_of(node: NodeKept) -> int:
+    return node.node_id if isinstance(node, GoneNode) else node.pk

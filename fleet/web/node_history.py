@@ -1,0 +1,128 @@
+"""What happened to a node, also to one that is gone: its timeline, its page of history, and how it was at a moment."""
+
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.history import notes
+from fleet.history.lines import KINDS, MOST, NodeKept, Span, TimelineLine, kinds_in, lines_of
+from fleet.history.moment import NodeMoment, NoSuchMoment, moment_of
+from fleet.models import GoneNode, Node
+from people.rights import NotAllowed
+
+INSTANT_AT_MOST = 40  # characters
+
+
+class InstantField(forms.CharField):
+    """A date and time as a browser's own field writes it, or ISO 8601; without a zone it is UTC."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(max_length=INSTANT_AT_MOST, required=False, **given)
+
+    def clean(self, value: Any) -> datetime | None:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            at = parse_datetime(text)
+        except ValueError:
+            at = None
+        if at is None or not text.isascii():
+            raise forms.ValidationError("This is no date and time: 2026-11-30T02:40.")
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+class HistoryForm(forms.Form):
+    at = InstantField()
+    before = InstantField()
+
+
+@part
+def timeline_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    node = _kept(request, node_id)
+    return render(request, "fleet/_timeline.html", _timeline(node, node_id, request, Span()))
+
+
+def history(request: PersonRequest, node_id: int) -> HttpResponse:
+    """All of it, a page at a time; with `at`, how the node was then."""
+    node, now = _kept(request, node_id), timezone.now()
+    form = HistoryForm(request.GET)
+    form.is_valid()
+    at, before = form.cleaned_data.get("at"), form.cleaned_data.get("before")
+    moment, status = None, 400 if form.errors else 200
+    if at is not None:
+        try:
+            moment = moment_of(node, request.user, at, now=now)
+        except NoSuchMoment as refusal:
+            form.add_error("at", str(refusal))
+            status = 400
+    kinds = kinds_in(request.GET.getlist("kind")[: len(KINDS)])
+    shown = {
+        "place": "fleet",
+        "kept": node,
+        "is_gone": isinstance(node, GoneNode),
+        "form": form,
+        "may_note": not notes.why_not_note(request.user, node),
+        "longest_note": notes.LONGEST,
+        "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in KINDS.items()],
+        "any_kind": bool(kinds),
+        "key": uuid4().hex,
+        "moment": _moment(moment) if moment else None,
+        **_timeline(node, node_id, request, Span(kinds, before=before)),
+    }
+    return render(request, "fleet/node_history.html", shown, status=status)
+
+
+@require_POST
+def note(request: PersonRequest, node_id: int) -> HttpResponse:
+    node = _kept(request, node_id)
+    key = request.POST.get("key", "")[:100]
+    try:
+        notes.add_note(node, request.user, request.POST.get("text", ""), key=key, now=timezone.now())
+    except (notes.BadNote, NotAllowed) as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Your note is on the timeline.")
+    return redirect("node-history", node_id)
+
+
+def _kept(request: HttpRequest, node_id: int) -> NodeKept:
+    rows = Node.objects.visible_to(request.user).select_related("cluster").filter(pk=node_id)
+    gone = GoneNode.objects.visible_to(request.user).select_related("cluster")
+    return rows.first() or get_object_or_404(gone, node_id=node_id)
+
+
+def _timeline(node: NodeKept, node_id: int, request: PersonRequest, span: Span) -> dict[str, Any]:
+    lines = lines_of(node, request.user, span)
+    older = lines[-1].at.isoformat() if len(lines) == MOST else ""
+    return {
+        "node_id": node_id,
+        "cluster_id": node.cluster_id,
+        "days": _by_day(lines),
+        "older": older and urlencode([*(("kind", kind) for kind in sorted(span.kinds)), ("before", older)]),
+    }
+
+
+def _by_day(lines: list[TimelineLine]) -> list[dict[str, Any]]:
+    return [{"grouper": day, "list": list(of_day)} for day, of_day in groupby(lines, key=lambda line: line.at.date())]
+
+
+def _moment(moment: NodeMoment) -> dict[str, Any]:
+    return {"moment": moment, "days": _by_day(list(moment.around))}
+
+
+def _toggled(kinds: frozenset[str], key: str) -> str:
+    """The query that has this kind as well, or no longer."""
+    return urlencode([("kind", kind) for kind in sorted(kinds ^ {key})])

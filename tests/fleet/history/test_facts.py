@@ -1,0 +1,69 @@
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fleet.history.facts import TITLES, Fact, NodeChange, changes_in, facts_at
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def fact(column: str, at: datetime, changes: list[NodeChange], now: dict | None) -> Fact:
+    return next(each for each in facts_at(at, changes, now) if each.column == column)
+
+
+def driver(hour: int, was: str, now: str) -> NodeChange:
+    return NodeChange(NOON + timedelta(hours=hour), "driver_version", was, now)
+
+
+def test_it_was_what_the_next_change_says_it_was():
+    changes = [driver(0, "570.1", "580.1"), driver(2, "580.1", "590.1")]
+
+    then = fact("driver_version", NOON + timedelta(hours=1), changes, {"driver_version": "590.1"})
+
+    assert (then.words, then.since) == ("580.1", NOON)
+
+
+def test_where_nothing_changed_since_it_was_what_it_is():
+    then = fact("kernel", NOON, [], {"kernel": "6.8.0"})
+
+    assert (then.words, then.since) == ("6.8.0", None)
+
+
+def test_of_a_node_that_is_gone_the_last_change_says_it_and_else_nobody():
+    changes = [driver(0, "570.1", "580.1")]
+
+    assert fact("driver_version", NOON + timedelta(hours=1), changes, None).words == "580.1"
+    assert fact("kernel", NOON, changes, None) == Fact("kernel", is_known=False)
+
+
+def test_a_kubelet_that_did_not_report_is_not_down_and_no_number_is_not_nought():
+    assert fact("is_ready", NOON, [], {"is_ready": None}).words == "its kubelet did not report"
+    assert fact("gpu_capacity", NOON, [], {"gpu_capacity": None}).words == "not known"
+    assert fact("gpu_capacity", NOON, [], {"gpu_capacity": 0}).words == "0"
+
+
+def test_lines_that_do_not_say_what_changed_are_passed_over():
+    rows = [(NOON, {}), (NOON, {"column": "kernel"}), (NOON, {"column": "layout", "was": "", "is": "x"})]
+
+    assert changes_in(rows) == []
+
+
+STEPS = some.lists(some.tuples(some.sampled_from(sorted(TITLES)), some.integers(0, 5)), max_size=30)
+
+
+@given(start=some.integers(0, 5), steps=STEPS, look=some.integers(-1, 31))
+def test_whatever_happened_it_is_what_somebody_who_looked_then_would_have_seen(start, steps, look):
+    """Against a walk that keeps every picture."""
+    picture = dict.fromkeys(TITLES, start)
+    pictures, changes = [(NOON, dict(picture))], []
+    for hour, (column, value) in enumerate(steps):
+        at = NOON + timedelta(hours=hour + 1)
+        if picture[column] != value:
+            changes.append(NodeChange(at, column, picture[column], value))
+        picture[column] = value
+        pictures.append((at, dict(picture)))
+    at = NOON + timedelta(hours=look, minutes=30)
+    seen = [each for when, each in pictures if when <= at] or [pictures[0][1]]
+
+    assert {each.column: each.value for each in facts_at(at, changes, picture)} == seen[-1]

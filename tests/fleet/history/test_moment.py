@@ -1,0 +1,86 @@
+from datetime import timedelta
+
+import pytest
+
+from fleet.history.moment import NoSuchMoment, moment_of
+from fleet.models import GoneNode, NodeEvent
+from fleet.observe.mirror.timeline import entries
+from rollouts.models import Target
+from tests import make
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+EARLY = NOON - timedelta(days=2)
+
+
+@pytest.fixture
+def node():
+    node = make.a_node(make.a_cluster(), driver_version="580.95.05")
+    make.a_node_event(node, "Seen for the first time.", at=EARLY, detail={"ready": True})
+    return node
+
+
+@pytest.fixture
+def ada():
+    return make.a_user("ada", role="viewer")
+
+
+def test_it_is_put_together_from_what_the_timeline_was_told(node, ada):
+    """The entries that the observer writes are those that are read back."""
+    old = {**vars(node), "driver_version": "570.172.08", "is_unschedulable": True}
+    for entry in entries(old, vars(node)):
+        make.a_node_event(node, entry.sentence, at=NOON - timedelta(hours=1), kind=entry.kind, detail=entry.detail)
+
+    then = moment_of(node, ada, NOON - timedelta(hours=2), now=NOON)
+
+    words = {fact.title: fact.words for fact in then.facts}
+    assert (words["Driver"], words["Cordoned"], words["Ready"]) == ("570.172.08", "yes", "yes")
+    assert moment_of(node, ada, NOON, now=NOON).facts[3].words == "580.95.05"
+
+
+def test_findings_and_plans_of_then_and_what_happened_around_it(ada):
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    node = plan.cluster.nodes.get(uid=target.node_uid)
+    make.a_node_event(node, "Seen for the first time.", at=EARLY, detail={"ready": True})
+    at = NOON - timedelta(hours=1)
+    over = {"opened_at": EARLY, "resolved_at": at - timedelta(hours=1)}
+    make.a_finding(plan.cluster, node=node, rule="a", sentence="It was hot.", **over)
+    make.a_finding(plan.cluster, node=node, rule="b", sentence="It is hot.", opened_at=EARLY)
+    make.a_finding(plan.cluster, node=node, rule="c", sentence="Hot since.", opened_at=NOON)
+    make.a_finding(plan.cluster, "API server", rule="cluster-not-seen", sentence="Not seen.", opened_at=EARLY)
+    make.a_node_event(node, "Cordoned.", at=at - timedelta(minutes=10), kind="cordon")
+
+    then = moment_of(node, ada, at, now=NOON)
+
+    assert {one.sentence for one in then.true_then if one.kind == "finding"} == {"It is hot.", "Not seen."}
+    assert [line.sentence for line in then.around] == ["Cordoned."]
+
+
+def test_before_it_was_seen_nobody_knows(node, ada):
+    then = moment_of(node, ada, EARLY - timedelta(hours=1), now=NOON)
+
+    assert then.unseen.startswith("It was seen for the first time at 2026-")
+    assert then.facts == ()
+
+
+def test_older_than_what_is_kept_nobody_knows(node, ada, settings):
+    settings.KEEP_HISTORY_DAYS = 30
+
+    assert "kept for 30 days" in moment_of(node, ada, NOON - timedelta(days=31), now=NOON).unseen
+
+
+def test_what_is_still_to_come_is_refused(node, ada):
+    with pytest.raises(NoSuchMoment):
+        moment_of(node, ada, NOON + timedelta(seconds=1), now=NOON)
+
+
+def test_a_node_that_had_left_was_nowhere(node, ada):
+    row = {"node_id": node.pk, "cluster": node.cluster, "uid": node.uid, "name": node.name}
+    gone = GoneNode.objects.create(**row, gone_at=NOON - timedelta(hours=1))
+    node.delete()
+
+    assert moment_of(gone, ada, NOON, now=NOON).unseen.startswith("It had left its cluster by then")
+    assert moment_of(gone, ada, NOON - timedelta(hours=2), now=NOON).unseen == ""
+    NodeEvent.objects.all().delete()
+    assert moment_of(gone, ada, NOON - timedelta(hours=2), now=NOON).unseen == "Nothing of its timeline is kept."

@@ -1,0 +1,126 @@
+"""The page of a node's history and REST, which say the same."""
+
+from datetime import timedelta
+
+import pytest
+from rest_framework.test import APIClient
+
+from fleet.models import NodeNote
+from people.models import AuditEntry
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def node():
+    node = make.a_node(make.a_cluster())
+    make.a_node_event(node, "Seen for the first time.", at=NOON - timedelta(days=1), detail={"ready": True})
+    make.a_node_event(node, "Cordoned.", at=NOON - timedelta(hours=2), kind="cordon")
+    make.a_finding(node.cluster, node=node, sentence="GPU 3 is hot.", opened_at=NOON - timedelta(hours=1))
+    return node
+
+
+def rest(user) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(user)
+    return client
+
+
+def test_page_and_rest_have_the_same_lines_of_the_same_kinds(node):
+    ada = make.a_user(role="viewer")
+    client = rest(ada)
+    for query, wanted in (("", 3), ("?kind=finding", 1), ("?kind=cordon&kind=finding", 2), ("?kind=note", 0)):
+        lines = client.get(f"/api/v1/nodes/{node.pk}/timeline{query}").json()
+        seen = page(visiting(ada), f"/nodes/{node.pk}/history{query}").text
+        assert len(lines) == wanted
+        assert [line["at"] for line in lines] == sorted((line["at"] for line in lines), reverse=True)
+        assert all(line["sentence"] in seen for line in lines)
+
+
+def test_the_older_ones_are_a_page_away(node):
+    for number in range(120):
+        make.a_node_event(node, f"Change {number}.", at=NOON - timedelta(minutes=number))
+    viewer = visiting(make.a_user(role="viewer"))
+
+    first = page(viewer, f"/nodes/{node.pk}/history")
+    (older,) = [link for link in first.links if "before=" in link]
+
+    assert "Seen for the first time." not in first.text
+    assert "Seen for the first time." in page(viewer, older).text
+
+
+def test_how_it_was_at_a_moment(node):
+    ada = make.a_user(role="viewer")
+
+    seen = page(visiting(ada), f"/nodes/{node.pk}/history?at=2026-11-21T11:30")
+    said = rest(ada).get(f"/api/v1/nodes/{node.pk}/moment?at={(NOON - timedelta(minutes=30)).isoformat()[:19]}").json()
+
+    assert "How it was at 2026-11-21 11:30:00 UTC" in seen.text
+    assert [one["sentence"] for one in said["true_then"]] == ["GPU 3 is hot."]
+    assert said["unseen"] == ""
+
+
+@pytest.mark.parametrize("at", ["yesterday", "2026-13-41T00:00", "2999-01-01T00:00", "９" * 10, "2" * 5000])
+def test_what_is_no_moment_is_said_at_its_field(node, at):
+    ada = make.a_user(role="viewer")
+
+    assert "alert" in visiting(ada).get(f"/nodes/{node.pk}/history", {"at": at}).content.decode()
+    assert visiting(ada).get(f"/nodes/{node.pk}/history", {"at": at}).status_code == 400
+    assert rest(ada).get(f"/api/v1/nodes/{node.pk}/moment", {"at": at}).status_code == 400
+
+
+def test_an_unknown_kind_is_refused_by_rest_and_passed_over_by_the_page(node):
+    ada = make.a_user(role="viewer")
+
+    assert rest(ada).get(f"/api/v1/nodes/{node.pk}/timeline?kind=rubbish").status_code == 400
+    assert "Cordoned." in page(visiting(ada), f"/nodes/{node.pk}/history?kind=rubbish").text
+
+
+def test_a_note_is_on_the_timeline_once_with_its_author_and_is_audited(node):
+    bob = make.a_user("bob", role="operator")
+    client = rest(bob)
+    for _ in range(2):
+        said = client.post(
+            f"/api/v1/nodes/{node.pk}/notes", {"text": HOSTILE}, format="json", headers={"Idempotency-Key": "k"}
+        )
+        assert (said.status_code, said.json()["by"]) == (201, "bob")
+
+    assert HOSTILE in page(visiting(bob), f"/nodes/{node.pk}/history?kind=note").text
+    assert NodeNote.objects.count() == 1
+    assert AuditEntry.objects.filter(verb="node.note").count() == 1
+
+
+def test_a_note_by_the_page(node):
+    operator = visiting(make.a_user(role="operator"))
+
+    assert operator.post(f"/nodes/{node.pk}/notes", {"text": " Reseated GPU 3. ", "key": "a"}).status_code == 302
+    assert "Reseated GPU 3." in page(operator, f"/nodes/{node.pk}/history").text
+
+
+@pytest.mark.parametrize("text", ["", "   ", "x" * 1001])
+def test_no_note_without_text_or_with_too_much(node, text):
+    operator = make.a_user(role="operator")
+
+    assert rest(operator).post(f"/api/v1/nodes/{node.pk}/notes", {"text": text}, format="json").status_code == 400
+    visiting(operator).post(f"/nodes/{node.pk}/notes", {"text": text})
+    assert not NodeNote.objects.exists()
+
+
+def test_who_may_only_look_writes_nothing_and_has_no_form(node):
+    viewer = make.a_user(role="viewer")
+
+    assert rest(viewer).post(f"/api/v1/nodes/{node.pk}/notes", {"text": "Hm."}, format="json").status_code == 403
+    visiting(viewer).post(f"/nodes/{node.pk}/notes", {"text": "Hm."})
+    assert not NodeNote.objects.exists()
+    assert "A note" not in page(visiting(viewer), f"/nodes/{node.pk}/history").text
+
+
+def test_who_sees_nothing_of_it_finds_nothing(node):
+    eve = make.a_user("eve")
+
+    page(visiting(eve), f"/nodes/{node.pk}/history", status=404)
+    for path in ("timeline", "moment?at=2026-11-21T11:30"):
+        assert rest(eve).get(f"/api/v1/nodes/{node.pk}/{path}").status_code == 404
