@@ -12,6 +12,8 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
         "mig-change-stuck",
         "node-not-ready",
         "upgrade-failed",
+        "operand-down",
+        "paused-operands",
         "operator-down",
     ),
     "gpu-silent": ("gpu-xid",),
@@ -20,12 +22,13 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "gpu-nvlink-errors": ("gpu-xid",),
     "gpu-nvlink-quiet": ("gpu-nvlink-errors", "gpu-xid"),
     "gpu-throttled": ("gpu-hot",),
-    "exporter-silent": ("node-not-ready", "upgrade-failed", "telemetry-silent"),
+    "exporter-silent": ("node-not-ready", "upgrade-failed", "operand-down", "paused-operands", "telemetry-silent"),
     "node-conditions": ("node-not-ready", "gpu-xid"),
+    "operand-down": ("node-not-ready", "upgrade-failed", "paused-operands"),
     "paused-operands": ("upgrade-failed",),
-    "pods-failing": ("node-not-ready", "gpu-silent", "workload-fails-here"),
+    "pods-failing": ("node-not-ready", "gpu-silent", "operand-down", "workload-fails-here"),
     "versions-disagree": ("upgrade-failed",),
-    "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid"),
+    "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
 }
 ANY_GPU = "any"
 OF_A_GPU = "GPU "  # what the subject of a finding about one GPU begins with: GPU 3 of gpu-001

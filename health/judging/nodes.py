@@ -1,6 +1,6 @@
 """Nodes as rows show them, handed to the rules about them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -12,6 +12,7 @@ from gpu.operands import DRIVER
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import UPGRADE_FAILED
 from gpu.versions import agree
+from health.judging.away import operands_away
 from health.judging.disagreeing import LABEL, SLICE, drivers_said
 from health.judging.failing import failing_pods
 from health.judging.following import workloads_by_node
@@ -43,11 +44,12 @@ class _Around:
     why: dict[int, str]
     uncordoned: dict[int, datetime]
     drivers: dict[str, dict[str, str]]
+    away: Mapping[str, tuple[str, ...]]
     hearing: Hearing | None
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> Self:
-        """Nine queries, eight for each of a few nodes whose upgrade does not end, and nine where pods fail."""
+        """Ten queries, eight for each of a few nodes whose upgrade does not end, and nine where pods fail."""
         return cls(
             _classes(cluster),
             failing_pods(cluster, now=now),
@@ -55,6 +57,7 @@ class _Around:
             _why_upgrades_fail(cluster, now=now),
             _uncordoned(cluster, now=now),
             drivers_said(cluster),
+            operands_away(cluster, hearing),
             hearing,
         )
 
@@ -62,7 +65,7 @@ class _Around:
 def judge_nodes(
     cluster: Cluster, rules: Iterable[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Ten queries, and what `_Around` takes where something is wrong."""
+    """Eleven queries, and what `_Around` takes where something is wrong."""
     around = _Around.read(cluster, hearing, now=now)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
@@ -154,6 +157,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         uncordoned_since=around.uncordoned.get(row["id"]),
         drivers=_drivers(row, around),
         workloads=around.workloads.get(row["name"], ()),
+        operands_away=around.away.get(row["name"], ()),
     )
 
 

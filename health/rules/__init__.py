@@ -13,6 +13,7 @@ from health.rules.mig_change_stuck import MigChangeStuck
 from health.rules.node_conditions import NodeConditions
 from health.rules.node_not_ready import NodeNotReady
 from health.rules.observer_behind import ObserverBehind
+from health.rules.operand_down import OperandDown
 from health.rules.operator_down import OperatorDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.pods_failing import PodsFailing
@@ -31,6 +32,7 @@ RULES: tuple[Rule[Any], ...] = (
     PodsFailing(),
     WorkloadFailsHere(),
     NodeConditions(),
+    OperandDown(),
     ExporterSilent(),
     UpgradeFailed(),
     UpgradeStuck(),

@@ -1,5 +1,6 @@
 """Fewer GPUs can be allocated than the node once had: capacity may still say they are there (S3, Z24)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
@@ -17,16 +18,11 @@ class AllocatableBelowExpected:
     after: ClassVar[timedelta] = timedelta(minutes=1)  # a device plugin that restarts is back in seconds
 
     def judge(self, node: NodeFacts) -> Wrong | None:
-        missing = {
-            name: count - node.allocatable.get(name, 0)
-            for name, count in node.expected.items()
-            if count > node.allocatable.get(name, 0)
-        }
+        missing = node.missing
         if node.is_changing or not missing:
             return None
-        is_gone = all(not node.allocatable.get(name, 0) for name in missing)
         return Wrong(
-            Severity.CRITICAL if is_gone else Severity.WARNING,
+            Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             f"{node.name} lacks {missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))}: "
             f"it had more than can be allocated now." + (f" {node.unhealthy}" if node.unhealthy else ""),
             _action(node, missing),
@@ -41,7 +37,7 @@ class AllocatableBelowExpected:
         )
 
 
-def _action(node: NodeFacts, missing: dict[str, int]) -> str:
+def _action(node: NodeFacts, missing: Mapping[str, int]) -> str:
     is_one = sum(missing.values()) == 1
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
         return (

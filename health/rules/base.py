@@ -105,6 +105,19 @@ class NodeFacts:
     # Who says which driver runs, and which: a label, the image of a driver pod that is ready, a ResourceSlice.
     drivers: tuple[tuple[str, str], ...] = ()
     workloads: tuple[WorkloadHere, ...] = ()  # that fail here, at least in part
+    operands_away: tuple[str, ...] = ()  # of which no pod is ready here, while the node misses what they do
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """By resource, how many fewer can be allocated than the node once had."""
+        counts = {name: count - self.allocatable.get(name, 0) for name, count in self.expected.items()}
+        return {name: count for name, count in counts.items() if count > 0}
+
+    @property
+    def has_lost_all(self) -> bool:
+        """Whether of what is missing nothing is left."""
+        missing = self.missing
+        return bool(missing) and not any(self.allocatable.get(name) for name in missing)
 
 
 @dataclass(frozen=True)

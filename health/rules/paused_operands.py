@@ -20,7 +20,7 @@ class PausedOperands:
         if node.is_changing or not node.is_paused:
             return None
         return Wrong(
-            Severity.WARNING,
+            Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             f"Operands of {node.name} are paused for a driver upgrade that is over, or never began.",
             f"Its labels {DEPLOY_PREFIX}* say {PAUSED}: set them to true once the driver runs, and their pods come "
             "back. Deleting the driver's pod makes the driver manager do it again by itself.",

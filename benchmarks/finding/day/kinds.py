@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.finding.day.scraping import Target
+from benchmarks.finding.day.stage import EXPORTER
 from simulator.actors.objects import condition, status
 from simulator.faults.board import Fault
 from simulator.faults.broken_operand import Ailment, BrokenOperand
@@ -222,13 +223,16 @@ FOUND: tuple[Kind, ...] = (
          lambda seen: any(str(text).startswith("paused-for") for text in seen.node["metadata"]["labels"].values()),
          ("paused-operands",), 10 * MINUTE, is_of_gpu=False, needs_telemetry=False),
     Kind("failing-workload", lambda _, at: _one(FailingWorkload(at.node)), lambda seen: seen.has_crashing_pods,
-         ("pods-failing",), 1 * MINUTE, is_of_gpu=False, fits=lambda at: at.has_pods, needs_telemetry=False),
+         ("workload-fails-here", "pods-failing"), 5 * MINUTE, is_of_gpu=False, fits=lambda at: at.has_pods,
+         needs_telemetry=False),
     Kind("plugin-crashes", lambda _, at: _one(BrokenOperand(Ailment.CRASH, node=at.node)),
-         lambda seen: seen.has_crashing_pods,
-         ("pods-failing",), 1 * MINUTE, is_of_gpu=False, needs_telemetry=False),
+         lambda seen: seen.has_crashing_pods, ("operand-down", "pods-failing"), 1 * MINUTE, is_of_gpu=False,
+         needs_telemetry=False),
+    Kind("exporter-crashes", lambda _, at: _one(BrokenOperand(Ailment.CRASH, app=EXPORTER, node=at.node)),
+         lambda seen: seen.is_silent, ("operand-down",), 1 * MINUTE + 90, is_of_gpu=False),
     Kind("tainted", lambda _, at: _one(TaintedNode(at.node, effect="NoExecute")),
-         lambda seen: seen.allocatable < seen.place.gpus, ("allocatable-below-expected",), 1 * MINUTE,
-         is_of_gpu=False, needs_telemetry=False),
+         lambda seen: seen.allocatable < seen.place.gpus, ("operand-down",), 1 * MINUTE, is_of_gpu=False,
+         needs_telemetry=False),
     Kind("exporter-silent", _silent, lambda seen: seen.is_silent, ("exporter-silent",), 2 * MINUTE + 90,
          is_of_gpu=False),
     Kind("exporter-skewed",

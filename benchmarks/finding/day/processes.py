@@ -79,7 +79,7 @@ def told_of(asked: Any, verdict: Any, cpu_s: float) -> Told:
         wrong=sum(bool(plant.wrong) for plant in plants),
         doubled=sum(bool(plant.doubled) for plant in plants),
         false=len(verdict.false),
-        notes=verdict.notes,
+        notes=len(verdict.notes),
         cpu_s=cpu_s,
         troubles=tuple(troubles),
     )

@@ -34,7 +34,7 @@ class Verdict:
     false: dict[tuple[int, int], FalseFinding] = field(default_factory=dict)
     beside: Counter[tuple[int, int]] = field(default_factory=Counter)  # by plant and finding, for how many looks
     in_vain: list[Plant] = field(default_factory=list)  # planted, and never visible
-    notes: int = 0
+    notes: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._by_node: dict[str, list[Plant]] = {}
@@ -129,7 +129,7 @@ class Verdict:
         if row["parent_id"] is not None or self._is_of_an_outage(row):
             return
         if row["severity"] == NOTE:
-            self.notes += 1
+            self.notes.add(row["pk"])
             return
         there = f" where {plant.kind.name} was planted" if plant else ""
         told = f"{row['rule']}{there}, at {clock(now_s)}: {row['sentence']}"

@@ -7,6 +7,7 @@ from health.rules.base import NODE, ClusterFacts, NodeCondition, NodeFacts, Seve
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.node_conditions import NodeConditions
 from health.rules.node_not_ready import NodeNotReady
+from health.rules.operand_down import OperandDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.upgrade_failed import UpgradeFailed
@@ -107,3 +108,22 @@ def test_a_source_that_is_silent_is_no_nodes_fault():
 
     assert wrong.severity == Severity.WARNING
     assert TelemetrySilent().judge(ClusterFacts("eu-1")) is None
+
+
+def test_operands_that_are_paused_and_take_all_gpus_with_them_are_critical():
+    gone = replace(WELL, is_paused=True, allocatable={"nvidia.com/gpu": 0}, expected={"nvidia.com/gpu": 8})
+
+    assert PausedOperands().judge(gone).severity == "critical"
+    assert PausedOperands().judge(replace(WELL, is_paused=True)).severity == "warning"
+
+
+def test_an_operand_that_is_down_says_what_comes_of_it():
+    one = OperandDown().judge(replace(WELL, operands_away=("device-plugin",)))
+    both = OperandDown().judge(replace(WELL, operands_away=("device-plugin", "dcgm-exporter")))
+
+    assert one.sentence == "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."
+    assert both.sentence == (
+        "On gpu-001 the device plugin and the DCGM exporter do not run: its GPUs cannot be allocated and nothing is "
+        "heard of its GPUs."
+    )
+    assert OperandDown().judge(replace(WELL, operands_away=("device-plugin",), is_changing=True)) is None

@@ -1,0 +1,49 @@
+"""Operands that do not run on nodes that miss what they do: who offers GPUs, and who tells of them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from fleet.models import Cluster, Node, Operand, Pod
+from fleet.states.node import NodeState
+from gpu.operands import DEVICE_PLUGIN, EXPORTERS
+from health.judging.gpus import Hearing
+
+AT_ONCE = 500  # names in one query
+
+
+def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tuple[str, ...]]:
+    """By node, those of which no pod is ready there. One query; two more and one for 500 nodes where any misses some.
+
+    Only of operands that the cluster runs as DaemonSets: of a device plugin that is a service of the host nobody knows.
+    """
+    missing = set(
+        Node.objects.filter(cluster=cluster, state_code=NodeState.GPUS_MISSING)
+        .with_gpus()
+        .values_list("name", flat=True)
+    )
+    silent = hearing.ever - hearing.now if hearing else frozenset[str]()
+    if not missing and not silent:
+        return {}
+    wanted = (DEVICE_PLUGIN, *EXPORTERS)
+    run = set(Operand.objects.filter(cluster=cluster, operand__in=wanted).values_list("operand", flat=True))
+    ready = _ready(cluster, run, sorted(missing | silent))
+    found: dict[str, list[str]] = defaultdict(list)
+    for node in missing if DEVICE_PLUGIN in run else ():
+        if DEVICE_PLUGIN not in ready[node]:
+            found[node].append(DEVICE_PLUGIN)
+    exporters = run.intersection(EXPORTERS)
+    for node in silent if exporters else ():
+        if not ready[node] & exporters:
+            found[node].append(EXPORTERS[0])
+    return {node: tuple(operands) for node, operands in found.items()}
+
+
+def _ready(cluster: Cluster, operands: Iterable[str], nodes: Collection[str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    names = list(nodes)
+    pods = Pod.objects.filter(cluster=cluster, operand__in=list(operands), is_ready=True).order_by()
+    for start in range(0, len(names), AT_ONCE):
+        rows = pods.filter(node_name__in=names[start : start + AT_ONCE]).values_list("node_name", "operand")
+        for node, operand in rows:
+            found[node].add(operand)
+    return found

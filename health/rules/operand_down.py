@@ -1,0 +1,37 @@
+"""What offers the GPUs of a node, or tells of them, does not run there, and so they are away or silent."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from gpu.operands import DEVICE_PLUGIN
+from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
+from wording.numbers import either
+
+CALLED = {DEVICE_PLUGIN: "device plugin"}
+EXPORTER = "DCGM exporter"
+
+
+@dataclass(frozen=True)
+class OperandDown:
+    key: ClassVar[str] = "operand-down"
+    title: ClassVar[str] = "Operand down"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
+    after: ClassVar[timedelta] = timedelta(minutes=1)
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        away = node.operands_away
+        if node.is_changing or node.is_unreported or not away:
+            return None
+        called = [CALLED.get(operand, EXPORTER) for operand in away]
+        so = ["its GPUs cannot be allocated"] if DEVICE_PLUGIN in away else []
+        so += ["nothing is heard of its GPUs"] if EXPORTER in called else []
+        return Wrong(
+            Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
+            f"On {node.name} {' and '.join(f'the {name}' for name in called)} {either(len(away), 'does', 'do')} not "
+            f"run: {' and '.join(so)}.",
+            "The GPU stack on the node's page says why: a pod of it that crashes or waits, a taint that it does not "
+            "tolerate, or a label nvidia.com/gpu.deploy.* that keeps it away.",
+            {"operands": list(away)},
+        )
