@@ -92,14 +92,15 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
     }
     try:
         before = _head_of(cluster_id)
+        is_known = _redis().exists(places.devices, places.nodes) == len((places.devices, places.nodes))
         with _redis().pipeline(transaction=True) as pipe:
             if before is not None and before["order"] != order:
                 pipe.delete(*_places(cluster_id, before["order"]).everything)
-            pipe.set(places.devices, devices, ex=KEPT_S)
-            ranges = _ranges(frame.devices)
-            if ranges:
-                pipe.hset(places.nodes, mapping=ranges)
+            if is_known:
+                pipe.expire(places.devices, KEPT_S)
                 pipe.expire(places.nodes, KEPT_S)
+            else:
+                _keep_devices(pipe, places, devices, frame.devices)
             for key, column in frame.columns.items():
                 pipe.set(places.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
             for name, values in _remembered(frame, places):
@@ -108,6 +109,14 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
             pipe.execute()
     except RedisError as error:
         raise FramesAway(str(error)) from error
+
+
+def _keep_devices(pipe: Any, places: Places, written: bytes, devices: Iterable[GpuDevice]) -> None:
+    """Of an order that is new, or that Redis lost."""
+    pipe.set(places.devices, written, ex=KEPT_S)
+    if ranges := _ranges(devices):
+        pipe.hset(places.nodes, mapping=ranges)
+        pipe.expire(places.nodes, KEPT_S)
 
 
 def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame | None:

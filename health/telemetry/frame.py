@@ -76,14 +76,16 @@ class Frame:
     def newest_by_device(self) -> "array[float]":
         """When each device last said anything. Minus infinity: it never did."""
         newest = array("d", [-math.inf]) * len(self.devices)
-        for column in self.columns.values():
-            newest = array("d", map(max, newest, column.times))  # NaN is no more than anything
+        for times in {column.times.tobytes(): column.times for column in self.columns.values()}.values():
+            newest = array("d", map(max, newest, times))  # NaN is no more than anything
         return newest
 
     def carried(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
         """A frame of these devices that begins with what this one knew of them."""
         places = self.index()
         kept = [places.get(device.key, -1) for device in devices]
+        if kept == list(range(len(self.devices))):
+            return self._carried_on(devices, forget_before=forget_before)
         grown = Frame(self.taken_at, devices)
         for key, column in self.columns.items():
             fresh = grown.columns[key] = MetricColumn.empty(len(devices))
@@ -95,6 +97,15 @@ class Frame:
             for each in self.checkpoints
         )
         grown.latched = {key: _moved(since, kept) for key, since in self.latched.items()}
+        return grown
+
+    def _carried_on(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
+        """The same ones in the same order, as nearly always."""
+        grown = self.copied()
+        grown.devices = devices
+        for column in grown.columns.values():
+            for place in [place for place, at in enumerate(column.times) if at < forget_before]:
+                column.values[place] = column.times[place] = NEVER
         return grown
 
     def copied(self) -> "Frame":

@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -180,9 +181,15 @@ def _check_address(text: str, *, may_be_loopback: bool) -> None:
         raise Unusable(f"Its address is {address}, which is no server's: it is not asked.")
 
 
-def _trust(ca_file: str) -> ssl.SSLContext | bool:
+@cache
+def _trusted_by_all() -> ssl.SSLContext:
+    """Reading all the world's authorities takes longer than a round's answers: once a process is enough."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+def _trust(ca_file: str) -> ssl.SSLContext:
     if not ca_file:
-        return True
+        return _trusted_by_all()
     try:
         return ssl.create_default_context(cadata=Path(ca_file).read_text(encoding="ascii"))
     except (OSError, ssl.SSLError, ValueError) as error:

@@ -41,6 +41,18 @@ def test_gives_back_what_was_kept():
     assert kept.xids == {("GPU-gpu-1-0", ""): XidTold(79, "fell off the bus")}
 
 
+@pytest.mark.parametrize("lost", ["devices", "nodes"])
+def test_devices_that_redis_lost_are_written_with_the_next_frame(redis, lost):
+    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    (key,) = Redis.from_url(redis).keys(f"*:{CLUSTER}:*:{lost}")
+    Redis.from_url(redis).delete(key)
+
+    frames.keep(CLUSTER, taken(a_frame(*NODES, at=1015.0)))
+
+    assert frames.newest(CLUSTER).frame == a_frame(*NODES, at=1015.0)
+    assert frames.of_node(CLUSTER, "gpu-2").frame.devices[0].node_name == "gpu-2"
+
+
 def test_gives_the_devices_of_one_node():
     frames.keep(CLUSTER, taken(a_frame(*NODES)))
 

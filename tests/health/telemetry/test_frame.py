@@ -27,6 +27,25 @@ def test_forgets_what_is_too_old_and_whoever_left():
     assert len(frame.columns["xid"].values) == 1
 
 
+def test_the_same_devices_are_carried_as_others_would_be_and_not_shared():
+    frame = a_frame(A, B, xid=(79.0, 50.0), temperature_celsius=(61.0, 90.0))
+
+    same = frame.carried((A, B), forget_before=60.0)
+    more = frame.carried((A, B, C), forget_before=60.0)
+
+    for key in ("xid", "temperature_celsius"):
+        assert repr(same.columns[key].times[:2]) == repr(more.columns[key].times[:2])
+        assert repr(same.columns[key].values[:2]) == repr(more.columns[key].values[:2])
+    same.columns["temperature_celsius"].values[0] = 0.0
+    assert frame.columns["temperature_celsius"].values[0] == 61.0
+
+
+def test_knows_when_each_device_last_said_anything():
+    frame = a_frame(A, B, xid=(0.0, 50.0), temperature_celsius=(61.0, 90.0), power_watts=(300.0, 50.0))
+
+    assert list(frame.newest_by_device()) == [90.0, float("-inf")]
+
+
 def test_knows_when_a_column_was_last_fed():
     assert a_frame(A, B, xid=(0.0, 50.0)).columns["xid"].newest() == 50.0
 
