@@ -52,10 +52,10 @@ class Verdict:
             else:
                 self._blame(row, plant, now_s)
         for plant in self.schedule.plants:
-            if plant.is_trouble and plant.begins_s <= now_s <= plant.ends_s:
+            if plant.is_trouble and plant.begins_s <= now_s < plant.ends_s:
                 can_look = is_api and (is_telemetry or not plant.kind.needs_telemetry)
                 self._judge(plant, of_plants.get(plant.number, ()), stage, prometheus, now_s, can_look=can_look)
-            elif plant.is_trouble and plant.visible_s is None and plant.ends_s < now_s and plant not in self.in_vain:
+            elif plant.is_trouble and plant.visible_s is None and plant.ends_s <= now_s and plant not in self.in_vain:
                 self.in_vain.append(plant)
         for outage in self.schedule.outages:
             self._judge_outage(outage, rows, now_s)
