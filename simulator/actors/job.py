@@ -1,4 +1,4 @@
-"""Runs a Job's pods to completion, within its parallelism and back-off limit."""
+"""Runs a Job's pods to completion, within parallelism, back-off limit and deadline; what has ended goes in time."""
 
 from simulator.actors.making_pods import PodMaker
 from simulator.actors.objects import (
@@ -25,6 +25,8 @@ BACKOFF_LIMIT = 6
 class Jobs:
     def __init__(self, world: World) -> None:
         self._world = world
+        self._timed: set[str] = set()  # uids of those whose deadline a timer keeps
+        self._late: set[str] = set()
         self._maker = PodMaker(world, "Job", "job-controller", self.sync)
         world[JOB].on_change(self._job_changed)
         world[POD].on_change(self._pod_changed)
@@ -39,10 +41,33 @@ class Jobs:
         failed = sum(phase(pod) == "Failed" for pod in pods)
         wanted = int(job["spec"].get("completions") or 1)
         verdict = _verdict(job, done, failed, wanted)
+        if not verdict and uid(job) in self._late:
+            verdict = "DeadlineExceeded"
+            for pod in active:
+                self._world.delete(POD, pod)
+            active = []
         if not verdict and not job["spec"].get("suspend"):
             room = min(int(job["spec"].get("parallelism", 1)), wanted - done) - len(active)
             active += [made for made in (self._start(job) for _ in range(room)) if made]
         self._write(job, len(active), done, failed, verdict)
+        self._time(job)
+
+    def forget(self, at: Key, job_uid: str) -> None:
+        """The controller of TTLs after the end: the Job goes with its pods."""
+        job = self._world[JOB].objects.get(at)
+        if job is not None and uid(job) == job_uid and is_over(job):
+            self._world.delete(JOB, job)
+
+    def _time(self, job: Obj) -> None:
+        """Its deadline counts from when it began; once."""
+        deadline_s = job["spec"].get("activeDeadlineSeconds")
+        if deadline_s is not None and uid(job) not in self._timed and not job["spec"].get("suspend"):
+            self._timed.add(uid(job))
+            self._world.loop.later(float(deadline_s), self._expire, key(job), uid(job))
+
+    def _expire(self, at: Key, job_uid: str) -> None:
+        self._late.add(job_uid)
+        self.sync(at)
 
     def _start(self, job: Obj) -> Obj | None:
         pod = pod_from(job, api_version="batch/v1", kind="Job")
@@ -62,9 +87,14 @@ class Jobs:
         if any(status(job).get(part, 0) != value for part, value in counted.items()):
             self._world.patch_status(JOB, job, counted)
 
-    def _job_changed(self, _was: Obj | None, job: Obj | None) -> None:
-        if job and not is_over(job):
+    def _job_changed(self, was: Obj | None, job: Obj | None) -> None:
+        if job is None:
+            self._timed.discard(uid(was) if was else "")
+            self._late.discard(uid(was) if was else "")
+        elif not is_over(job):
             self._world.loop.soon(self.sync, key(job))
+        elif (kept_s := job["spec"].get("ttlSecondsAfterFinished")) is not None and not (was and is_over(was)):
+            self._world.loop.later(float(kept_s), self.forget, key(job), uid(job))
 
     def _pod_changed(self, was: Obj | None, pod: Obj | None) -> None:
         seen = pod or was
@@ -88,8 +118,10 @@ def _conditions(verdict: str, now: str) -> list[Obj]:
     reasons = {
         "Complete": ("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods"),
         "Failed": ("FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
+        "DeadlineExceeded": ("FailureTarget", "DeadlineExceeded", "Job was active longer than specified deadline"),
     }
     first, reason, message = reasons[verdict]
+    verdict = "Complete" if verdict == "Complete" else "Failed"
     shared = {"status": "True", "reason": reason, "message": message}
     shared |= {"lastProbeTime": now, "lastTransitionTime": now}
     return [{"type": first, **shared}, {"type": verdict, **shared}]

@@ -2,6 +2,7 @@
 
 from simulator.faults.api_gone import ApiGone
 from simulator.faults.bad_driver import BadDriver
+from simulator.faults.bad_image import BadImage
 from simulator.faults.board import Board, Fault
 from simulator.faults.broken_operand import BrokenOperand
 from simulator.faults.ecc_errors import EccErrors
@@ -34,6 +35,7 @@ from simulator.faults.xid import Xid
 
 ON_THE_FLEET: tuple[type[Fault], ...] = (
     BadDriver,
+    BadImage,
     BrokenOperand,
     FlappingNode,
     LeftPaused,
@@ -67,6 +69,7 @@ FAULTS: dict[str, type[Fault]] = {
 __all__ = [
     "FAULTS",
     "BadDriver",
+    "BadImage",
     "Board",
     "BrokenOperand",
     "FailingWorkload",

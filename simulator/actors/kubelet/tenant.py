@@ -1,5 +1,6 @@
 """The life of a pod that is nobody's operand: pull, start, become ready; or finish, where it is meant to."""
 
+from simulator.actors.kubelet.pulling import pull
 from simulator.actors.kubelet.script import Script, Wait
 from simulator.actors.kubelet.ward import Ward
 from simulator.actors.objects import Obj, annotations, name
@@ -40,9 +41,16 @@ def life(ward: Ward) -> Script:
     if pod is None:
         return
     ward.begin()
+    if asks_registry(pod):
+        ward.report()
+    for container in ward.box.containers:
+        yield from pull(ward, container)
     yield Wait(ward.durations.image_pull)
     for container in ward.box.inits:
         yield from ward.run_init(container, ward.durations.container_start)
+    if does_nothing(pod):
+        end_at_once(ward)
+        return
     ward.start_all()
     yield Wait(ward.durations.tenant_ready_after)
     if is_struck(ward, pod):
@@ -52,6 +60,23 @@ def life(ward: Ward) -> Script:
     ward.become_ready()
     if pod["spec"].get("restartPolicy") in ("Never", "OnFailure"):
         yield from finish(ward, pod)
+
+
+def asks_registry(pod: Obj) -> bool:
+    return bool(pod["spec"]["containers"][0].get("imagePullPolicy") == "Always")
+
+
+def does_nothing(pod: Obj) -> bool:
+    """Whether its first container is told to run a program that only ends."""
+    return (pod["spec"]["containers"][0].get("command") or [""])[0] in ("true", "/bin/true", "/usr/bin/true")
+
+
+def end_at_once(ward: Ward) -> None:
+    for container in ward.box.containers:
+        ward.start(container)
+        container.end(ward.now(), 0, "Completed")
+    ward.box.phase = "Succeeded"
+    ward.report()
 
 
 def crash(ward: Ward) -> Script:

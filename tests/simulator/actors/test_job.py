@@ -41,3 +41,29 @@ def test_does_nothing_while_suspended():
     stage.run(60)
 
     assert stage.pods(namespace="default") == []
+
+
+def test_what_is_over_its_deadline_fails_and_loses_its_pods():
+    stage = a_fleet(1)
+
+    a_job(stage, activeDeadlineSeconds=30)
+    stage.until(lambda: is_true(the_job(stage), "Failed"), limit_s=60)
+    stage.run(60)
+
+    (failed,) = [one for one in the_job(stage)["status"]["conditions"] if one["type"] == "Failed"]
+    assert failed["reason"] == "DeadlineExceeded"
+    assert stage.pods(namespace="default") == []
+
+
+def test_what_has_ended_goes_when_its_time_is_over():
+    stage = a_fleet(1)
+
+    a_job(stage, ttlSecondsAfterFinished=100)
+    stage.until(lambda: is_true(the_job(stage), "Complete"), limit_s=200)
+    stage.run(50)
+    assert the_job(stage)
+    stage.run(100)
+
+    listed, _, _ = stage.store.list(JOB, "default")
+    assert listed == []
+    assert stage.pods(namespace="default") == []
