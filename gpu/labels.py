@@ -113,6 +113,11 @@ HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
 OPTED_OUT_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", whose opt-outs these are
 PUT_BACK = "quarterdeck.io/put-back"  # annotation, beside it: the merge patch that makes all as it was
+# Of the Jobs that pull an image beforehand, and of their pods.
+MANAGED_BY, OURS = "app.kubernetes.io/managed-by", "quarterdeck"  # label and value
+PULLS_FOR = "quarterdeck.io/pulls-for"  # label: "plan-<id>"
+IMAGE_PULL = "quarterdeck.io/image-pull"  # label: the number of the pull
+ASKED_AT = "quarterdeck.io/asked-at"  # annotation: tells it from one of an older database with the same numbers
 KEPT_ANNOTATIONS = (
     *("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine"),
     *GPUS_REGISTERED,

@@ -23,15 +23,21 @@ from kube.client.listing import list_pages
 from kube.client.patches import Patch, field_patch, node_patch, pointer, same_object, unchanged_since
 from kube.client.reaching import reach
 from kube.client.reading import (
+    events_about,
     get_config_map,
+    get_daemonset,
+    get_daemonset_pod_spec,
     get_driver_object,
     get_driver_spec,
+    get_job,
     get_lease,
     get_node,
     get_nodes,
+    get_pod_spec,
     kube_system_uid,
     list_daemonsets,
     list_driver_objects,
+    list_jobs,
     list_nodes,
     list_nodes_and_unread,
     list_pods,
@@ -39,8 +45,17 @@ from kube.client.reading import (
     server_version,
 )
 from kube.client.watching import Watch
-from kube.client.writing import create_lease, lease_spec, patch_driver_object, patch_node, replace_lease
+from kube.client.writing import (
+    create_job,
+    create_lease,
+    delete_job,
+    lease_spec,
+    patch_driver_object,
+    patch_node,
+    replace_lease,
+)
 from kube.structs import DaemonSetSeen, DriverObjectSeen, LeaseSeen, NodeSeen, PodSeen, RevisionSeen
+from kube.structs.workload import JobSeen
 
 __all__ = [
     "Absent",
@@ -54,6 +69,7 @@ __all__ = [
     "DriverObjectSeen",
     "Forbidden",
     "Gone",
+    "JobSeen",
     "LeaseSeen",
     "NodeSeen",
     "NotAnApiServer",
@@ -69,18 +85,26 @@ __all__ = [
     "Untrusted",
     "Watch",
     "connect",
+    "create_job",
     "create_lease",
+    "delete_job",
+    "events_about",
     "field_patch",
     "get_config_map",
+    "get_daemonset",
+    "get_daemonset_pod_spec",
     "get_driver_object",
     "get_driver_spec",
+    "get_job",
     "get_lease",
     "get_node",
     "get_nodes",
+    "get_pod_spec",
     "kube_system_uid",
     "lease_spec",
     "list_daemonsets",
     "list_driver_objects",
+    "list_jobs",
     "list_nodes",
     "list_nodes_and_unread",
     "list_pages",

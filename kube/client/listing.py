@@ -28,6 +28,7 @@ def list_pages(
     *,
     namespace: str = "",
     label_selector: str = "",
+    field_selector: str = "",
     limit: int = PAGE,
 ) -> Iterator[Page[S]]:
     """The pages of one list, as of one moment.
@@ -38,6 +39,8 @@ def list_pages(
     query: dict[str, str | int] = {"limit": limit, **resource.query}
     if label_selector:
         query["labelSelector"] = label_selector
+    if field_selector:
+        query["fieldSelector"] = field_selector
     while True:
         body = connection.get(resource.path(namespace=namespace), query, read_s=LIST_S)
         found = decode_list(body, resource.struct)

@@ -14,6 +14,8 @@ from kube.resources import (
     CONFIG_MAPS,
     DAEMON_SETS,
     DRIVER_OBJECTS,
+    EVENTS,
+    JOBS,
     LEASES,
     NAMESPACES,
     NODES,
@@ -36,6 +38,8 @@ from kube.structs import (
     ServerVersion,
     WholeSpec,
 )
+from kube.structs.events import EventSeen
+from kube.structs.workload import JobSeen
 
 VERSION = decoder(ServerVersion)
 WHOLE_SPEC = decoder(WholeSpec)
@@ -117,6 +121,50 @@ def list_pods(connection: Connection, *, namespace: str = "", label_selector: st
     return list_all(connection, PODS, namespace=namespace, label_selector=label_selector)
 
 
+def list_jobs(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[JobSeen]:
+    return list_all(connection, JOBS, namespace=namespace, label_selector=label_selector)
+
+
+def get_job(connection: Connection, namespace: str, name: str) -> JobSeen | None:
+    """None: there is none."""
+    try:
+        return get(connection, JOBS, name, namespace=namespace)
+    except Absent:
+        return None
+
+
+def get_daemonset(connection: Connection, namespace: str, name: str) -> DaemonSetSeen | None:
+    """None: there is none."""
+    try:
+        return get(connection, DAEMON_SETS, name, namespace=namespace)
+    except Absent:
+        return None
+
+
+def get_pod_spec(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
+    """All of it, also what we keep of no pod.
+
+    :raises Absent: when there is no such pod
+    """
+    return decode_by(WHOLE_SPEC, connection.get(PODS.path(name, namespace=namespace))).spec or {}
+
+
+def get_daemonset_pod_spec(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
+    """Of its template, whole.
+
+    :raises Absent: when there is no such DaemonSet
+    """
+    spec = decode_by(WHOLE_SPEC, connection.get(DAEMON_SETS.path(name, namespace=namespace))).spec or {}
+    template: dict[str, Any] = spec.get("template") or {}
+    return template.get("spec") or {}
+
+
+def events_about(connection: Connection, namespace: str, kind: str, name: str) -> list[EventSeen]:
+    """What was reported of one object lately: Events are kept for an hour or so."""
+    selector = f"involvedObject.kind={kind},involvedObject.name={name}"
+    return list_all(connection, EVENTS, namespace=namespace, field_selector=selector)
+
+
 def get_config_map(connection: Connection, namespace: str, name: str) -> ConfigMapSeen | None:
     """None: there is none."""
     try:
@@ -144,8 +192,11 @@ def list_all(
     *,
     namespace: str = "",
     label_selector: str = "",
+    field_selector: str = "",
 ) -> list[S]:
-    items, _ = list_and_unread(connection, resource, namespace=namespace, label_selector=label_selector)
+    items, _ = list_and_unread(
+        connection, resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+    )
     return items
 
 
@@ -155,8 +206,12 @@ def list_and_unread(
     *,
     namespace: str = "",
     label_selector: str = "",
+    field_selector: str = "",
 ) -> tuple[list[S], list[Unread]]:
-    pages = list(list_pages(connection, resource, namespace=namespace, label_selector=label_selector))
+    found = list_pages(
+        connection, resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+    )
+    pages = list(found)
     unread = [one for page in pages for one in page.unread]
     for one in unread:
         log.warning("an object cannot be read", kind=resource.name, object=one.name, because=one.because)

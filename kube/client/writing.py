@@ -6,8 +6,9 @@ from typing import Any
 from kube.client.connection import FIELD_MANAGER, Connection
 from kube.client.decoding import decode
 from kube.client.patches import Patch
-from kube.resources import DRIVER_OBJECTS, LEASES, NODES
+from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES
 from kube.structs import ClusterPolicySeen, LeaseSeen, NodeSeen, NvidiaDriverSeen
+from kube.structs.workload import JobSeen
 
 JSON_PATCH = "application/json-patch+json"
 AS_US = {"fieldManager": FIELD_MANAGER}
@@ -51,6 +52,26 @@ def replace_lease(connection: Connection, seen: LeaseSeen, spec: dict[str, Any])
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
     path = LEASES.path(seen.name, namespace=seen.metadata.namespace)
     return decode(connection.request("PUT", path, AS_US, body=lease), LeaseSeen)
+
+
+def create_job(connection: Connection, namespace: str, job: dict[str, Any]) -> JobSeen:
+    """:raises Conflict: when there is one of this name already"""
+    return decode(connection.request("POST", JOBS.path(namespace=namespace), AS_US, body=job), JobSeen)
+
+
+def delete_job(connection: Connection, seen: JobSeen) -> None:
+    """With its pods, which the API server keeps where a Job's deletion does not say otherwise.
+
+    :raises Absent: when it is gone
+    :raises Conflict: when it is another Job of the same name by now
+    """
+    options = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": seen.uid},
+    }
+    connection.request("DELETE", JOBS.path(seen.name, namespace=seen.metadata.namespace), body=options)
 
 
 def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetime, transitions: int) -> dict[str, Any]:

@@ -73,6 +73,7 @@ class Terminated(Struct, frozen=True):
     signal: int | None = None
     reason: str | None = ""
     message: str | None = ""
+    started_at: datetime | None = None
     finished_at: datetime | None = None
 
 
