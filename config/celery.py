@@ -54,6 +54,11 @@ app.conf.beat_schedule = {
         "schedule": 5.0,
         "options": {"queue": "default", "expires": 5.0},
     },
+    "look at every image pull that is due": {
+        "task": "rollouts.tasks.sweep_image_pulls",
+        "schedule": 2.0,
+        "options": {"queue": "default", "expires": 2.0},
+    },
     "advance every plan that is due": {
         "task": "rollouts.tasks.sweep_plans",
         "schedule": 1.0,

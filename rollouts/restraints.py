@@ -6,7 +6,7 @@ Read anew in the transaction of each release, and before each label: what a roun
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from fleet.models import Pool
@@ -152,6 +152,12 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
     """Why one of these nodes may not be let go now. Blank: all of them may. Three queries at most."""
     found = most_urgent(restraints_of(plan, now=now).of_nodes(uids).values())
+    return found.sentence if found else ""
+
+
+def why_frozen(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
+    """As `why_not`, for what is done before a window opens: only what a person has stopped or frozen."""
+    found = most_urgent(replace(restraints_of(plan, now=now), windows=None).of_nodes(uids).values())
     return found.sentence if found else ""
 
 

@@ -6,8 +6,10 @@ from celery import shared_task
 from django.utils import timezone
 
 from rollouts.engine.round import run_round
-from rollouts.models import Plan
+from rollouts.models import ImagePull, Plan
+from rollouts.models.image_pull import queue_pull
 from rollouts.models.plan import queue_round, wake_plans
+from rollouts.pull_rounds import run_pull
 
 
 def owner() -> str:
@@ -25,6 +27,18 @@ def sweep_plans(**_: object) -> None:
     """Queue every plan that is due: lost messages and dead workers cost a second, not a plan."""
     for plan_id in Plan.objects.due(now=timezone.now()).values_list("pk", flat=True):
         queue_round(plan_id)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def advance_image_pull(*, pull_id: int, **_: object) -> None:
+    """Run one round of an image pull."""
+    run_pull(pull_id=pull_id, owner=owner(), clock=timezone.now)
+
+
+@shared_task(queue="default", ignore_result=True)
+def sweep_image_pulls(**_: object) -> None:
+    for pull_id in ImagePull.objects.due(now=timezone.now()).values_list("pk", flat=True):
+        queue_pull(pull_id)
 
 
 @shared_task(queue="rollouts", ignore_result=True)

@@ -258,6 +258,25 @@ def a_plan(cluster=None, *, author=None, **given: Any):
     return plan
 
 
+def an_image_pull(plan, *outcomes: str, **given: Any):
+    """One that is under way, a Job for each outcome: blank, pulled, failed or unknown."""
+    from rollouts.models import ImagePull, PullJob
+
+    row = {
+        "to_version": plan.to_version, "nodes_each": 1, "asked_by": "ada", "asked_at": NOON, "because": "x",
+        "lease_until": NOON, "next_look_at": NOON,
+    }  # fmt: skip
+    pull = ImagePull.objects.create(plan=plan, **row | given)
+    for position, outcome in enumerate(outcomes or ("",), 1):
+        PullJob.objects.create(
+            pull=pull, position=position, node_uid=f"uid-{position}", node_name=f"gpu-{position}", daemonset_uid="uid",
+            namespace="gpu-operator", daemonset_name="nvidia-driver", driver_pod="x", system=f"ubuntu2{position}.04",
+            image=f"nvcr.io/nvidia/driver:{plan.to_version}-ubuntu2{position}.04", outcome=outcome,
+            told_at=NOON if outcome else None, says=f"It is {outcome}." if outcome else "",
+        )  # fmt: skip
+    return pull
+
+
 def a_stage_to_approve(plan=None):
     """The canary of a plan whose turn it is, waiting for somebody."""
     plan = plan or a_plan()

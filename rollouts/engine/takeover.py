@@ -1,4 +1,4 @@
-"""Leave a cluster as if we had never been there: every label and annotation of ours, found in the cluster itself.
+"""Leave a cluster as if we had never been there: every label, annotation and Job of ours, found in the cluster itself.
 
 It asks the API server and not our rows, for it is made for the day on which those cannot be trusted.
 """
@@ -6,7 +6,7 @@ It asks the API server and not our rows, for it is made for the day on which tho
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpu.labels import HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP
+from gpu.labels import HELD_BY, HELD_SINCE, MANAGED_BY, OPTED_OUT_BY, OURS, PULLS_FOR, UPGRADE_SKIP
 from gpu.neighbours import NEIGHBOURS, Metadata, as_before, earlier_values
 from kube import client
 from kube.structs import NodeSeen
@@ -53,6 +53,24 @@ def remove(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[M
             yield mark, str(error)
         else:
             yield mark, ""
+
+
+def jobs(connection: client.Connection) -> list[client.JobSeen]:
+    """Every Job of ours, in whichever namespace: by its label, which its pod has, too."""
+    return client.list_jobs(connection, label_selector=f"{MANAGED_BY}={OURS},{PULLS_FOR}")
+
+
+def remove_jobs(connection: client.Connection, found: list[client.JobSeen]) -> Iterator[tuple[client.JobSeen, str]]:
+    """Delete them with their pods. With each, why it could not be done; blank: it is done."""
+    for job in found:
+        try:
+            client.delete_job(connection, job)
+        except client.Absent:
+            yield job, ""
+        except client.ClusterError as error:
+            yield job, str(error)
+        else:
+            yield job, ""
 
 
 def _is_marked(node: NodeSeen) -> bool:

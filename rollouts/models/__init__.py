@@ -5,6 +5,7 @@ from rollouts.models.disruption import Disruption, DomainBudget
 from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
+from rollouts.models.image_pull import ImagePull, PullJob
 from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.opt_out import OptOut
 from rollouts.models.plan import Plan
@@ -23,10 +24,12 @@ __all__ = [
     "Freeze",
     "GateAnswer",
     "Hold",
+    "ImagePull",
     "MaintenanceWindow",
     "OptOut",
     "Plan",
     "PlanEvent",
+    "PullJob",
     "Stage",
     "StageKind",
     "Target",

@@ -49,7 +49,7 @@ def test_whoever_acts_also_sees_all_that_who_observes_sees():
     assert seen <= acting
 
 
-def test_nothing_is_deleted_and_no_pod_is_touched():
+def test_nothing_is_deleted_but_our_own_jobs_and_no_pod_is_touched():
     writes = {
         (resource, verb)
         for rule in rules("quarterdeck.yaml")
@@ -57,8 +57,20 @@ def test_nothing_is_deleted_and_no_pod_is_touched():
         for verb in set(rule["verbs"]) - READS
     }
 
-    assert "delete" not in {verb for _, verb in writes}
-    assert {resource for resource, _ in writes} == {"nodes", "nvidiadrivers", "clusterpolicies", "leases"}
+    assert {resource for resource, verb in writes if verb == "delete"} == {"jobs"}
+    assert {resource for resource, _ in writes} == {"nodes", "nvidiadrivers", "clusterpolicies", "leases", "jobs"}
+
+
+def test_jobs_are_made_and_deleted_in_the_operators_namespace_only():
+    documents = yaml.safe_load_all((RBAC / "quarterdeck.yaml").read_text())
+    roles = {
+        (one["kind"], one["metadata"].get("namespace")): rule["verbs"]
+        for one in documents
+        for rule in one.get("rules", [])
+        if "jobs" in rule["resources"] and not set(rule["verbs"]) <= READS
+    }
+
+    assert roles == {("Role", "gpu-operator"): ["create", "delete"]}
 
 
 def granted(manifest: str) -> dict[tuple[str, str, str], set[str]]:

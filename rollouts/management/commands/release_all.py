@@ -2,16 +2,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
+from gpu.labels import PULLS_FOR
 from kube import client
 from people.models import AuditEntry
-from rollouts.engine.takeover import Mark, marks, remove
+from rollouts.engine.takeover import Mark, jobs, marks, remove, remove_jobs
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Hold, OptOut, Plan
+from rollouts.models import Hold, ImagePull, OptOut, Plan
 
 
 class Command(BaseCommand):
     help = (
-        "Remove every hold and opt-out of ours from a cluster, as docs/takeover.md describes. "
+        "Remove every hold, opt-out and Job of ours from a cluster, as docs/takeover.md describes. "
         "Nodes whose driver object asks for a new version will then change."
     )
 
@@ -36,9 +37,11 @@ class Command(BaseCommand):
                 return self._leave_foreign(cluster, uid, dry_run=dry_run, why=why)
             found = marks(connection)
             if dry_run:
-                self._show(cluster, found)
+                self._show(cluster, found, jobs(connection))
             else:
                 self._end_plans(cluster, why)
+                self._stop_pulls(cluster)
+                self._remove_jobs(cluster, connection)
                 self._remove(cluster, connection, found)
         except client.ClusterError as error:
             raise CommandError(f"{cluster.name}: {getattr(error, 'in_full', error)}") from error
@@ -52,7 +55,10 @@ class Command(BaseCommand):
             "Nothing of it was changed."
         )
 
-    def _show(self, cluster: Cluster, found: list[Mark]) -> None:
+    def _show(self, cluster: Cluster, found: list[Mark], ours: list[client.JobSeen]) -> None:
+        for job in ours:
+            where = f"Job {job.metadata.namespace}/{job.name}"
+            self.stdout.write(f"{cluster.name} {where}: pulls an image for {job.labels[PULLS_FOR]}; would be deleted")
         for mark in found:
             if mark.is_held:
                 held = "held" if mark.has_label else "annotated only"
@@ -81,6 +87,20 @@ class Command(BaseCommand):
             for stage in plan.stages.forward().exclude(state__in=(StageState.PASSED, StageState.ABANDONED)):
                 stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
             AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
+
+    def _stop_pulls(self, cluster: Cluster) -> None:
+        """Those of drafts too: else a worker would make the next of their Jobs."""
+        for pull in ImagePull.objects.in_force().filter(plan__cluster=cluster):
+            pull.stop("Quarterdeck leaves this cluster.", by="release_all", now=timezone.now())
+
+    def _remove_jobs(self, cluster: Cluster, connection: client.Connection) -> None:
+        troubles = []
+        for job, trouble in remove_jobs(connection, jobs(connection)):
+            where = f"Job {job.metadata.namespace}/{job.name}"
+            self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
+            troubles += [trouble] if trouble else []
+        if troubles:
+            raise CommandError(f"{cluster.name}: {len(troubles)} Jobs of ours are still there. Run it again.")
 
     def _remove(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> None:
         failed = 0

@@ -1,0 +1,118 @@
+"""The Job that has one image pulled on one node. Pure.
+
+Its container ends at once, and can do nothing before: no rights, no mounts, no token, no user of the host's, and
+NVIDIA_VISIBLE_DEVICES is `void`, as the operator has it for this image, so that a runtime that gives GPUs to whoever
+asks gives it none. `Always` has the kubelet ask the registry also where the image is on the node's disk already
+(kubernetes.io/docs/concepts/containers/images). The node is named by a field, as DaemonSets do it, and not by
+`spec.nodeName`, which would pass by its taints.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from gpu.labels import ASKED_AT, IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
+
+CONTAINER = "pull"
+DEADLINE = timedelta(minutes=30)  # a driver's image has some hundred MB; a slow line has them by then
+KEPT_FOR = timedelta(minutes=10)  # after its end, where nobody is left to delete it
+NOBODY = 65534
+# What the DaemonSet controller adds to its pods: a driver pod comes to a cordoned node, and so does this one.
+CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
+OPENSHIFT = "openshift.driver-toolkit"  # label of the driver's pods; there the namespace says which user a pod has
+LITTLE = {"cpu": "10m", "memory": "32Mi"}
+MOST = {"cpu": "100m", "memory": "128Mi"}  # of a quota that wants limits
+
+
+@dataclass(frozen=True)
+class WantedPull:
+    """One image on one node, as a row says it."""
+
+    plan: str  # "plan-7"
+    pull: int
+    position: int
+    node: str
+    image: str
+    asked_at: str
+
+    @property
+    def name(self) -> str:
+        return f"quarterdeck-pull-{self.pull}-{self.position}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {MANAGED_BY: OURS, PULLS_FOR: self.plan, IMAGE_PULL: f"{self.pull}-{self.position}"}
+
+    @property
+    def selector(self) -> str:
+        """What its Job and its pod are found by."""
+        return ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
+
+
+@dataclass(frozen=True)
+class AsTheDriver:
+    """What the driver's own pods have that decides whether and how a pod of theirs comes to a node."""
+
+    secrets: Sequence[str] = ()  # names of imagePullSecrets
+    tolerations: Sequence[Mapping[str, Any]] = ()  # as sent
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_ours(wanted: WantedPull, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+    """Whether a Job with the name is the one that this row means, and no one of a database that was restored."""
+    same = all(labels.get(key) == value for key, value in wanted.labels.items())
+    return same and annotations.get(ASKED_AT) == wanted.asked_at
+
+
+def job_for(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
+    metadata = {"labels": wanted.labels, "annotations": {ASKED_AT: wanted.asked_at}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": wanted.name, **metadata},
+        "spec": {
+            "backoffLimit": 0,
+            "completions": 1,
+            "parallelism": 1,
+            "activeDeadlineSeconds": int(DEADLINE.total_seconds()),
+            "ttlSecondsAfterFinished": int(KEPT_FOR.total_seconds()),
+            "template": {"metadata": metadata, "spec": _pod(wanted, like)},
+        },
+    }
+
+
+def _pod(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
+    on_it = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [wanted.node]}]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_it]}}
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "affinity": {"nodeAffinity": affinity},
+        "tolerations": [*(dict(each) for each in like.tolerations), CORDONED],
+        "imagePullSecrets": [{"name": name} for name in like.secrets],
+        "securityContext": {
+            "runAsNonRoot": True,
+            **({} if OPENSHIFT in like.labels else {"runAsUser": NOBODY, "runAsGroup": NOBODY}),
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(wanted.image)],
+    }
+
+
+def _container(image: str) -> dict[str, Any]:
+    return {
+        "name": CONTAINER,
+        "image": image,
+        "imagePullPolicy": "Always",
+        "command": ["/bin/true"],
+        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}],
+        "resources": {"requests": LITTLE, "limits": MOST},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }

@@ -1,0 +1,122 @@
+"""What a Job and its pod tell of an image: pulled, not to be had, or not known, and why. Pure.
+
+A kubelet pulls before it makes a container (pkg/kubelet/kuberuntime, startContainer), so that a container that ran,
+or could not be made or started, proves its image. Whatever does not prove it, and is no answer of a registry, leaves it
+unknown: neither a full node nor a quota says anything of an image.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from gpu.operands import DRIVER
+from health.stack.causes.base import Event, PodSigns, Signs
+from health.stack.causes.images import PULLING, image_pull
+from wording.durations import spell
+
+PATIENCE = timedelta(minutes=3)  # a registry that is away for a moment is tried again; so is a node without room
+NO_POD = timedelta(minutes=1)
+# There is no use in trying these again.
+FOR_GOOD = frozenset(
+    {"image_no_such_tag", "image_not_allowed", "image_pull_secret", "image_other_machine", "image_signature"}
+)
+# Reasons of a container that waits although its image is there (pkg/kubelet/kuberuntime, pkg/kubelet/container).
+AFTER_THE_PULL = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
+     "PreCreateHookError", "PreStartHookError", "PostStartHookError"}
+)  # fmt: skip
+
+
+class PullOutcome(StrEnum):
+    PULLED = "pulled"
+    FAILED = "failed"  # a registry, or a kubelet that tried, said so
+    UNKNOWN = "unknown"  # nothing was proven
+
+
+@dataclass(frozen=True)
+class PodLook:
+    """Of the Job's pod, as the API server shows it."""
+
+    phase: str = ""
+    reason: str = ""  # of the pod: Evicted, OutOfcpu, …
+    message: str = ""
+    unscheduled: str = ""  # why it has no node; blank: it has, or nobody has said
+    begun_at: datetime | None = None  # when its kubelet took it
+    waits: str = ""  # the reason for which its container waits
+    waits_message: str = ""
+    has_run: bool = False
+    ran_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class JobLook:
+    image: str
+    system: str
+    made_at: datetime  # when we saw it first
+    failed: str = ""  # reason of its condition Failed: DeadlineExceeded, BackoffLimitExceeded
+    failed_message: str = ""
+    pod: PodLook | None = None
+    events: Sequence[tuple[str, str]] = ()  # (reason, message) about its pod, or about the Job where it has none
+    failing_since: datetime | None = None  # when the pull was first seen to fail
+
+
+@dataclass(frozen=True)
+class Told:
+    says: str
+    said: str = ""  # the words of registry, scheduler or controller, as they were written
+    outcome: PullOutcome | None = None  # None: not yet
+    took: timedelta | None = None  # from the kubelet's taking the pod to the container's start
+    is_failing: bool = False
+
+
+def look(job: JobLook, *, now: datetime) -> Told:
+    pod = job.pod
+    if pod is not None and (pod.has_run or pod.waits in AFTER_THE_PULL):
+        return _pulled(pod)
+    if pod is not None and pod.waits in PULLING:
+        return _not_pulled(job, pod, now=now)
+    if job.failed:
+        return _ended(job)
+    if pod is None:
+        return _without_pod(job, now=now)
+    if pod.phase == "Failed":
+        why = f"{pod.reason}: {pod.message}" if pod.message else pod.reason
+        return Told("Its pod failed before the image was asked for.", why, PullOutcome.UNKNOWN)
+    if pod.unscheduled:
+        is_over = now - job.made_at >= PATIENCE
+        return Told("Its pod is given no place on the node.", pod.unscheduled, PullOutcome.UNKNOWN if is_over else None)
+    if pod.begun_at is None:
+        return Told("Its pod waits for the node.")
+    return Told("The node is pulling it.")
+
+
+def _pulled(pod: PodLook) -> Told:
+    took = pod.ran_at - pod.begun_at if pod.ran_at and pod.begun_at and pod.ran_at >= pod.begun_at else None
+    within = f" within {spell(max(took, timedelta(seconds=1)))}" if took is not None else ""
+    return Told(f"Pulled{within}.", outcome=PullOutcome.PULLED, took=took)
+
+
+def _not_pulled(job: JobLook, pod: PodLook, *, now: datetime) -> Told:
+    events = [Event(reason, message) for reason, message in job.events]
+    signs = PodSigns("", reason=pod.waits, message=pod.waits_message, events=events, image=job.image)
+    cause = image_pull(Signs(operand=DRIVER, title="", node="", labels={}, pod=signs, os_image=job.system))
+    if cause is None:  # it is asked with a reason that the rule knows
+        return Told("Its image cannot be pulled.", pod.waits_message, is_failing=True)
+    is_over = cause.key in FOR_GOOD or (job.failing_since is not None and now - job.failing_since >= PATIENCE)
+    says = f"{cause.sentence} {cause.action}".strip()
+    return Told(says, cause.said, PullOutcome.FAILED if is_over else None, is_failing=True)
+
+
+def _ended(job: JobLook) -> Told:
+    if job.failed == "DeadlineExceeded":
+        return Told("It was not pulled in the time that its Job has.", job.failed_message, PullOutcome.UNKNOWN)
+    return Told("Its Job failed before it was pulled.", job.failed_message or job.failed, PullOutcome.UNKNOWN)
+
+
+def _without_pod(job: JobLook, *, now: datetime) -> Told:
+    refused = next((message for reason, message in job.events if reason == "FailedCreate"), "")
+    outcome = PullOutcome.UNKNOWN if now - job.made_at >= NO_POD else None
+    if refused:
+        return Told("Its Job may make no pod.", refused, outcome)
+    return Told("Its Job has no pod yet." if outcome is None else "Its Job has made no pod.", outcome=outcome)

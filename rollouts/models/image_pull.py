@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.db.models import F, Q
+
+from edges.moves import LostRace
+from fleet.messages import wake
+from people.rights import Permission, scope_of
+from rollouts.images.job import WantedPull
+from rollouts.images.progress import PullOutcome
+
+LEASE = timedelta(seconds=20)  # a round asks for a few Jobs; a killed worker costs this much
+
+
+class ImagePullQuerySet(models.QuerySet["ImagePull"]):
+    def visible_to(self, user) -> ImagePullQuerySet:
+        """As its plan is."""
+        there = scope_of(user, Permission.SEE)
+        return self if there.everywhere else self.filter(plan__cluster__in=there.cluster_ids)
+
+    def in_force(self) -> ImagePullQuerySet:
+        """Those of which something may be in a cluster, or is to come there."""
+        return self.filter(ended_at__isnull=True)
+
+    def due(self, *, now: datetime) -> ImagePullQuerySet:
+        return self.in_force().filter(next_look_at__lte=now)
+
+
+class ImagePull(models.Model):
+    """That somebody wants a plan's driver image pulled before it is needed: who, when, why, and how it went."""
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="image_pulls")
+    to_version = models.CharField(max_length=64)  # the plan's when it was asked: a draft may be edited
+    nodes_each = models.PositiveSmallIntegerField()  # of each operating system
+    asked_by = models.CharField(max_length=150)
+    asked_at = models.DateTimeField()
+    because = models.CharField(max_length=1000)
+    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same pull
+    left_out = models.CharField(max_length=500, blank=True)  # the nodes of which nobody can tell the image
+
+    ends_because = models.CharField(max_length=1000, blank=True)  # why no more Jobs are made; blank: they are
+    ends_by = models.CharField(max_length=150, blank=True)
+    ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of it is in the cluster
+
+    waiting_for = models.CharField(max_length=1000, blank=True)  # why it does not go on; blank: it does
+    next_look_at = models.DateTimeField(null=True)
+    epoch = models.PositiveBigIntegerField(default=0)
+    lease_owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField()
+
+    objects = ImagePullQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["plan"], condition=Q(ended_at__isnull=True), name="one_image_pull_in_force_per_plan"
+            ),
+            models.UniqueConstraint(fields=["plan", "key"], condition=~Q(key=""), name="one_image_pull_per_key"),
+        ]
+        indexes = [models.Index(fields=["next_look_at"], condition=Q(ended_at=None), name="image_pulls_due")]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"image pull {self.pk} of plan-{self.plan_id}"
+
+    def take_lease(self, *, owner: str, now: datetime) -> bool:
+        """Take the next round. False: another worker is in one, or it is over."""
+        free = ImagePull.objects.in_force().filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
+        until = now + LEASE
+        taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=until, next_look_at=until)
+        if taken:
+            self.epoch += 1
+        return bool(taken)
+
+    def keep_lease(self, *, now: datetime) -> None:
+        """Move the lease. Inside a transaction it also proves that what is written with it is ours to write.
+
+        :raises LostRace: when the lease is another worker's by now
+        """
+        if not ImagePull.objects.in_force().filter(pk=self.pk, epoch=self.epoch).update(lease_until=now + LEASE):
+            raise LostRace(f"Epoch {self.epoch} of {self} is over.")
+
+    def end_lease(self, *, now: datetime, next_look_at: datetime, waiting_for: str) -> None:
+        """Let the lease go. An act that came during the round has set the next look to an earlier time, which stays."""
+        mine = ImagePull.objects.filter(pk=self.pk, epoch=self.epoch)
+        mine.update(lease_until=now, waiting_for=waiting_for[:1000])
+        mine.in_force().filter(next_look_at__gt=now).update(next_look_at=next_look_at)
+
+    def stop(self, because: str, *, by: str, now: datetime) -> bool:
+        """Make no more Jobs, and delete those there are. False: it was told so before, or is over."""
+        going = ImagePull.objects.in_force().filter(pk=self.pk, ends_because="")
+        return bool(going.update(ends_because=because[:1000], ends_by=by, next_look_at=now))
+
+    def end(self, *, now: datetime) -> bool:
+        """Nothing of it is in the cluster any more. False: somebody else has said so, or has the turn."""
+        mine = ImagePull.objects.in_force().filter(pk=self.pk, epoch=self.epoch)
+        left = PullJob.objects.filter(pull=self.pk).in_the_cluster()
+        return bool(mine.exclude(pk__in=left.values("pull")).update(ended_at=now, next_look_at=None, waiting_for=""))
+
+
+class PullJobQuerySet(models.QuerySet["PullJob"]):
+    def in_the_cluster(self) -> PullJobQuerySet:
+        """Those whose Job may be there: written down, and not read back to be gone."""
+        return self.filter(intended_at__isnull=False, gone_at__isnull=True)
+
+    def to_come(self) -> PullJobQuerySet:
+        """Those without an answer and without a Job that was seen."""
+        return self.filter(outcome="", made_at__isnull=True, gone_at__isnull=True)
+
+
+class PullJob(models.Model):
+    """One image on one node, by one Job. The row is the intent: it is written before the Job is."""
+
+    pull = models.ForeignKey(ImagePull, models.CASCADE, related_name="jobs")
+    position = models.PositiveIntegerField()
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    daemonset_uid = models.CharField(max_length=64)  # the driver's on that node
+    namespace = models.CharField(max_length=253)
+    daemonset_name = models.CharField(max_length=253)
+    driver_pod = models.CharField(max_length=253)
+    system = models.CharField(max_length=128, blank=True)  # ubuntu22.04, as the image's tag has it
+    image = models.CharField(max_length=500)  # as rows told it, then as the DaemonSet itself did
+
+    intended_at = models.DateTimeField(null=True)  # from here on the Job may be in the cluster
+    made_at = models.DateTimeField(null=True)  # when it was read back
+    failing_since = models.DateTimeField(null=True)  # when the pull was first seen to fail
+    outcome = models.CharField(max_length=16, blank=True, choices=[(one.value, one.value) for one in PullOutcome])
+    told_at = models.DateTimeField(null=True)  # of the outcome
+    says = models.CharField(max_length=1000, blank=True)  # how it is, for a person
+    said = models.CharField(max_length=500, blank=True)  # in the words of the registry, or of who else refused
+    took = models.DurationField(null=True)
+    gone_at = models.DateTimeField(null=True)  # when it was read back that it is not there any more
+    trouble = models.CharField(max_length=500, blank=True)  # why it is not deleted
+
+    objects = PullJobQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pull", "position"], name="one_pull_job_per_position")]
+        ordering = ["pull", "position"]
+
+    @property
+    def wanted(self) -> WantedPull:
+        """What is made in the cluster. `pull` is read with it."""
+        at = self.pull.asked_at.isoformat()
+        return WantedPull(
+            f"plan-{self.pull.plan_id}", self.pull_id, self.position, self.node_name, self.image, asked_at=at
+        )
+
+    @property
+    def job_name(self) -> str:
+        return self.wanted.name
+
+
+def queue_pull(pull_id: int) -> None:
+    wake.queue("rollouts.tasks.advance_image_pull", queue="rollouts", kwargs={"pull_id": pull_id}, expires=30)
