@@ -15,6 +15,7 @@ class Check:
     fix: str = ""
     is_grave: bool = False  # of a warning: shown as red as a blocker
     may_be_overridden: bool = False  # of a blocker: a person may start all the same, with a reason that is kept
+    is_good: bool = False  # of a warning: it says what is in order, where somebody would ask
     about: tuple[str, ...] = ()  # each that the sentence is about, where it names only the first
 
 

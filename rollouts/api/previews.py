@@ -10,6 +10,7 @@ class PreflightCheckSerializer(serializers.Serializer):
     sentence = serializers.CharField()
     fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
     is_grave = serializers.BooleanField(help_text="Of a warning: as red as a blocker.")
+    is_good = serializers.BooleanField(help_text="Of a warning: it says what is in order.")
     may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_because` of a start.")
     about = serializers.ListField(
         child=serializers.CharField(), help_text="Each that it is about, where the sentence names only the first."

@@ -26,6 +26,7 @@ from tests.make import (
     a_token,
     a_user,
     a_window,
+    an_image_pull,
     give,
 )
 
@@ -50,6 +51,7 @@ def widen(stage: Stage, root: User) -> None:
         GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", because="", since=NOON, at=NOON)
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
+        an_image_pull(plan, "pulled", "failed", ended_at=NOON)
         a_source(a_plan(a_fleet()).cluster)
         freezing.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
         a_window(a_fleet())
@@ -88,6 +90,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "pool_id": node.pools.get().pk,
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
+        "pull_id": an_image_pull(stage.plan).pk,
         "person_id": root.pk,
         "group_id": groups.add("sre", actor="root", now=NOON).pk,
         "window_id": a_window(node.cluster).pk,
@@ -100,4 +103,6 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     widen(stage, root)
 
     assert costs(caller, there) == small
-    assert max(small.values()) <= 43  # a preview: versions, gates, room, pods, jobs, budgets, freezes, windows, ledger
+    assert (
+        max(small.values()) <= 45
+    )  # a preview: versions, gates, room, pods, jobs, budgets, freezes, windows, ledger, image

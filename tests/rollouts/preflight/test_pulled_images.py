@@ -1,0 +1,91 @@
+"""Z36: an image that cannot be pulled is found before the window; what cannot be seen is never fine."""
+
+import pytest
+
+from fleet.models import Node, Operand
+from rollouts.models import ImagePull, Plan
+from rollouts.steering.preview import preview
+from tests.make import NOON, a_draft, an_image_pull
+
+pytestmark = pytest.mark.django_db
+
+CODES = {"image-untried", "image-unknown", "image-failed", "image-pulled"}
+
+
+def said(plan: Plan):
+    return [check for check in preview(plan, now=NOON).warnings if check.code in CODES]
+
+
+def test_a_draft_whose_image_nobody_tried_says_so():
+    (check,) = said(a_draft())
+
+    assert check.code == "image-untried"
+    assert not check.is_grave
+    assert not check.is_good
+
+
+def test_an_image_that_a_registry_refused_is_grave_and_names_the_node():
+    plan = a_draft()
+    an_image_pull(plan, "failed", "pulled")
+
+    (check,) = said(plan)
+
+    assert (check.code, check.is_grave) == ("image-failed", True)
+    assert check.sentence.startswith(f"The image of {plan.to_version} could not be pulled on gpu-1 at 21 Nov 12:00 UTC")
+    assert len(check.about) == 1
+
+
+def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_not_tried():
+    plan = a_draft()
+    an_image_pull(plan, "pulled", "pulled")
+
+    (check,) = said(plan)
+
+    assert (check.code, check.is_good) == ("image-pulled", True)
+    assert check.sentence == (
+        f"The image of {plan.to_version} was pulled beforehand on 2 of 3 nodes at 21 Nov 12:00 UTC: "
+        "gpu-1 (ubuntu21.04), gpu-2 (ubuntu22.04). The other one was not tried."
+    )
+
+
+@pytest.mark.parametrize("outcome", ["unknown", ""])
+def test_what_one_system_has_not_told_is_not_fine(outcome: str):
+    plan = a_draft()
+    an_image_pull(plan, "pulled", outcome)
+
+    (check,) = said(plan)
+
+    assert (check.code, check.is_good) == ("image-unknown", False)
+    assert "gpu-2" in check.sentence
+
+
+def test_nodes_whose_image_nobody_can_tell_are_not_fine():
+    plan = a_draft()
+    an_image_pull(plan, "pulled", left_out="1 node has no driver pod that tells the image: gpu-9.")
+
+    (check,) = said(plan)
+
+    assert not check.is_good
+    assert "gpu-9" in check.fix
+
+
+def test_a_system_that_came_since_is_not_fine():
+    plan = a_draft()
+    an_image_pull(plan, "pulled")
+    daemonset = Operand.objects.get()
+    Operand.objects.update(image=f"nvcr.io/nvidia/driver:{plan.from_version}-rhel9")
+    Node.objects.filter(name="gpu-0").update(driver_daemon_set=daemonset.uid)
+
+    checks = said(plan)
+
+    assert [(check.code, check.is_good) for check in checks] == [("image-unknown", False), ("image-pulled", False)]
+    assert f"driver:{plan.to_version}-rhel9 can be pulled, which 1 node will need." in checks[0].sentence
+    assert checks[0].about == ("gpu-0",)
+
+
+def test_a_pull_of_another_version_proves_nothing_of_this_one():
+    plan = a_draft()
+    an_image_pull(plan, "pulled")
+    ImagePull.objects.update(to_version="570.1.1")
+
+    assert [check.code for check in said(plan)] == ["image-untried"]
