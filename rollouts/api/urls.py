@@ -5,6 +5,7 @@ from rollouts.api.break_glass import Acknowledgements, StageBreakGlass
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
+from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls
 from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageDetail, StageList
@@ -22,12 +23,15 @@ urlpatterns = [
     path("freezes/<int:freeze_id>", FreezeDetail.as_view()),
     path("freezes/<int:freeze_id>/lifts", FreezeLifts.as_view()),
     path("freeze-previews", FreezePreviews.as_view()),
+    path("image-pulls/<int:pull_id>", ImagePullDetail.as_view()),
+    path("image-pulls/<int:pull_id>/cancellations", ImagePullCancellations.as_view()),
     path("plan-documents", PlanDocuments.as_view()),
     path("plans", PlanList.as_view()),
     path("plans/<int:plan_id>", PlanDetail.as_view()),
     path("plans/<int:plan_id>/document", DocumentOfPlan.as_view()),
     path("plans/<int:plan_id>/evidence", PlanEvidence.as_view()),
     path("plans/<int:plan_id>/events", PlanEventList.as_view()),
+    path("plans/<int:plan_id>/image-pulls", ImagePulls.as_view()),
     path("plans/<int:plan_id>/preview", PlanPreview.as_view()),
     *[path(f"plans/<int:plan_id>/{VERBS[view.verb].resource}", view.as_view()) for view in VERB_VIEWS],
     path("stages", StageList.as_view()),

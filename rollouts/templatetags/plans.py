@@ -7,7 +7,9 @@ from django.utils.safestring import SafeString
 
 from edges.templatetags.page import glyph, spell
 from rollouts.gates import GATES
-from rollouts.models import PlanEvent, Stage
+from rollouts.images.progress import PullOutcome
+from rollouts.models import PlanEvent, PullJob, Stage
+from rollouts.pulls import PullOnPage
 from rollouts.web.states import glyph_of, stage_look, word_of
 
 register = template.Library()
@@ -32,6 +34,16 @@ def stage_state(stage: Stage) -> SafeString:
     """The state of a stage as shape and word."""
     shape, word = stage_look(stage)
     return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word)
+
+
+@register.simple_tag
+def pull_glyph(job: PullJob, pulled: PullOnPage) -> SafeString:
+    """How one node's pull is, as a shape."""
+    if not job.outcome:
+        return glyph("part", "under way" if pulled.may_be_cancelled and job.made_at else "not yet")
+    return glyph(
+        {PullOutcome.PULLED: "ok", PullOutcome.FAILED: "stopped"}.get(PullOutcome(job.outcome), "warn"), job.outcome
+    )
 
 
 @register.filter

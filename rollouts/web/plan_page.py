@@ -21,6 +21,7 @@ from rollouts.steering.remaining import holding, remaining
 from rollouts.verbs import VERBS
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
+from rollouts.web.image_pulls import panel
 from rollouts.web.loading import plan_for
 from rollouts.web.previewing import preview_of
 from rollouts.web.resuming import resume_says
@@ -38,6 +39,7 @@ ROLLBACK: dict[str, str] = {
 def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
     context = _plan(request, row)
+    context |= panel(request, row)
     context |= history_of(row, request.GET.get("who", "")[:150])
     context |= {
         "place": "plans",

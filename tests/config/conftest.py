@@ -6,7 +6,17 @@ from rollouts.models import BreakGlass
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
-from tests.make import a_finding, a_mute, a_node_event, a_plan, a_source, a_stage_to_approve, a_user, a_window
+from tests.make import (
+    a_finding,
+    a_mute,
+    a_node_event,
+    a_plan,
+    a_source,
+    a_stage_to_approve,
+    a_user,
+    a_window,
+    an_image_pull,
+)
 
 
 @pytest.fixture
@@ -31,6 +41,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "stage_id": stage.pk,
         "target_id": stage.targets.get().pk,
         "freeze_id": freeze.pk,
+        "pull_id": an_image_pull(stage.plan).pk,
         "finding_id": a_finding(node.cluster, node=node).pk,
         "mute_id": a_mute(node.cluster).pk,
         "shadow_id": RuleShadow.objects.create(rule="gpu-hot", by="pat", at=now, because="New here.").pk,

@@ -16,6 +16,7 @@ UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
 LOADED = "nvidia.com/cuda.driver-version.full"
 OWNER = "nvidia.com/gpu-operator.driver.owner"
 OURS = "quarterdeck.io/"
+PULLS = "quarterdeck.io/pulls-for"
 NAMESPACE = "quarterdeck"
 STOP = "quarterdeck-stop"
 DRIVERS = {"group": "nvidia.com", "version": "v1alpha1", "plural": "nvidiadrivers"}
@@ -30,6 +31,7 @@ class Cluster:
         self._client = config.new_client_from_config(str(kubeconfig), context=context)
         self.core = client.CoreV1Api(self._client)
         self.leases = client.CoordinationV1Api(self._client)
+        self.batch = client.BatchV1Api(self._client)
         self._custom = client.CustomObjectsApi(self._client)
 
     def close(self) -> None:
@@ -56,6 +58,12 @@ class Cluster:
     def marked(self) -> set[str]:
         """Nodes that carry any label or annotation of Quarterdeck's, or the hold."""
         return {node.metadata.name for node in self.nodes() if marks(node)}
+
+    def pulls(self) -> list[str]:
+        """Jobs of Quarterdeck's and their pods, in whichever namespace."""
+        jobs = self.batch.list_job_for_all_namespaces(label_selector=PULLS).items
+        pods = self.core.list_pod_for_all_namespaces(label_selector=PULLS).items
+        return [f"{one.metadata.namespace}/{one.metadata.name}" for one in (*jobs, *pods)]
 
     def cordon(self, name: str, *, on: bool = True) -> None:
         self.core.patch_node(name, {"spec": {"unschedulable": on or None}})

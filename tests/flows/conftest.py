@@ -13,12 +13,13 @@ from demo.parts import Fleet
 from demo.stack import PASSWORD
 from demo.visitor import Visitor, wait_until
 from tests.flows.cluster import PATIENCE_S, Cluster
-from tests.flows.plans import BAD, Plan
+from tests.flows.plans import BAD, MISSING, Plan
 from tests.flows.proxy import Proxy
 from tests.flows.recorded import RecordedStack
 
 FLOWS = Path(__file__).parent
-FLEET = Fleet(nodes=8, speed=40.0, faults=(f"bad_driver:version={BAD},how=workloads",), authorization="rbac")
+FAULTS = (f"bad_driver:version={BAD},how=workloads", f"bad_image:image=driver:{MISSING}")
+FLEET = Fleet(nodes=8, speed=40.0, faults=FAULTS, authorization="rbac")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

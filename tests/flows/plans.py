@@ -11,6 +11,7 @@ from tests.flows.proxy import Proxy
 
 VERSIONS = ("580.126.20", "580.95.05", "580.105.08")
 BAD = "580.142.10"  # under which tenants' GPU pods crash
+MISSING = "580.167.01"  # of which the registry has no image
 GATES: dict[str, dict[str, float]] = {
     "compatibility": {"allow_unknown": True},
     "driver_version": {},

@@ -8,11 +8,13 @@ from django.utils import timezone
 from edges.digits import whole
 from edges.documents import LARGEST_BYTES
 from people.models import User
-from people.rights import NotAllowed
+from people.rights import NotAllowed, Permission, require
 from rollouts.checks import Check
 from rollouts.models import Plan
+from rollouts.pulls import newest_pull
 from rollouts.steering.documents import Applied, PlanDocument, apply, look, read, write
 from rollouts.steering.preview import Preview
+from rollouts.steering.pulling import ask
 from rollouts.steering.refusals import BadPlan, Refusal
 from wording.lists import names
 from wording.numbers import count
@@ -21,7 +23,7 @@ SHOWN = 24  # nodes of a wave
 
 
 class Command(BaseCommand):
-    help = "Plans as documents, YAML or JSON: look at one, draft it, print a plan's own. Nothing here starts one."
+    help = "Plans as documents, YAML or JSON, and whether their images can be pulled. Nothing here starts one."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -31,12 +33,25 @@ class Command(BaseCommand):
         for each in (shown, applied):
             each.add_argument("file", help="- reads from standard input")
             each.add_argument("--as", dest="who", required=True, metavar="USERNAME", help="whose rights it takes")
+        pull = verbs.add_parser("pull", help="pull its image beforehand, on the first nodes of each operating system")
+        pull.add_argument("plan", help="its number")
+        pull.add_argument("--as", dest="who", required=True, metavar="USERNAME", help="whose rights it takes")
+        pull.add_argument("--because", required=True, metavar="WHY")
+        pull.add_argument("--each", type=int, default=1, metavar="N", help="nodes of each operating system; 1")
+        pulled = verbs.add_parser("pulled", help="say what became of pulling its image beforehand")
+        pulled.add_argument("plan", help="its number")
         written = verbs.add_parser("document", help="print a plan as the document that, applied, is the same draft")
         written.add_argument("plan", help="its number")
 
     def handle(self, *args: Any, **given: Any) -> None:
         if given["verb"] == "document":
             self.stdout.write(write(_plan(given["plan"])), ending="")
+            return
+        if given["verb"] == "pulled":
+            self._say_pulled(_plan(given["plan"]))
+            return
+        if given["verb"] == "pull":
+            self._pull(given)
             return
         who, content = _person(given["who"]), _content(given["file"])
         try:
@@ -46,6 +61,25 @@ class Command(BaseCommand):
             raise CommandError("\n".join(["Nothing was changed.", *lines])) from refusal
         except (NotAllowed, Refusal) as refusal:
             raise CommandError(f"Nothing was changed. {refusal}") from refusal
+
+    def _pull(self, given: dict[str, Any]) -> None:
+        who, plan = _person(given["who"]), _plan(given["plan"])
+        try:
+            require(who, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+            ask(plan, actor=who, because=given["because"][:1000], nodes_each=given["each"], now=timezone.now())
+        except (NotAllowed, Refusal) as refusal:
+            raise CommandError(f"Nothing was made. {refusal}") from refusal
+        self._say_pulled(plan)
+
+    def _say_pulled(self, plan: Plan) -> None:
+        shown = newest_pull(plan)
+        if shown is None:
+            self.stdout.write(f"Nobody has tried to pull the image of plan {plan.pk}.")
+            return
+        self.stdout.write(shown.sentence)
+        for job in shown.jobs:
+            says = job.says or ("its turn is to come." if shown.may_be_cancelled else "not tried.")
+            self.stdout.write(f"  {job.node_name}, {job.image}: {says}")
 
     def _carry_out(self, verb: str, document: PlanDocument, who: User) -> None:
         now = timezone.now()

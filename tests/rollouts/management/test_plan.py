@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from rollouts.models import Plan
 from tests.callers import ada, bob, now  # noqa: F401 (fixtures)
-from tests.make import a_draft, a_fleet
+from tests.make import NOON, a_draft, a_fleet, an_image_pull
 from tests.rollouts.web.test_document_page import TEXT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "ada")]
@@ -74,3 +74,22 @@ def test_what_was_drafted_by_hand_is_left_alone(file, tmp_path):
 
     with pytest.raises(CommandError, match="and not by a document"):
         manage("apply", str(path), "--as", "ada")
+
+
+def test_pulling_says_what_was_asked_and_pulled_what_became_of_it():
+    plan = a_draft()
+    an_image_pull(plan, "pulled", "failed", ended_at=NOON)
+
+    said = manage("pulled", str(plan.pk))
+
+    assert said.startswith(f"{plan.to_version} on 2 nodes: 1 pulled, 1 failed.\n  gpu-1, ")
+    with pytest.raises(CommandError, match=r"Nothing was made. 3 nodes have no driver pod that tells the image"):
+        manage("pull", str(plan.pk), "--as", "ada", "--because", "Before the window.")
+
+
+@pytest.mark.usefixtures("bob")
+def test_who_may_not_run_plans_pulls_no_image():
+    plan = a_draft()
+
+    with pytest.raises(CommandError, match="Nothing was made"):
+        manage("pull", str(plan.pk), "--as", "bob", "--because", "x")

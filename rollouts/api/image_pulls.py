@@ -1,0 +1,106 @@
+"""Pulling a plan's image before it is needed: POST makes a pull, whose Jobs a worker makes; GET says how far it is."""
+
+from collections.abc import Iterable, Sequence
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import KEY, Listing
+from people.rights import Permission
+from rollouts.api.base import PlanEdge
+from rollouts.api.commands import Because
+from rollouts.images.progress import PullOutcome
+from rollouts.models import ImagePull, PullJob
+from rollouts.pulls import PullOnPage, pull_on_page, pulls_on_page
+from rollouts.steering.pulling import MOST_EACH, ask, cancel
+
+
+class ImagePullRequest(Because):
+    nodes_each = serializers.IntegerField(
+        min_value=1, max_value=MOST_EACH, required=False, default=1,
+        help_text="On how many nodes of each operating system, in the order in which they will go.",
+    )  # fmt: skip
+
+
+class PullJobSerializer(serializers.ModelSerializer):
+    """One image on one node."""
+
+    node = serializers.CharField(source="node_name")
+    outcome = serializers.CharField(help_text=f"One of {', '.join(PullOutcome)}. Blank: there is no answer yet.")
+    says = serializers.CharField(help_text="How it is, for a person.")
+    said = serializers.CharField(help_text="In the words of the registry, or of who else refused; bounded, no secrets.")
+    took_s = serializers.SerializerMethodField(help_text="From the node's taking its pod to the container's start.")
+
+    class Meta:
+        model = PullJob
+        fields = ("node", "system", "image", "namespace", "job_name", "outcome", "says", "said", "took_s",
+                  "intended_at", "made_at", "told_at", "gone_at", "trouble")  # fmt: skip
+
+    def get_took_s(self, job: PullJob) -> float | None:
+        return None if job.took is None else job.took.total_seconds()
+
+
+class ImagePullSerializer(serializers.Serializer):
+    """A pull as it is now."""
+
+    id = serializers.IntegerField(source="pull.pk")
+    plan = serializers.IntegerField(source="pull.plan_id", help_text="Its id.")
+    to_version = serializers.CharField(source="pull.to_version")
+    nodes_each = serializers.IntegerField(source="pull.nodes_each")
+    asked_by = serializers.CharField(source="pull.asked_by")
+    asked_at = serializers.DateTimeField(source="pull.asked_at")
+    because = serializers.CharField(source="pull.because")
+    left_out = serializers.CharField(source="pull.left_out", help_text="Nodes of which nobody can tell the image.")
+    ends_because = serializers.CharField(source="pull.ends_because", help_text="Why no more Jobs are made.")
+    waiting_for = serializers.CharField(source="pull.waiting_for", help_text="Why it does not go on. Blank: it does.")
+    ended_at = serializers.DateTimeField(
+        source="pull.ended_at", allow_null=True, help_text="When it was read back that no Job of it is left."
+    )
+    is_proven = serializers.BooleanField(help_text="Every image was pulled somewhere, and none failed anywhere.")
+    sentence = serializers.CharField()
+    jobs = PullJobSerializer(many=True)
+
+
+class ImagePulls(PlanEdge, Listing):
+    """The pulls of a plan's image, the newest first."""
+
+    serializer_class = ImagePullSerializer
+    queryset = ImagePull.objects.none()
+
+    def get_queryset(self) -> QuerySet[ImagePull]:
+        return ImagePull.objects.filter(plan=self.plan(self.kwargs["plan_id"]))
+
+    def see(self, rows: Sequence[ImagePull]) -> Iterable[PullOnPage]:
+        return pulls_on_page(rows)
+
+    @extend_schema(request=ImagePullRequest, responses={201: ImagePullSerializer}, parameters=[KEY])
+    def post(self, request, plan_id: int) -> Response:
+        """Pull the image on the first nodes of each operating system, by a Job each. Touches no driver and no GPU."""
+        plan = self.plan(plan_id)
+        self.may(Permission.RUN, plan)
+        pull = ask(plan, actor=self.user, key=self.key(), now=timezone.now(), **self.read(ImagePullRequest))
+        return Response(ImagePullSerializer(pull_on_page(pull)).data, status=201)
+
+
+class ImagePullDetail(PlanEdge):
+    @extend_schema(responses=ImagePullSerializer)
+    def get(self, request, pull_id: int) -> Response:
+        return Response(ImagePullSerializer(pull_on_page(self.pull(pull_id))).data)
+
+    def pull(self, pull_id: int) -> ImagePull:
+        return self.load(ImagePull.objects.visible_to(self.user).select_related("plan__cluster"), pull_id)
+
+
+class ImagePullCancellations(ImagePullDetail):
+    http_method_names = ["post", "options"]
+
+    @extend_schema(request=Because, responses={204: None})
+    def post(self, request, pull_id: int) -> Response:
+        """Make no more Jobs, and delete those there are. What was proven stays."""
+        pull = self.pull(pull_id)
+        self.may(Permission.STOP, pull.plan)
+        cancel(pull, actor=self.user, now=timezone.now(), **self.read(Because))
+        return Response(status=204)

@@ -1,0 +1,81 @@
+"""The panel of a plan's page on which its image is pulled before it is needed."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.digits import whole
+from edges.parts import part
+from edges.requests import PersonRequest
+from people.rights import NotAllowed, Permission, require, scope_of
+from rollouts.models import ImagePull, Plan
+from rollouts.pulls import newest_pull, why_no_pull, why_no_pull_by
+from rollouts.steering.pulling import MOST_EACH, ask, cancel
+from rollouts.steering.refusals import Refusal
+from rollouts.web.loading import plan_for
+
+REFUSALS = (NotAllowed, Refusal)
+
+
+def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
+    """Three queries."""
+    shown = newest_pull(plan)
+    return {
+        "plan": plan,
+        "pulled": shown,
+        "is_pull_shown": shown is not None or not why_no_pull(plan),
+        "is_of_another_version": shown is not None and shown.pull.to_version != plan.to_version,
+        "why_no_pull": why_no_pull_by(request.user, plan),
+        "may_cancel_pull": scope_of(request.user, Permission.STOP).covers_cluster(plan.cluster_id),
+        "most_each": MOST_EACH,
+    }
+
+
+@part
+def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
+    return render(request, "rollouts/_image_pulls.html", panel(request, plan_for(request.user, plan_id)))
+
+
+@require_POST
+def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
+    plan, asked = plan_for(request.user, plan_id), request.POST
+    try:
+        require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        ask(
+            plan,
+            actor=request.user,
+            because=_because(request),
+            nodes_each=whole(asked.get("nodes_each", "1")[:9]) or 0,
+            key=asked.get("key", "")[:100],
+            now=timezone.now(),
+        )
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Asked: how far it is stands under “Image pulled beforehand”.")
+    return redirect("plan", plan_id=plan_id)
+
+
+@require_POST
+def call_off(request: PersonRequest, pull_id: int) -> HttpResponse:
+    row = get_object_or_404(ImagePull.objects.visible_to(request.user).select_related("plan__cluster"), pk=pull_id)
+    cluster = row.plan.cluster
+    try:
+        require(request.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        cancel(row, actor=request.user, because=_because(request), now=timezone.now())
+    except REFUSALS as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Cancelled: its Jobs are being deleted.")
+    return redirect("plan", plan_id=row.plan_id)
+
+
+def _because(request: PersonRequest) -> str:
+    because = request.POST.get("because", "").strip()[:1000]
+    if not because:
+        raise Refusal("Say why: the next person at this page will want to know.")
+    return because

@@ -1,0 +1,81 @@
+"""Z36: an image that cannot be pulled is found before the window, by a Job that leaves nothing behind."""
+
+from collections.abc import Callable
+
+import pytest
+
+from demo.visitor import Visitor, wait_until
+from tests.flows.asked import Asked
+from tests.flows.cluster import PATIENCE_S, Cluster
+from tests.flows.plans import MISSING, Plan, Shown
+
+pytestmark = pytest.mark.promote
+
+
+def pull(plan: Plan, **given: object) -> Shown:
+    """Asked for, and waited for until it is over."""
+    number = plan.operator.post(f"{plan.path}/image-pulls", {"because": "Before the window.", **given})["id"]
+    path = f"/api/v1/image-pulls/{number}"
+    return dict(wait_until(lambda: _over(plan.operator, path), what=f"the end of {path}", timeout_s=PATIENCE_S) or {})
+
+
+def _over(operator: Visitor, path: str) -> Shown | None:
+    shown = operator.get(path)
+    return shown if shown["ended_at"] else None
+
+
+def warned(plan: Plan) -> dict[str, Shown]:
+    return {check["code"]: check for check in plan.operator.get(f"{plan.path}/preview")["warnings"]}
+
+
+def of_jobs(plan: Plan, method: str) -> list[Asked]:
+    return [asked for asked in plan.requests() if asked.method == method and "/jobs" in asked.path]
+
+
+def test_an_image_that_is_there_is_proven_on_the_nodes_that_go_first_and_its_jobs_are_gone(
+    plan_for: Callable[..., Plan], gpu_cluster: Cluster
+):
+    plan = plan_for().draft()
+    before = warned(plan)
+
+    shown = pull(plan, nodes_each=2)
+
+    assert "image-untried" in before
+    assert shown["is_proven"] is True
+    assert {job["outcome"] for job in shown["jobs"]} == {"pulled"}
+    assert all(job["took_s"] is not None for job in shown["jobs"])
+    assert all(job["image"].endswith(f":{plan.to_version}-{job['system']}") for job in shown["jobs"])
+    assert {job["node"] for job in shown["jobs"]} <= set(gpu_cluster.names(plan.driver))
+    assert gpu_cluster.pulls() == []
+    made, deleted = of_jobs(plan, "POST"), of_jobs(plan, "DELETE")
+    assert len(made) == len(deleted) == len(shown["jobs"])
+    assert all("/namespaces/gpu-operator/jobs" in asked.path for asked in (*made, *deleted))
+    assert all(asked.body["preconditions"]["uid"] for asked in deleted)
+    assert warned(plan)["image-pulled"]["is_good"] is True
+    assert gpu_cluster.marked() == set()
+
+
+def test_an_image_that_is_not_there_is_told_in_the_registrys_words_and_its_jobs_are_gone(
+    plan_for: Callable[..., Plan], gpu_cluster: Cluster
+):
+    plan = plan_for().draft(to=MISSING)
+
+    shown = pull(plan)
+
+    assert shown["is_proven"] is False
+    assert {job["outcome"] for job in shown["jobs"]} == {"failed"}
+    assert all(job["says"].startswith(f"There is no image {job['image']}.") for job in shown["jobs"])
+    assert all("not found" in job["said"] for job in shown["jobs"])
+    assert gpu_cluster.pulls() == []
+    assert warned(plan)["image-failed"]["is_grave"] is True
+
+
+def test_a_discarded_draft_takes_its_jobs_with_it(plan_for: Callable[..., Plan], gpu_cluster: Cluster):
+    plan = plan_for().draft()
+    number = plan.operator.post(f"{plan.path}/image-pulls", {"because": "Before the window.", "nodes_each": 2})["id"]
+
+    plan.tell("discards")
+
+    path = f"/api/v1/image-pulls/{number}"
+    wait_until(lambda: _over(plan.operator, path), what=f"the end of {path}", timeout_s=PATIENCE_S)
+    assert gpu_cluster.pulls() == []

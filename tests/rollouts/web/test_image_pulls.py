@@ -1,0 +1,77 @@
+"""The panel of a plan's page on which its image is pulled beforehand."""
+
+import pytest
+
+from fleet.models import Operand
+from rollouts.models import ImagePull, PullJob
+from tests.make import NOON, a_draft, a_fleet, a_pod, an_image_pull
+from tests.pages import HOSTILE, page
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def plan():
+    fleet = a_fleet()
+    Operand.objects.update(image="nvcr.io/nvidia/driver:570.172.08-ubuntu22.04")
+    for node in fleet.nodes.all():
+        a_pod(node, f"driver-{node.name}", namespace="gpu-operator", gpus=0, operand="driver",
+              owner_uid=Operand.objects.get().uid)  # fmt: skip
+    return a_draft(fleet)
+
+
+def test_a_draft_says_that_nobody_tried_and_offers_it(ada, plan):
+    shown = page(ada, f"/plans/{plan.pk}")
+
+    assert "Not tried. A Job on one node of each operating system asks the registry" in shown.text
+    assert "Pull the image" in shown.text
+
+
+def test_asked_for_it_shows_how_far_it_is(ada, plan):
+    asked = {"because": "Before the window.", "nodes_each": "1", "key": "k"}
+
+    ada.post(f"/plans/{plan.pk}/image-pulls", asked)
+    shown = page(ada, f"/plans/{plan.pk}")
+
+    assert ImagePull.objects.get().because == "Before the window."
+    assert f"{plan.to_version} on 1 node: nothing is known yet." in shown.text
+    assert "its turn is to come" in shown.text
+
+
+def test_without_a_reason_nothing_is_asked_for(ada, plan):
+    ada.post(f"/plans/{plan.pk}/image-pulls", {"because": " ", "nodes_each": "1"})
+
+    assert not ImagePull.objects.exists()
+
+
+def test_a_viewer_sees_it_and_is_told_why_not(bob, plan):
+    an_image_pull(plan, "failed", "pulled", ended_at=NOON)
+
+    shown = page(bob, f"/plans/{plan.pk}")
+
+    assert "1 pulled, 1 failed." in shown.text
+    assert "It is failed." in shown.text
+    assert bob.post(f"/plans/{plan.pk}/image-pulls", {"because": "x"}).status_code == 302
+    assert ImagePull.objects.count() == 1
+
+
+def test_calling_off_is_a_button_while_it_runs(ada, plan):
+    pull = an_image_pull(plan)
+
+    ada.post(f"/image-pulls/{pull.pk}/cancellations", {"because": "Not today."})
+
+    assert ImagePull.objects.get().ends_because == "ada cancelled it: Not today."
+
+
+def test_words_of_a_registry_are_text(ada, plan):
+    an_image_pull(plan, "failed")
+    PullJob.objects.update(said=HOSTILE, says=HOSTILE)
+
+    assert HOSTILE not in ada.get(f"/plans/{plan.pk}").content.decode()
+
+
+def test_a_stranger_finds_no_panel(eve, plan):
+    pull = an_image_pull(plan)
+
+    assert eve.get(f"/parts/plans/{plan.pk}/image-pulls").status_code == 404
+    assert eve.post(f"/image-pulls/{pull.pk}/cancellations", {"because": "x"}).status_code == 404
