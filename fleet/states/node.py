@@ -39,6 +39,14 @@ TITLES: dict[NodeState, str] = {
     NodeState.READY: "Ready",
 }
 
+
+def state_key(state: NodeState) -> str:
+    """How an address names a state: not-ready, gpus-missing."""
+    return state.name.lower().replace("_", "-")
+
+
+STATE_KEYS = {state_key(state): int(state) for state in TITLES}
+
 # Neither at work on the node nor about to be: `upgrade-required` waits for a slot, or for a held node's release.
 AT_REST = frozenset({"", "upgrade-done", "upgrade-required", "upgrade-failed"})
 # While nvidia.com/mig.config.state is one of these (mig-parted, pkg/mig/reconfigure/reconfigure.go), the MIG manager

@@ -12,7 +12,7 @@ from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.segments.facets import BY_KEY, UNKNOWN, Choice, in_several_pools, narrow
 from fleet.segments.labelled import labelled
-from fleet.states.node import FAULTS, TITLES, NodeState
+from fleet.states.node import FAULTS, STATE_KEYS
 from kube import selectors
 
 PARTS: dict[str, str] = {
@@ -158,11 +158,3 @@ def read_choice(query: QueryDict) -> Choice:
         key: tuple(dict.fromkeys(v.strip()[:253] for v in values if v.strip()))[:50] for key, values in given.items()
     }
     return {key: values for key, values in read.items() if values}
-
-
-def state_key(state: NodeState) -> str:
-    """How the URL names a state: not-ready, gpus-missing."""
-    return state.name.lower().replace("_", "-")
-
-
-STATE_KEYS = {state_key(state): int(state) for state in TITLES}

@@ -20,9 +20,9 @@ from fleet.allocation.physical import physical_of
 from fleet.allocation.tally import read_alike
 from fleet.models import Cluster, Node, Pool
 from fleet.queries import for_rows
-from fleet.states.node import TITLES
+from fleet.states.node import TITLES, state_key
 from fleet.web import states
-from fleet.web.filters import ORDERS, NodeFilter, state_key, words_of
+from fleet.web.filters import ORDERS, NodeFilter, words_of
 from fleet.web.summary import ClusterLine, cluster_lines, date_pools, read_fleet
 from people.rights import Permission, scope_of
 

@@ -16,9 +16,8 @@ from fleet.freshness.cluster import heard_of
 from fleet.models import Pool, SegmentSums
 from fleet.segments.counting import CountsByValue, groups_of
 from fleet.segments.facets import BY_KEY, words_of
-from fleet.states.node import TITLES, NodeState
+from fleet.states.node import TITLES, NodeState, state_key
 from fleet.web import states
-from fleet.web.filters import state_key
 from people.models import AuditEntry
 from people.rights import Permission, why_not
 
