@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 
 from config.garbage import collect_rarely
+from health.gpus import remembered
 from tests import (
     make,
     profiles,  # noqa: F401 - a test file's settings are made from the profile that is loaded
@@ -41,6 +42,7 @@ def _rows_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         or "transactional_db" in request.fixturenames
         or request.node.get_closest_marker("django_db")
     ):
+        remembered.forget()  # keys of rows that a test before this one rolled back
         ask = Client.request
 
         def counted_first(client: Client, **asked: Any) -> Any:

@@ -48,11 +48,18 @@ class Boards:
 
     every: Sequence[BoardTold] = ()
     by_node: Mapping[str, Sequence[int]] = field(default_factory=dict)  # places in `every`, in the frame's order
+    by_uuid: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by node, too: two may claim one
+    by_index: Mapping[tuple[str, int | None], int] = field(default_factory=dict)
     has_slices: bool = False
+
+    def find(self, node: str, uuid: str, index: int) -> int | None:
+        """A GPU's by its UUID, where anything has named it, else by its index."""
+        return self.by_uuid.get((node, uuid)) if uuid else self.by_index.get((node, index))
 
 
 @dataclass(frozen=True)
 class ClusterTelemetry:
+    cluster: int
     standing: Standing
     trouble: str = ""  # why what is kept cannot be read; blank: it can
     kept: KeptFrame | None = None
@@ -85,6 +92,13 @@ class ClusterTelemetry:
             return said
         return array("d", (said[board.place] if board.says(key) else NEVER for board in self.boards.every))
 
+    def newest(self) -> "array[float]":
+        """When each board last said anything of what was read. NaN: it never did."""
+        newest = unsaid(len(self.boards.every))
+        for key in self.kept.frame.columns if self.kept else ():
+            newest = array("d", map(_later, newest, self.times(key)))
+        return newest
+
     def xid_words(self, board: int, xid: float) -> str:
         """The exporter's own for this Xid. Blank: it has none."""
         told = self.kept.xids.get(self._key(board)) if self.kept else None
@@ -92,6 +106,11 @@ class ClusterTelemetry:
 
     def _key(self, board: int) -> tuple[str, str]:
         return self.kept.frame.devices[self.boards.every[board].place].key if self.kept else ("", "")
+
+
+def _later(one: float, other: float) -> float:
+    """NaN is no instant."""
+    return one if other != other or one >= other else other
 
 
 def telemetry_of_clusters(
@@ -107,16 +126,18 @@ def telemetry_of_clusters(
 
 def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:
     if not standing.has_source:
-        return ClusterTelemetry(standing)
+        return ClusterTelemetry(cluster_id, standing)
     try:
         kept = frames.newest(cluster_id, metrics)
     except FramesAway as error:
-        return ClusterTelemetry(replace(standing, is_silent=True, silent_since=None), REDIS_AWAY.format(error))
+        return ClusterTelemetry(
+            cluster_id, replace(standing, is_silent=True, silent_since=None), REDIS_AWAY.format(error)
+        )
     if kept is None:
-        return ClusterTelemetry(standing)
+        return ClusterTelemetry(cluster_id, standing)
     if not standing.exported:
         standing = replace(standing, exported=kept.exported)
-    return ClusterTelemetry(standing, kept=kept, boards=_boards.of(kept))
+    return ClusterTelemetry(cluster_id, standing, kept=kept, boards=_boards.of(kept))
 
 
 class _Remembered:
@@ -161,4 +182,8 @@ def boards_in(devices: Iterable[GpuDevice]) -> Boards:
             every[at] = replace(every[at], slices=every[at].slices + 1)
         else:
             every[at] = replace(every[at], place=place, is_own=True)
-    return Boards(tuple(every), by_node, has_slices=any(board.is_mig for board in every))
+    by_index: dict[tuple[str, int | None], int] = {}
+    for node, found in by_node.items():
+        for at in found:
+            by_index.setdefault((node, every[at].index), at)
+    return Boards(tuple(every), by_node, places, by_index, has_slices=any(board.is_mig for board in every))

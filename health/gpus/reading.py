@@ -1,0 +1,165 @@
+"""The one read of the table of GPUs: what its page, REST and its files show of each that is shown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from fleet.allocation.amounts import PODS_READ
+from fleet.allocation.holders import gpus_held
+from fleet.allocation.holding import Holder
+from fleet.freshness.sight import ClusterSight, sights_of_all
+from fleet.models import Cluster, Gpu, Node, Pool
+from health.gpus.asking import GpuFilter
+from health.gpus.roster import READ, FindingSeen, Roster, read_roster
+from health.inbox.reading import titles
+from health.sources.of_clusters import ClusterTelemetry
+from health.sources.reading import MetricReading, utilisation
+from people.models import User
+from wording.numbers import count
+
+OF_GPU = ("node", "index", "product", "memory_mib", "uuid")
+OF_NODE = (
+    "cluster", "name", "layout", "gpu_product", "driver_version", "driver_unknown_since", "mig_strategy", "sharing",
+    "sharing_replicas",
+)  # fmt: skip
+AT_ONCE = 2000  # GPUs whose rows are read together
+
+
+@dataclass(frozen=True)
+class GpuSeen:
+    """A GPU with who holds it, what is wrong with it and what its exporter says."""
+
+    gpu: Gpu
+    uuid: str  # blank: nothing has named it yet
+    pools: Sequence[str]
+    holders: Sequence[Holder] | None  # None: pods were never read, or nothing says whether it is held
+    knows_pods: bool  # whether pods of its cluster were ever read
+    may_have_more: bool  # it is shared, and not all who share GPUs there are placed
+    slices: int  # that its exporter has series of
+    finding: FindingSeen | None
+    finding_title: str  # of its rule; blank: there is none
+    is_told: bool  # whether its source ever named it
+    metrics: Mapping[str, MetricReading]  # those of `READ`
+    busy_key: str  # which metric says how busy it is
+    xid_words: str
+    sight: ClusterSight | None  # of its cluster; None: it was never looked at
+
+    @property
+    def node(self) -> Node:
+        return self.gpu.node
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether its cluster is live: else all this is how it was last."""
+        return self.sight is not None and self.sight.is_live
+
+    @property
+    def busy(self) -> MetricReading:
+        return self.metrics[self.busy_key]
+
+    @property
+    def memory_total_mib(self) -> float | None:
+        """As its exporter has it. None: it does not say what is free."""
+        used, free = self.metrics["memory_used_mib"].value, self.metrics["memory_free_mib"].value
+        return None if used is None or free is None else used + free
+
+    @property
+    def sampled_at(self) -> float | None:
+        """The newest of what was read, in seconds since the epoch. None: nothing was."""
+        return max((read.sampled_at for read in self.metrics.values() if read.sampled_at is not None), default=None)
+
+    @property
+    def use(self) -> str:
+        """`3 MIG slices`, `time-slicing ×4`; blank: it is whole."""
+        if self.slices or self.node.mig_strategy:
+            return count(self.slices, "MIG slice") if self.slices else f"MIG {self.node.mig_strategy}"
+        users = f" ×{self.node.sharing_replicas}" if self.node.sharing_replicas else ""
+        return f"{self.node.sharing}{users}" if self.node.sharing else ""
+
+
+@dataclass(frozen=True)
+class GpuTable:
+    """What is wanted of the GPUs that a person sees. Rows are read when they are asked for."""
+
+    roster: Roster
+    sights: Mapping[int, ClusterSight]
+    pools: Mapping[int, str]  # that the person sees
+    with_pods: frozenset[int]  # clusters whose pods were ever read
+    now: datetime
+
+    @property
+    def total(self) -> int:
+        """Of all that the person sees."""
+        return self.roster.total
+
+    def __len__(self) -> int:
+        return self.roster.matching
+
+    def rows(self, start: int, stop: int) -> list[GpuSeen]:
+        """Three queries, and what `held_on` costs."""
+        places = self.roster.order[start:stop]
+        keys = [self.roster.keys[at] for at in places]
+        gpus = {gpu.pk: gpu for gpu in _whole(Gpu.objects.filter(pk__in=keys))}
+        shown = [(at, gpus[key]) for at, key in zip(places, keys, strict=True) if key in gpus]
+        held = {each.gpu.pk: each for each in gpus_held([gpu for _, gpu in shown], now=self.now)}
+        members: dict[int, list[str]] = {}
+        through = Node.pools.through.objects.filter(node__in={gpu.node_id for _, gpu in shown}, pool__in=self.pools)
+        for node_id, pool_id in through.order_by("pool__name").values_list("node_id", "pool_id"):
+            members.setdefault(node_id, []).append(self.pools[pool_id])
+        found = []
+        for at, gpu in shown:
+            one, telemetry, board = held[gpu.pk], self.roster.telemetry_of(at), self.roster.board(at)
+            finding = self.roster.finding(at)
+            metrics = {key: telemetry.read(key, board, now=self.now.timestamp()) for key in READ}
+            xid = metrics["xid"].value
+            found.append(
+                GpuSeen(
+                    gpu=gpu,
+                    uuid=self.roster.uuid_of(at) or one.uuid,
+                    pools=members.get(gpu.node_id, ()),
+                    holders=one.holders if gpu.node.cluster_id in self.with_pods else None,
+                    knows_pods=gpu.node.cluster_id in self.with_pods,
+                    may_have_more=one.may_have_more,
+                    slices=0 if board is None else telemetry.boards.every[board].slices,
+                    finding=finding,
+                    finding_title=titles().get(finding.rule, finding.rule) if finding else "",
+                    is_told=board is not None,
+                    metrics=metrics,
+                    busy_key=utilisation(metrics)[0],
+                    xid_words=telemetry.xid_words(board, xid) if board is not None and xid is not None else "",
+                    sight=self.sights.get(gpu.node.cluster_id),
+                )
+            )
+        return found
+
+    def every(self) -> Iterator[GpuSeen]:
+        """All that are wanted, so many at once."""
+        for start in range(0, len(self), AT_ONCE):
+            yield from self.rows(start, start + AT_ONCE)
+
+    def sources(self, clusters: Mapping[int, str]) -> list[tuple[str, ClusterTelemetry]]:
+        """The clusters of which GPUs are wanted, and how it stands with what is read there."""
+        return [(clusters[key], each) for key, each in self.roster.telemetry.items() if key in clusters]
+
+
+def _whole(gpus: QuerySet[Gpu]) -> QuerySet[Gpu]:
+    """With what of their nodes is shown, and what `held_on` reads of them."""
+    return gpus.select_related("node__cluster").only(
+        *OF_GPU, *(f"node__{name}" for name in OF_NODE), "node__cluster__name"
+    )
+
+
+def table_of(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None = None) -> GpuTable:
+    """`stop`: as far as somebody reads, where that is not all of it.
+
+    :raises TooWide: with the sentence
+    """
+    pools = dict(Pool.objects.visible_to(user).values_list("pk", "name"))
+    with_pods = frozenset(PODS_READ.values_list("cluster", flat=True))
+    return GpuTable(read_roster(user, wanted, now=now, stop=stop), sights_of_all(now=now), pools, with_pods, now)
+
+
+def clusters_seen(user: User) -> dict[int, str]:
+    return dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))

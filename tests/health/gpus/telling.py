@@ -1,0 +1,36 @@
+"""What the tests of the table of GPUs share: frames, and a table read as whoever may see everything."""
+
+import math
+from array import array
+from typing import Any
+
+from health.gpus import remembered
+from health.gpus.asking import GpuFilter
+from health.gpus.reading import GpuTable, table_of
+from health.sources import frames
+from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests.make import NOON
+
+AT = NOON.timestamp() - 5
+UNSAID = math.nan
+
+
+def tell(cluster, *devices: GpuDevice, ages: list[float] | None = None, xids=None, **columns: list[float]) -> None:
+    """What a source said five seconds ago, or so long ago of each device."""
+    frame = Frame(AT, devices)
+    times = [NOON.timestamp() - age for age in ages] if ages else [AT] * len(devices)
+    for key, values in columns.items():
+        frame.columns[key] = MetricColumn(array("d", values), array("d", times))
+    said = {("GPU-a", ""): XidTold(79, "fell off the bus")} if xids is None else xids
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), said))
+
+
+def table(user, **wanted: Any) -> GpuTable:
+    remembered.forget()  # a row that was rolled back may have had the same key
+    return table_of(user, GpuFilter(**wanted), now=NOON)
+
+
+def names(user, **wanted: Any) -> list[str]:
+    """As `gpu-1/0`, in the order of the table."""
+    return [f"{seen.node.name}/{seen.gpu.index}" for seen in table(user, **wanted).every()]

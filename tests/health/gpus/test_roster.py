@@ -1,0 +1,199 @@
+"""Which GPUs are in the table, and in which order."""
+
+import math
+from array import array
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet.models import Gpu
+from health.gpus import remembered, roster
+from health.gpus.roster import TooWide, _column
+from health.models import Finding
+from health.sources.frames import KeptFrame
+from health.sources.of_clusters import ClusterTelemetry, boards_in
+from health.sources.reading import Standing
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests import make
+from tests.health.gpus.telling import UNSAID, names, table, tell
+from tests.make import NOON
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
+
+
+@pytest.fixture
+def seer():
+    return make.a_user("root", role="admin")
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster("east")
+
+
+@pytest.fixture
+def warm(cluster):
+    """Three GPUs that say how warm they are, of now, of before and never; and one that nobody names."""
+    make.a_node(cluster, "gpu-1", gpus=4)
+    make.a_source(cluster)
+    devices = [GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(3)]
+    tell(cluster, *devices, ages=[5, 300, 5], temperature_celsius=[50.0, 90.0, UNSAID])
+    return cluster
+
+
+def test_what_is_of_now_comes_before_what_was_and_what_nobody_said_comes_last(seer, warm):
+    make.a_node(warm, "gpu-2", gpus=1)
+    tell(
+        warm, *[GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(3)], GpuDevice("gpu-2", 0, "GPU-9"),
+        ages=[5, 300, 5, 5], temperature_celsius=[50.0, 90.0, UNSAID, 0.0],
+    )  # fmt: skip
+
+    assert names(seer, ordering="-temperature") == ["gpu-1/0", "gpu-2/0", "gpu-1/1", "gpu-1/2", "gpu-1/3"]
+    assert names(seer, ordering="temperature") == ["gpu-2/0", "gpu-1/0", "gpu-1/1", "gpu-1/2", "gpu-1/3"]
+
+
+def test_the_first_of_an_order_are_the_first_of_all_of_it(seer, cluster):
+    make.a_source(cluster)
+    devices = []
+    for number in range(6):
+        make.a_node(cluster, f"gpu-{number}", gpus=8)
+        devices += [GpuDevice(f"gpu-{number}", index, f"GPU-{number}-{index}") for index in range(8)]
+    tell(cluster, *devices, temperature_celsius=[float(place % 7) for place in range(48)])
+    for ordering in ("-temperature", "temperature", "-health", "-driver", "node"):
+        wanted = roster.GpuFilter(ordering=ordering)
+        remembered.forget()
+        whole = roster.read_roster(seer, wanted, now=NOON)
+        some = roster.read_roster(seer, wanted, now=NOON, stop=5)
+
+        assert list(some.order)[:5] == list(whole.order)[:5], ordering
+        assert some.matching == whole.matching == 48
+
+
+def test_the_worst_finding_of_a_gpu_or_of_its_node_comes_first(seer, cluster):
+    one, other = make.a_node(cluster, "gpu-1", gpus=2), make.a_node(cluster, "gpu-2", gpus=1)
+    make.a_node(cluster, "gpu-3", gpus=1)
+    make.a_finding(cluster, "GPU 1 of gpu-1", node=one, rule="gpu-silent", severity="critical")
+    make.a_finding(cluster, "GPU 1 of gpu-1", node=one, rule="gpu-hot", severity="warning")
+    make.a_finding(cluster, node=other, rule="node-not-ready", severity="warning")
+    make.a_finding(cluster, "GPU 0 of gpu-1", node=one, rule="gpu-memory", severity="note")
+
+    rows = list(table(seer).every())
+
+    assert [(seen.node.name, seen.gpu.index, seen.finding and seen.finding.rule) for seen in rows] == [
+        ("gpu-1", 1, "gpu-silent"), ("gpu-2", 0, "node-not-ready"), ("gpu-1", 0, "gpu-memory"), ("gpu-3", 0, None),
+    ]  # fmt: skip
+    assert [seen.finding.is_of_node for seen in rows[:2]] == [False, True]
+    assert names(seer, faults="1") == ["gpu-1/1", "gpu-2/0"]
+    assert names(seer, severity="note") == ["gpu-1/0"]
+    assert names(seer, severity="none") == ["gpu-3/0"]
+
+
+def test_a_finding_that_is_resolved_muted_or_listed_under_another_is_not_the_worst(seer, cluster):
+    node = make.a_node(cluster, "gpu-1", gpus=1)
+    cause = make.a_finding(cluster, "GPU 0 of gpu-1", node=node, rule="gpu-hot", severity="warning")
+    make.a_finding(cluster, node=node, rule="allocatable-below-expected", severity="critical", parent=cause)
+    make.a_finding(cluster, "GPU 0 of gpu-1", node=node, rule="a", severity="critical", resolved_at=NOON)
+    make.a_finding(cluster, "GPU 0 of gpu-1", node=node, rule="b", severity="critical", state="muted")
+
+    (seen,) = table(seer).every()
+
+    assert seen.finding.rule == "gpu-hot"
+    assert Finding.objects.count() == 4
+
+
+def test_a_finding_of_a_gpu_that_has_only_a_uuid_is_that_gpus(seer, cluster):
+    node = make.a_node(cluster, "gpu-1", gpus=2)
+    Gpu.objects.filter(index=1).update(uuid="GPU-x")
+    make.a_finding(cluster, "GPU GPU-x of gpu-1, slice 2", node=node, rule="gpu-hot")
+
+    assert names(seer, faults="1") == ["gpu-1/1"]
+
+
+def test_each_part_of_the_filter_narrows_it_down(seer, cluster):
+    pool = make.a_pool(cluster, "h200")
+    make.a_node(cluster, "gpu-1", gpus=1, pool=pool)
+    make.a_node(cluster, "gpu-2", gpus=1, is_ready=False)
+    far = make.a_node(make.a_cluster("west"), "far-1", gpus=1)
+    Gpu.objects.filter(node=far).update(product="NVIDIA-L4", uuid="GPU-ABC")
+    make.a_source(cluster)
+    tell(cluster, GpuDevice("gpu-2", 0, "GPU-told"), temperature_celsius=[40.0])
+
+    assert names(seer, cluster="west") == ["far-1/0"]
+    assert names(seer, pool="east/h200") == names(seer, pool="h200") == ["gpu-1/0"]
+    assert names(seer, product="NVIDIA-L4") == ["far-1/0"]
+    assert names(seer, state="not-ready") == ["gpu-2/0"]
+    assert names(seer, q="GPU-1") == ["gpu-1/0"]
+    assert names(seer, q="gpu-abc") == ["far-1/0"]
+    assert names(seer, q="told") == ["gpu-2/0"]
+    for wanted in ({"cluster": "no"}, {"pool": "west/h200"}, {"state": "no"}, {"product": "no"}, {"q": "no"}):
+        assert names(seer, **wanted) == [], wanted
+
+
+def test_a_namespace_finds_the_gpus_that_its_pods_are_known_to_hold(seer, cluster, monkeypatch):
+    node = make.a_node(cluster, "gpu-1", gpus=2)
+    Gpu.objects.filter(index=1).update(uuid="GPU-b")
+    devices = {"nvidia.com/gpu": ["GPU-b"]}
+    make.a_pod(node, "mine", namespace="team-a", devices=devices, resources={"nvidia.com/gpu": 1}, is_tenant=True)
+
+    assert names(seer, namespace="team-a") == ["gpu-1/1"]
+    assert names(seer, namespace="team-b") == []
+
+    monkeypatch.setattr(roster, "MOST_NODES", 0)
+    with pytest.raises(TooWide, match="Pods of team-a are on 1 of these nodes"):
+        names(seer, namespace="team-a")
+
+
+def test_a_person_sees_the_gpus_of_their_clusters_and_pools_and_counts_no_others(cluster):
+    mine = make.a_pool(cluster, "mine")
+    make.a_node(cluster, "mine-1", gpus=1, pool=mine)
+    make.a_node(cluster, "theirs-1", gpus=2, pool=make.a_pool(cluster, "theirs"))
+    west = make.a_cluster("west")
+    make.a_node(west, "west-1", gpus=1)
+    pat, will, eve = (
+        make.a_user("pat", role="viewer", on=mine),
+        make.a_user("will", role="viewer", on=west),
+        make.a_user(),
+    )
+
+    assert (names(pat), table(pat).total) == (["mine-1/0"], 1)
+    assert (names(will), table(will).total) == (["west-1/0"], 1)
+    assert (names(eve), table(eve).total) == ([], 0)
+    assert names(pat, cluster="west") == names(pat, pool="theirs") == names(pat, q="theirs") == []
+
+
+def test_what_came_or_went_is_seen_at_once(seer, cluster):
+    node = make.a_node(cluster, "gpu-1", gpus=1)
+    assert names(seer) == ["gpu-1/0"]
+    wanted = roster.GpuFilter()
+
+    Gpu.objects.create(node=node, index=1)
+    assert roster.read_roster(seer, wanted, now=NOON).matching == 2
+    node.changed_at, node.name = NOON + timedelta(seconds=1), "renamed"
+    node.save()
+    found = roster.read_roster(seer, wanted, now=NOON)
+    assert found.nodes[node.pk].name == "renamed"
+    node.delete()
+    assert roster.read_roster(seer, wanted, now=NOON).matching == 0
+
+
+VALUE = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([math.nan, math.inf, 0.0]))
+TIME = st.one_of(st.floats(-200_000, 10_000), st.sampled_from([math.nan, -5.0, -90.0, -91.0]))
+
+
+@given(st.lists(st.tuples(VALUE, TIME), max_size=6), st.booleans())
+def test_an_order_takes_for_of_now_what_a_reading_does(said, is_silent):
+    now = NOON.timestamp()
+    devices = tuple(GpuDevice("gpu-1", place, f"GPU-{place}") for place in range(len(said)))
+    column = MetricColumn(array("d", [value for value, _ in said]), array("d", [now + at for _, at in said]))
+    kept = KeptFrame(Frame(now, devices, {"power_watts": column}), frozenset({"power_watts"}))
+    standing = Standing(has_source=True, is_silent=is_silent, exported=kept.exported)
+    told = ClusterTelemetry(1, standing, kept=kept, boards=boards_in(devices))
+
+    values, is_fresh = _column(told, "power", now=now)
+
+    for place in range(len(said)):
+        reading = told.read("power_watts", place, now=now)
+        assert (reading.value is None) == (values[place] != values[place])
+        assert reading.value is None or (reading.value == values[place] and reading.is_fresh == is_fresh[place])
