@@ -2,6 +2,7 @@ from django.urls import path
 
 from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
 from health.api.findings import FindingDetail, FindingList
+from health.api.gpus import GpuHealthList
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
@@ -27,6 +28,7 @@ urlpatterns = [
     path("findings/<int:finding_id>/assignments", Assignments.as_view()),
     path("findings/<int:finding_id>/releases", Releases.as_view()),
     path("findings/<int:finding_id>/verdicts", Verdicts.as_view()),
+    path("gpu-health", GpuHealthList.as_view(), name="api-gpu-health"),
     path("mutes", MuteList.as_view()),
     path("mutes/<int:mute_id>", MuteDetail.as_view()),
     path("mutes/<int:mute_id>/lifts", MuteLifts.as_view()),

@@ -1,0 +1,120 @@
+"""The table of GPUs: the same read as its page."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.paging import LARGEST_OFFSET, Pages
+from edges.rest import Asked, Edge
+from fleet.allocation.holding import ToldBy
+from fleet.api.serializers import RefSerializer
+from fleet.states.node import STATE_KEYS
+from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
+from health.gpus.asking import LONGEST, ORDERS, SEVERITIES, WORST_FIRST, GpuFilter
+from health.gpus.reading import table_of
+from health.gpus.roster import TooWide
+from health.gpus.writing import written
+from health.rules.base import Severity
+
+EVERYWHERE = ("format",)
+
+
+class GpuHealthAsked(Asked):
+    q = serializers.CharField(max_length=LONGEST, required=False, help_text="A part of a node's name or of a UUID.")
+    cluster = serializers.CharField(max_length=LONGEST, required=False, help_text="Name of the cluster.")
+    pool = serializers.CharField(
+        max_length=LONGEST, required=False, help_text="Name of the pool; `cluster/pool` where several clusters have it."
+    )
+    product = serializers.CharField(max_length=LONGEST, required=False, help_text="Without -SHARED and -MIG-….")
+    namespace = serializers.CharField(max_length=LONGEST, required=False, help_text="Of a pod that holds it.")
+    state = serializers.ChoiceField(
+        choices=[(key, key) for key in STATE_KEYS], required=False, help_text="Of its node."
+    )
+    severity = serializers.ChoiceField(
+        choices=[(each, each) for each in SEVERITIES], required=False, help_text="Of its worst open finding."
+    )
+    faults = serializers.ChoiceField(
+        choices=[("true", "true"), ("false", "false")], required=False,
+        help_text="true: only those with an open finding, of their own or of their node, that is no mere note.",
+    )  # fmt: skip
+    ordering = serializers.ChoiceField(
+        choices=[(each, each) for each in ORDERS], required=False, default=WORST_FIRST,
+        help_text="What is not known comes last, whichever way it is sorted.",
+    )  # fmt: skip
+    limit = serializers.IntegerField(
+        min_value=1, max_value=Pages.max_limit, required=False, default=Pages.default_limit
+    )
+    offset = serializers.IntegerField(min_value=0, max_value=LARGEST_OFFSET, required=False, default=0)
+
+
+class GpuHolderSerializer(serializers.Serializer):
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
+    told_by = serializers.ChoiceField(choices=[(told.value, told.value) for told in ToldBy])
+    is_current = serializers.BooleanField(help_text="False: it was last seen there a while ago.")
+
+
+class GpuFindingSerializer(serializers.Serializer):
+    id = serializers.IntegerField()
+    rule = serializers.CharField()
+    title = serializers.CharField(help_text="Of its rule.")
+    severity = serializers.ChoiceField(choices=[(each.value, each.value) for each in Severity])
+    sentence = serializers.CharField()
+    is_of_node = serializers.BooleanField(help_text="It is about the node as a whole.")
+
+
+class GpuHealthSerializer(serializers.Serializer):
+    """A GPU with what is wrong with it, who holds it and what its exporter says."""
+
+    id = serializers.IntegerField()
+    cluster = RefSerializer()
+    node = RefSerializer()
+    index = serializers.IntegerField()
+    uuid = serializers.CharField(allow_null=True, help_text="Null: nothing has named it yet.")
+    product = serializers.CharField()
+    pools = serializers.ListField(child=serializers.CharField())
+    use = serializers.CharField(help_text="`whole`, or how it is cut or shared: `3 MIG slices`, `time-slicing ×4`.")
+    holders = GpuHolderSerializer(
+        many=True, allow_null=True, help_text="Null: pods were never read, or nothing says whether this GPU is held."
+    )
+    may_have_more = serializers.BooleanField(help_text="GPUs here are shared, and not all who share them are placed.")
+    finding = GpuFindingSerializer(allow_null=True, help_text="The worst open one of it or its node. Null: none.")
+    driver_version = serializers.CharField(help_text="Of its node; blank: nothing says it.")
+    is_seen = serializers.BooleanField(help_text="False: its cluster is not seen now, and this is how it was.")
+    is_told = serializers.BooleanField(help_text="Whether its cluster's source of telemetry ever named it.")
+    metrics = serializers.DictField(child=MetricReadingSerializer(), help_text="By key.")
+    utilisation_by = serializers.ChoiceField(choices=METRIC_KEYS, help_text="The metric that says how busy it is.")
+    xid_words = serializers.CharField(help_text="What its exporter has for its last Xid; blank: nothing, or none.")
+    sampled_at = serializers.DateTimeField(allow_null=True, help_text="The newest of `metrics`. Null: no sample.")
+
+
+class GpuHealthPageSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = GpuHealthSerializer(many=True)
+
+
+class GpuHealthList(Edge):
+    """Every GPU that the caller sees, the worst first: what is wrong with it, who holds it, what its exporter says."""
+
+    @extend_schema(parameters=[GpuHealthAsked], responses=GpuHealthPageSerializer)
+    def get(self, request) -> Response:
+        given = {name: value for name, value in request.query_params.items() if name not in EVERYWHERE}
+        asked = GpuHealthAsked(data=given)
+        asked.is_valid(raise_exception=True)
+        said: dict[str, Any] = dict(asked.validated_data)
+        limit, offset = said.pop("limit"), said.pop("offset")
+        wanted = GpuFilter(**{**said, "faults": "1" if said.get("faults") == "true" else ""})
+        try:
+            table = table_of(self.user, wanted, now=timezone.now(), stop=offset + limit)
+        except TooWide as refusal:
+            raise serializers.ValidationError({"namespace": str(refusal)}) from refusal
+        page = Pages()
+        page.request, page.limit, page.offset, page.count = request, limit, offset, len(table)
+        rows = [written(seen) for seen in table.rows(offset, offset + limit)]
+        return page.get_paginated_response(GpuHealthSerializer(rows, many=True).data)
