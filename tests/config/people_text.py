@@ -35,7 +35,10 @@ from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.node_history import HistoryForm
 from fleet.web.pool_form import PoolForm
 from gpu import versions
+from health.api.gpus import GpuHealthAsked
 from health.api.telemetry import HistoryAsked
+from health.gpus.asking import GpuFilter
+from health.gpus.views import BadView, spelt_view
 from health.telemetry.promql import BadMatchers, Matchers
 from health.web.inbox_page import Filter as FindingsFilter
 from health.web.rule_page import LimitsForm
@@ -71,6 +74,7 @@ REFUSALS = (
     BadPlan,
     BadPoolFile,
     BadSelector,
+    BadView,
     NulCharacter,
     ValidationError,
     yaml.YAMLError,
@@ -121,6 +125,10 @@ def _findings_filter(text: str) -> None:
     request = PersonRequest()
     request.GET = _query(cluster=text, severity=text, rule=text)
     FindingsFilter.read(request)
+
+
+def _view(text: str) -> None:
+    spelt_view(name=text, query=text)
 
 
 def _freeze(text: str) -> None:
@@ -204,6 +212,13 @@ PARSERS = (
     Parser("choice of facets", "50 values of 253 characters each", HEADERS_BYTES,
            lambda text: read_choice(_query(product=text, zone=text)),
            ("fleet.web.segments_page", "fleet.api.segments", "fleet.web.pool_form")),
+    Parser("filter of GPUs", "253 characters each, the columns there are", HEADERS_BYTES,
+           lambda text: GpuFilter.read(_query(q=text, pool=text, ordering=text, column=text)).query(),
+           ("health.web.gpus_page", "health.web.gpu_files")),
+    Parser("filter of GPUs in REST", "253 characters each", HEADERS_BYTES,
+           lambda text: GpuHealthAsked(data={"q": text, "limit": text, text[:100]: text}).is_valid(),
+           ("health.api.gpus",)),
+    Parser("view of GPUs", "60 and 2,000 characters", FORM_BYTES, _view, ("health.web.gpu_views",)),
     Parser("layout of the map", "64 characters, compared", HEADERS_BYTES, lambda text: text[:64] == "x",
            ("health.web.map_metrics",)),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,

@@ -11,7 +11,7 @@ from tests.pages import Page, page, visiting
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 MAP = {"/parts/fleet/map", "/parts/fleet/map/layout"}  # numbers for a drawing, and no words
-POSTED = {"/stop", "/stop/lifts"}  # buttons, whose page is the one they stand on
+POSTED = {"/stop", "/stop/lifts", "/gpus/views"}  # buttons, whose page is the one they stand on
 
 
 def plain_pages() -> list[str]:
@@ -39,7 +39,7 @@ def test_no_page_says_that_nothing_is_wrong_to_who_has_no_role(path):
     assert "Ask an admin" in said or reply.status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/", "/findings", "/plans", "/pools", "/segments"])
+@pytest.mark.parametrize("path", ["/", "/findings", "/gpus", "/plans", "/pools", "/segments"])
 def test_who_has_one_sees_the_page(path):
     assert "You have no role yet." not in page(visiting(a_user("bob", role="viewer")), path).text
 

@@ -1,0 +1,47 @@
+"""Views of the table of GPUs that people save for themselves. Another opens one by its address: it is the filter."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.http import QueryDict
+
+from health.gpus.asking import GpuFilter
+from health.models import GpuView
+from people.models import User
+
+MOST = 50  # of one person
+LONGEST_NAME = 60
+LONGEST_QUERY = 2000
+
+
+class BadView(Exception):
+    """It cannot be saved, and why."""
+
+
+def spelt_view(*, name: str, query: str) -> tuple[str, str]:
+    """The name, and of the filter what the table knows, as it spells it.
+
+    :raises BadView
+    """
+    named = " ".join(name[: LONGEST_NAME + 1].split())
+    if not named or len(named) > LONGEST_NAME or not named.isprintable():
+        raise BadView(f"A view needs a name of at most {LONGEST_NAME} characters.")
+    spelt = GpuFilter.read(QueryDict(query[:LONGEST_QUERY].removeprefix("?"))).query()
+    if len(spelt) > LONGEST_QUERY:
+        raise BadView("This filter is too long to be saved.")
+    return named, spelt
+
+
+def save_view(user: User, *, name: str, query: str, now: datetime) -> GpuView:
+    """In the place of their view of that name, where there is one.
+
+    :raises BadView
+    """
+    named, spelt = spelt_view(name=name, query=query)
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)  # two tabs of theirs are not to save more than so many
+        own = GpuView.objects.filter(user=user)
+        if own.exclude(name=named).count() >= MOST:
+            raise BadView(f"You have {MOST} views, and can save no more: delete one first.")
+        view, _ = own.update_or_create(user=user, name=named, defaults={"query": spelt, "saved_at": now})
+    return view

@@ -1,0 +1,33 @@
+"""Save and forget views of the table of GPUs. Each person has their own."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.requests import PersonRequest
+from health.gpus.views import LONGEST_NAME, LONGEST_QUERY, BadView, save_view
+from health.models import GpuView
+from health.web.gpus_page import address
+
+
+@require_POST
+def save(request: PersonRequest) -> HttpResponse:
+    name = request.POST.get("name", "")[: LONGEST_NAME + 1]
+    query = request.POST.get("query", "")[:LONGEST_QUERY]
+    try:
+        view = save_view(request.user, name=name, query=query, now=timezone.now())
+    except BadView as refusal:
+        messages.error(request, str(refusal))
+        return redirect("gpus")
+    messages.success(request, f"The view “{view.name}” is saved.")
+    return redirect(address(view.query))
+
+
+@require_POST
+def forget(request: PersonRequest, view_id: int) -> HttpResponse:
+    view = get_object_or_404(GpuView, pk=view_id, user=request.user)
+    view.delete()
+    messages.success(request, f"The view “{view.name}” is deleted.")
+    return redirect("gpus")

@@ -1,0 +1,221 @@
+"""The table of GPUs: every one that a person sees, what is wrong with it, who has it and what its exporter says."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from edges.digits import whole
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Node, Observer, Pool
+from fleet.states.node import TITLES, state_key
+from health.gpus.asking import COLUMNS, ORDER_TITLES, PARTS, SEVERITIES, GpuColumn, GpuFilter
+from health.gpus.reading import GpuSeen, GpuTable, clusters_seen, table_of
+from health.gpus.roster import TooWide
+from health.models import GpuView
+from health.sources.of_clusters import ClusterTelemetry
+from health.sources.of_node import instant
+from health.sources.reading import MetricReading, ReadingState
+from health.web.telemetry import ReadingCell, cell_of, gib, look_of
+from people.models import User
+
+PER_PAGE = 100
+HOLDERS_SHOWN = 2
+GLYPHS: Mapping[str, str] = {"critical": "bad", "warning": "warn", "note": "part"}
+TOLD = frozenset({"temperature", "utilisation", "memory", "power", "xid"})  # columns that exporters fill
+
+
+@dataclass(frozen=True)
+class TableHead:
+    column: GpuColumn
+    href: str  # that sorts by it; blank: nothing does
+    sorted: str  # ascending, descending; blank: not by it
+
+
+@dataclass(frozen=True)
+class GpuLine:
+    seen: GpuSeen
+    temperature: ReadingCell
+    busy: ReadingCell
+    memory: ReadingCell
+    power: ReadingCell
+    xid: ReadingCell
+    is_bad: bool  # its last Xid is one
+    sampled_at: datetime | None
+    is_old: bool
+    glyph: str  # of its finding
+
+    @property
+    def holders(self) -> Sequence[Any]:
+        return (self.seen.holders or ())[:HOLDERS_SHOWN]
+
+    @property
+    def more_holders(self) -> int:
+        return max(0, len(self.seen.holders or ()) - HOLDERS_SHOWN)
+
+
+@dataclass(frozen=True)
+class Pager:
+    """Of what is counted already."""
+
+    number: int
+    pages: int
+    count: int
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * PER_PAGE + 1 if self.count else 0
+
+    @property
+    def last(self) -> int:
+        return min(self.count, self.number * PER_PAGE)
+
+
+def gpus(request: PersonRequest) -> HttpResponse:
+    seqs = Observer.objects.filter(cluster__in=clusters_seen(request.user)).values_list("cluster", "batch")
+    context = {
+        "place": "gpus",
+        "seq": json.dumps({f"cluster-{cluster}": batch for cluster, batch in seqs}),
+        **_table(request),
+        **_choices(request.user),
+        "views": GpuView.objects.filter(user=request.user),
+    }
+    return render(request, "health/gpus.html", context)
+
+
+@part
+def gpus_part(request: PersonRequest) -> HttpResponse:
+    response = render(request, "health/_gpus.html", _table(request))
+    if request.headers.get("HX-Trigger") == "gpu-filters":
+        response["HX-Push-Url"] = f"{reverse('gpus')}?{GpuFilter.read(request.GET).query()}"
+    return response
+
+
+def _table(request: PersonRequest) -> dict[str, Any]:
+    wanted, now = GpuFilter.read(request.GET), timezone.now()
+    number = max(1, whole(request.GET.get("page", "")[:6]) or 1)
+    shown: dict[str, Any] = {
+        "wanted": wanted,
+        "query": wanted.query(),
+        "heads": [_head(column, wanted) for column in wanted.shown],
+        "shows": {column.key for column in wanted.shown},
+        "told_columns": sum(column.key in TOLD for column in wanted.shown),
+        "columns": [(column, column in wanted.shown) for column in COLUMNS.values()],
+    }
+    try:
+        table = table_of(request.user, wanted, now=now, stop=number * PER_PAGE)
+    except TooWide as refusal:
+        return {**shown, "refusal": str(refusal), "lines": [], "page": Pager(1, 1, 0), "total": 0}
+    pages = max(1, -(-len(table) // PER_PAGE))
+    page = Pager(min(number, pages), pages, len(table))
+    rows = table.rows((page.number - 1) * PER_PAGE, page.number * PER_PAGE)
+    return {
+        **shown,
+        "page": page,
+        "before": page.number - 1,
+        "after": page.number + 1,
+        "total": table.total,
+        "lines": [line_of(seen) for seen in rows],
+        "notes": _notes(table, clusters_seen(request.user)),
+        "hints": _hints(request.user, wanted, table, now=now),
+    }
+
+
+def _head(column: GpuColumn, wanted: GpuFilter) -> TableHead:
+    if not column.can_order:
+        return TableHead(column, "", "")
+    is_sorted = wanted.order_key == column.key
+    way = ("descending" if wanted.is_descending else "ascending") if is_sorted else ""
+    return TableHead(column, f"?{wanted.ordered_by(column).query()}", way)
+
+
+def line_of(seen: GpuSeen) -> GpuLine:
+    metrics = seen.metrics
+    limit, total, xid = metrics["power_limit_watts"].value, seen.memory_total_mib, metrics["xid"]
+    by = "" if seen.busy_key == "gpu_utilisation_ratio" else "Graphics engine active"
+    of = "" if total is None else f"of {gib(total)}"
+    return GpuLine(
+        seen,
+        temperature=_cell(metrics["temperature_celsius"], "{:.0f} °C"),
+        busy=_cell(seen.busy, "{:.0%}", title=by),
+        memory=_cell(metrics["memory_used_mib"], "{} GiB", read=gib, beside=of),
+        power=_cell(metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f}"),
+        xid=_cell(xid, "") if xid.value is None else _xid(seen, xid),
+        is_bad=bool(xid.value),
+        sampled_at=instant(seen.sampled_at),
+        is_old=not any(reading.is_fresh for reading in metrics.values()),
+        glyph=GLYPHS.get(seen.finding.severity, "part") if seen.finding else "",
+    )
+
+
+def _cell(reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "") -> ReadingCell:
+    return cell_of(reading, form, read=read, beside=beside, title=" ".join(filter(None, (title, _since(reading)))))
+
+
+def _xid(seen: GpuSeen, reading: MetricReading) -> ReadingCell:
+    words = "none" if not reading.value else f"{reading.value:.0f}"
+    return ReadingCell(look_of(reading), words, "", " ".join(filter(None, (seen.xid_words, _since(reading)))))
+
+
+def _since(reading: MetricReading) -> str:
+    """Why a value is not of now. Blank: it is, or there is none."""
+    at = instant(reading.since)
+    when = f" since {at:%H:%M:%S} UTC" if at else ""
+    words = {ReadingState.STALE: "Stale", ReadingState.SOURCE_SILENT: "Its source is silent"}
+    return f"{words[reading.state]}{when}." if reading.state in words else ""
+
+
+def _notes(table: GpuTable, clusters: Mapping[int, str]) -> list[str]:
+    """Of each cluster whose GPUs are not heard, why; so that no empty column is taken for a quiet one."""
+    return [words for name, telemetry in table.sources(clusters) if (words := _note(name, telemetry))]
+
+
+def _note(name: str, telemetry: ClusterTelemetry) -> str:
+    standing = telemetry.standing
+    if telemetry.trouble:
+        return f"{name}: {telemetry.trouble}"
+    if not standing.has_source:
+        return f"{name} has no source of telemetry, or it is switched off: nothing says how its GPUs are."
+    if standing.is_silent:
+        at = instant(standing.silent_since)
+        when = f" since {at:%H:%M:%S} UTC" if at else ""
+        return f"{name}: its source of telemetry is silent{when}. Hatched is what it said before."
+    return ""
+
+
+def _hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> list[tuple[str, str, int]]:
+    """For a filter that finds nothing: what leaving each part of it out would find."""
+    if len(table) or not wanted.active:
+        return []
+    found = []
+    for name in wanted.active:
+        looser = wanted.without(name)
+        if looser.namespace:  # to find out who holds what again and again costs too much for a hint
+            continue
+        found.append((PARTS[name], f"?{looser.query()}", len(table_of(user, looser, now=now, stop=1))))
+    return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
+
+
+def _choices(user: User) -> dict[str, Any]:
+    """What each select of the filter offers: what there really is."""
+    nodes = Node.objects.visible_to(user).with_gpus().order_by("gpu_product")
+    pools = Pool.objects.visible_to(user).values_list("cluster__name", "name")
+    return {
+        "cluster_choices": list(clusters_seen(user).values()),
+        "pool_choices": [f"{cluster}/{pool}" for cluster, pool in pools],
+        "product_choices": list(nodes.exclude(gpu_product="").values_list("gpu_product", flat=True).distinct()),
+        "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
+        "severity_choices": SEVERITIES,
+        "order_choices": ORDER_TITLES.items(),
+    }
+
+
+def address(query: str) -> str:
+    return f"{reverse('gpus')}{f'?{query}' if query else ''}"

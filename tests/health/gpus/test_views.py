@@ -1,0 +1,62 @@
+import pytest
+
+from health.gpus import views
+from health.gpus.views import BadView, save_view
+from health.models import GpuView
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
+
+
+@pytest.fixture
+def bob():
+    return make.a_user("bob", role="viewer")
+
+
+def test_a_view_is_what_the_table_knows_of_an_address(bob):
+    view = save_view(bob, name="  hot  ones ", query="?ordering=-temperature&page=3&next=//evil&faults=1", now=NOON)
+
+    assert (view.name, view.query) == ("hot ones", "faults=1&ordering=-temperature")
+
+
+def test_the_same_name_again_is_the_same_view(bob):
+    save_view(bob, name="mine", query="q=a", now=NOON)
+    save_view(bob, name="mine", query="q=b", now=NOON)
+
+    assert [view.query for view in GpuView.objects.all()] == ["q=b"]
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 61, "a\u202eb"])
+def test_a_name_that_is_none_is_refused(bob, name):
+    with pytest.raises(BadView, match="needs a name"):
+        save_view(bob, name=name, query="", now=NOON)
+
+
+def test_nobody_saves_more_than_so_many(bob, monkeypatch):
+    monkeypatch.setattr(views, "MOST", 2)
+    for name in ("one", "two"):
+        save_view(bob, name=name, query="", now=NOON)
+
+    with pytest.raises(BadView, match="You have 2 views"):
+        save_view(bob, name="three", query="", now=NOON)
+    save_view(bob, name="two", query="q=x", now=NOON)
+    save_view(make.a_user(), name="three", query="", now=NOON)
+
+
+def test_a_person_saves_opens_and_deletes_their_own_and_sees_no_others(bob):
+    mine, theirs = visiting(bob), visiting(make.a_user("amy", role="viewer"))
+
+    saved = mine.post("/gpus/views", {"name": HOSTILE[:60], "query": "?q=gpu-1"})
+    view = GpuView.objects.get()
+
+    assert saved.url == "/gpus?q=gpu-1"
+    assert "/gpus?q=gpu-1" in page(mine, "/gpus").links
+    assert "alert(1)" not in page(theirs, "/gpus").text
+    assert theirs.post(f"/gpus/views/{view.pk}/forget").status_code == 404
+    assert mine.get(f"/gpus/views/{view.pk}/forget").status_code == 405
+    mine.post(f"/gpus/views/{view.pk}/forget")
+    assert not GpuView.objects.exists()
+    mine.post("/gpus/views", {"name": "", "query": ""})
+    assert "A view needs a name" in page(mine, "/gpus").text
