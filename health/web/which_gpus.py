@@ -25,7 +25,7 @@ def node_which_gpus_part(request: PersonRequest, node_id: int) -> HttpResponse:
 def which_gpus(node: Node) -> str:
     """By the findings that may explain it, opened or not. One query."""
     rules = [rule for rule in EXPLAINED_BY[MISSING] if rule.startswith("gpu-")]
-    found = Finding.objects.filter(node=node, rule__in=rules).unresolved().order_by("subject", "rule")
+    found = Finding.objects.filter(node=node, rule__in=rules).told().unresolved().order_by("subject", "rule")
     named: dict[str, list[str]] = {}
     for finding in found:
         named.setdefault(finding.subject.replace(f" of {node.name}", "", 1), []).append(titles()[finding.rule])
