@@ -16,9 +16,11 @@ from rollouts.images.progress import PullOutcome
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
 from rollouts.pull_rounds import LANDED_BY, _Round, bounded, pod_look, run_pull
 from rollouts.steering.pulling import ask, cancel
+from simulator.fleets.plan import Mode
 from simulator.kinds import CONFIG_MAP, JOB, POD
+from simulator.run import Simulation
 from tests.rollouts.engine.conftest import ground, start  # noqa: F401 (fixtures)
-from tests.rollouts.engine.ground import CANARY, NEW, Ground
+from tests.rollouts.engine.ground import CANARY, NEW, Ground, a_ground
 
 pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
 
@@ -93,6 +95,32 @@ def test_a_job_is_made_for_the_node_that_goes_first_with_the_operators_image(pul
     assert pulling.row().node_name == CANARY
     assert job["metadata"]["labels"]["quarterdeck.io/pulls-for"] == pulling.plan.mark
     assert pulling.row().made_at is not None
+
+
+def test_where_the_policy_runs_the_driver_the_image_is_told_by_its_daemonset(
+    db: None,
+    start: Callable[..., Simulation],  # noqa: F811
+):
+    simulation = start()
+    made = a_ground(simulation, Mode.CLUSTER_POLICY)
+    pulling = Pulling(made).ask().round()
+
+    images = [job["spec"]["template"]["spec"]["containers"][0]["image"] for job in pulling.jobs()]
+    assert images == list(PullJob.objects.values_list("image", flat=True))
+    assert all(f"/driver:{NEW}-" in image for image in images)
+    made.connection.close()
+    simulation.stop()
+
+
+def test_the_pull_secrets_are_those_of_the_drivers_pod(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
+    """Its service account may have given it some that its template has not."""
+    spec = {"imagePullSecrets": [{"name": "ngc"}]}
+    monkeypatch.setattr(client, "get_pod_spec", lambda *_: spec)
+
+    pulling.ask().round()
+
+    (job,) = pulling.jobs()
+    assert job["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "ngc"}]
 
 
 def test_what_was_pulled_is_proven_and_its_job_is_gone(pulling: Pulling):
