@@ -11,7 +11,7 @@ from fleet.models import GoneNode, NodeEvent, NodeNote
 from people import throttle
 
 AT_ONCE = 500  # rows a transaction: a person's halt must find a gap
-# What the apps above have that gets old: given `before`, each says how many rows went.
+# What the apps above have that gets old: given `before` and `now`, each says how many rows went.
 ALSO: list[Callable[..., int]] = []
 
 log = structlog.get_logger(__name__)
@@ -22,7 +22,7 @@ def tidy(*, now: datetime) -> int:
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = delete(NodeEvent.objects.filter(at__lt=before)) + delete(GoneNode.objects.filter(gone_at__lt=before))
     gone += delete(NodeNote.objects.filter(at__lt=before))
-    gone += sum(tidy_more(before=before) for tidy_more in ALSO)
+    gone += sum(tidy_more(before=before, now=now) for tidy_more in ALSO)
     gone += throttle.forget(now=now)
     if gone:
         log.info("tidied up", rows=gone)

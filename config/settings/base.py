@@ -209,6 +209,7 @@ CONTENT_SECURITY_POLICY = {
 
 # Whoever may write X-Forwarded-For may be everybody: it is read only where proxies of ours write it.
 QUARTERDECK_PROXIES = env("QUARTERDECK_PROXIES", default="0")
+KEEP_GPU_HOURS_DAYS = env.int("QUARTERDECK_KEEP_GPU_HOURS_DAYS", default=90)  # a row an hour for each GPU that is heard
 KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)  # of nodes and findings, not of decisions
 
 logs.set_up()

@@ -3,6 +3,7 @@ from django.urls import path
 from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
 from health.api.findings import FindingDetail, FindingList
 from health.api.gpus import GpuHealthList
+from health.api.hours import NodeHours
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
@@ -32,6 +33,7 @@ urlpatterns = [
     path("mutes", MuteList.as_view()),
     path("mutes/<int:mute_id>", MuteDetail.as_view()),
     path("mutes/<int:mute_id>/lifts", MuteLifts.as_view()),
+    path("nodes/<int:node_id>/hours", NodeHours.as_view()),
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),

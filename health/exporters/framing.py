@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from fleet.models import Cluster
 from health.models import TelemetrySource
-from health.sources import frames
+from health.sources import frames, hours
 from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
@@ -27,7 +27,9 @@ def keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collect
     if not said or TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
         return
     kept = frames.newest(cluster.pk)
-    frames.keep(cluster.pk, frame_of(kept.frame if kept else Frame(now, ()), said, nodes=nodes, now=now))
+    taken = frame_of(kept.frame if kept else Frame(now, ()), said, nodes=nodes, now=now)
+    frames.keep(cluster.pk, taken)
+    hours.count(cluster.pk, taken.frame, now=now)
 
 
 def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float) -> TelemetryReading:

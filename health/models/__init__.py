@@ -3,6 +3,7 @@
 from health.models.crash_log import CrashLog
 from health.models.finding import Finding
 from health.models.finding_act import FindingAct
+from health.models.gpu_hour import GpuHour
 from health.models.gpu_view import GpuView
 from health.models.mute import Mute
 from health.models.pool_limits import PoolLimits
@@ -10,6 +11,6 @@ from health.models.rule_shadow import RuleShadow
 from health.models.telemetry_source import SourceState, TelemetrySource
 
 __all__ = [
-    "CrashLog", "Finding", "FindingAct", "GpuView", "Mute", "PoolLimits", "RuleShadow", "SourceState",
+    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuView", "Mute", "PoolLimits", "RuleShadow", "SourceState",
     "TelemetrySource",
 ]  # fmt: skip

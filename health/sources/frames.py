@@ -80,7 +80,7 @@ class Places:
 def keep(cluster_id: int, taken: TelemetryReading) -> None:
     """:raises FramesAway"""
     frame = taken.frame
-    devices = msgspec.json.encode([_written(device) for device in frame.devices])
+    devices = msgspec.json.encode([written(device) for device in frame.devices])
     order = sha256(devices).hexdigest()[:16]
     places = _places(cluster_id, order)
     head = {
@@ -92,8 +92,8 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
     }
     try:
         before = _head_of(cluster_id)
-        is_known = _redis().exists(places.devices, places.nodes) == len((places.devices, places.nodes))
-        with _redis().pipeline(transaction=True) as pipe:
+        is_known = redis_client().exists(places.devices, places.nodes) == len((places.devices, places.nodes))
+        with redis_client().pipeline(transaction=True) as pipe:
             if before is not None and before["order"] != order:
                 pipe.delete(*_places(cluster_id, before["order"]).everything)
             if is_known:
@@ -132,7 +132,7 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
         places = _places(cluster_id, head["order"])
         devices = _devices_of(head["order"], places)
         names = [*map(places.column, wanted), *(places.remembered if metrics is None else ())]
-        found: list[Any] = _redis().mget(names) if names else []
+        found: list[Any] = redis_client().mget(names) if names else []
     except RedisError as error:
         raise FramesAway(str(error)) from error
     if devices is None:
@@ -142,7 +142,7 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
     for key, packed in zip(wanted, found, strict=False):
         if packed is not None and len(packed) == 2 * DOUBLE * length:
             half = DOUBLE * length
-            frame.columns[key] = MetricColumn(_unpacked(packed[:half]), _unpacked(packed[half:]))
+            frame.columns[key] = MetricColumn(unpacked(packed[:half]), unpacked(packed[half:]))
     if metrics is None:
         kept = dict(zip(places.remembered, found[len(wanted) :], strict=True))
         _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, places)
@@ -155,7 +155,7 @@ def _devices_of(order: str, places: Places) -> tuple[GpuDevice, ...] | None:
         if order in _orders:
             _orders.move_to_end(order)
             return _orders[order]
-    said: Any = _redis().get(places.devices)
+    said: Any = redis_client().get(places.devices)
     if said is None:
         return None
     devices = tuple(GpuDevice(*row) for row in msgspec.json.decode(said))
@@ -167,7 +167,7 @@ def _devices_of(order: str, places: Places) -> tuple[GpuDevice, ...] | None:
 
 
 def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], places: Places) -> None:
-    arrays = {name: _unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(frame.devices)}
+    arrays = {name: unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(frame.devices)}
     frame.latched = {key: arrays[name] for key in LATCHED if (name := places.latched(key)) in arrays}
     frame.checkpoints = tuple(
         Checkpoint(at, {key: arrays[name] for key in COUNTERS if (name := places.checkpoint(number, key)) in arrays})
@@ -192,7 +192,7 @@ def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
         head = _head_of(cluster_id)
         if head is None:
             return None
-        places, redis = _places(cluster_id, head["order"]), _redis()
+        places, redis = _places(cluster_id, head["order"]), redis_client()
         said: Any = redis.hget(places.nodes, node_name)
         if said is None:
             return None
@@ -208,7 +208,7 @@ def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
     for number, key in enumerate(METRICS):
         values, times = parts[2 * number : 2 * number + 2]
         if len(values) == len(times) == DOUBLE * len(rows):
-            frame.columns[key] = MetricColumn(_unpacked(values), _unpacked(times))
+            frame.columns[key] = MetricColumn(unpacked(values), unpacked(times))
     return _kept(head, frame)
 
 
@@ -217,7 +217,7 @@ def forget(cluster_id: int) -> None:
     try:
         head = _head_of(cluster_id)
         if head is not None:
-            _redis().delete(_head(cluster_id), *_places(cluster_id, head["order"]).everything)
+            redis_client().delete(_head(cluster_id), *_places(cluster_id, head["order"]).everything)
     except RedisError as error:
         raise FramesAway(str(error)) from error
 
@@ -231,7 +231,7 @@ def _head(cluster_id: int) -> str:
 
 
 def _head_of(cluster_id: int) -> dict[str, Any] | None:
-    said: Any = _redis().get(_head(cluster_id))
+    said: Any = redis_client().get(_head(cluster_id))
     return None if said is None else msgspec.json.decode(said)
 
 
@@ -240,7 +240,7 @@ def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
     return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids)
 
 
-def _written(device: GpuDevice) -> list[Any]:
+def written(device: GpuDevice) -> list[Any]:
     return [device.node_name, device.index, device.uuid, device.gi_id, device.profile, device.product]
 
 
@@ -249,18 +249,18 @@ def _ranges(devices: Iterable[GpuDevice]) -> dict[Any, Any]:
     rows: dict[str, tuple[int, list[Any]]] = {}
     length = 0
     for place, device in enumerate(devices):
-        rows.setdefault(device.node_name, (place, []))[1].append(_written(device))
+        rows.setdefault(device.node_name, (place, []))[1].append(written(device))
         length = place + 1
     return {name: msgspec.json.encode([start, found, length]) for name, (start, found) in rows.items()}
 
 
-def _unpacked(packed: bytes) -> "array[float]":
+def unpacked(packed: bytes) -> "array[float]":
     values = array("d")
     values.frombytes(packed)
     return values
 
 
-def _redis() -> Redis:
+def redis_client() -> Redis:
     """One client a process and address: it keeps its connections, and is safe to share among threads."""
     url = settings.REDIS_URL
     if url not in _clients:

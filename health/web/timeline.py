@@ -26,7 +26,7 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
     """
     if not span.has(FINDING) or not isinstance(node, Node):
         return
-    found = Finding.objects.visible_to(user).filter(node=node, opened_at__isnull=False)
+    found = Finding.objects.visible_to(user).told().filter(node=node, opened_at__isnull=False)
     for row in found.filter(**span.of("opened_at")).order_by("-opened_at", "-pk")[: span.most]:
         if row.opened_at:
             again = f" ({row.recurrence})" if row.recurrence else ""
@@ -47,7 +47,7 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     if isinstance(node, Node):
         about |= Q(node=node)
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
-    rows = Finding.objects.visible_to(user).filter(about & was_open, cluster=node.cluster_id)
+    rows = Finding.objects.visible_to(user).told().filter(about & was_open, cluster=node.cluster_id)
     began = Coalesce("first_opened_at", "opened_at")
     for row in rows.alias(began=began).filter(began__lte=at).order_by(WORST_FIRST, "pk"):
         since = row.first_opened_at or row.opened_at or row.since

@@ -36,6 +36,7 @@ from fleet.web.node_history import HistoryForm
 from fleet.web.pool_form import PoolForm
 from gpu import versions
 from health.api.gpus import GpuHealthAsked
+from health.api.hours import HoursAsked
 from health.api.telemetry import HistoryAsked
 from health.gpus.asking import GpuFilter
 from health.gpus.views import BadView, spelt_view
@@ -205,6 +206,8 @@ PARSERS = (
     Parser("moment and kinds of a history, in REST", "those there are, and Django's own instants", HEADERS_BYTES,
            lambda text: TimelineAsked(data={"kind": [text], "since": text, "before": text}).is_valid(),
            ("fleet.api.node_history",)),
+    Parser("number of hours", "3 digits", HEADERS_BYTES,
+           lambda text: HoursAsked(data={"hours": text, text[:100]: text}).is_valid(), ("health.api.hours",)),
     Parser("label matchers", "500 characters, 10 matchers", FORM_BYTES, Matchers.read),
     Parser("filter of nodes on a page", "200 characters each", HEADERS_BYTES,
            lambda text: NodeFilter.read(_query(q=text, pool=text, state=text)).is_selector,

@@ -1,0 +1,51 @@
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked
+from fleet.api.nodes import OfANode
+from health.inbox.hours import HOURS, MOST, hours_of
+from health.models import GpuHour
+
+
+class HoursAsked(Asked):
+    hours = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=HOURS)
+
+
+class GpuHourSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = GpuHour
+        fields = (
+            "uuid", "gi_id", "index", "seen_s", "busy_s", "utilisation", "temperature", "temperature_max",
+            "power_watts", "memory_max_mib", "xids",
+        )  # fmt: skip
+
+
+class HourFindingSerializer(serializers.Serializer):
+    id = serializers.IntegerField()
+    rule = serializers.CharField()
+    severity = serializers.CharField()
+    sentence = serializers.CharField()
+
+
+class NodeHourSerializer(serializers.Serializer):
+    hour = serializers.DateTimeField(help_text="Its beginning.")
+    gpu_hours_seen = serializers.FloatField(source="seen_h", help_text="In which anybody heard them.")
+    gpu_hours_busy = serializers.FloatField(
+        source="busy_h", allow_null=True, help_text="Under load. Null: nothing says how busy they were."
+    )
+    severity = serializers.CharField(help_text="Of the worst finding that was open; blank: none was.")
+    findings = HourFindingSerializer(many=True)
+    devices = GpuHourSerializer(many=True, help_text="Boards and slices. None: nobody heard any.")
+
+
+class NodeHours(OfANode):
+    @extend_schema(parameters=[HoursAsked], responses=NodeHourSerializer(many=True))
+    def get(self, request, node_id: int) -> Response:
+        """What its GPUs did in each hour that is over, and which findings were open. The oldest first."""
+        node = self.node(node_id)
+        asked = HoursAsked(data=request.query_params.dict())
+        asked.is_valid(raise_exception=True)
+        hours = hours_of(node, hours=asked.validated_data["hours"], now=timezone.now())
+        return Response(NodeHourSerializer(hours, many=True).data)

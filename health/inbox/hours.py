@@ -1,0 +1,80 @@
+"""A node hour by hour: what its GPUs did, and the findings that were open. The strip of its page and REST read it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+
+from fleet.models import Node
+from health.models import Finding, GpuHour
+from health.rules.base import Severity
+
+HOUR = timedelta(hours=1)
+HOURS = 72  # of a strip
+MOST = 24 * 31
+RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
+
+
+@dataclass(frozen=True)
+class NodeHour:
+    hour: datetime  # its beginning
+    devices: Sequence[GpuHour]  # boards and slices that were heard; none: nobody heard any
+    findings: Sequence[Finding]  # that were open at any time of it, the worst first
+
+    @property
+    def end(self) -> datetime:
+        return self.hour + HOUR
+
+    @property
+    def seen_h(self) -> float:
+        """GPU-hours in which anybody heard them."""
+        return sum(each.seen_s for each in self.devices) / HOUR.total_seconds()
+
+    @property
+    def busy_h(self) -> float | None:
+        """GPU-hours under load. None: nothing says how busy any of them was."""
+        known = [each.busy_s for each in self.devices if each.busy_s is not None]
+        return sum(known) / HOUR.total_seconds() if known else None
+
+    @property
+    def hottest(self) -> float | None:
+        return max((each.temperature_max for each in self.devices if each.temperature_max is not None), default=None)
+
+    @property
+    def xids(self) -> int:
+        return sum(each.xids for each in self.devices)
+
+    @property
+    def severity(self) -> str:
+        """Of the worst finding. Blank: none was open."""
+        return self.findings[0].severity if self.findings else ""
+
+
+def hours_of(node: Node, *, hours: int = HOURS, now: datetime) -> list[NodeHour]:
+    """Those that are over, the oldest first; none before this node was there. Two queries."""
+    end = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    created = node.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    begin = max(end - hours * HOUR, created)
+    devices: dict[datetime, list[GpuHour]] = defaultdict(list)
+    rows = GpuHour.objects.filter(cluster=node.cluster_id, node_name=node.name, hour__gte=begin, hour__lt=end)
+    for row in rows.order_by("hour", "index", "gi_id", "uuid"):
+        devices[row.hour].append(row)
+    still = Q(resolved_at__isnull=True) | Q(resolved_at__gt=begin)
+    began = Coalesce("first_opened_at", "opened_at")
+    found = list(Finding.objects.told().alias(began=began).filter(still, node=node, began__lt=end))
+    return [
+        NodeHour(hour, devices.get(hour, ()), sorted(_open_in(hour, found), key=lambda each: RANKS[each.severity]))
+        for hour in (begin + number * HOUR for number in range(int((end - begin) / HOUR)))
+    ]
+
+
+def _open_in(hour: datetime, findings: Sequence[Finding]) -> list[Finding]:
+    return [
+        finding
+        for finding in findings
+        if (finding.first_opened_at or finding.opened_at or finding.since) < hour + HOUR
+        and (finding.resolved_at is None or finding.resolved_at > hour)
+    ]

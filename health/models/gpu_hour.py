@@ -1,0 +1,27 @@
+from django.db import models
+
+
+class GpuHour(models.Model):
+    """What a GPU, or a slice of one, did in an hour. Written once, when the hour is over.
+
+    On PostgreSQL a table of a partition a day, which goes as a whole when it is too old.
+    """
+
+    pk = models.CompositePrimaryKey("cluster_id", "uuid", "gi_id", "hour")
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="gpu_hours")
+    uuid = models.CharField(max_length=64)  # of the board, either way
+    gi_id = models.CharField(max_length=16, blank=True)  # of the slice; blank: the whole board
+    hour = models.DateTimeField()  # its beginning
+    node_name = models.CharField(max_length=253)
+    index = models.PositiveIntegerField(null=True)  # of the board
+    seen_s = models.FloatField()  # seconds of it in which anybody heard the device
+    busy_s = models.FloatField(null=True)  # of those under load: its exposure; null: nothing says how busy it was
+    utilisation = models.FloatField(null=True)  # mean, 0 to 1
+    temperature = models.FloatField(null=True)  # mean, °C
+    temperature_max = models.FloatField(null=True)
+    power_watts = models.FloatField(null=True)  # mean
+    memory_max_mib = models.FloatField(null=True)
+    xids = models.PositiveIntegerField(default=0)  # at least so many
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "node_name", "hour"]), models.Index(fields=["hour"])]

@@ -1,0 +1,148 @@
+"""The hour that each cluster's GPUs are in, kept in Redis while it lasts, and rows once it is over.
+
+What Redis loses is an hour of which less was seen: its rows say how much was.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from django.db import connection, transaction
+from redis.exceptions import RedisError
+
+from health.models import GpuHour
+from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked, written
+from health.telemetry.frame import Frame, GpuDevice
+from health.telemetry.hours import PEAKS, SUMS, GpuHourSums, HourTally, hour_of
+
+TABLE = "health_gpuhour"
+EVERY_S = 60.0  # a look
+AT_ONCE = 1000  # rows a statement
+UNIQUE = ("cluster", "uuid", "gi_id", "hour")
+SAID = (
+    "seen_s", "busy_s", "utilisation", "temperature", "temperature_max", "power_watts", "memory_max_mib", "xids",
+)  # fmt: skip
+
+
+class KeptHour(msgspec.Struct):
+    """A tally as it is written down: devices as `frames.written` has them, columns as bytes of doubles."""
+
+    hour: float
+    counted_at: float
+    devices: list[tuple[str, int | None, str, str, str, str]]
+    columns: dict[str, bytes]
+
+
+def count(cluster_id: int, frame: Frame, *, now: float) -> None:
+    """Add the time since the last look, once a minute, and write the hour that is over.
+
+    :raises FramesAway
+    """
+    tally = _kept(cluster_id)
+    if tally is None:
+        _keep(cluster_id, HourTally.begun(frame, now=now))
+        return
+    is_over = hour_of(now) != tally.hour
+    if now - tally.counted_at < EVERY_S and not is_over:
+        return
+    tally = tally.carried(frame.devices)
+    tally.add(frame, now=now)
+    if is_over:
+        write(cluster_id, tally)
+        tally = HourTally.begun(frame, now=now, last_xids=tally.columns["last_xid"][: len(frame.devices)])
+    _keep(cluster_id, tally)
+
+
+def write(cluster_id: int, tally: HourTally) -> int:
+    """How many rows. The same hour again is written over."""
+    hour = datetime.fromtimestamp(tally.hour, UTC)
+    found = (_row(cluster_id, hour, sums) for sums in tally.rows())
+    rows = list({(row.uuid, row.gi_id): row for row in found}.values())  # names that were cut may have become one
+    if rows:
+        provide_partition(hour)
+        for first in range(0, len(rows), AT_ONCE):
+            GpuHour.objects.bulk_create(
+                rows[first : first + AT_ONCE],
+                update_conflicts=True,
+                unique_fields=UNIQUE,
+                update_fields=("node_name", "index", *SAID),
+            )
+    return len(rows)
+
+
+def partition_of(day: datetime) -> str:
+    return f"{TABLE}_{day:%Y%m%d}"
+
+
+def provide_partition(at: datetime) -> None:
+    """The partition of a day, where there are any and it is not there yet."""
+    if connection.vendor != "postgresql":
+        return
+    day = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    name = connection.ops.quote_name(partition_of(day))
+    table = connection.ops.quote_name(TABLE)
+    bounds = [day.isoformat(), (day + timedelta(days=1)).isoformat()]
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Of two that look at once one makes it: the lock ends with the transaction.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [TABLE])
+        cursor.execute("SELECT to_regclass(%s)", [partition_of(day)])
+        if cursor.fetchone()[0] is None:
+            cursor.execute(f"CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM (%s) TO (%s)", bounds)
+
+
+def forget_before(before: datetime) -> int:
+    """How many rows went, or partitions with all that is in them: a whole one goes when its day is over."""
+    if connection.vendor == "postgresql":
+        return _drop_partitions(before)
+    gone = 0
+    while first := GpuHour.objects.filter(hour__lt=before).order_by("hour").values_list("hour", flat=True).first():
+        gone += GpuHour.objects.filter(hour=first).delete()[0]  # an hour at a time: a person's halt must find a gap
+    return gone
+
+
+def _drop_partitions(before: datetime) -> int:
+    oldest = partition_of(before.astimezone(UTC))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = %s::regclass", [TABLE])
+        old = sorted(name for (name,) in cursor.fetchall() if name < oldest)
+        for name in old:
+            cursor.execute(f"DROP TABLE {connection.ops.quote_name(name)}")
+    return len(old)
+
+
+def _row(cluster_id: int, hour: datetime, sums: GpuHourSums) -> GpuHour:
+    device = sums.device
+    return GpuHour(
+        cluster_id=cluster_id, uuid=device.uuid[:64], gi_id=device.gi_id[:16], hour=hour,
+        node_name=device.node_name, index=device.index, **{name: getattr(sums, name) for name in SAID},
+    )  # fmt: skip
+
+
+def _place(cluster_id: int) -> str:
+    return f"quarterdeck:telemetry:{cluster_id}:hour"
+
+
+def _kept(cluster_id: int) -> HourTally | None:
+    """None: nothing is kept, or nothing that this version reads."""
+    try:
+        said: Any = redis_client().get(_place(cluster_id))
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+    try:
+        kept = msgspec.msgpack.decode(said or b"", type=KeptHour)
+    except msgspec.MsgspecError:
+        return None
+    columns = {key: unpacked(packed) for key, packed in kept.columns.items()}
+    if set(columns) != {*SUMS, *PEAKS} or any(len(column) != len(kept.devices) for column in columns.values()):
+        return None
+    return HourTally(kept.hour, kept.counted_at, [GpuDevice(*row) for row in kept.devices], columns)
+
+
+def _keep(cluster_id: int, tally: HourTally) -> None:
+    devices = [tuple(written(device)) for device in tally.devices]
+    columns = {key: column.tobytes() for key, column in tally.columns.items()}
+    kept = KeptHour(tally.hour, tally.counted_at, devices, columns)
+    try:
+        redis_client().set(_place(cluster_id), msgspec.msgpack.encode(kept), ex=KEPT_S)
+    except RedisError as error:
+        raise FramesAway(str(error)) from error

@@ -1,0 +1,166 @@
+"""What GPUs did in an hour, added up look by look as frames come: seen, under load, how warm, how much power. Pure.
+
+Exposure is time under load: what a rate of errors is held against. Time that nobody heard a device is in no sum.
+"""
+
+import math
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.frame import Frame, GpuDevice, unsaid
+
+HOUR_S = 3600
+GAP_AT_MOST_S = 2 * STALE_AFTER_S  # of a longer one nobody knows what was in it
+BUSY_FROM = 0.01  # of its time: NVIDIA's own unit is whole percents
+UTILISATION = ("engine_active_ratio", "gpu_utilisation_ratio")  # the second is believed where there are both
+XID = "xid"
+SUMS = (
+    "seen_s", "busy_s", "utilisation_s", "utilisation_sum", "temperature_s", "temperature_sum", "power_s", "power_sum",
+    "xids",
+)  # fmt: skip
+PEAKS = ("temperature_max", "memory_max", "last_xid")  # NaN: nothing said it
+
+
+@dataclass(frozen=True)
+class GpuHourSums:
+    """Of one device. None: nothing said it."""
+
+    device: GpuDevice
+    seen_s: float
+    busy_s: float | None
+    utilisation: float | None  # mean, 0 to 1
+    temperature: float | None  # mean, °C
+    temperature_max: float | None
+    power_watts: float | None  # mean
+    memory_max_mib: float | None
+    xids: int  # at least so many: a second of the same is not seen
+
+
+@dataclass
+class HourTally:
+    hour: float  # its beginning, seconds since the epoch
+    counted_at: float  # up to when it has been added up
+    devices: Sequence[GpuDevice]
+    columns: "dict[str, array[float]]" = field(default_factory=dict)
+
+    @classmethod
+    def begun(cls, frame: Frame, *, now: float, last_xids: "array[float] | None" = None) -> "HourTally":
+        length = len(frame.devices)
+        columns = {key: array("d", bytes(8 * length)) for key in SUMS} | {key: unsaid(length) for key in PEAKS}
+        if last_xids is not None:
+            columns["last_xid"] = last_xids
+        return cls(hour_of(now), now, tuple(frame.devices), columns)
+
+    def carried(self, devices: Sequence[GpuDevice]) -> "HourTally":
+        """With these devices; what one that is no longer there did goes on to be kept, behind them."""
+        if tuple(devices) == tuple(self.devices):
+            return self
+        there = {device.key for device in devices}
+        every = (*devices, *(device for device in self.devices if device.key not in there))
+        places = {device.key: place for place, device in enumerate(self.devices)}
+        kept = [places.get(device.key, -1) for device in every]
+        columns = {
+            key: array("d", (values[at] if at >= 0 else (0.0 if key in SUMS else math.nan) for at in kept))
+            for key, values in self.columns.items()
+        }
+        return HourTally(self.hour, self.counted_at, every, columns)
+
+    def add(self, frame: Frame, *, now: float) -> None:
+        """The time since the last look, by what the frame says now. Its devices are the first of ours, in its order."""
+        gap = min(max(0.0, now - self.counted_at), GAP_AT_MOST_S)
+        self.counted_at = now
+        heard = frame.newest_by_device()
+        fresh = now - STALE_AFTER_S
+        self._sum("seen_s", (gap if at >= fresh else 0.0 for at in heard))
+        self._means(frame, gap, fresh)
+        self._peak("temperature_max", frame, "temperature_celsius", fresh)
+        self._peak("memory_max", frame, "memory_used_mib", fresh)
+        self._xids(frame)
+
+    def rows(self) -> Iterator[GpuHourSums]:
+        """Those of which anything was heard."""
+        every = self.columns
+        for place, device in enumerate(self.devices):
+            if every["seen_s"][place]:
+                busy_known = every["utilisation_s"][place] > 0
+                yield GpuHourSums(
+                    device=device,
+                    seen_s=every["seen_s"][place],
+                    busy_s=every["busy_s"][place] if busy_known else None,
+                    utilisation=self._mean("utilisation", place),
+                    temperature=self._mean("temperature", place),
+                    temperature_max=_said(every["temperature_max"][place]),
+                    power_watts=self._mean("power", place),
+                    memory_max_mib=_said(every["memory_max"][place]),
+                    xids=int(every["xids"][place]),
+                )
+
+    def _means(self, frame: Frame, gap: float, fresh: float) -> None:
+        busy = _utilisation(frame, fresh)
+        self._sum("utilisation_s", (gap if value == value else 0.0 for value in busy))
+        self._sum("utilisation_sum", (gap * value if value == value else 0.0 for value in busy))
+        self._sum("busy_s", (gap if value >= BUSY_FROM else 0.0 for value in busy))
+        for name, key in (("temperature", "temperature_celsius"), ("power", "power_watts")):
+            values = _fresh(frame, key, fresh)
+            self._sum(f"{name}_s", (gap if value == value else 0.0 for value in values))
+            self._sum(f"{name}_sum", (gap * value if value == value else 0.0 for value in values))
+
+    def _xids(self, frame: Frame) -> None:
+        """Another than before is one more. The first that is seen of a device was there before anybody looked."""
+        column = frame.columns.get(XID)
+        if column is None:
+            return
+        last, count = self.columns["last_xid"], self.columns["xids"]
+        for place, value in enumerate(column.values):
+            if value == value and value != last[place]:
+                if value and last[place] == last[place]:
+                    count[place] += 1
+                last[place] = value
+
+    def _sum(self, key: str, more: Iterator[float]) -> None:
+        column = self.columns[key]
+        for place, value in enumerate(more):
+            if value:
+                column[place] += value
+
+    def _peak(self, key: str, frame: Frame, metric: str, fresh: float) -> None:
+        column = self.columns[key]
+        for place, value in enumerate(_fresh(frame, metric, fresh)):
+            if value == value and not value <= column[place]:  # NaN is no more than anything
+                column[place] = value
+
+    def _mean(self, name: str, place: int) -> float | None:
+        seconds = self.columns[f"{name}_s"][place]
+        return self.columns[f"{name}_sum"][place] / seconds if seconds else None
+
+
+def hour_of(at: float) -> float:
+    """When the hour of this instant began."""
+    return at - at % HOUR_S
+
+
+def _fresh(frame: Frame, key: str, fresh: float) -> "array[float]":
+    """What is said now. NaN: it is not, or not any more."""
+    column = frame.columns.get(key)
+    if column is None:
+        return unsaid(len(frame.devices))
+    pairs = zip(column.values, column.times, strict=True)
+    return array("d", (value if at >= fresh and math.isfinite(value) else math.nan for value, at in pairs))
+
+
+def _utilisation(frame: Frame, fresh: float) -> "array[float]":
+    first, better = (_fresh(frame, key, fresh) for key in UTILISATION)
+    cut = {device.uuid for device in frame.devices if device.gi_id}  # DCGM says none of these, or 0
+    return array(
+        "d",
+        (
+            one if device.uuid in cut or other != other else other
+            for device, one, other in zip(frame.devices, first, better, strict=True)
+        ),
+    )
+
+
+def _said(value: float) -> float | None:
+    return value if value == value else None

@@ -1,0 +1,86 @@
+"""The strip of 72 hours of a node's page: a bar an hour, as high as its GPUs were busy. Grey: nobody heard them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Node
+from health.inbox.hours import HOURS, NodeHour, hours_of
+from wording.lists import names
+from wording.numbers import count
+
+TALL, WIDE, GAP = 40, 10, 2  # pixels of a bar
+LOW = 2  # of one that did nothing, so that it is seen
+
+
+@dataclass(frozen=True)
+class Bar:
+    hour: NodeHour
+    x: int
+    height: int
+
+    @property
+    def y(self) -> int:
+        return TALL - self.height
+
+    @property
+    def look(self) -> str:
+        if self.hour.severity:
+            return self.hour.severity
+        return "heard" if self.hour.devices else "unheard"
+
+    @property
+    def words(self) -> str:
+        return f"{self.hour.hour:%Y-%m-%d %H:%M} UTC. {_said(self.hour)}"
+
+
+@part
+def node_hours_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
+    return render(request, "health/_node_hours.html", {"node": row, **_strip(hours_of(row, now=timezone.now()))})
+
+
+def _strip(hours: list[NodeHour]) -> dict[str, Any]:
+    bars = [Bar(hour, place * (WIDE + GAP), _height(hour)) for place, hour in enumerate(hours)]
+    known = [hour for hour in hours if hour.devices]
+    busy = [hour.busy_h for hour in known if hour.busy_h is not None]
+    return {
+        "bars": bars,
+        "tall": TALL,
+        "wide": WIDE,
+        "long": HOURS * (WIDE + GAP),
+        "heard": len(known),
+        "asked": len(hours),
+        "busy_h": sum(busy) if busy else None,
+        "seen_h": sum(hour.seen_h for hour in known),
+        "hottest": max((hour.hottest for hour in known if hour.hottest is not None), default=None),
+        "xids": sum(hour.xids for hour in known),
+        "with_findings": sum(1 for hour in hours if hour.findings),
+    }
+
+
+def _height(hour: NodeHour) -> int:
+    if not hour.devices or hour.busy_h is None or not hour.seen_h:
+        return TALL if not hour.devices else LOW
+    return max(LOW, round(TALL * min(1.0, hour.busy_h / hour.seen_h)))
+
+
+def _said(hour: NodeHour) -> str:
+    said = []
+    if not hour.devices:
+        said.append("Nobody heard a GPU of it.")
+    else:
+        busy = "how busy they were nothing says" if hour.busy_h is None else f"{hour.busy_h:.1f} of them under load"
+        said.append(f"{hour.seen_h:.1f} GPU-hours heard, {busy}.")
+        if hour.hottest is not None:
+            said.append(f"The hottest had {hour.hottest:.0f} °C.")
+        if hour.xids:
+            said.append(f"At least {count(hour.xids, 'Xid')}.")
+    if hour.findings:
+        said.append(f"Findings: {names([finding.sentence for finding in hour.findings], most=3)}")
+    return " ".join(said)

@@ -1,0 +1,125 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from health.models import GpuHour
+from health.sources import hours
+from health.sources.frames import FramesAway
+from health.telemetry.hours import HourTally
+from tests import make
+from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, said
+
+pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
+WARM = {"temperature_celsius": 50.0, "gpu_utilisation_ratio": 0.5, "xid": 0.0}
+HOUR = datetime.fromtimestamp(BEGUN, UTC)
+
+
+@pytest.fixture(autouse=True)
+def _clean(redis):
+    yield
+    Redis.from_url(redis).flushall()
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster()
+
+
+def look(cluster, *, minute: float, devices=(BOARD,), **values) -> None:
+    at = BEGUN + 60 * minute
+    hours.count(cluster.pk, said(at, *devices, **WARM | values), now=at)
+
+
+def test_nothing_is_written_while_the_hour_lasts_and_all_of_it_once_it_is_over(cluster):
+    for minute in range(60):
+        look(cluster, minute=minute)
+    before = GpuHour.objects.count()
+    look(cluster, minute=60)
+
+    row = GpuHour.objects.get()
+    assert before == 0
+    assert (row.hour, row.uuid, row.index, row.node_name) == (HOUR, "GPU-0", 0, "n1")
+    assert (row.seen_s, row.busy_s, row.temperature_max) == (3600, 3600, 50)
+
+
+def test_looks_within_a_minute_cost_nothing_and_lose_nothing(cluster):
+    for quarter in range(4 * 60 + 1):
+        look(cluster, minute=quarter / 4)
+
+    assert GpuHour.objects.get().seen_s == 3600
+
+
+def test_the_next_hour_knows_the_xid_before_it(cluster):
+    look(cluster, minute=0, xid=31.0)
+    look(cluster, minute=1, xid=31.0)
+    look(cluster, minute=60, xid=31.0)
+    look(cluster, minute=61, xid=79.0)
+    look(cluster, minute=120, xid=79.0)
+
+    assert list(GpuHour.objects.order_by("hour").values_list("xids", flat=True)) == [0, 1]
+
+
+def test_the_same_hour_again_is_written_over(cluster):
+    tally = HourTally.begun(said(BEGUN, BOARD, OTHER), now=BEGUN)
+    tally.add(said(BEGUN + 60, BOARD, OTHER, **WARM), now=BEGUN + 60)
+
+    assert [hours.write(cluster.pk, tally) for _ in range(2)] == [2, 2]
+    assert GpuHour.objects.count() == 2
+
+
+def test_what_redis_lost_is_less_of_the_hour_and_no_error(cluster, redis):
+    look(cluster, minute=0)
+    look(cluster, minute=1)
+    Redis.from_url(redis).flushall()
+    look(cluster, minute=58)
+    look(cluster, minute=59)
+    look(cluster, minute=60)
+
+    assert GpuHour.objects.get().seen_s == 120
+
+
+def test_rubbish_that_is_kept_is_begun_anew(cluster, redis):
+    look(cluster, minute=0)
+    place = next(key for key in Redis.from_url(redis).keys("*:hour"))
+    Redis.from_url(redis).set(place, b"\xc1rubbish")
+    look(cluster, minute=1)
+    look(cluster, minute=2)
+    look(cluster, minute=60)
+
+    assert GpuHour.objects.get().seen_s > 0
+
+
+def test_without_redis_it_is_said(cluster, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    with pytest.raises(FramesAway):
+        look(cluster, minute=0)
+
+
+def test_days_of_partitions_and_what_is_too_old_goes(cluster):
+    for day in range(3):
+        tally = HourTally.begun(said(BEGUN, BOARD), now=BEGUN + 86400 * day)
+        at = BEGUN + 86400 * day + 60
+        tally.add(said(at, BOARD, **WARM), now=at)
+        hours.write(cluster.pk, tally)
+    connection.check_constraints()  # PostgreSQL drops no table whose keys it still has to check
+    keep_from = (HOUR + timedelta(days=1)).replace(hour=0)
+    gone = hours.forget_before(keep_from)
+
+    assert gone == 1
+    assert {row.hour for row in GpuHour.objects.all()} == {HOUR + timedelta(days=1), HOUR + timedelta(days=2)}
+    assert hours.forget_before(keep_from) == 0
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'health_gpuhour'::regclass")
+            assert cursor.fetchone() == (2,)
+
+
+def test_with_its_cluster_they_go(cluster):
+    look(cluster, minute=0)
+    look(cluster, minute=1)
+    look(cluster, minute=60)
+    cluster.delete()
+
+    assert not GpuHour.objects.exists()

@@ -1,0 +1,116 @@
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.hours import GAP_AT_MOST_S, HourTally, hour_of
+
+BEGUN = 1_000 * 3600.0
+BOARD, OTHER, SLICE = GpuDevice("n1", 0, "GPU-0"), GpuDevice("n1", 1, "GPU-1"), GpuDevice("n1", 1, "GPU-1", "3")
+
+
+def said(at: float, *devices: GpuDevice, **columns: float) -> Frame:
+    """Each device says the same now. NaN: not this one."""
+    frame = Frame(at, devices)
+    for key, value in columns.items():
+        frame.columns[key] = MetricColumn.empty(len(devices))
+        for place in range(len(devices)):
+            frame.columns[key].values[place] = value
+            frame.columns[key].times[place] = at if value == value else math.nan
+    return frame
+
+
+def hour_with(*frames: Frame) -> HourTally:
+    tally = HourTally.begun(frames[0], now=frames[0].taken_at)
+    for frame in frames[1:]:
+        tally = tally.carried(frame.devices)
+        tally.add(frame, now=frame.taken_at)
+    return tally
+
+
+def test_time_under_load_is_its_exposure():
+    idle, busy = (
+        {"gpu_utilisation_ratio": value, "temperature_celsius": warm, "power_watts": 100 * warm}
+        for value, warm in ((0.0, 40.0), (0.5, 60.0))
+    )
+    (sums,) = hour_with(said(BEGUN, BOARD), said(BEGUN + 60, BOARD, **idle), said(BEGUN + 180, BOARD, **busy)).rows()
+
+    assert (sums.seen_s, sums.busy_s, sums.utilisation) == (180, 120, pytest.approx(0.5 * 120 / 180))
+    assert (sums.temperature, sums.temperature_max) == (pytest.approx((60 * 40 + 120 * 60) / 180), 60)
+    assert sums.power_watts == pytest.approx(100 * sums.temperature)
+
+
+def test_what_nobody_says_is_null_and_not_nought():
+    (sums,) = hour_with(said(BEGUN, BOARD), said(BEGUN + 60, BOARD, xid=0.0)).rows()
+
+    assert sums.seen_s == 60
+    assert (sums.busy_s, sums.utilisation, sums.temperature, sums.power_watts, sums.memory_max_mib) == (None,) * 5
+
+
+def test_a_gap_and_a_sample_that_is_old_are_in_no_sum():
+    late = BEGUN + 30 * 60
+    (sums,) = hour_with(said(BEGUN, BOARD), said(late, BOARD, temperature_celsius=50.0)).rows()
+    old = said(late, BOARD, temperature_celsius=50.0)
+    old.columns["temperature_celsius"].times[0] = late - STALE_AFTER_S - 1
+
+    assert sums.seen_s == GAP_AT_MOST_S
+    assert list(hour_with(said(BEGUN, BOARD), old).rows()) == []
+
+
+def test_under_mig_the_usual_utilisation_says_nothing():
+    usual = said(BEGUN + 60, OTHER, SLICE, gpu_utilisation_ratio=0.9)
+    engine = said(BEGUN + 60, OTHER, SLICE, gpu_utilisation_ratio=0.0, engine_active_ratio=0.7)
+
+    assert [sums.utilisation for sums in hour_with(said(BEGUN, OTHER, SLICE), usual).rows()] == [None, None]
+    assert [sums.utilisation for sums in hour_with(said(BEGUN, OTHER, SLICE), engine).rows()] == [0.7, 0.7]
+
+
+def test_xids_are_at_least_so_many_and_the_first_was_there_before():
+    frames = [said(BEGUN + 60 * number, BOARD, xid=xid) for number, xid in enumerate((31.0, 31.0, 79.0, 0.0, 31.0))]
+    tally = HourTally.begun(frames[0], now=BEGUN)
+    for frame in frames:
+        tally.add(frame, now=frame.taken_at)
+
+    assert next(tally.rows()).xids == 2
+
+
+def test_a_device_that_goes_keeps_what_it_did_and_one_that_comes_begins_with_nothing():
+    warm = {"temperature_celsius": 50.0}
+    tally = hour_with(said(BEGUN, BOARD), said(BEGUN + 60, BOARD, **warm), said(BEGUN + 120, OTHER, **warm))
+
+    assert {sums.device: sums.seen_s for sums in tally.rows()} == {BOARD: 60, OTHER: 60}
+
+
+LOOKS = some.lists(
+    some.tuples(
+        some.floats(1, 600), some.sampled_from([(BOARD,), (OTHER,), (BOARD, OTHER), (OTHER, SLICE), ()]),
+        some.sampled_from([math.nan, 0.0, 0.005, 0.3, 1.0]),
+    ),
+    max_size=20,
+)  # fmt: skip
+
+
+@given(looks=LOOKS)
+def test_whatever_comes_and_goes_nothing_is_counted_twice(looks):
+    at, frames = BEGUN, [said(BEGUN)]
+    for gap, devices, busy in looks:
+        at += gap
+        frames.append(said(at, *devices, gpu_utilisation_ratio=busy, temperature_celsius=busy))
+    tally = hour_with(*frames)
+
+    most = sum(min(later.taken_at - before.taken_at, GAP_AT_MOST_S) for before, later in pairwise(frames))
+    keys = [sums.device.key for sums in tally.rows()]
+    assert len(keys) == len(set(keys))
+    for sums in tally.rows():
+        assert 0 < sums.seen_s <= most + 1e-6
+        assert sums.busy_s is None or 0 <= sums.busy_s <= sums.seen_s + 1e-6
+        assert sums.utilisation is None or 0 <= sums.utilisation <= 1 + 1e-9
+
+
+def test_an_hour_begins_at_its_hour():
+    assert hour_of(BEGUN + 3599.9) == BEGUN
+    assert hour_of(BEGUN + 3600) == BEGUN + 3600

@@ -1,0 +1,86 @@
+from datetime import timedelta
+
+import pytest
+from rest_framework.test import APIClient
+
+from health.models import GpuHour
+from health.sources.hours import provide_partition
+from tests import make
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+SAID = {"seen_s": 3600.0, "busy_s": 1800.0, "temperature_max": 81.0, "xids": 1}
+
+
+@pytest.fixture
+def node():
+    return make.a_node(make.a_cluster(), created_at=NOON - timedelta(days=30))
+
+
+def an_hour(node, ago: int, index: int = 0, **given) -> None:
+    hour = NOON - timedelta(hours=ago)
+    provide_partition(hour)
+    row = {"uuid": f"GPU-{index}", "index": index, "node_name": node.name} | SAID | given
+    GpuHour.objects.create(cluster=node.cluster, hour=hour, **row)
+
+
+def strip_and_rest(node):
+    ada = make.a_user(role="viewer")
+    client = APIClient()
+    client.force_authenticate(ada)
+    return page(visiting(ada), f"/parts/nodes/{node.pk}/hours"), client.get(f"/api/v1/nodes/{node.pk}/hours").json()
+
+
+def test_the_strip_and_rest_sum_to_the_same(node):
+    for index in range(8):
+        an_hour(node, 3, index)
+    an_hour(node, 2, busy_s=None, temperature_max=None, xids=0)
+    make.a_finding(
+        node.cluster, node=node, sentence="GPU 3 is hot.", severity="critical", opened_at=NOON - timedelta(hours=2),
+        resolved_at=NOON - timedelta(hours=1, minutes=1),
+    )  # fmt: skip
+
+    seen, rest = strip_and_rest(node)
+
+    assert len(rest) == 72
+    assert sum(hour["gpu_hours_seen"] for hour in rest) == 9
+    assert (
+        "2 of 72 hours heard: 9.0 GPU-hours, 4.0 under load; the hottest GPU had 81 °C; at least 8 Xids." in seen.text
+    )
+    assert "Findings were open in 1 hour." in seen.text
+    assert [hour["severity"] for hour in rest if hour["findings"]] == ["critical"]
+    assert {hour["gpu_hours_busy"] for hour in rest if hour["devices"]} == {4.0, None}
+
+
+def test_an_hour_that_nobody_heard_hides_no_finding(node):
+    make.a_finding(node.cluster, node=node, sentence="Nothing is heard.", opened_at=NOON - timedelta(hours=2))
+
+    seen, rest = strip_and_rest(node)
+
+    assert "0 of 72 hours heard." in seen.text
+    assert [bool(hour["findings"]) for hour in rest][-3:] == [False, True, True]
+
+
+def test_before_anything_is_known_it_says_so(node):
+    seen, _ = strip_and_rest(node)
+
+    assert "Nobody heard a GPU of this node in 72 hours" in seen.text
+
+
+def test_another_machine_that_had_its_name_is_not_this_one():
+    node = make.a_node(make.a_cluster(), created_at=NOON - timedelta(hours=2))
+    an_hour(node, 5)
+    an_hour(node, 2)
+
+    _, rest = strip_and_rest(node)
+
+    assert [len(hour["devices"]) for hour in rest] == [1, 0]
+
+
+@pytest.mark.parametrize("hours", ["0", "745", "x"])
+def test_no_other_number_of_hours(node, hours):
+    client = APIClient()
+    client.force_authenticate(make.a_user(role="viewer"))
+
+    assert client.get(f"/api/v1/nodes/{node.pk}/hours?hours={hours}").status_code == 400
