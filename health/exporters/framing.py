@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from fleet.models import Cluster
 from health.models import TelemetrySource
 from health.sources import frames, hours
-from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
+from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, silenced
@@ -59,7 +59,7 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
                 column.values[places[key]], column.times[places[key]] = value, now
     remember(carried, frame)
     exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
-    return TelemetryReading(frame, exported, _xids(said, contested))
+    return TelemetryReading(frame, exported, _xids(said, contested), parts=_parts(said, contested))
 
 
 def _kept(
@@ -86,3 +86,7 @@ def _kept(
 
 def _xids(said: Mapping[str, NodeSaid], contested: Collection[Key]) -> dict[Key, XidTold]:
     return {key: told for each in said.values() for key, told in each.xids.items() if key not in contested}
+
+
+def _parts(said: Mapping[str, NodeSaid], contested: Collection[Key]) -> Parts:
+    return {key: parts for each in said.values() for key, parts in each.parts.items() if key not in contested}

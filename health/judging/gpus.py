@@ -151,6 +151,7 @@ class _Judging:
             product=device.product,
             now=fresh,
             grown=grown,
+            parts={key: parts for key, parts in self.kept.parts.get(device.key, {}).items() if key in fresh},
             xid=self._xid(place),
             repeats=self._repeats.get(node["id"], 0),
             driver_changed_at=self._driver_changed.get(node["uid"]),

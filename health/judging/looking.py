@@ -25,7 +25,9 @@ from health.rules import RULES
 from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
 from health.rules.gpus import GPU_RULES
 from health.rules.unsupported_combination import UnsupportedCombination
+from health.telemetry.base import Exploding
 
+OF_SOURCE = ("state", "message", "exploding")
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
@@ -70,6 +72,7 @@ def _of_sources(cluster: Cluster) -> Iterator[Signal]:
 def _of_cluster(
     cluster: Cluster, observer: Observer, sight: ClusterSight, asked: Collection[Rule[ClusterFacts]], *, now: datetime
 ) -> Iterator[Signal]:
+    source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     facts = ClusterFacts(
         cluster.name,
@@ -80,19 +83,14 @@ def _of_cluster(
         unseen_action=sight.action,
         unwatched_action=slots(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
-        telemetry_silent_because=_telemetry_trouble(cluster),
+        telemetry_silent_because=source.message if source and source.state == SourceState.SILENT else "",
+        exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         operator_trouble=operator_trouble(cluster),
     )
     for rule in asked:
         if wrong := rule.judge(facts):
             yield Signal(Subject(rule.subject), rule, wrong)
-
-
-def _telemetry_trouble(cluster: Cluster) -> str:
-    """Blank: its source answers, is switched off, or there is none."""
-    silent = TelemetrySource.objects.filter(cluster=cluster, is_on=True, state=SourceState.SILENT)
-    return silent.values_list("message", flat=True).first() or ""
 
 
 def _write(

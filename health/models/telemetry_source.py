@@ -58,6 +58,9 @@ class TelemetrySource(models.Model):
     devices = models.PositiveIntegerField(default=0)  # boards and slices of its last answer
     exported = models.JSONField(default=list)  # keys of the metrics that it has any series of
 
+    # Exporters with more series of a name than GPUs can have, the worst first: [{"name", "instance", "series"}]
+    exploding = models.JSONField(default=list)
+
     objects = TelemetrySourceQuerySet.as_manager()
 
     class Meta:

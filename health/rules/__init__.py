@@ -17,6 +17,7 @@ from health.rules.operand_down import OperandDown
 from health.rules.operator_down import OperatorDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.pods_failing import PodsFailing
+from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.unsupported_combination import UnsupportedCombination
 from health.rules.upgrade_failed import UpgradeFailed
@@ -45,4 +46,5 @@ RULES: tuple[Rule[Any], ...] = (
     ClusterNotSeen(),
     ClusterUnwatched(),
     TelemetrySilent(),
+    SeriesExplosion(),
 )

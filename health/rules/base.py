@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from health.telemetry.base import Exploding
+
 NODE = "node"  # the subject of a rule that is asked of each node
 NODES, PODS, DEPLOYMENTS = "nodes", "pods", "deployments.apps"  # kinds that rules read
 Facts = TypeVar("Facts", contravariant=True)
@@ -142,6 +144,7 @@ class ClusterFacts:
     unwatched_action: str = ""
     unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
     telemetry_silent_because: str = ""  # blank: its source answers, or there is none
+    exploding: tuple[Exploding, ...] = ()  # exporters with more series than GPUs can have, the worst first
     combinations: tuple[BadCombination, ...] = ()  # the worst first
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 

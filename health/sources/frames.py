@@ -18,7 +18,7 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 
-from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.base import Parts, TelemetryReading, XidTold
 from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import CHECKPOINTS, COUNTERS, LATCHED
@@ -40,6 +40,7 @@ class KeptFrame:
     exported: frozenset[str]
     order: str = ""  # the name of its devices and of how they stand: the same name, the same devices
     xids: Mapping[tuple[str, str], XidTold] = field(default_factory=dict)
+    parts: Parts = field(default_factory=dict)
 
 
 class FramesAway(Exception):
@@ -88,6 +89,12 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
         "taken_at": frame.taken_at,
         "exported": sorted(taken.exported),
         "checkpoints": [each.taken_at for each in frame.checkpoints],
+        "parts": [
+            [*key, metric, part, value]
+            for key, metrics in taken.parts.items()
+            for metric, parts in metrics.items()
+            for part, value in parts.items()
+        ],
         "xids": [[*key, told.xid, told.words] for key, told in taken.xids.items()],
     }
     try:
@@ -237,7 +244,10 @@ def _head_of(cluster_id: int) -> dict[str, Any] | None:
 
 def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
     xids = {(uuid, gi_id): XidTold(xid, words) for uuid, gi_id, xid, words in head["xids"]}
-    return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids)
+    parts: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for uuid, gi_id, metric, part, value in head.get("parts", ()):  # a frame of before has none
+        parts.setdefault((uuid, gi_id), {}).setdefault(metric, {})[part] = value
+    return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids, parts)
 
 
 def written(device: GpuDevice) -> list[Any]:

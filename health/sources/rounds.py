@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -78,6 +78,7 @@ def _asked(source: TelemetrySource, *, clock: Callable[[], datetime]) -> dict[st
         "took_ms": int((time.monotonic() - begun) * 1000),
         "devices": len(taken.frame.devices),
         "exported": sorted(taken.exported),
+        "exploding": [asdict(each) for each in taken.exploding[:20]],
     }
 
 

@@ -1,7 +1,7 @@
 """What every source of telemetry is: asked for a frame, it takes the one before further, or says why it cannot."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from health.telemetry.frame import Frame
@@ -19,6 +19,21 @@ class XidTold:
     words: str = ""
 
 
+# By the key of the device and the metric: each value of the label that its series are told apart by, where it is not 0.
+Parts = Mapping[tuple[str, str], Mapping[str, Mapping[str, float]]]
+SERIES_AT_MOST = 2_000  # of one name at one exporter: 16 boards of 7 slices with 9 reasons each are 1,008
+PART_CHARS = 40  # of a label's value
+
+
+@dataclass(frozen=True)
+class Exploding:
+    """An exporter that has more series of a name than GPUs can have."""
+
+    name: str
+    instance: str  # host and port, as its Prometheus calls it
+    series: int
+
+
 @dataclass(frozen=True)
 class TelemetryReading:
     """What a source said, at once. `exported`: the keys of metrics that it has any series of."""
@@ -27,6 +42,8 @@ class TelemetryReading:
     exported: frozenset[str]
     xids: Mapping[tuple[str, str], XidTold]  # by the key of the device
     notes: tuple[str, ...] = ()  # what is odd, in sentences
+    parts: Parts = field(default_factory=dict)
+    exploding: tuple[Exploding, ...] = ()  # the worst first
 
 
 class Source(Protocol):

@@ -7,7 +7,7 @@ series of `metrics.py` are read, and of a line only what is needed: of 300 lines
 import re
 from dataclasses import dataclass, field
 
-from health.telemetry.base import XidTold
+from health.telemetry.base import PART_CHARS, XidTold
 from health.telemetry.exporter import UnreadableMetrics
 from health.telemetry.frame import GpuDevice
 from health.telemetry.identity import device_of
@@ -17,6 +17,8 @@ LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
 _LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^\n]*)\} (\S+)(?: \d+)?\s*$")
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
+
+PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
 
 Key = tuple[str, str]
 
@@ -28,6 +30,7 @@ class NodeSaid:
     devices: dict[Key, GpuDevice] = field(default_factory=dict)
     values: dict[Key, dict[str, float]] = field(default_factory=dict)
     xids: dict[Key, XidTold] = field(default_factory=dict)
+    parts: dict[Key, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
 
 
 def read_node(text: str, node_name: str) -> NodeSaid:
@@ -63,7 +66,19 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
     if device is None:
         return
     series = SERIES[match.group(1)]
+    part = labels.get(series.label, "")[:PART_CHARS] if series.label else ""
+    if series.only and part not in series.only:
+        return
     said.devices.setdefault(device.key, device)
-    said.values.setdefault(device.key, {})[series.metric] = value * series.factor
+    values = said.values.setdefault(device.key, {})
+    values[series.metric] = max(value, values.get(series.metric, value)) if series.label else value * series.factor
+    if part and value > 0:
+        _take_part(said.parts.setdefault(device.key, {}).setdefault(series.metric, {}), part, value)
     if series.metric == "xid" and value >= 1:
         said.xids[device.key] = XidTold(int(value), labels.get("err_msg", "")[:300])
+
+
+def _take_part(parts: dict[str, float], part: str, value: float) -> None:
+    """Two series of one value of the label differ by another, such as the code of an error: the higher counts."""
+    if part in parts or len(parts) < PARTS_AT_MOST:
+        parts[part] = max(value, parts.get(part, value))

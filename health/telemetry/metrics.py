@@ -33,6 +33,9 @@ class MetricSeries:
     name: str
     metric: str  # its key
     factor: float = 1.0  # what a value is multiplied by to be in the metric's unit
+    # A device has a series of it for each value of this label: its value is that of the highest. Blank: it has one.
+    label: str = ""
+    only: frozenset[str] = frozenset()  # values of the label that count; empty: all
 
 
 def _table() -> dict[str, Metric]:
@@ -70,12 +73,19 @@ def _table() -> dict[str, Metric]:
         Metric("throttled_thermal", "Throttled by heat", "", counter, is_usual=False),
         Metric("throttled_board", "Throttled by the board's limit", "", counter, is_usual=False),
         Metric("throttled_reliability", "Throttled by reliability", "", counter, is_usual=False),
+        Metric("clock_reasons", "Reasons for its clocks", "", gauge, is_usual=False),  # bits: `SLOWED_BY`
+        Metric("clock_events", "Slowed down, of late", "", gauge, is_usual=False),
+        Metric("xids_counted", "Xids, of late", "", gauge, is_usual=False),
+        Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False),  # 0 well, 10 warning, 20 failure
     )
     return {row.key: row for row in rows}
 
 
 METRICS: Mapping[str, Metric] = _table()
 
+# What slows a GPU down beyond the limit of its power, which is how one should be (Z28): the bits of DCGM's field of the
+# reasons, DCGM_CLOCKS_EVENT_REASON_*, by the names that its exporter counts them by.
+SLOWED_BY: Mapping[str, int] = {"hw_slowdown": 0x8, "sw_thermal": 0x20, "hw_thermal": 0x40, "hw_power_brake": 0x80}
 PERCENT = 0.01
 MILLI = 0.001
 BYTES_IN_MIB = 1 / (1 << 20)
@@ -114,6 +124,12 @@ DCGM = (
     MetricSeries("DCGM_FI_DEV_THERMAL_VIOLATION", "throttled_thermal"),
     MetricSeries("DCGM_FI_DEV_BOARD_LIMIT_VIOLATION", "throttled_board"),
     MetricSeries("DCGM_FI_DEV_RELIABILITY_VIOLATION", "throttled_reliability"),
+    MetricSeries("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "clock_reasons"),
+    MetricSeries("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "clock_reasons"),  # as it was called before
+    # The exporter's own: how many within its window, five minutes unless somebody set another.
+    MetricSeries("DCGM_EXP_CLOCK_EVENTS_COUNT", "clock_events", label="clock_event", only=frozenset(SLOWED_BY)),
+    MetricSeries("DCGM_EXP_XID_ERRORS_COUNT", "xids_counted", label="xid"),
+    MetricSeries("DCGM_EXP_GPU_HEALTH_STATUS", "dcgm_health", label="health_watch"),
 )
 _AMD = (
     MetricSeries("gpu_gfx_activity", "gpu_utilisation_ratio", PERCENT),

@@ -57,6 +57,11 @@ class Matchers:
     def with_name(self, name: str) -> str:
         return f"{name}{{{self.text}}}"
 
+    def and_one_of(self, label: str, values: Iterable[str]) -> "Matchers":
+        """These, and one of our own: a label that has one of these values. Empty: any."""
+        named = "|".join(sorted(values))
+        return Matchers(f'{label}=~"{named}"' + (f",{self.text}" if self.text else "")) if named else self
+
     def with_names(self, pattern: str) -> str:
         inside = f'__name__=~"{pattern}"' + (f",{self.text}" if self.text else "")
         return f"{{{inside}}}"
@@ -96,8 +101,18 @@ def last_xids(name: str, matchers: Matchers) -> str:
     return f"max by ({', '.join((*KEYS, 'err_code', 'err_msg'))}) ({matchers.with_name(name)}) > 0"
 
 
+def parts(name: str, label: str, matchers: Matchers) -> str:
+    """What a device has by the values of a label that its series are told apart by, where it is not 0."""
+    return f"max by ({', '.join((*KEYS, label))}) ({matchers.with_name(name)}) > 0"
+
+
 def exported_names(pattern: str, matchers: Matchers) -> str:
     return f"count by (__name__) ({matchers.with_names(pattern)})"
+
+
+def exploding(pattern: str, matchers: Matchers, *, most: int) -> str:
+    """Exporters that have more series of a name than that."""
+    return f"count by (__name__, instance) ({matchers.with_names(pattern)}) > {most}"
 
 
 def devices(names: Iterable[str], matchers: Matchers) -> str:

@@ -143,6 +143,8 @@ class Prometheus:
     def _result(self, expression: str) -> bytes:
         if expression.startswith("vector("):
             return _vector([_sample(b"{}", EVALUATED)])
+        if expression.startswith("count by (__name__, instance)"):
+            return _vector([])  # none has too many of a name that its people let it keep
         if expression.startswith("count by (__name__)"):
             return _vector([_sample(b'{"__name__":"%s"}' % series.encode(), b"1") for series in self._exported()])
         if expression.startswith("group by"):

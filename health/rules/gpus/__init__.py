@@ -1,6 +1,7 @@
 """What is wrong with a GPU, by what its exporter says: one pure file a rule. To add one, add its line here."""
 
 from health.rules.gpus.base import GpuRule
+from health.rules.gpus.dcgm_health import DcgmHealth
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
 from health.rules.gpus.hot import Hot
@@ -24,5 +25,6 @@ GPU_RULES: tuple[GpuRule, ...] = (
     NvlinkErrors(),
     NvlinkQuiet(),
     Throttled(),
+    DcgmHealth(),
     MemoryNearlyFull(),
 )

@@ -21,6 +21,7 @@ class XidSeen:
     number: int
     since: datetime | None  # None: it was there when Quarterdeck first looked
     words: str = ""  # the exporter's own
+    is_counted: bool = False  # it is not the last one: the exporter counted it within its window, lately
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class GpuFacts:
     now: Mapping[str, float] = field(default_factory=dict)  # by the key of the metric
     grown: Mapping[str, Growth] = field(default_factory=dict)  # counters
     at: Mapping[str, datetime] = field(default_factory=dict)  # when each value of `now` was sampled
+    # Of a metric that is fresh and whose series are told apart by a label: by the label's value, where it is not 0.
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     xid: XidSeen | None = None
     repeats: int = 0  # findings of this Xid on this node in the last 30 days, this one counted
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason

@@ -1,4 +1,7 @@
-"""A GPU is slowed down by its power brake, its board or for reliability. By heat is what the temperature says, too."""
+"""A GPU is slowed down by its power brake, its board or for reliability. By heat is what the temperature says, too.
+
+By what its exporter has switched on: DCGM's times of violations, its bits of the reasons, or the exporter's own count.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,8 +9,9 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts
+from health.rules.gpus.base import GpuFacts, at_least
 from health.telemetry.frame import Frame
+from health.telemetry.metrics import SLOWED_BY
 from health.telemetry.remembering import grown_by
 
 # Being at the limit of its power is how a training GPU should be (Z28): `throttled_power` is no reason here.
@@ -17,27 +21,56 @@ REASONS = {
     "throttled_reliability": "its voltage is at a limit",
 }
 
+CLOCK_REASONS, CLOCK_EVENTS = "clock_reasons", "clock_events"
+# By what DCGM calls them. The hardware's slowdown alone is its answer to heat, to the power brake or to a fast rise.
+CLOCKS = {
+    "hw_slowdown": "its hardware lowers its clocks",
+    "sw_thermal": "it is too hot",
+    "hw_thermal": "it is too hot",
+    "hw_power_brake": "its board is at a limit (power brake, supply)",
+}
+EVERY_BIT = 0x1FF  # that there is: a number beyond is DCGM's word for “not known”
+
 
 @dataclass(frozen=True)
 class Throttled:
     key: ClassVar[str] = "gpu-throttled"
     title: ClassVar[str] = "GPU slowed down"
     after: ClassVar[timedelta] = timedelta(minutes=10)
-    metrics: ClassVar[tuple[str, ...]] = tuple(REASONS)
+    metrics: ClassVar[tuple[str, ...]] = (*REASONS, CLOCK_REASONS, CLOCK_EVENTS)
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return {place for reason in REASONS for place in grown_by(frame, reason, 1)}
+        return {
+            *(place for reason in REASONS for place in grown_by(frame, reason, 1)),
+            *at_least(frame, CLOCK_EVENTS, 1),
+            *_slowed_now(frame),
+        }
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         amounts = {key: grown.amount for key in REASONS if (grown := gpu.grown.get(key)) is not None and grown.amount}
-        if not amounts:
+        events = {key: number for key, number in gpu.parts.get(CLOCK_EVENTS, {}).items() if key in CLOCKS}
+        bits = _bits(gpu.now.get(CLOCK_REASONS, 0.0))
+        now = [key for key, bit in SLOWED_BY.items() if bits & bit]
+        if not (amounts or events or now):
             return None
-        because = " and ".join(REASONS[key] for key in amounts)
+        reasons = {*(REASONS[key] for key in amounts), *(CLOCKS[key] for key in (*now, *events))}
+        because = " and ".join(sorted(reasons))
         return Wrong(
             Severity.WARNING,
             f"{gpu.name} is slowed down: {because}.",
             "Whatever runs on it is slower, and a job over several GPUs as slow as this one. Look at the air and the "
             "power supplies of its chassis; nvidia-smi -q -d PERFORMANCE names the reason as it is now.",
-            amounts,
+            {**amounts, **{f"{CLOCK_EVENTS}:{key}": number for key, number in events.items()}, CLOCK_REASONS: now},
             why=because,
         )
+
+
+def _bits(value: float) -> int:
+    return int(value) if 0 <= value <= EVERY_BIT else 0
+
+
+def _slowed_now(frame: Frame) -> Iterable[int]:
+    column, wanted = frame.columns.get(CLOCK_REASONS), sum(SLOWED_BY.values())
+    if column is None:
+        return ()
+    return [place for place, value in enumerate(column.values) if value >= 1 and _bits(value) & wanted]

@@ -1,7 +1,7 @@
 """The last Xid of a GPU, by NVIDIA's catalogue (mission H3): an application's error is not the hardware's."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
@@ -10,7 +10,9 @@ from health.rules.gpus.base import GpuFacts, XidSeen, at_least
 from health.rules.gpus.xids import XIDS, Xid, XidAction, verdict_in
 from health.telemetry.frame import Frame
 
-METRIC = "xid"
+METRIC, COUNTED = "xid", "xids_counted"
+MOST = 1_000_000  # a higher number is DCGM's word for “not known”
+BURST = 10  # of one number within the window of its exporter
 REPLACED_AFTER = 3  # of 79 within thirty days: one more, and the hardware is replaced
 PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
 DRIVER_SUSPECT_FOR = timedelta(days=1)
@@ -46,28 +48,57 @@ class LastXid:
     key: ClassVar[str] = "gpu-xid"
     title: ClassVar[str] = "Xid"
     after: ClassVar[timedelta] = timedelta(0)
-    metrics: ClassVar[tuple[str, ...]] = (METRIC,)
+    metrics: ClassVar[tuple[str, ...]] = (METRIC, COUNTED)
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return at_least(frame, METRIC, 1)
+        return {*at_least(frame, METRIC, 1), *at_least(frame, COUNTED, 1)}
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        seen = gpu.xid
-        if seen is None or seen.number < 1:
+        """The worst of the last one and of those that its exporter counted: the last hides the others (Z22)."""
+        counted = _counted(gpu)
+        told = [seen for seen in _seen(gpu, counted) if _is_told(gpu, seen)]
+        if not told:
             return None
-        known = XIDS.get(seen.number)
+        seen = min(told, key=lambda one: list(Severity).index(_severity(one, _action(one, XIDS.get(one.number)))))
+        known, times = XIDS.get(seen.number), counted.get(seen.number, 1)
         action = _action(seen, known)
-        if (action == XidAction.IGNORE and seen.number != ROW_REMAP) or _is_over(gpu, seen, action):
-            return None
         return Wrong(
             _severity(seen, action),
             f"{gpu.name} has had Xid {seen.number}"
             + (f" ({known.title})" if known and known.title else "")
-            + _since(seen),
+            + _since(seen, times),
             _advice(gpu, seen, known, action),
-            {"xid": seen.number, "words": seen.words, "action": action.value if action else None, "at_least": 1},
-            why=f"{seen.number} {seen.words} {seen.since}",
+            {
+                "xid": seen.number,
+                "words": seen.words,
+                "action": action.value if action else None,
+                "at_least": times,
+                **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
+            },
+            why=f"{seen.number} {seen.words} {seen.since} {'burst' if times >= BURST else ''}".rstrip(),
         )
+
+
+def _counted(gpu: GpuFacts) -> dict[int, int]:
+    """By number how often its exporter counted it within its window. What is no number of an Xid is left out."""
+    counted = gpu.parts.get(COUNTED, {}).items()
+    return {
+        int(said): int(times)
+        for said, times in counted
+        if said.isascii() and said.isdigit() and len(said) < 5 and int(said) and 1 <= times <= MOST
+    }
+
+
+def _seen(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
+    last = [gpu.xid] if gpu.xid is not None and gpu.xid.number >= 1 else []
+    came_again = [replace(seen, is_counted=seen.number in counted) for seen in last]
+    others = sorted(set(counted) - {seen.number for seen in last})
+    return came_again + [XidSeen(number, None, is_counted=True) for number in others]
+
+
+def _is_told(gpu: GpuFacts, seen: XidSeen) -> bool:
+    action = _action(seen, XIDS.get(seen.number))
+    return (action != XidAction.IGNORE or seen.number == ROW_REMAP) and not _is_over(gpu, seen, action)
 
 
 def _action(seen: XidSeen, known: Xid | None) -> XidAction | None:
@@ -79,7 +110,7 @@ def _action(seen: XidSeen, known: Xid | None) -> XidAction | None:
 
 def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
     """An application's passes: the gauge keeps it until the driver is loaded anew."""
-    if action != XidAction.RESTART_APP:
+    if action != XidAction.RESTART_APP or seen.is_counted:
         return False
     return seen.since is None or gpu.judged_at is None or gpu.judged_at - seen.since > PASSES_AFTER
 
@@ -88,8 +119,12 @@ def _severity(seen: XidSeen, action: XidAction | None) -> Severity:
     return Severity.WARNING if action is None or seen.number == ROW_REMAP else SEVERITY[action]
 
 
-def _since(seen: XidSeen) -> str:
-    """The gauge hides a second one of the same number (Z22)."""
+def _since(seen: XidSeen, times: int) -> str:
+    """The gauge hides a second one of the same number (Z22); who counts them does so within a window only."""
+    if times >= BURST:
+        return f", in a burst: {BURST} times or more within the window of its exporter."
+    if seen.is_counted and seen.since is None:
+        return ", at least once within the window of its exporter."
     return ", at least once." if seen.since is not None else ", at least once; before Quarterdeck first looked."
 
 

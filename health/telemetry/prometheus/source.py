@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from health.telemetry import promql
-from health.telemetry.base import FORGET_AFTER_S, TelemetryReading, XidTold
+from health.telemetry.base import (
+    FORGET_AFTER_S,
+    PART_CHARS,
+    SERIES_AT_MOST,
+    Exploding,
+    Parts,
+    TelemetryReading,
+    XidTold,
+)
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
 from health.telemetry.identity import Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
@@ -19,6 +27,8 @@ LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
 SKEW_S = 30.0  # between its clock and ours: more is worth a word
 EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
 XID = "DCGM_FI_DEV_XID_ERRORS"
+EXPLODING_AT_MOST = 1_000  # that are read
+PARTS_AT_MOST = 20_000  # of one metric: where more devices have any it is no device
 # One of these has every device that any has: of an exporter that lacks some of its series, too.
 TELLING = (
     "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE",
@@ -35,6 +45,7 @@ class Known:
     devices: tuple[GpuDevice, ...]
     looked_at: float
     notes: tuple[str, ...] = ()
+    exploding: tuple[Exploding, ...] = ()
     left_out: int = 0  # devices that series name and that are none of this cluster's
 
 
@@ -69,7 +80,9 @@ class Prometheus:
             self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown)
         remember(carried, frame)
         xids = self._xids() if XID in known.names else {}
-        return TelemetryReading(frame, frozenset(row.metric for row in series), xids, (*notes, *known.notes))
+        parts = self._parts([row for row in series if row.label])
+        exported = frozenset(row.metric for row in series)
+        return TelemetryReading(frame, exported, xids, (*notes, *known.notes), parts, known.exploding)
 
     def _offset(self) -> tuple[float, tuple[str, ...]]:
         """What is to be added to its clock to have ours."""
@@ -102,7 +115,18 @@ class Prometheus:
                 + ": does it scrape the DCGM exporter, and are the label matchers this cluster's?"
             )
         found = self._inventory([name for name in TELLING if name in names] or sorted(names)[:1])
-        return Known(names, found.devices, now, found.notes, found.left_out)
+        return Known(names, found.devices, now, found.notes, self._exploding(), found.left_out)
+
+    def _exploding(self) -> tuple[Exploding, ...]:
+        """One query, that finds nothing as a rule."""
+        rows = self.client.query(promql.exploding(EXPORTERS_NAMES, self.matchers, most=SERIES_AT_MOST))
+        found = []
+        for row in rows[:EXPLODING_AT_MOST]:
+            said, number = labels(row), row.value.value
+            name, instance = said.get("__name__", "")[:100], said.get("instance", "")[:100]
+            if math.isfinite(number):
+                found.append(Exploding(name, instance, int(number)))
+        return tuple(sorted(found, key=lambda one: (-one.series, one.instance, one.name)))
 
     def _inventory(self, names: Iterable[str]) -> Inventory:
         rows = self.client.query(promql.devices(names, self.matchers))
@@ -115,9 +139,10 @@ class Prometheus:
 
     def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> None:
         ask = promql.newest_values if are_doubled else promql.values
+        matchers = self.matchers.and_one_of(row.label, row.only)
         # Times first: a value is never older than what is said of it.
-        times = self.client.query(promql.times(row.name, self.matchers))
-        values = self.client.query(ask(row.name, self.matchers))
+        times = self.client.query(promql.times(row.name, matchers))
+        values = self.client.query(ask(row.name, matchers))
         column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
         fill(column, values, times, placing, factor=row.factor, offset_s=offset_s)
 
@@ -127,3 +152,15 @@ class Prometheus:
             said = labels(row)
             told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
         return told
+
+    def _parts(self, series: Iterable[MetricSeries]) -> Parts:
+        """Of the few devices that have any. A query for each."""
+        found: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+        for row in series:
+            matchers = self.matchers.and_one_of(row.label, row.only)
+            for one in self.client.query(promql.parts(row.name, row.label, matchers))[:PARTS_AT_MOST]:
+                said = labels(one)
+                part, value = said.get(row.label, "")[:PART_CHARS], one.value.value
+                if part and math.isfinite(value):
+                    found.setdefault(device_key(said), {}).setdefault(row.metric, {})[part] = value
+        return found

@@ -34,7 +34,7 @@ class Saying:
         self.cluster, self.devices = cluster, DEVICES
         self.frame = Frame(NOON.timestamp(), DEVICES)
 
-    def __call__(self, at, *, silent=(), words="", **values: dict[int, float]) -> None:
+    def __call__(self, at, *, silent=(), words="", parts=None, **values: dict[int, float]) -> None:
         """`values`: by metric, of some of the devices; the others are well."""
         before = self.frame.carried(self.devices, forget_before=0)
         frame = before.copied()
@@ -46,7 +46,8 @@ class Saying:
                 column.times[place] = frame.taken_at
         remember(before, frame)
         xids = {self.devices[place].key: XidTold(int(xid), words) for place, xid in values.get("xid", {}).items()}
-        frames.keep(self.cluster.pk, TelemetryReading(frame, frozenset(frame.columns), xids))
+        told = {self.devices[place].key: said for place, said in (parts or {}).items()}
+        frames.keep(self.cluster.pk, TelemetryReading(frame, frozenset(frame.columns), xids, parts=told))
         self.frame = frame
         looked(self.cluster, at)
 
@@ -253,3 +254,20 @@ def test_of_several_pools_the_strictest_holds(say, cluster):
     say(NOON + 2 * MINUTE, temperature_celsius={3: 72})
 
     assert "/cool’s limit" in Finding.objects.open().get().sentence
+
+
+def test_what_the_last_xid_hides_is_found_where_its_exporter_counts(say, cluster):
+    say(NOON, xid={2: 45}, xids_counted={2: 3}, parts={2: {"xids_counted": {"45": 3.0, "79": 1.0}}})
+
+    assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "critical")]
+
+
+def test_dcgms_health_check_is_listed_under_what_explains_it(say, cluster):
+    failing = {"dcgm_health": {3: 20.0}, "parts": {3: {"dcgm_health": {"ALL": 20.0}}}}
+    say(NOON, **failing)
+    say(NOON + MINUTE, **failing)
+    assert open_ones() == [("gpu-dcgm-health", "GPU 3 of gpu-001", "critical")]
+
+    say(NOON + 2 * MINUTE, xid={3: 79}, **failing)
+
+    assert Finding.objects.get(rule="gpu-dcgm-health").parent.rule == "gpu-xid"

@@ -6,8 +6,8 @@ from fleet.models import Bookmark, Node, NodeEvent, Observer, ObservingWorker, P
 from fleet.states.node import NodeState
 from health.judging import looking
 from health.judging.failing import failing_pods
-from health.models import Finding
-from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, an_operator
+from health.models import Finding, TelemetrySource
+from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, a_source, an_operator
 
 GPU = "nvidia.com/gpu"
 MISSING = "allocatable-below-expected"
@@ -284,3 +284,15 @@ def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
     assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
     assert f"No worker watches {cluster.name} since 12:00:00 UTC" in finding.sentence
     assert finding.action.startswith("1 slot for 2 clusters: raise -c")
+
+
+def test_a_source_whose_series_explode_is_a_finding_until_they_do_not(cluster):
+    source = a_source(cluster, state="answering")
+    TelemetrySource.objects.update(exploding=[{"name": "DCGM_EXP_X", "instance": "10.0.0.7:9400", "series": 5000}])
+    looking.look(cluster, now=NOON)
+    assert "10.0.0.7:9400 has more than 2,000 series" in Finding.objects.open().get(rule="series-explosion").sentence
+
+    TelemetrySource.objects.filter(pk=source.pk).update(exploding=[])
+    looking.look(cluster, now=NOON + MINUTE)
+
+    assert not Finding.objects.open().exists()

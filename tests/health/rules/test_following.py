@@ -6,9 +6,11 @@ import pytest
 
 from health.rules.base import BadCombination, ClusterFacts, NodeFacts, Severity, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
+from health.rules.series_explosion import SeriesExplosion
 from health.rules.unsupported_combination import UnsupportedCombination
 from health.rules.versions_disagree import VersionsDisagree
 from health.rules.workload_fails_here import WorkloadFailsHere
+from health.telemetry.base import Exploding
 from tests.make import NOON
 
 WELL = NodeFacts("gpu-001", allocatable={}, capacity={}, expected={}, requested={})
@@ -146,3 +148,17 @@ def test_more_nodes_are_the_same_cause_and_another_pair_another():
 
     assert UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(more,))).cause == one.cause
     assert UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(bad(3, is_known_bad=False),))) != one
+
+
+def test_an_exporter_whose_series_explode_is_named_and_counting_on_is_no_other_cause():
+    one, more = (Exploding("DCGM_EXP_X", "10.0.0.7:9400", number) for number in (2_100, 90_000))
+
+    wrong = SeriesExplosion().judge(ClusterFacts("eu-1", exploding=(one, replace(one, instance="10.0.0.8:9400"))))
+    alone = [SeriesExplosion().judge(ClusterFacts("eu-1", exploding=(each,))) for each in (one, more)]
+
+    assert wrong.sentence == (
+        "The exporter at 10.0.0.7:9400 has more than 2,000 series of DCGM_EXP_X, and so has 1 other: no node has so "
+        "many GPUs."
+    )
+    assert alone[0].cause == alone[1].cause
+    assert SeriesExplosion().judge(ClusterFacts("eu-1")) is None

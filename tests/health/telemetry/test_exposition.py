@@ -66,3 +66,38 @@ def test_a_series_explosion_is_refused_and_named(monkeypatch):
 def test_reads_any_text_or_refuses_it(text):
     with contextlib.suppress(UnreadableMetrics):
         read_node(text, "gpu-1")
+
+
+LABELLED = """\
+# TYPE DCGM_EXP_XID_ERRORS_COUNT gauge
+DCGM_EXP_XID_ERRORS_COUNT{gpu="0",UUID="GPU-a",window_size_in_ms="300000",xid="79"} 1
+DCGM_EXP_XID_ERRORS_COUNT{gpu="0",UUID="GPU-a",window_size_in_ms="300000",xid="45"} 3
+DCGM_EXP_CLOCK_EVENTS_COUNT{gpu="0",UUID="GPU-a",clock_event="power_cap",window_size_in_ms="300000"} 300
+DCGM_EXP_CLOCK_EVENTS_COUNT{gpu="0",UUID="GPU-a",clock_event="hw_thermal",window_size_in_ms="300000"} 2
+DCGM_EXP_GPU_HEALTH_STATUS{gpu="0",UUID="GPU-a",health_watch="PCIE",health_error_code="DCGM_FR_PCI_REPLAY_RATE"} 10
+DCGM_EXP_GPU_HEALTH_STATUS{gpu="0",UUID="GPU-a",health_watch="PCIE",health_error_code=""} 0
+DCGM_EXP_GPU_HEALTH_STATUS{gpu="0",UUID="GPU-a",health_watch="MEM",health_error_code=""} 0
+DCGM_FI_DEV_CLOCKS_EVENT_REASONS{gpu="0",UUID="GPU-a"} 64
+"""
+
+
+def test_series_that_a_label_tells_apart_are_one_value_and_its_parts():
+    said = read_node(LABELLED, "gpu-1")
+
+    assert said.values[("GPU-a", "")] == {
+        "xids_counted": 3.0, "clock_events": 2.0, "dcgm_health": 10.0, "clock_reasons": 64.0,
+    }  # fmt: skip
+    assert said.parts[("GPU-a", "")] == {
+        "xids_counted": {"79": 1.0, "45": 3.0}, "clock_events": {"hw_thermal": 2.0}, "dcgm_health": {"PCIE": 10.0},
+    }  # fmt: skip
+
+
+def test_parts_are_bounded():
+    many = "".join(
+        f'DCGM_EXP_XID_ERRORS_COUNT{{gpu="0",UUID="GPU-a",xid="{number}{"x" * 99}"}} 1\n' for number in range(500)
+    )
+
+    parts = read_node(many, "gpu-1").parts[("GPU-a", "")]["xids_counted"]
+
+    assert len(parts) == exposition.PARTS_AT_MOST
+    assert max(map(len, parts)) <= 40

@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 Labels = Mapping[str, str]
+MATCHER = re.compile(r'(\w+)=~"([^"]*)"')
 
 
 @dataclass
@@ -35,6 +37,14 @@ class Playing:
     def result(self, query: str) -> list[dict]:
         if query == "vector(time())":
             return [self.row({}, self.now)]
+        if query.startswith("count by (__name__, instance)"):
+            most = int(query.rpartition("> ")[2])
+            counted = Counter((name, row[0].get("instance", "")) for name, rows in self.series.items() for row in rows)
+            return [
+                self.row({"__name__": name, "instance": instance}, number)
+                for (name, instance), number in counted.items()
+                if number > most
+            ]
         if query.startswith("count by (__name__)"):
             return [self.row({"__name__": name}, len(rows)) for name, rows in self.series.items()]
         if query.endswith("> 1"):
@@ -45,6 +55,8 @@ class Playing:
             query[query.index('=~"') + 3 :].split('"')[0].split("|") if "__name__=~" in query else [self.name(query)]
         )
         rows = [row for name in names for row in self.series.get(name, ())]
+        wanted = {label: values for label, values in MATCHER.findall(query) if label != "__name__"}
+        rows = [row for row in rows if all(re.fullmatch(values, row[0].get(key, "")) for key, values in wanted.items())]
         is_time, is_some = "timestamp(" in query, query.endswith("> 0")
         return [
             self.row({key: labels[key] for key in keys if key in labels}, at if is_time else value)

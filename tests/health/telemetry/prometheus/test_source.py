@@ -1,7 +1,7 @@
 import pytest
 
 from health.telemetry import promql
-from health.telemetry.base import XidTold
+from health.telemetry.base import Exploding, XidTold
 from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import Unusable
@@ -153,3 +153,27 @@ def test_knows_amd_and_gaudi_by_what_their_exporters_call_them(ask, playing):
     assert set(taken.frame.devices) == {GpuDevice("gpu-1", 4, "s1"), GpuDevice("gpu-1", None, "01P0")}
     assert sorted(column(taken, "power_watts")) == [350.0, 500.0]
     assert sorted(column(taken, "temperature_celsius")) == [45.0, 70.0]
+
+
+def test_series_that_a_label_tells_apart_come_with_their_parts(playing, ask):
+    for watch, result in (("PCIE", 20), ("MEM", 0)):
+        playing.add("DCGM_EXP_GPU_HEALTH_STATUS", {**A, "health_watch": watch}, result)
+    playing.add("DCGM_EXP_CLOCK_EVENTS_COUNT", {**A, "clock_event": "power_cap"}, 300)
+    playing.add("DCGM_EXP_CLOCK_EVENTS_COUNT", {**A, "clock_event": "hw_thermal"}, 2)
+
+    taken = ask().take(None, now=NOW)
+
+    assert column(taken, "dcgm_health")[0] == 20.0
+    assert column(taken, "clock_events")[0] == 2.0
+    assert taken.parts == {("GPU-a", ""): {"dcgm_health": {"PCIE": 20.0}, "clock_events": {"hw_thermal": 2.0}}}
+
+
+def test_an_exporter_with_more_series_of_a_name_than_gpus_can_have_is_named(playing, ask):
+    for number in range(2_001):
+        playing.add("DCGM_EXP_REQUEST_SECONDS", {"instance": "10.0.0.7:9400", "request": f"{number}"}, 1)
+    for number in range(1_999):
+        playing.add("DCGM_EXP_OTHER", {"instance": "10.0.0.8:9400", "request": f"{number}"}, 1)
+
+    taken = ask().take(None, now=NOW)
+
+    assert taken.exploding == (Exploding("DCGM_EXP_REQUEST_SECONDS", "10.0.0.7:9400", 2_001),)
