@@ -54,7 +54,7 @@ class FactSerializer(serializers.Serializer):
 
 
 class TrueThenSerializer(serializers.Serializer):
-    kind = serializers.CharField(help_text="finding or plan.")
+    kind = serializers.CharField(help_text="finding, plan, or gpus: what they did in that hour.")
     sentence = serializers.CharField()
     since = serializers.DateTimeField()
     until = serializers.DateTimeField(allow_null=True, help_text="Null: it is so still.")
@@ -65,7 +65,9 @@ class NodeMomentSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     unseen = serializers.CharField(help_text="Why nothing is known of that moment; blank: what follows is.")
     facts = FactSerializer(many=True)
-    true_then = TrueThenSerializer(many=True, help_text="Findings that were open, plans that were under way.")
+    true_then = TrueThenSerializer(
+        many=True, help_text="Findings that were open, plans that were under way, what its GPUs did in that hour."
+    )
     around = TimelineLineSerializer(many=True, help_text="Within half an hour of it, the newest first.")
 
 

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from fleet.models import Node
 from health.models import Finding, GpuHour
 from health.rules.base import Severity
+from wording.numbers import count
 
 HOUR = timedelta(hours=1)
 HOURS = 72  # of a strip
@@ -46,6 +47,19 @@ class NodeHour:
     @property
     def xids(self) -> int:
         return sum(each.xids for each in self.devices)
+
+    @property
+    def sentence(self) -> str:
+        """What its GPUs did."""
+        if not self.devices:
+            return "Nobody heard a GPU of it."
+        busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
+        said = [f"{self.seen_h:.1f} GPU-hours heard, {busy}."]
+        if self.hottest is not None:
+            said.append(f"The hottest had {self.hottest:.0f} °C.")
+        if self.xids:
+            said.append(f"At least {count(self.xids, 'Xid')}.")
+        return " ".join(said)
 
     @property
     def severity(self) -> str:

@@ -12,7 +12,6 @@ from edges.requests import PersonRequest
 from fleet.models import Node
 from health.inbox.hours import HOURS, NodeHour, hours_of
 from wording.lists import names
-from wording.numbers import count
 
 TALL, WIDE, GAP = 40, 10, 2  # pixels of a bar
 LOW = 2  # of one that did nothing, so that it is seen
@@ -36,7 +35,9 @@ class Bar:
 
     @property
     def words(self) -> str:
-        return f"{self.hour.hour:%Y-%m-%d %H:%M} UTC. {_said(self.hour)}"
+        found = [finding.sentence for finding in self.hour.findings]
+        said = f"{self.hour.hour:%Y-%m-%d %H:%M} UTC. {self.hour.sentence}"
+        return f"{said} Findings: {names(found, most=3)}" if found else said
 
 
 @part
@@ -68,19 +69,3 @@ def _height(hour: NodeHour) -> int:
     if not hour.devices or hour.busy_h is None or not hour.seen_h:
         return TALL if not hour.devices else LOW
     return max(LOW, round(TALL * min(1.0, hour.busy_h / hour.seen_h)))
-
-
-def _said(hour: NodeHour) -> str:
-    said = []
-    if not hour.devices:
-        said.append("Nobody heard a GPU of it.")
-    else:
-        busy = "how busy they were nothing says" if hour.busy_h is None else f"{hour.busy_h:.1f} of them under load"
-        said.append(f"{hour.seen_h:.1f} GPU-hours heard, {busy}.")
-        if hour.hottest is not None:
-            said.append(f"The hottest had {hour.hottest:.0f} °C.")
-        if hour.xids:
-            said.append(f"At least {count(hour.xids, 'Xid')}.")
-    if hour.findings:
-        said.append(f"Findings: {names([finding.sentence for finding in hour.findings], most=3)}")
-    return " ".join(said)

@@ -1,7 +1,7 @@
 """What findings add to the timeline of a node, and which were open at a moment."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
@@ -10,6 +10,7 @@ from django.urls import reverse
 from fleet.history.lines import FINDING, NodeKept, Span, TimelineLine
 from fleet.history.moment import TrueThen
 from fleet.models import Node
+from health.inbox.hours import HOUR, hours_of
 from health.models import Finding, FindingAct
 from health.rules.base import Severity
 from health.web.findings_page import WORST_FIRST
@@ -52,6 +53,22 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     for row in rows.alias(began=began).filter(began__lte=at).order_by(WORST_FIRST, "pk"):
         since = row.first_opened_at or row.opened_at or row.since
         yield TrueThen(FINDING, row.sentence, since, row.resolved_at, _href(row), _glyph(row))
+
+
+def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:
+    """What its GPUs did in the hour of that moment, once it is over. Two queries."""
+    if not isinstance(node, Node):
+        return
+    hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    for each in hours_of(node, hours=1, now=hour + HOUR):
+        if each.devices:
+            yield TrueThen(
+                "gpus",
+                f"From {each.hour:%H:%M} to {each.end:%H:%M}: {each.sentence}",
+                hour,
+                each.end,
+                f"{reverse('node', args=[node.pk])}#node-hours",
+            )
 
 
 def _line(row: Finding, at: datetime, sentence: str, *, who: str = "", glyph: str = "part") -> TimelineLine:

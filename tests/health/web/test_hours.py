@@ -78,6 +78,17 @@ def test_another_machine_that_had_its_name_is_not_this_one():
     assert [len(hour["devices"]) for hour in rest] == [1, 0]
 
 
+def test_how_it_was_at_a_moment_has_its_hour(node):
+    make.a_node_event(node, "Seen for the first time.", at=NOON - timedelta(days=2), detail={"ready": True})
+    for index in range(8):
+        an_hour(node, 3, index)
+
+    seen = page(visiting(make.a_user(role="viewer")), f"/nodes/{node.pk}/history?at=2026-11-21T09:40").text
+
+    said = "From 09:00 to 10:00: 8.0 GPU-hours heard, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
+    assert said in seen
+
+
 @pytest.mark.parametrize("hours", ["0", "745", "x"])
 def test_no_other_number_of_hours(node, hours):
     client = APIClient()
