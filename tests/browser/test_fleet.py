@@ -134,7 +134,7 @@ def test_a_redis_that_restarts_is_said_and_got_over(stack, window):
 LINKS = ["a[href^='/clusters/']", "a[href^='/pools/']", "a[href^='/nodes/']"]  # the first of each on the fleet page
 
 
-@pytest.mark.parametrize("place", ["/", "/findings", "/pools", "/segments", *LINKS])
+@pytest.mark.parametrize("place", ["/", "/findings", "/gpus", "/pools", "/segments", *LINKS])
 def test_no_page_scrolls_sideways_on_a_phone(window, place):
     page = window("viewer", viewport=PHONE).page
 
