@@ -10,6 +10,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 SYSTEMS = (
     "ubuntu", "ubi", "rhel", "rhcos", "centos", "rocky", "ol", "sles", "suse", "debian", "distroless", "flatcar",
@@ -45,6 +46,7 @@ class Version:
         return len(self.parts) == 1 and len(self.numbers) == 1
 
 
+@lru_cache(maxsize=1024)  # a fleet has few versions and many nodes that name them
 def read(text: str) -> Version:
     """A version field, a label or an image tag. A digest reads as no version."""
     if is_digest(text):
