@@ -15,6 +15,7 @@ from gpu.versions import agree
 from health.judging.away import operands_away
 from health.judging.disagreeing import LABEL, SLICE, drivers_said
 from health.judging.failing import failing_pods
+from health.judging.flapping import falls
 from health.judging.following import workloads_by_node
 from health.judging.gpus import Hearing
 from health.judging.signals import Signal, Subject
@@ -45,11 +46,12 @@ class _Around:
     uncordoned: dict[int, datetime]
     drivers: dict[str, dict[str, str]]
     away: Mapping[str, tuple[str, ...]]
+    falls: Mapping[str, int]
     hearing: Hearing | None
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> Self:
-        """Ten queries, eight for each of a few nodes whose upgrade does not end, and nine where pods fail."""
+        """Eleven queries, eight for each of a few nodes whose upgrade does not end, and nine where pods fail."""
         return cls(
             _classes(cluster),
             failing_pods(cluster, now=now),
@@ -58,6 +60,7 @@ class _Around:
             _uncordoned(cluster, now=now),
             drivers_said(cluster),
             operands_away(cluster, hearing),
+            falls(cluster, now=now),
             hearing,
         )
 
@@ -65,7 +68,7 @@ class _Around:
 def judge_nodes(
     cluster: Cluster, rules: Iterable[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Eleven queries, and what `_Around` takes where something is wrong."""
+    """Twelve queries, and what `_Around` takes where something is wrong."""
     around = _Around.read(cluster, hearing, now=now)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
@@ -146,6 +149,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         is_ready=row["is_ready"],
         is_unreported=row["is_ready"] is None,
         not_ready_because=row["not_ready_because"],
+        falls=around.falls.get(row["uid"], 0),
         conditions=tuple(NodeCondition(each["type"], each["message"]) for each in row["conditions"]),
         is_paused=row["is_paused"],
         upgrade_state=row["upgrade_state"],

@@ -11,6 +11,7 @@ from health.rules.exporter_silent import ExporterSilent
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.mig_change_stuck import MigChangeStuck
 from health.rules.node_conditions import NodeConditions
+from health.rules.node_flapping import NodeFlapping
 from health.rules.node_not_ready import NodeNotReady
 from health.rules.observer_behind import ObserverBehind
 from health.rules.operand_down import OperandDown
@@ -27,6 +28,7 @@ from health.rules.workload_fails_here import WorkloadFailsHere
 
 RULES: tuple[Rule[Any], ...] = (
     NodeNotReady(),
+    NodeFlapping(),
     AllocatableBelowExpected(),
     InferenceOnTimeSlices(),
     MigChangeStuck(),

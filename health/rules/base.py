@@ -94,6 +94,7 @@ class NodeFacts:
     is_ready: bool | None = True
     is_unreported: bool = False  # its kubelet stopped reporting: nobody knows
     not_ready_because: str = ""
+    falls: int = 0  # how often it stopped being ready within half an hour
     conditions: tuple[NodeCondition, ...] = ()
     is_paused: bool = False  # operands of it are, for a driver upgrade
     upgrade_state: str = ""

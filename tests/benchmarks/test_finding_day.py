@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 
+from benchmarks.finding.day import schedule as schedules
 from benchmarks.finding.day.asked import DayAsked
 from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS, Place
 from benchmarks.finding.day.processes import told_of
@@ -31,19 +32,20 @@ def lived(asked: DayAsked) -> Told:
 def test_what_is_planted_is_found_and_nothing_else():
     told = lived(SMALL)
 
-    assert told.planted >= len(FOUND) / 2
+    assert told.planted >= 10
     assert (told.missed, told.false, told.in_vain) == (0, 0, 0), told.troubles
 
 
 def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):
     without = tuple(rule for rule in gpus.GPU_RULES if not isinstance(rule, LastXid))
     monkeypatch.setattr(gpus, "GPU_RULES", without)
+    monkeypatch.setattr(schedules, "FOUND", (KINDS["xid"], KINDS["hot"]))
 
-    told = lived(replace(SMALL, nodes=16))
+    told = lived(replace(SMALL, nodes=8))
 
-    assert told.missed
-    kinds = {one.says.partition(",")[0] for one in told.troubles if one.figure == "missed"}
-    assert kinds <= {"xid", "xid-of-an-application", "fallen"}
+    missed = {one.says.partition(",")[0] for one in told.troubles if one.figure == "missed"}
+    assert missed == {"xid"}
+    assert told.missed < told.planted
 
 
 def test_a_rule_that_always_speaks_is_false(monkeypatch: pytest.MonkeyPatch):

@@ -42,6 +42,7 @@ TEMPERATURE, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_XID_ERRORS"
 NVLINK, ENGINE = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 LINK = "DCGM_FI_DEV_NVLINK_{}_ERROR_COUNT_TOTAL"
 MINUTE = 60.0
+QUICK = "flapping-quickly"  # between two looks: a worker that watches hears each time
 GPU = "nvidia.com/gpu"
 # By what they are asked to do: a reset, a reboot, the vendor, a look at NVLink; and after a change of the driver.
 XIDS = (46, 48, 62, 64, 74, 79, 92, 95, 109, 110, 119, 120, 140, 143, 144, 149, 154)
@@ -71,6 +72,7 @@ class Seen:
     place: Place
     before: dict[str, float] = field(default_factory=dict)
     pods: Sequence[dict[str, Any]] = ()  # on the node
+    falls: int = 0  # how often it stopped being ready in the last half hour
 
     def said(self, series: str) -> float:
         return self.target.values.get((series, str(self.place.gpu)), 0.0)
@@ -212,7 +214,9 @@ FOUND: tuple[Kind, ...] = (
     Kind("flapping-node",
          lambda draw, at: _one(FlappingNode(at.node, ready_s=draw.uniform(40, 400), unready_s=draw.uniform(150, 400))),
          lambda seen: seen.readiness != "True", ("node-not-ready",), 1 * MINUTE, is_of_gpu=False,
-         needs_telemetry=False),
+         needs_telemetry=False, leaves=("node-flapping",)),
+    Kind(QUICK, lambda draw, at: _one(FlappingNode(at.node, draw.uniform(40, 200), draw.uniform(15, 45))),
+         lambda seen: seen.falls >= 3, ("node-flapping",), is_of_gpu=False, needs_telemetry=False),
     Kind("node-condition", _condition,
          lambda seen: any(map(seen.is_true, NVSENTINEL + DETECTOR)), ("node-conditions",), 1 * MINUTE, is_of_gpu=False,
          needs_telemetry=False),

@@ -6,10 +6,10 @@ from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 from benchmarks.finding.day.asked import DayAsked
-from benchmarks.finding.day.kinds import MINUTE, Place
+from benchmarks.finding.day.kinds import MINUTE, QUICK, Place
 from benchmarks.finding.day.observing import Observing
 from benchmarks.finding.day.outages import Outage
-from benchmarks.finding.day.schedule import Plant, Schedule, schedule
+from benchmarks.finding.day.schedule import PlannedOutage, Plant, Schedule, schedule
 from benchmarks.finding.day.scraping import Prometheus
 from benchmarks.finding.day.stage import Stage
 from benchmarks.finding.day.verdict import Verdict
@@ -27,6 +27,7 @@ from simulator.kinds import NODE
 from simulator.quantities import requests
 
 PERIOD_S = 60.0
+WATCHED_S = 10.0
 LIVELY_S = 10 * MINUTE  # for so long after its end a node is asked each time
 AWAY = "It cannot be reached: [Errno 111] Connection refused"
 GPU = "nvidia.com/gpu"
@@ -60,7 +61,7 @@ class Playing:
             self._look(period * PERIOD_S)
 
     def _look(self, now_s: float) -> None:
-        on = [one for one in self.schedule.outages if one.begins_s <= now_s < one.ends_s]
+        on = self._outages_at(now_s)
         away = {one.what for one in on}
         is_api = Outage.API not in away
         self.prometheus.ahead_s = sum(one.amount for one in on)
@@ -82,12 +83,23 @@ class Playing:
             ends = min((plant.ends_s for plant in self._on), default=until_s + 1)
             if min(begins, ends) > until_s:
                 break
-            self.stage.run_until(min(begins, ends))
+            self._watch_to(min(begins, ends))
             if begins <= ends:
                 self._begin(self._waiting.pop(0))
             else:
                 self._end(next(plant for plant in self._on if plant.ends_s == ends))
+        self._watch_to(until_s)
+
+    def _watch_to(self, until_s: float) -> None:
+        """Where a node comes and goes within a period, rows are written meanwhile, too."""
+        while any(plant.kind.name == QUICK for plant in self._on) and self.stage.passed_s + WATCHED_S < until_s:
+            self.stage.run_until(self.stage.passed_s + WATCHED_S)
+            if not any(one.what is Outage.API for one in self._outages_at(self.stage.passed_s)):
+                self.observing.look()
         self.stage.run_until(until_s)
+
+    def _outages_at(self, now_s: float) -> list[PlannedOutage]:
+        return [one for one in self.schedule.outages if one.begins_s <= now_s < one.ends_s]
 
     def _begin(self, plant: Plant) -> None:
         self._on.append(plant)

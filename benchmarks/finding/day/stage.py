@@ -81,8 +81,14 @@ class Stage:
         self._budgets = BudgetKeeper(self.store)
         self._loop = Loop(self.clock, lambda: self.clock.passed.seconds)
         self.play = Play(StoreCluster(self.store), self._loop, self.board, release=self.plan.release)
+        self.falls: dict[str, list[float]] = {}  # by node, when it stopped being ready
+        self.play.world[NODE].on_change(self._note_fall)
         self.play.fill()
         self._settle()
+
+    def _note_fall(self, was: Obj | None, node: Obj | None) -> None:
+        if was and node and is_true(was, "Ready") and not is_true(node, "Ready"):
+            self.falls.setdefault(name(node), []).append(self.passed_s)
 
     @property
     def passed_s(self) -> float:

@@ -71,7 +71,8 @@ class Verdict:
         if plant.visible_s is None:
             node = plant.place.node
             target, pods = prometheus.targets[node], stage.pods_on(node)
-            seen = Seen(stage.node(node), target, plant.place, plant.before, pods)
+            falls = [at for at in stage.falls.get(node, ()) if at > max(plant.begins_s, now_s - 1800)]
+            seen = Seen(stage.node(node), target, plant.place, plant.before, pods, len(falls))
             is_hidden = plant.kind.needs_telemetry and not can_look
             if plant.found_s is not None or (not is_hidden and plant.kind.is_visible(seen)):
                 plant.visible_s = now_s

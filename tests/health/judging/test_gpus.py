@@ -196,7 +196,7 @@ def test_fallen_off_a_fourth_time_it_is_the_hardware(say, cluster):
 def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_assert_num_queries, number):
     say(NOON, xid=dict.fromkeys(range(number), 79.0))
 
-    with django_assert_num_queries(41):
+    with django_assert_num_queries(42):
         say(NOON + MINUTE, xid=dict.fromkeys(range(number), 79.0))
 
 

@@ -6,6 +6,7 @@ from health.rules import RULES
 from health.rules.base import NODE, ClusterFacts, NodeCondition, NodeFacts, Severity
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.node_conditions import NodeConditions
+from health.rules.node_flapping import NodeFlapping
 from health.rules.node_not_ready import NodeNotReady
 from health.rules.operand_down import OperandDown
 from health.rules.paused_operands import PausedOperands
@@ -127,3 +128,8 @@ def test_an_operand_that_is_down_says_what_comes_of_it():
         "heard of its GPUs."
     )
     assert OperandDown().judge(replace(WELL, operands_away=("device-plugin",), is_changing=True)) is None
+
+
+def test_a_node_that_comes_and_goes_is_told_from_the_third_time_on():
+    assert NodeFlapping().judge(replace(WELL, falls=2)) is None
+    assert NodeFlapping().judge(replace(WELL, falls=3)).cause == NodeFlapping().judge(replace(WELL, falls=9)).cause

@@ -129,7 +129,7 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
 # Nothing in their sentences is counted.
 COUNT_NOTHING = {
     "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
-    "cordon-removed", "versions-disagree", "operand-down",
+    "cordon-removed", "versions-disagree", "operand-down", "node-flapping",
 }  # fmt: skip
 
 
