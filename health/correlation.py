@@ -44,6 +44,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "operand-down": ("node-not-ready", "node-flapping", "upgrade-failed", "paused-operands"),
     "paused-operands": ("upgrade-failed",),
     "pods-failing": ("node-not-ready", "node-flapping", "gpu-silent", "operand-down", "workload-fails-here"),
+    "upgrade-queue-still": ("operator-down",),
     "versions-disagree": ("upgrade-failed",),
     "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
 }

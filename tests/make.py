@@ -201,7 +201,8 @@ def a_crash_log(pod, *lines: str, refused: str = "", **given: Any):
 def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datetime = NOON, **given: Any):
     from fleet.models import NodeEvent
 
-    row = {"kind": "version", "sentence": sentence} | given
+    detail = {"column": "driver_version", "was": "570.158.01", "is": "570.172.08"}
+    row = {"kind": "version", "sentence": sentence, "detail": {} if "kind" in given else detail} | given
     return NodeEvent.objects.create(cluster=node.cluster, node_uid=node.uid, node_name=node.name, at=at, **row)
 
 

@@ -15,14 +15,14 @@ from people.models import User
 MOST = 100
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 NOTE, FINDING, PLAN = "note", "finding", "plan"
-# What a line is about: its title, and those kinds of `NodeEvent` that it stands for.
+# What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready", ("ready",)),
     "driver": ("Driver and kernel", ("version", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
     "gpus": ("GPUs", ("capacity",)),
     FINDING: ("Findings", ()),
-    PLAN: ("Plans", ("rollout",)),
+    PLAN: ("Plans", ()),
     NOTE: ("Notes", ()),
 }
 KIND_OF = {event: kind for kind, (_, events) in KINDS.items() for event in events}
@@ -75,12 +75,10 @@ def kinds_in(names: Collection[str]) -> frozenset[str]:
 
 
 def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
-    rows = timeline(node).filter(**span.of("at"))
-    if span.kinds:
-        rows = rows.filter(kind__in=[event for event, kind in KIND_OF.items() if kind in span.kinds])
-    for row in rows[: span.most]:
-        kind = KIND_OF.get(row.kind, "ready")
-        yield TimelineLine(row.at, kind, row.sentence, glyph=GLYPHS.get(row.kind, "part"), detail=row.detail)
+    wanted = [event for event, kind in KIND_OF.items() if span.has(kind)]
+    for row in timeline(node).filter(kind__in=wanted, **span.of("at"))[: span.most]:
+        glyph = GLYPHS.get(row.kind, "part")
+        yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail)
 
 
 def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:

@@ -124,7 +124,7 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         pools=pools,
         children=list(finding.children.unresolved().order_by("since", "pk")),
         elsewhere=same.count(),
-        driver_change=events.filter(kind="version").order_by("-at", "-pk").first(),
+        driver_change=events.driver_changes().order_by("-at", "-pk").first(),
         around=list(
             events.filter(at__gte=finding.since - AROUND, at__lte=finding.since + AROUND).order_by("at", "pk")[
                 :MOST_AROUND

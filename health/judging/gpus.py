@@ -197,7 +197,7 @@ class _Judging:
     @cached_property
     def _driver_changed(self) -> Mapping[str, datetime]:
         """When each node's driver last changed within a day, by the node's UID."""
-        events = NodeEvent.objects.filter(cluster=self.cluster, kind="version", at__gte=self.now - DAY)
+        events = NodeEvent.objects.filter(cluster=self.cluster, at__gte=self.now - DAY).driver_changes()
         uids = [row["uid"] for row in self._nodes.values()]
         return dict(events.filter(node_uid__in=uids).order_by().values_list("node_uid").annotate(last=Max("at")))
 

@@ -19,6 +19,7 @@ from health.judging.nodes import judge_nodes
 from health.judging.opening import Openings, correlate, is_told_again
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
+from health.judging.upgrades import queued_for_upgrade, upgrades_are_still
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
@@ -35,9 +36,11 @@ WRITTEN_AGAIN = (
     "worse_since", "confirmed_at",
 )  # fmt: skip
 
+RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
+
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 33 queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 34 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -74,6 +77,7 @@ def _of_cluster(
 ) -> Iterator[Signal]:
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
+    queued = queued_for_upgrade(cluster)
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
@@ -86,6 +90,8 @@ def _of_cluster(
         telemetry_silent_because=source.message if source and source.state == SourceState.SILENT else "",
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
+        upgrades_queued=queued,
+        upgrades_are_still=bool(queued) and upgrades_are_still(cluster, now=now),
         operator_trouble=operator_trouble(cluster),
     )
     for rule in asked:
@@ -199,7 +205,7 @@ def _resolve(finding: Finding, *, now: datetime) -> int:
     if finding.is_shadow:
         return 0
     if node is not None:
-        _note(finding, node.uid, node.name, f"Resolved: {finding.sentence}", now=now)
+        _note(finding, node.uid, node.name, f"{RESOLVED}: {finding.sentence}", now=now)
     return 1
 
 

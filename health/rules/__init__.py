@@ -22,6 +22,7 @@ from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.unsupported_combination import UnsupportedCombination
 from health.rules.upgrade_failed import UpgradeFailed
+from health.rules.upgrade_queue_still import UpgradeQueueStill
 from health.rules.upgrade_stuck import UpgradeStuck
 from health.rules.versions_disagree import VersionsDisagree
 from health.rules.workload_fails_here import WorkloadFailsHere
@@ -44,6 +45,7 @@ RULES: tuple[Rule[Any], ...] = (
     VersionsDisagree(),
     ObserverBehind(),
     OperatorDown(),
+    UpgradeQueueStill(),
     UnsupportedCombination(),
     ClusterNotSeen(),
     ClusterUnwatched(),

@@ -147,6 +147,8 @@ class ClusterFacts:
     telemetry_silent_because: str = ""  # blank: its source answers, or there is none
     exploding: tuple[Exploding, ...] = ()  # exporters with more series than GPUs can have, the worst first
     combinations: tuple[BadCombination, ...] = ()  # the worst first
+    upgrades_queued: int = 0  # nodes that the operator has queued for a driver upgrade, and nobody holds
+    upgrades_are_still: bool = False  # no node's upgrade state has changed of late
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 

@@ -10,7 +10,9 @@ from django.urls import reverse
 from fleet.history.lines import FINDING, NodeKept, Span, TimelineLine
 from fleet.history.moment import TrueThen
 from fleet.models import Node
+from fleet.queries import timeline
 from health.inbox.hours import HOUR, hours_of
+from health.judging.looking import RESOLVED
 from health.models import Finding, FindingAct
 from health.rules.base import Severity
 from health.web.findings_page import WORST_FIRST
@@ -21,25 +23,19 @@ OF_OUR_SIGHT = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobo
 
 
 def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
-    """When each was opened and resolved, and what people did to it. Three queries.
-
-    Of a node that is gone there are none: findings name the row of a node, which went with it.
-    """
-    if not span.has(FINDING) or not isinstance(node, Node):
+    """When each was opened and resolved, as it was written then, and what people did to it. Two queries."""
+    if not span.has(FINDING):
         return
-    found = Finding.objects.visible_to(user).told().filter(node=node, opened_at__isnull=False)
-    for row in found.filter(**span.of("opened_at")).order_by("-opened_at", "-pk")[: span.most]:
-        if row.opened_at:
-            again = f" ({row.recurrence})" if row.recurrence else ""
-            yield _line(row, row.opened_at, f"{row.sentence}{again}", glyph=_glyph(row))
-    for row in found.filter(**span.of("resolved_at")).order_by("-resolved_at", "-pk")[: span.most]:
-        if row.resolved_at:
-            yield _line(row, row.resolved_at, f"No longer so: {row.sentence}", glyph="ok")
-    acts = FindingAct.objects.filter(finding__in=found, **span.of("at")).select_related("finding")
-    for act in acts.order_by("-at", "-pk")[: span.most]:
-        if act.finding:
-            because = f" {act.because}" if act.because else ""
-            yield _line(act.finding, act.at, f"{act.verb.capitalize()}: {act.said}{because}", who=act.by)
+    for event in timeline(node).filter(kind="finding", **span.of("at"))[: span.most]:
+        glyph = "ok" if event.sentence.startswith(RESOLVED) else "warn"
+        yield TimelineLine(event.at, FINDING, event.sentence, "", _page(event.detail["finding"]), glyph, event.detail)
+    found = Finding.objects.visible_to(user).told().filter(cluster=node.cluster_id)
+    mine = found.filter(node=node) if isinstance(node, Node) else found.none()
+    for act in FindingAct.objects.filter(finding__in=mine, **span.of("at")).order_by("-at", "-pk")[: span.most]:
+        because = f" {act.because}" if act.because else ""
+        detail = {"finding": act.finding_id, "rule": act.rule}
+        sentence = f"{act.verb.capitalize()}: {act.said}{because}"
+        yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail)
 
 
 def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
@@ -52,7 +48,7 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     began = Coalesce("first_opened_at", "opened_at")
     for row in rows.alias(began=began).filter(began__lte=at).order_by(WORST_FIRST, "pk"):
         since = row.first_opened_at or row.opened_at or row.since
-        yield TrueThen(FINDING, row.sentence, since, row.resolved_at, _href(row), _glyph(row))
+        yield TrueThen(FINDING, row.sentence, since, row.resolved_at, _page(row.pk), _glyph(row))
 
 
 def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:
@@ -71,14 +67,9 @@ def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:
             )
 
 
-def _line(row: Finding, at: datetime, sentence: str, *, who: str = "", glyph: str = "part") -> TimelineLine:
-    detail = {"finding": row.pk, "rule": row.rule, "severity": row.severity}
-    return TimelineLine(at, FINDING, sentence, who, _href(row), glyph, detail)
-
-
 def _glyph(row: Finding) -> str:
     return GLYPHS.get(Severity(row.severity), "part")
 
 
-def _href(row: Finding) -> str:
-    return f"{reverse('findings')}?finding={row.pk}"
+def _page(finding_id: int | None) -> str:
+    return f"{reverse('findings')}?finding={finding_id}"

@@ -19,7 +19,9 @@ def node():
     node = make.a_node(make.a_cluster())
     make.a_node_event(node, "Seen for the first time.", at=NOON - timedelta(days=1), detail={"ready": True})
     make.a_node_event(node, "Cordoned.", at=NOON - timedelta(hours=2), kind="cordon")
-    make.a_finding(node.cluster, node=node, sentence="GPU 3 is hot.", opened_at=NOON - timedelta(hours=1))
+    at = NOON - timedelta(hours=1)
+    finding = make.a_finding(node.cluster, node=node, sentence="GPU 3 is hot.", opened_at=at)
+    make.a_node_event(node, "Hot: GPU 3 is hot.", at=at, kind="finding", detail={"finding": finding.pk, "rule": "x"})
     return node
 
 

@@ -11,7 +11,7 @@ from health.sources import frames
 from health.telemetry.base import TelemetryReading, XidTold
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.remembering import remember
-from tests.make import NOON, a_cluster, a_node, a_pool
+from tests.make import NOON, a_cluster, a_node, a_node_event, a_pool
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 MINUTE = timedelta(minutes=1)
@@ -119,6 +119,17 @@ def test_an_xid_is_found_at_once_with_its_words_on_the_timeline(say):
     assert NodeEvent.objects.get(kind="finding").sentence.startswith("Xid: GPU 2 of gpu-001 has had Xid 154")
 
 
+@pytest.mark.parametrize(("column", "is_suspect"), [("driver_version", True), ("kernel", False)])
+def test_a_new_driver_is_suspected_and_a_new_kernel_is_none(say, cluster, column, is_suspect):
+    say(NOON)
+    changed = {"column": column, "was": "1", "is": "2"}
+    a_node_event(Node.objects.get(), at=NOON - MINUTE, kind="version", detail=changed)
+
+    say(NOON + MINUTE, xid={2: 119})
+
+    assert ("suspect the new driver" in Finding.objects.get().action) is is_suspect
+
+
 def test_what_an_old_sample_said_is_neither_judged_nor_forgotten(say):
     say(NOON, xid={2: 79})
     assert [rule for rule, *_ in open_ones()] == ["gpu-xid"]
@@ -196,7 +207,7 @@ def test_fallen_off_a_fourth_time_it_is_the_hardware(say, cluster):
 def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_assert_num_queries, number):
     say(NOON, xid=dict.fromkeys(range(number), 79.0))
 
-    with django_assert_num_queries(42):
+    with django_assert_num_queries(43):
         say(NOON + MINUTE, xid=dict.fromkeys(range(number), 79.0))
 
 

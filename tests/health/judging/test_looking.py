@@ -45,6 +45,24 @@ def test_a_finding_opens_only_when_it_lasts(cluster):
     assert NodeEvent.objects.get(kind="finding").sentence.startswith("GPUs missing: gpu-001 lacks 1 GPU")
 
 
+def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
+    nodes = [a_node(cluster, f"gpu-{number:03}", upgrade_state="upgrade-required") for number in range(3)]
+    moved = {"cluster": cluster, "node_uid": nodes[0].uid, "node_name": nodes[0].name, "kind": "upgrade"}
+    for minute in range(0, 60, 5):
+        NodeEvent.objects.create(at=NOON + minute * MINUTE, **moved)
+        looking.look(cluster, now=NOON + minute * MINUTE)
+        heard(cluster, NOON + (minute + 5) * MINUTE)
+    while_it_moves = list(Finding.objects.values_list("rule", flat=True))
+    for minute in range(60, 95, 5):
+        looking.look(cluster, now=NOON + minute * MINUTE)
+        heard(cluster, NOON + (minute + 5) * MINUTE)
+
+    assert while_it_moves == []
+    assert [finding.sentence for finding in Finding.objects.open()] == [
+        f"3 nodes of {cluster.name} wait for a driver upgrade, and no node has moved for half an hour and more."
+    ]
+
+
 def test_what_passes_at_once_leaves_no_trace(cluster):
     a_sick_node(cluster)
     looking.look(cluster, now=NOON)
@@ -140,7 +158,7 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
     for number in range(50):
         a_node(cluster, f"gpu-{number:03}", allocatable={GPU: 8}, expected={GPU: 8})
 
-    with django_assert_num_queries(35):
+    with django_assert_num_queries(36):
         looking.look(cluster, now=NOON)
 
 

@@ -12,6 +12,7 @@ from health.rules.operand_down import OperandDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.upgrade_failed import UpgradeFailed
+from health.rules.upgrade_queue_still import UpgradeQueueStill
 from health.rules.upgrade_stuck import UpgradeStuck
 
 GPU = "nvidia.com/gpu"
@@ -93,14 +94,23 @@ def test_a_failed_upgrade_says_why_where_the_stack_knows():
     assert wrong.action.startswith("The image is not there. Look at the tag. Then label the node upgrade-required")
 
 
-@pytest.mark.parametrize("state", ["upgrade-required", "drain-required", "pod-restart-required"])
+@pytest.mark.parametrize("state", ["drain-required", "pod-restart-required"])
 def test_an_upgrade_that_goes_on_is_stuck(state):
     assert UpgradeStuck().judge(replace(WELL, upgrade_state=state)) is not None
 
 
-def test_whoever_is_held_does_not_wait_for_the_operator():
-    assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-required", is_held=True)) is None
+def test_whoever_waits_in_the_queue_is_not_stuck():
+    """With one slot most nodes of a large fleet wait for hours, and nothing is wrong with any of them."""
+    assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-required")) is None
     assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-done")) is None
+
+
+@pytest.mark.parametrize(("queued", "are_still", "said"), [(0, True, False), (30, False, False), (1, True, True)])
+def test_a_queue_of_upgrades_is_told_of_once_nothing_moves(queued, are_still, said):
+    wrong = UpgradeQueueStill().judge(ClusterFacts("eu-1", upgrades_queued=queued, upgrades_are_still=are_still))
+
+    assert bool(wrong) is said
+    assert wrong is None or wrong.sentence.startswith("1 node of eu-1 waits for a driver upgrade, and no node")
 
 
 def test_a_source_that_is_silent_is_no_nodes_fault():

@@ -1,0 +1,37 @@
+"""Nodes are queued for a driver upgrade and none moves: the operator's slots are taken, or it waits for all (n 6 a, b).
+
+A queue is no fault: with few slots most nodes of a large fleet wait in it for hours, while others move.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import NODES, ClusterFacts, Severity, Wrong
+from wording.numbers import count, either
+
+STILL_FOR = timedelta(minutes=10)  # no node changed its upgrade state for so long
+
+
+@dataclass(frozen=True)
+class UpgradeQueueStill:
+    key: ClassVar[str] = "upgrade-queue-still"
+    title: ClassVar[str] = "Driver upgrades do not move"
+    subject: ClassVar[str] = "driver upgrades"
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(minutes=20)  # half an hour since the last one moved
+
+    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+        queued = cluster.upgrades_queued
+        if not queued or not cluster.upgrades_are_still:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            f"{count(queued, 'node')} of {cluster.name} {either(queued, 'waits', 'wait')} for a driver upgrade, and no "
+            "node has moved for half an hour and more.",
+            "The operator's slots are taken: by a node that failed, is cordoned or is not ready, or by a DaemonSet "
+            "with a pod that fits nowhere, which stops them all. Look for upgrade-failed and for driver pods that are "
+            "Pending.",
+            {"queued": queued},
+            why="still",
+        )
