@@ -68,6 +68,8 @@ def _fact(column: str, at: datetime, changes: Sequence[NodeChange], now: Mapping
     after = next((one for one in changes if one.at > at), None)
     if after is not None:
         return Fact(column, is_known=True, value=after.was, since=since)
+    if now is not None and before and before[-1].now != now.get(column):
+        return Fact(column, is_known=False)  # it changed once more, and nobody wrote down when
     if now is not None:
         return Fact(column, is_known=True, value=now.get(column), since=since)
     if before:
@@ -78,7 +80,8 @@ def _fact(column: str, at: datetime, changes: Sequence[NodeChange], now: Mapping
 def changes_in(rows: Iterable[tuple[datetime, Mapping[str, Any]]]) -> list[NodeChange]:
     """Those entries of a timeline that say which column changed, from what to what."""
     return [
-        NodeChange(at, detail["column"], detail["was"], detail["is"])
+        NodeChange(at, each["column"], each["was"], each["is"])
         for at, detail in rows
-        if detail.get("column") in TITLES and "was" in detail and "is" in detail
+        for each in (detail, *detail.get("also", ()))
+        if each.get("column") in TITLES and "was" in each and "is" in each
     ]

@@ -3,9 +3,8 @@ above have to say. Pages and REST read this one.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from heapq import nlargest
 from typing import Any
 
 from fleet.models import GoneNode, Node, NodeNote
@@ -63,10 +62,19 @@ MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
 
 
 def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """The newest first. Two queries, and what the apps above need."""
-    found = [*_seen(node, span), *_notes(node, span)]
-    found += [line for more in MORE for line in more(node, user, span)]
-    return nlargest(span.most, found, key=lambda line: line.at)
+    """The newest first. Two queries, and what the apps above need.
+
+    Those of one instant stay together, so that who asks for what was before the last one misses none: there may be a
+    few less than the most, and where more than that are of one instant, more.
+    """
+    wider = replace(span, most=span.most + 1)
+    found = [*_seen(node, wider), *_notes(node, wider)]
+    found += [line for more in MORE for line in more(node, user, wider)]
+    found.sort(key=lambda line: line.at, reverse=True)
+    if len(found) <= span.most:
+        return found
+    cut = found[span.most].at
+    return [line for line in found if line.at > cut] or [line for line in found if line.at == cut]
 
 
 def kinds_in(names: Collection[str]) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """What happened to a node, also to one that is gone: its timeline, its page of history, and how it was at a moment."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -17,7 +18,7 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.history import notes
-from fleet.history.lines import KINDS, MOST, NodeKept, Span, TimelineLine, kinds_in, lines_of
+from fleet.history.lines import KINDS, NodeKept, Span, TimelineLine, kinds_in, lines_of
 from fleet.history.moment import NodeMoment, NoSuchMoment, moment_of
 from fleet.models import GoneNode, Node
 from people.rights import NotAllowed
@@ -106,13 +107,17 @@ def _kept(request: HttpRequest, node_id: int) -> NodeKept:
 
 def _timeline(node: NodeKept, node_id: int, request: PersonRequest, span: Span) -> dict[str, Any]:
     lines = lines_of(node, request.user, span)
-    older = lines[-1].at.isoformat() if len(lines) == MOST else ""
+    older = lines[-1].at.isoformat() if lines and _goes_on(node, request, replace(span, before=lines[-1].at)) else ""
     return {
         "node_id": node_id,
         "cluster_id": node.cluster_id,
         "days": _by_day(lines),
         "older": older and urlencode([*(("kind", kind) for kind in sorted(span.kinds)), ("before", older)]),
     }
+
+
+def _goes_on(node: NodeKept, request: PersonRequest, span: Span) -> bool:
+    return bool(lines_of(node, request.user, replace(span, most=1)))
 
 
 def _by_day(lines: list[TimelineLine]) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """A node hour by hour: what its GPUs did, and the findings that were open. The strip of its page and REST read it."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
@@ -29,16 +30,40 @@ class NodeHour:
     def end(self) -> datetime:
         return self.hour + HOUR
 
+    @cached_property
+    def boards(self) -> Mapping[str, Sequence[GpuHour]]:
+        """By its UUID what was heard of each: of itself, of its slices, or both."""
+        found: dict[str, list[GpuHour]] = defaultdict(list)
+        for each in self.devices:
+            found[each.uuid].append(each)
+        return found
+
     @property
     def seen_h(self) -> float:
-        """GPU-hours in which anybody heard them."""
-        return sum(each.seen_s for each in self.devices) / HOUR.total_seconds()
+        """GPU-hours in which anybody heard them. A GPU that is cut is one."""
+        return sum(max(each.seen_s for each in of) for of in self.boards.values()) / HOUR.total_seconds()
 
     @property
     def busy_h(self) -> float | None:
-        """GPU-hours under load. None: nothing says how busy any of them was."""
-        known = [each.busy_s for each in self.devices if each.busy_s is not None]
+        """GPU-hours under load, of any of its slices. None: nothing says how busy any of them was."""
+        known = [busy for busy, _ in self._loads]
         return sum(known) / HOUR.total_seconds() if known else None
+
+    @property
+    def load(self) -> float | None:
+        """Which part of the time that they were heard they were under load, those of which it is known."""
+        heard = sum(seen for _, seen in self._loads)
+        return sum(busy for busy, _ in self._loads) / heard if heard else None
+
+    @property
+    def _loads(self) -> list[tuple[float, float]]:
+        """Of each board of which it is known: seconds under load, and heard."""
+        found = []
+        for of in self.boards.values():
+            known = [each.busy_s for each in of if each.busy_s is not None]
+            if known:
+                found.append((max(known), max(each.seen_s for each in of)))
+        return found
 
     @property
     def hottest(self) -> float | None:
@@ -46,7 +71,8 @@ class NodeHour:
 
     @property
     def xids(self) -> int:
-        return sum(each.xids for each in self.devices)
+        """At least so many. An exporter says a board's of each of its slices."""
+        return sum(max(each.xids for each in of) for of in self.boards.values())
 
     @property
     def sentence(self) -> str:

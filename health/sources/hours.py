@@ -7,14 +7,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from django.db import connection, transaction
+import structlog
+from django.db import DatabaseError, connection, transaction
 from redis.exceptions import RedisError
 
 from health.models import GpuHour
 from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked, written
 from health.telemetry.frame import Frame, GpuDevice
-from health.telemetry.hours import PEAKS, SUMS, GpuHourSums, HourTally, hour_of
+from health.telemetry.hours import GAP_AT_MOST_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
 
+log = structlog.get_logger(__name__)
 TABLE = "health_gpuhour"
 EVERY_S = 60.0  # a look
 AT_ONCE = 1000  # rows a statement
@@ -33,6 +35,9 @@ class KeptHour(msgspec.Struct):
     columns: dict[str, bytes]
 
 
+KEPT = msgspec.msgpack.Decoder(KeptHour)
+
+
 def count(cluster_id: int, frame: Frame, *, now: float) -> None:
     """Add the time since the last look, once a minute, and write the hour that is over.
 
@@ -46,11 +51,20 @@ def count(cluster_id: int, frame: Frame, *, now: float) -> None:
     if now - tally.counted_at < EVERY_S and not is_over:
         return
     tally = tally.carried(frame.devices)
-    tally.add(frame, now=now)
+    if not is_over or now - tally.counted_at <= GAP_AT_MOST_S:  # what is said now is not of an hour long ago
+        tally.add(frame, now=now)
     if is_over:
-        write(cluster_id, tally)
+        _write_or_say(cluster_id, tally)
         tally = HourTally.begun(frame, now=now, last_xids=tally.columns["last_xid"][: len(frame.devices)])
     _keep(cluster_id, tally)
+
+
+def _write_or_say(cluster_id: int, tally: HourTally) -> None:
+    """What goes wrong costs the hour, and not what is heard of GPUs now: a role that makes no tables, a lock."""
+    try:
+        write(cluster_id, tally)
+    except (DatabaseError, ValueError):
+        log.exception("an hour of GPUs is lost", cluster=cluster_id, hour=tally.hour, devices=len(tally.devices))
 
 
 def write(cluster_id: int, tally: HourTally) -> int:
@@ -113,9 +127,13 @@ def _drop_partitions(before: datetime) -> int:
 def _row(cluster_id: int, hour: datetime, sums: GpuHourSums) -> GpuHour:
     device = sums.device
     return GpuHour(
-        cluster_id=cluster_id, uuid=device.uuid[:64], gi_id=device.gi_id[:16], hour=hour,
-        node_name=device.node_name, index=device.index, **{name: getattr(sums, name) for name in SAID},
+        cluster_id=cluster_id, uuid=_text(device.uuid, 64), gi_id=_text(device.gi_id, 16), hour=hour,
+        node_name=_text(device.node_name, 253), index=device.index, **{name: getattr(sums, name) for name in SAID},
     )  # fmt: skip
+
+
+def _text(given: str, longest: int) -> str:
+    return given.replace("\0", "")[:longest]
 
 
 def _place(cluster_id: int) -> str:
@@ -129,7 +147,7 @@ def _kept(cluster_id: int) -> HourTally | None:
     except RedisError as error:
         raise FramesAway(str(error)) from error
     try:
-        kept = msgspec.msgpack.decode(said or b"", type=KeptHour)
+        kept = KEPT.decode(said or b"")
     except msgspec.MsgspecError:
         return None
     columns = {key: unpacked(packed) for key, packed in kept.columns.items()}

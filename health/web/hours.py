@@ -66,6 +66,6 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
 
 
 def _height(hour: NodeHour) -> int:
-    if not hour.devices or hour.busy_h is None or not hour.seen_h:
-        return TALL if not hour.devices else LOW
-    return max(LOW, round(TALL * min(1.0, hour.busy_h / hour.seen_h)))
+    if not hour.devices:
+        return TALL
+    return LOW if hour.load is None else max(LOW, round(TALL * min(1.0, hour.load)))

@@ -39,16 +39,19 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
 
 
 def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
-    """Those of the node, and those that say that nobody saw its cluster. One query."""
-    about = Q(node__isnull=True, rule__in=OF_OUR_SIGHT)
-    if isinstance(node, Node):
-        about |= Q(node=node)
+    """Those of the node, and those that say that nobody saw its cluster: whoever sees the node is told. Two queries."""
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
-    rows = Finding.objects.visible_to(user).told().filter(about & was_open, cluster=node.cluster_id)
     began = Coalesce("first_opened_at", "opened_at")
-    for row in rows.alias(began=began).filter(began__lte=at).order_by(WORST_FIRST, "pk"):
+    told = Finding.objects.told().filter(was_open, cluster=node.cluster_id)
+    then = told.alias(began=began).filter(began__lte=at)
+    about = Q(node=node) if isinstance(node, Node) else Q(pk__in=())
+    rows = list(then.filter(about | Q(node__isnull=True, rule__in=OF_OUR_SIGHT)).order_by(WORST_FIRST, "pk"))
+    keys = [row.pk for row in rows]
+    seen = set(Finding.objects.visible_to(user).filter(pk__in=keys).values_list("pk", flat=True))
+    for row in rows:
         since = row.first_opened_at or row.opened_at or row.since
-        yield TrueThen(FINDING, row.sentence, since, row.resolved_at, _page(row.pk), _glyph(row))
+        href = _page(row.pk) if row.pk in seen else ""
+        yield TrueThen(FINDING, row.sentence, since, row.resolved_at, href, _glyph(row))
 
 
 def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:

@@ -81,7 +81,8 @@ def _layout(old: Columns, new: Columns) -> Iterator[Entry]:
     sentence = f"GPUs are given out as {words}, before as {before}."
     if words == before:  # another order to cut them, or another name of the resource
         sentence = f"GPUs are partitioned or shared anew; they are given out as {words}, as before."
-    yield Entry("capacity", sentence, _change("layout", old, new))
+    also = [_change(column, old, new) for column, _ in AMOUNTS if old[column] != new[column] and not new[column]]
+    yield Entry("capacity", sentence, {**_change("layout", old, new), "also": also})
 
 
 def _capacity(old: Columns, new: Columns) -> Iterator[Entry]:

@@ -37,6 +37,20 @@ def test_of_a_node_that_is_gone_the_last_change_says_it_and_else_nobody():
     assert fact("kernel", NOON, changes, None) == Fact("kernel", is_known=False)
 
 
+def test_where_it_changed_once_more_and_nobody_wrote_it_down_nobody_knows():
+    changes = [driver(0, "570.1", "580.1")]
+
+    assert not fact("driver_version", NOON + timedelta(hours=1), changes, {"driver_version": "590.1"}).is_known
+    assert fact("driver_version", NOON - timedelta(hours=1), changes, {"driver_version": "590.1"}).words == "570.1"
+
+
+def test_a_change_that_another_entry_tells_of_is_read_too():
+    also = {"column": "gpu_capacity", "was": 8, "is": 0}
+    detail = {"column": "layout", "was": "", "is": "mig", "also": [also]}
+
+    assert changes_in([(NOON, detail)]) == [NodeChange(NOON, "gpu_capacity", 8, 0)]
+
+
 def test_a_kubelet_that_did_not_report_is_not_down_and_no_number_is_not_nought():
     assert fact("is_ready", NOON, [], {"is_ready": None}).words == "its kubelet did not report"
     assert fact("gpu_capacity", NOON, [], {"gpu_capacity": None}).words == "not known"

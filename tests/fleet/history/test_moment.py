@@ -57,6 +57,29 @@ def test_findings_and_plans_of_then_and_what_happened_around_it(ada):
     assert [line.sentence for line in then.around] == ["Cordoned."]
 
 
+def test_who_sees_only_a_pool_is_told_that_nobody_saw_the_cluster(node):
+    pool = make.a_pool(node.cluster, "h200")
+    pool.nodes.add(node)
+    make.a_finding(node.cluster, "API server", rule="cluster-not-seen", sentence="Not seen.", opened_at=EARLY)
+    bob = make.a_user("bob", role="viewer", on=pool)
+
+    (said,) = moment_of(node, bob, NOON - timedelta(hours=1), now=NOON).true_then
+
+    assert (said.sentence, said.href) == ("Not seen.", "")
+
+
+def test_gpus_that_were_cut_were_whole_before(node, ada):
+    old = {**vars(node), "gpu_capacity": 8, "layout": ""}
+    new = vars(node) | {"gpu_capacity": 0, "layout": "mig-1g.10gb=1g.10gb"}
+    for entry in entries(old, new):
+        make.a_node_event(node, entry.sentence, at=NOON - timedelta(hours=1), kind=entry.kind, detail=entry.detail)
+    node.gpu_capacity = 0
+
+    then = moment_of(node, ada, NOON - timedelta(hours=2), now=NOON)
+
+    assert next(fact.value for fact in then.facts if fact.column == "gpu_capacity") == 8
+
+
 def test_before_it_was_seen_nobody_knows(node, ada):
     then = moment_of(node, ada, EARLY - timedelta(hours=1), now=NOON)
 

@@ -54,6 +54,18 @@ def test_the_older_ones_are_a_page_away(node):
     assert "Seen for the first time." in page(viewer, older).text
 
 
+def test_lines_of_one_instant_are_not_torn_apart(node):
+    """A flush writes all that it saw with one time."""
+    for number in range(130):
+        make.a_node_event(node, f"Change {number}.", at=NOON - timedelta(minutes=number // 13))
+    client, seen, before = rest(make.a_user(role="viewer")), [], ""
+    while lines := client.get(f"/api/v1/nodes/{node.pk}/timeline", {"before": before} if before else {}).json():
+        seen += [line["sentence"] for line in lines]
+        before = lines[-1]["at"]
+
+    assert len(seen) == len(set(seen)) == 133
+
+
 def test_how_it_was_at_a_moment(node):
     ada = make.a_user(role="viewer")
 

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection
 from redis import Redis
 
 from health.models import GpuHour
@@ -78,6 +78,30 @@ def test_what_redis_lost_is_less_of_the_hour_and_no_error(cluster, redis):
     look(cluster, minute=60)
 
     assert GpuHour.objects.get().seen_s == 120
+
+
+def test_what_is_said_hours_later_is_not_of_the_hour_before(cluster):
+    look(cluster, minute=0)
+    look(cluster, minute=1)
+    look(cluster, minute=180, temperature_celsius=90.0, xid=79.0)
+
+    row = GpuHour.objects.get()
+    assert (row.hour, row.seen_s, row.temperature_max, row.xids) == (HOUR, 60, 50, 0)
+
+
+def test_an_hour_that_cannot_be_written_costs_that_hour_alone(cluster, monkeypatch):
+    def refused(*_: object, **__: object) -> None:
+        raise DatabaseError("permission denied")
+
+    look(cluster, minute=0)
+    look(cluster, minute=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(hours, "write", refused)
+        look(cluster, minute=60)
+    for minute in range(61, 121):
+        look(cluster, minute=minute)
+
+    assert GpuHour.objects.get().hour == HOUR + timedelta(hours=1)
 
 
 def test_rubbish_that_is_kept_is_begun_anew(cluster, redis):

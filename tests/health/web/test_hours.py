@@ -53,6 +53,18 @@ def test_the_strip_and_rest_sum_to_the_same(node):
     assert {hour["gpu_hours_busy"] for hour in rest if hour["devices"]} == {4.0, None}
 
 
+def test_a_gpu_that_is_cut_is_one_and_so_is_its_xid(node):
+    for index in range(8):
+        an_hour(node, 2, index, busy_s=None, xids=1)
+        for gi_id in range(7):
+            an_hour(node, 2, index, gi_id=str(gi_id), busy_s=600.0 * (gi_id == 3), xids=1)
+
+    seen, rest = strip_and_rest(node)
+
+    assert [hour["gpu_hours_seen"] for hour in rest if hour["devices"]] == [8]
+    assert "8.0 GPU-hours, 1.3 under load; the hottest GPU had 81 °C; at least 8 Xids." in seen.text
+
+
 def test_an_hour_that_nobody_heard_hides_no_finding(node):
     make.a_finding(node.cluster, node=node, sentence="Nothing is heard.", opened_at=NOON - timedelta(hours=2))
 
