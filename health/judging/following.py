@@ -1,4 +1,7 @@
-"""Pods of one template that fail on some nodes and run on others: which of them follow a node, or one of its GPUs."""
+"""Pods of one template that fail on some nodes and run on others: which of them follow a node, or one of its GPUs.
+
+A Job that tries again makes another pod: tries of one piece of work on one node are one failure.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,8 +19,18 @@ TEMPLATES = 200  # that are looked at: where more fail at once it is no node
 PODS = 5_000  # of them, the newest
 ASKED_WHICH = 10  # nodes that are asked which GPU it was: seven queries for all
 FAILS, RUNS = frozenset({PodState.FAILING, PodState.FAILED}), frozenset({PodState.READY, PodState.DONE})
-# What made it, and which of its templates: a ReplicaSet has one, a StatefulSet one at a time.
-Template = tuple[str, str]
+JOB = "Job"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # a label since Kubernetes 1.28
+# Which template of the object that owns it a pod is of: ray-project/kuberay, RayNodeGroupLabelKey; kubeflow/trainer
+# 1.x and mpi-operator 2, ReplicaTypeLabel: master, worker, launcher.
+GROUPS = ("ray.io/group", "training.kubeflow.org/replica-type")
+# What made it, and which of its templates: a ReplicaSet has one, a StatefulSet one at a time, a RayCluster one for each
+# group of workers. Of kinds that none of these labels tells of, the image is all that tells two apart.
+Template = tuple[str, ...]
+COLUMNS = (
+    "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "labels", "node_name",
+    "phase", "is_ready", "deleted_at", "stuck_container", "waiting_because", "restarts", "crashed_at", "node__is_ready",
+)  # fmt: skip
 
 
 def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[WorkloadHere, ...]]:
@@ -28,7 +41,7 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
     pods = _pods(cluster, _failing_templates(cluster, now=now), now=now)
     where: dict[Template, dict[str, list[tuple[Pod, bool]]]] = defaultdict(lambda: defaultdict(list))
     for pod, fails in pods:
-        where[pod.owner_uid, pod.revision_hash][pod.node_name].append((pod, fails))
+        where[_template(pod)][pod.node_name].append((pod, fails))
     suspects = [
         (node, there, nodes)
         for nodes in where.values()
@@ -42,13 +55,18 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
     return {node: tuple(workloads) for node, workloads in found.items()}
 
 
+def _template(pod: Pod) -> Template:
+    return pod.owner_uid, pod.revision_hash, pod.image, *(pod.labels.get(label, "") for label in GROUPS)
+
+
 def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
     """The UIDs of what made pods that may fail now."""
     crashed = Q(crashed_at__gt=now - CALM_AFTER)
     at_it = ~Q(phase="Failed") & (crashed | (~Q(stuck_container="") & ~Q(waiting_because="")))
     over = Q(phase="Failed", waiting_because="", crashed_at__gt=now - FAILED_WITHIN)
     rows = Pod.objects.filter(at_it | over, cluster=cluster, is_tenant=True).exclude(owner_uid="")
-    return list(rows.exclude(node_name="").order_by().values_list("owner_uid", flat=True).distinct()[:TEMPLATES])
+    owners = rows.exclude(node_name="").order_by("owner_uid").values_list("owner_uid", flat=True)
+    return list(owners.distinct()[:TEMPLATES])
 
 
 def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> list[tuple[Pod, bool]]:
@@ -57,7 +75,7 @@ def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> list[t
         return []
     rows = Pod.objects.filter(cluster=cluster, owner_uid__in=owners, is_tenant=True).exclude(node_name="")
     told = []
-    for pod in rows.select_related("node").order_by("-pk")[:PODS]:
+    for pod in rows.select_related("node").only(*COLUMNS).order_by("-pk")[:PODS]:
         state = pod.state(now=now)
         is_over = state is PodState.FAILED
         if is_over and (pod.waiting_because or pod.crashed_at is None or now - pod.crashed_at > FAILED_WITHIN):
@@ -73,18 +91,26 @@ def _here(
     nodes: Mapping[str, Sequence[tuple[Pod, bool]]],
     boards: Mapping[int, frozenset[int]],
 ) -> WorkloadHere:
-    others = [(other, pod, fails) for other, each in nodes.items() if other != node for pod, fails in each]
+    elsewhere = [(other, each) for other, each in nodes.items() if other != node]
     failing = [pod for pod, fails in there if fails]
     running = [pod for pod, fails in there if not fails]
     return WorkloadHere(
         name=f"{failing[0].namespace}/{failing[0].owner_name or failing[0].name}",
-        failing=len(failing),
+        failing=_failures(failing),
+        tries=len(failing),
         running=len(running),
-        failing_elsewhere=sum(fails for _, _, fails in others),
-        running_elsewhere=sum(not fails for _, _, fails in others),
-        nodes_elsewhere=len({other for other, _, fails in others if not fails}),
+        failing_elsewhere=sum(_failures([pod for pod, fails in each if fails]) for _, each in elsewhere),
+        running_elsewhere=sum(not fails for _, each in elsewhere for _, fails in each),
+        nodes_elsewhere=sum(any(not fails for _, fails in each) for _, each in elsewhere),
         gpu=_gpu(failing, running, boards),
     )
+
+
+def _failures(failing: Sequence[Pod]) -> int:
+    """Of pods of one template on one node: each is one, but of a Job each index, or without indices all of them."""
+    if not failing or failing[0].owner_kind != JOB:
+        return len(failing)
+    return len({pod.labels.get(COMPLETION_INDEX, "") for pod in failing})
 
 
 def _gpu(failing: Iterable[Pod], running: Iterable[Pod], boards: Mapping[int, frozenset[int]]) -> int | None:

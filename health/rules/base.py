@@ -66,12 +66,13 @@ class WorkloadHere:
     """Pods of one template that fail on a node, and how the others of the same template do."""
 
     name: str  # namespace/name of what made them: a ReplicaSet, a Job, a StatefulSet
-    failing: int  # here
+    failing: int  # here; of a Job that tries again, pieces of work and not tries
     running: int  # here: ready, or ended well; beside `gpu`, on the node's other GPUs
     failing_elsewhere: int  # on other nodes
     running_elsewhere: int
     nodes_elsewhere: int  # on which those run
     gpu: int | None = None  # the index of the one GPU that all who fail here had; None: several, or nothing says
+    tries: int = 0  # pods that fail here: more than `failing` where a Job tried again
 
 
 @dataclass(frozen=True)

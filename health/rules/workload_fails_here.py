@@ -40,7 +40,7 @@ class WorkloadFailsHere:
             Severity.NOTE if is_one else Severity.WARNING,
             f"{'; '.join(_said(each, node.name) for each in here[:NAMED])}{rest}.",
             _action(gpu, is_one=is_one),
-            {each.name: {"failing": each.failing, "running": each.running, "gpu": each.gpu,
+            {each.name: {"failing": each.failing, "tries": each.tries, "running": each.running, "gpu": each.gpu,
                          "failing_elsewhere": each.failing_elsewhere, "running_elsewhere": each.running_elsewhere,
                          "nodes_elsewhere": each.nodes_elsewhere} for each in here[:20]},
             why=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",
@@ -66,8 +66,9 @@ def _said(each: WorkloadHere, node: str) -> str:
         there.append(f"{each.running_elsewhere} on {count(each.nodes_elsewhere, 'other node')}")
     others = each.running_elsewhere + (each.running if each.gpu is not None else 0)
     fails = f", where {each.failing_elsewhere} {either(each.failing_elsewhere, 'fails', 'fail')}, too"
+    tries = f" in {each.tries} tries" if each.tries > each.failing else ""
     return (
-        f"{count(each.failing, 'pod')} of {each.name} {either(each.failing, 'fails', 'fail')} on {place}, "
+        f"{count(each.failing, 'pod')} of {each.name} {either(each.failing, 'fails', 'fail')} on {place}{tries}, "
         f"and {others} of the same template {either(others, 'runs', 'run')}: {' and '.join(there)}"
         + (fails if each.failing_elsewhere else "")
     )

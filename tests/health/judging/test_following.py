@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Bookmark, ExporterReading, Node, Observer, ResourceSlice
 from gpu.labels import WAS_CORDONED
-from health.judging import looking
+from health.judging import following, looking
 from health.judging.following import workloads_by_node
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod, counted
@@ -77,6 +79,92 @@ def test_jobs_that_failed_for_good_on_one_node_count_for_an_hour(cluster):
 
     assert [each.failing for each in workloads_by_node(cluster, now=NOON)["gpu-sick"]] == [2]
     assert workloads_by_node(cluster, now=NOON + 41 * MINUTE) == {}
+
+
+FAILED = {"phase": "Failed", "status": "Error", "is_ready": False, "crashed_at": NOON - 20 * MINUTE,
+          "waiting_because": "", "stuck_container": ""}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["image", "ray.io/group", "training.kubeflow.org/replica-type"])
+def test_groups_of_one_owner_that_have_a_template_each_are_not_compared_with_each_other(cluster, key):
+    """A RayCluster, a PyTorchJob, an MPIJob own the pods of all their templates themselves."""
+
+    def of_group(node, group, **given):
+        told = {"image": group} if key == "image" else {"labels": {key: group}, "image": "train:1"}
+        return a_pod(node, owner_kind="RayCluster", owner_name="ray", owner_uid="ray-1", **told | given)
+
+    sick = a_node(cluster, "gpu-sick")
+    for _ in range(2):
+        of_group(sick, "prefill", **CRASHES)
+    for number in range(3):
+        of_group(a_node(cluster, f"gpu-{number}"), "decode")
+    assert workloads_by_node(cluster, now=NOON) == {}
+
+    for number in range(3):
+        of_group(Node.objects.get(name=f"gpu-{number}"), "prefill")
+    (here,) = workloads_by_node(cluster, now=NOON)["gpu-sick"]
+
+    assert (here.failing, here.running_elsewhere) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("indices", "severity", "said"),
+    [
+        ((None, None, None), "note", "1 pod of team-a/train fails on gpu-sick in 3 tries, and 3"),
+        (("4", "4", "4"), "note", "1 pod of team-a/train fails on gpu-sick in 3 tries, and 3"),
+        (("4", "5", "5"), "warning", "2 pods of team-a/train fail on gpu-sick in 3 tries, and 3"),
+    ],
+)
+def test_tries_of_one_piece_of_work_of_a_job_are_one_failure_of_its_node(cluster, indices, severity, said):
+    def of_job(node, index=None, **given):
+        labels = {"batch.kubernetes.io/job-completion-index": index} if index else {}
+        return a_pod(node, owner_kind="Job", owner_name="train", owner_uid="job-1", labels=labels, **given)
+
+    sick = a_node(cluster, "gpu-sick")
+    for index in indices:
+        of_job(sick, index, **FAILED)
+    for number in range(3):
+        of_job(a_node(cluster, f"gpu-{number}"), f"{number}")
+
+    looked(cluster, 0, 5)
+
+    finding = Finding.objects.open().get(rule="workload-fails-here")
+    assert finding.severity == severity
+    assert finding.sentence.startswith(said)
+
+
+def test_tries_of_a_job_elsewhere_are_one_failure_there(cluster):
+    sick, other = a_node(cluster, "gpu-sick"), a_node(cluster, "gpu-other")
+    of_job = {"owner_kind": "Job", "owner_name": "train", "owner_uid": "job-1"}
+    for node in (sick, other, other, other):
+        a_pod(node, **of_job | FAILED)
+    a_pod(a_node(cluster, "gpu-1"), **of_job)
+
+    (here,) = workloads_by_node(cluster, now=NOON)["gpu-sick"]
+
+    assert (here.failing, here.failing_elsewhere) == (1, 1)
+
+
+def test_of_many_owners_that_fail_the_same_ones_are_looked_at_each_time(cluster, monkeypatch):
+    monkeypatch.setattr(following, "TEMPLATES", 2)
+    for uid in ("rs-3", "rs-1", "rs-2"):
+        of_one_template(a_node(cluster), uid=uid, **CRASHES)
+        of_one_template(a_node(cluster), uid=uid)
+
+    found = following._failing_templates(cluster, now=NOON)
+
+    assert found == ["rs-1", "rs-2"]
+
+
+def test_pods_are_read_without_the_labels_of_their_nodes(cluster):
+    a_failing_workload(cluster)
+
+    with CaptureQueriesContext(connection) as asked:
+        workloads_by_node(cluster, now=NOON)
+
+    joined = [each["sql"] for each in asked if 'JOIN "fleet_node"' in each["sql"]]
+    assert joined
+    assert not any('"fleet_node"."labels"' in sql for sql in joined)
 
 
 def test_a_pod_that_its_kubelet_evicted_did_not_fail_by_itself(cluster):
