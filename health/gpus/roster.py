@@ -203,7 +203,7 @@ def _nodes(wanted: GpuFilter) -> set[int] | None:
 
 def _findings(user: User) -> Findings:
     found = Findings()
-    rows = Finding.objects.visible_to(user).open().on_their_own().filter(node__isnull=False).order_by("-pk")
+    rows = Finding.objects.visible_to(user).open().of_nodes_own().order_by("-pk")
     for row in rows.only("pk", "node_id", "subject", "rule", "severity", "sentence"):
         is_of_node = not row.subject.startswith(OF_A_GPU)
         seen = FindingSeen(row.pk, row.rule, row.severity, row.sentence, is_of_node)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from fleet.allocation.kept import kept
 from fleet.cells.pieces import told
@@ -16,14 +16,9 @@ NOTE = "note"  # worth knowing, and nothing is wrong
 
 
 def count_on_nodes(cluster: Cluster) -> list[int]:
-    """Keep on each node how many findings it has, confirmed or not. Which changed; two queries, and one for those.
-
-    One that is listed under another of the same node is the same trouble.
-    """
-    mattering = Finding.objects.told().filter(cluster=cluster, node__isnull=False).exclude(severity=NOTE)
-    unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED)).filter(
-        Q(parent__isnull=True) | Q(parent__node__isnull=True)
-    )
+    """Keep on each node how many findings it has, confirmed or not. Which changed; two queries, and one for those."""
+    mattering = Finding.objects.told().of_nodes_own().filter(cluster=cluster).exclude(severity=NOTE)
+    unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED))
     found = dict(unresolved.order_by().values_list("node").annotate(number=Count("pk")))
     was = dict(Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by().values_list("pk", "unresolved"))
     changed = [pk for pk in {*found, *was} if found.get(pk, 0) != was.get(pk, 0)]

@@ -38,6 +38,13 @@ class FindingQuerySet(Visible["Finding"]):
         """Without those that are listed under their cause: nobody is told of those, and nobody counts them."""
         return self.filter(parent__isnull=True)
 
+    def of_nodes_own(self) -> "FindingQuerySet":
+        """Those of nodes, without what is listed under another of a node: it is the same trouble. What is listed under
+        one of the cluster is still its node's.
+        """
+        is_own = Q(parent__isnull=True) | Q(parent__node__isnull=True)
+        return self.filter(is_own, node__isnull=False)
+
     def unresolved(self) -> "FindingQuerySet":
         return self.filter(resolved_at__isnull=True)
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.models import Gpu
+from fleet.models import Gpu, Node
 from health.gpus import remembered, roster
 from health.gpus.roster import TooWide, _column
+from health.judging.counting import count_on_nodes
 from health.models import Finding
 from health.sources.frames import KeptFrame
 from health.sources.of_clusters import ClusterTelemetry, boards_in
@@ -101,6 +102,24 @@ def test_a_finding_that_is_resolved_muted_or_listed_under_another_is_not_the_wor
 
     assert seen.finding.rule == "gpu-hot"
     assert Finding.objects.count() == 4
+
+
+def test_the_table_and_the_counts_of_nodes_tell_of_the_same_findings(seer, cluster):
+    """What the cluster's own finding explains is still its nodes': a driver that all of them lack, say."""
+    one, two, three, _ = [make.a_node(cluster, f"gpu-{number}", gpus=1) for number in range(1, 5)]
+    whole = make.a_finding(cluster, "GPU operator", rule="operator-down", severity="critical")
+    make.a_finding(cluster, "GPU 0 of gpu-1", node=one, rule="gpu-silent", severity="critical", parent=whole)
+    own = make.a_finding(cluster, node=two, rule="operand-down", severity="warning", parent=whole)
+    make.a_finding(cluster, "GPU 0 of gpu-2", node=two, rule="gpu-silent", severity="critical", parent=own)
+    make.a_finding(cluster, "GPU 0 of gpu-3", node=three, rule="gpu-hot", severity="warning")
+
+    count_on_nodes(cluster)
+
+    counted = dict(Node.objects.filter(unresolved__gt=0).values_list("name", "unresolved"))
+    assert counted == {"gpu-1": 1, "gpu-2": 1, "gpu-3": 1}
+    rows = [(seen.node.name, seen.finding.rule) for seen in table(seer, faults="1").every() if seen.finding]
+    assert rows == [("gpu-1", "gpu-silent"), ("gpu-2", "operand-down"), ("gpu-3", "gpu-hot")]
+    assert len(rows) == sum(counted.values())
 
 
 def test_a_finding_of_a_gpu_that_has_only_a_uuid_is_that_gpus(seer, cluster):
