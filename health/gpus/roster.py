@@ -16,6 +16,7 @@ from fleet.allocation.holders import held_on
 from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.states.node import STATE_KEYS
+from gpu.versions import read
 from health.correlation import OF_A_GPU
 from health.gpus.asking import NONE, GpuFilter
 from health.gpus.remembered import COLUMNS, ClusterGpus, SeenNode, gpus_of
@@ -68,10 +69,10 @@ class FindingSeen:
         return RANKS.get(self.severity, WELL)
 
 
-OF_NODE: Mapping[str, Callable[[SeenNode], str]] = {
+OF_NODE: Mapping[str, Callable[[SeenNode], Any]] = {  # by the key of a column; what is empty is not known
     "node": lambda node: node.name,
     "product": lambda node: node.product,
-    "driver": lambda node: node.driver,
+    "driver": lambda node: read(node.driver).numbers,
 }
 
 

@@ -122,6 +122,14 @@ def test_the_table_and_the_counts_of_nodes_tell_of_the_same_findings(seer, clust
     assert len(rows) == sum(counted.values())
 
 
+def test_drivers_are_in_the_order_of_their_numbers_and_who_has_none_comes_last(seer, cluster):
+    for name, driver in (("a", "580.65.06"), ("b", "580.126.20"), ("c", ""), ("d", "1000.1.1"), ("e", "580.95.05")):
+        make.a_node(cluster, name, gpus=1, driver_version=driver)
+
+    assert names(seer, ordering="-driver") == ["d/0", "b/0", "e/0", "a/0", "c/0"]
+    assert names(seer, ordering="driver") == ["a/0", "e/0", "b/0", "d/0", "c/0"]
+
+
 def test_a_finding_of_a_gpu_that_has_only_a_uuid_is_that_gpus(seer, cluster):
     node = make.a_node(cluster, "gpu-1", gpus=2)
     Gpu.objects.filter(index=1).update(uuid="GPU-x")
