@@ -141,7 +141,8 @@ class NodeFilters(filters.FilterSet):
             return nodes.exclude(pk__in=Node.pools.through.objects.values("node_id"))
         if pool == "several":
             return nodes.filter(pk__in=in_several_pools())
-        return nodes.filter(pk__in=members_of(Pool.objects.filter(name=pool).values("pk")))
+        pools = Pool.objects.visible_to(self.request.user)
+        return nodes.filter(pk__in=members_of(pools.filter(name=pool).values("pk")))
 
     def with_missing_gpus(self, nodes: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
         return nodes.filter(LACKS_UNITS) if wanted else nodes.exclude(LACKS_UNITS)

@@ -80,19 +80,20 @@ class NodeFilter:
             if key not in SELECTS or len(values) > 1
         ]
 
-    def narrow(self, nodes: QuerySet) -> QuerySet:
-        found = narrow(nodes.filter(*self._conditions()), self.choice)
+    def narrow(self, nodes: QuerySet, *, pools: QuerySet[Pool]) -> QuerySet:
+        """`pools`: those that the person sees. A filter must not tell of others."""
+        found = narrow(nodes.filter(*self._conditions(pools)), self.choice)
         return found.order_by(*ORDERS[self.sort][1])
 
-    def count_in(self, alike: Iterable[Alike], clusters: Mapping[str, int]) -> int | None:
+    def count_in(self, alike: Iterable[Alike], clusters: Mapping[str, int], *, pools: QuerySet[Pool]) -> int | None:
         """How many GPU nodes it picks, by their sums; None: only the nodes themselves say it. `clusters`: by name."""
         if self.q or set(self.choice) - set(SELECTS):
             return None
         picked = [each for each in alike if each.is_gpu_node and self._picks(each, clusters) and self._has_state(each)]
         if self.pool and self.pool not in ("none", "several"):
             cluster, _, name = self.pool.partition("/")
-            pools = set(Pool.objects.filter(name=name, cluster__name=cluster).values_list("pk", flat=True))
-            picked = [each for each in picked if not each.pools.isdisjoint(pools)]
+            named = set(pools.filter(name=name, cluster__name=cluster).values_list("pk", flat=True))
+            picked = [each for each in picked if not each.pools.isdisjoint(named)]
         return sum(each.held if self.held else each.nodes for each in picked)
 
     def _picks(self, each: Alike, clusters: Mapping[str, int]) -> bool:
@@ -119,15 +120,15 @@ class NodeFilter:
         except selectors.BadSelector:
             return False
 
-    def _conditions(self) -> list[Q]:
+    def _conditions(self, pools: QuerySet[Pool]) -> list[Q]:
         found = []
         if self.q:
             found.append(labelled(selectors.parse(self.q)) if self.is_selector else Q(name__icontains=self.q))
         if self.held:
             found.append(Q(is_held=True))
-        return [*found, *self._pool_conditions(), *self._state_conditions()]
+        return [*found, *self._pool_conditions(pools), *self._state_conditions()]
 
-    def _pool_conditions(self) -> list[Q]:
+    def _pool_conditions(self, pools: QuerySet[Pool]) -> list[Q]:
         if not self.pool:
             return []
         if self.pool == "none":
@@ -135,7 +136,7 @@ class NodeFilter:
         if self.pool == "several":
             return [Q(pk__in=in_several_pools())]
         cluster, _, pool = self.pool.partition("/")
-        return [Q(pk__in=members_of(Pool.objects.filter(name=pool, cluster__name=cluster).values("pk")))]
+        return [Q(pk__in=members_of(pools.filter(name=pool, cluster__name=cluster).values("pk")))]
 
     def _state_conditions(self) -> list[Q]:
         found = []

@@ -120,11 +120,11 @@ class NodeLine:
 
 def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
     wanted = NodeFilter.read(request.GET)
-    every = Node.objects.visible_to(request.user).with_gpus()
+    every, pools = Node.objects.visible_to(request.user).with_gpus(), Pool.objects.visible_to(request.user)
     # Sorted by their keys alone, and only those of this page are read whole.
     alike = read_alike(request.user)
-    number = wanted.count_in(alike, {line.cluster.name: line.cluster.pk for line in clusters})
-    pages = Counted(wanted.narrow(every).values_list("pk", flat=True), PER_PAGE, number=number)
+    number = wanted.count_in(alike, {line.cluster.name: line.cluster.pk for line in clusters}, pools=pools)
+    pages = Counted(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
     page = pages.get_page(request.GET.get("page"))
     keys = list(page.object_list)
     rows = for_rows(Node.objects.filter(pk__in=keys)).in_bulk()
@@ -140,7 +140,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
         "driver_choices": sorted({each.driver_version for each in alike if each.is_gpu_node} - {""}),
         "looked_at": sum(line.freshness.has_begun for line in clusters),
         "lines": [_line(rows[key], freshness) for key in keys if key in rows],
-        "hints": _hints(every, wanted, page),
+        "hints": _hints(every, pools, wanted, page),
     }
 
 
@@ -158,12 +158,14 @@ def _line(node: Node, freshness: dict) -> NodeLine:
     )
 
 
-def _hints(every, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
+def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
     """For a filter that finds nothing: what leaving each part of it out would find."""
     if page.paginator.count or not wanted.active:
         return []
     less = [(name, wanted.without(name)) for name in wanted.active]
-    found = [(words_of(name), f"?{looser.query()}#nodes", looser.narrow(every).count()) for name, looser in less]
+    found = [
+        (words_of(name), f"?{looser.query()}#nodes", looser.narrow(every, pools=pools).count()) for name, looser in less
+    ]
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
 
 

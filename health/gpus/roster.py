@@ -178,7 +178,7 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
         visible = set(Node.objects.visible_to(user).order_by().values_list("pk", flat=True))
         found = [at for at in found if roster.node_of[at] in visible]
     roster.total = len(found)
-    nodes = _nodes(wanted)
+    nodes = _nodes(user, wanted)
     if nodes is not None:
         found = [at for at in found if roster.node_of[at] in nodes]
     picked = _picked(roster, found, wanted, now=now)
@@ -187,14 +187,14 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
     return roster
 
 
-def _nodes(wanted: GpuFilter) -> set[int] | None:
+def _nodes(user: User, wanted: GpuFilter) -> set[int] | None:
     """None: whatever their node is."""
     found = Node.objects.with_gpus().order_by()
     if wanted.cluster:
         found = found.filter(cluster__name=wanted.cluster)
     if wanted.pool:
         cluster, _, pool = wanted.pool.rpartition("/")
-        named = Pool.objects.filter(name=pool, **{"cluster__name": cluster} if cluster else {})
+        named = Pool.objects.visible_to(user).filter(name=pool, **{"cluster__name": cluster} if cluster else {})
         found = found.filter(pk__in=members_of(named.values("pk")))
     if wanted.state:
         found = found.filter(state_code=STATE_KEYS.get(wanted.state, -1))

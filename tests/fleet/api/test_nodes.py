@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 from django.http import QueryDict
 
-from fleet.models import GoneNode, Node
+from fleet.models import GoneNode, Node, Pool
 from fleet.web.filters import NodeFilter
 from tests.callers import calling
 from tests.make import (
@@ -93,7 +93,7 @@ def test_filters(bob, asked, found):
 def test_what_has_a_fault_here_has_one_on_the_page(bob, given):
     a_node(a_cluster(), "one", **given)
 
-    found = NodeFilter.read(QueryDict("faults=1")).narrow(Node.objects.all())
+    found = NodeFilter.read(QueryDict("faults=1")).narrow(Node.objects.all(), pools=Pool.objects.all())
 
     assert names(bob.get("/api/v1/nodes?has_fault=true")) == [node.name for node in found]
     assert len(names(bob.get("/api/v1/nodes?has_fault=false"))) == 1 - len(found)
@@ -108,6 +108,16 @@ def test_a_node_in_two_pools_is_one_row(now, db):
     reply = calling(seer).get("/api/v1/nodes")
 
     assert names(reply) == [node.name]
+
+
+def test_a_filter_by_a_pool_that_is_not_seen_finds_nothing(now, db):
+    cluster = a_cluster()
+    mine = a_pool(cluster, "mine")
+    a_node(cluster, "both", pool=mine).pools.add(a_pool(cluster, "secret"))
+    seer = calling(a_user(role="viewer", on=mine))
+
+    assert names(seer.get("/api/v1/nodes?pool=mine")) == ["both"]
+    assert names(seer.get("/api/v1/nodes?pool=secret")) == []
 
 
 def test_a_viewer_of_one_pool_sees_its_nodes_only(now, db):

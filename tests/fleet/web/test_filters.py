@@ -6,7 +6,7 @@ from hypothesis.extra.django import TestCase
 
 from fleet.allocation.kept import recount
 from fleet.allocation.tally import read_alike
-from fleet.models import Node
+from fleet.models import Node, Pool
 from fleet.models.state_column import LACKS_UNITS
 from fleet.states.node import NodeState
 from fleet.web.filters import NodeFilter
@@ -17,7 +17,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 
 def found(query: str) -> list[str]:
-    return [node.name for node in NodeFilter.read(QueryDict(query)).narrow(Node.objects.all())]
+    return [
+        node.name for node in NodeFilter.read(QueryDict(query)).narrow(Node.objects.all(), pools=Pool.objects.all())
+    ]
 
 
 @pytest.mark.parametrize(
@@ -49,8 +51,24 @@ def test_finds(query, names):
 
     assert sorted(found(query)) == sorted(names)
     recount(cluster.pk)
-    counted = NodeFilter.read(QueryDict(query)).count_in(read_alike(), {"east": cluster.pk})
+    counted = NodeFilter.read(QueryDict(query)).count_in(read_alike(), {"east": cluster.pk}, pools=Pool.objects.all())
     assert counted == (None if query.startswith("q=") else len(names))
+
+
+def test_a_filter_by_a_pool_that_is_not_seen_finds_none_of_the_nodes_that_are():
+    """Of a node that two pools claim, it would tell that there is the other."""
+    cluster = make.a_cluster("east")
+    mine = make.a_pool(cluster, "mine")
+    make.a_node(cluster, "alpha", pool=mine).pools.add(make.a_pool(cluster, "secret"))
+    recount(cluster.pk)
+    pat = make.a_user("pat", role="viewer", on=mine)
+    pools, nodes = Pool.objects.visible_to(pat), Node.objects.visible_to(pat)
+
+    for name, number in (("mine", 1), ("secret", 0)):
+        wanted = NodeFilter.read(QueryDict(f"pool=east/{name}"))
+        assert wanted.narrow(nodes, pools=pools).count() == number
+        assert wanted.count_in(read_alike(pat), {"east": cluster.pk}, pools=pools) == number
+        assert ("alpha" in page(visiting(pat), f"/parts/fleet/nodes?pool=east/{name}").text) == bool(number)
 
 
 def test_the_worst_comes_first():

@@ -130,6 +130,15 @@ def test_drivers_are_in_the_order_of_their_numbers_and_who_has_none_comes_last(s
     assert names(seer, ordering="driver") == ["a/0", "e/0", "b/0", "d/0", "c/0"]
 
 
+def test_a_filter_by_a_pool_that_is_not_seen_finds_none_of_the_nodes_that_are(cluster):
+    mine = make.a_pool(cluster, "mine")
+    make.a_node(cluster, "gpu-1", gpus=1, pool=mine).pools.add(make.a_pool(cluster, "secret"))
+    pat = make.a_user("pat", role="viewer", on=mine)
+
+    assert names(pat, pool="east/mine") == names(pat, pool="mine") == ["gpu-1/0"]
+    assert names(pat, pool="east/secret") == names(pat, pool="secret") == []
+
+
 def test_a_finding_of_a_gpu_that_has_only_a_uuid_is_that_gpus(seer, cluster):
     node = make.a_node(cluster, "gpu-1", gpus=2)
     Gpu.objects.filter(index=1).update(uuid="GPU-x")
