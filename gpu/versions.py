@@ -70,6 +70,13 @@ def agree(one: str, other: str) -> bool | None:
     return len(mine) == len(theirs) and mine[:-1] == theirs[:-1] and _is_start_of(mine[-1], theirs[-1])
 
 
+def agree_on_driver(one: str, other: str) -> bool | None:
+    """As `agree`, of what a driver calls itself: it knows nothing of what somebody wrote after the number of their own
+    image (580.95.05-r2-ubuntu22.04).
+    """
+    return agree(driver_of(one), driver_of(other))
+
+
 def same(one: str, other: str) -> bool:
     """Whether both name the very same version. What names none is the same as nothing."""
     parts = read(one).parts
@@ -93,6 +100,13 @@ def driver_as_written(text: str) -> str:
 
 def is_digest(text: str) -> bool:
     return text.strip().startswith("sha256:")
+
+
+def is_vgpu(image: str) -> bool:
+    """Whether an image names itself one of a vGPU: by its repository, or by NVIDIA's word for a guest's driver in its
+    tag, 525.60.13-grid-ubuntu22.04.
+    """
+    return "vgpu" in image.lower() or "grid" in tag_of(image).lower().split("-")
 
 
 def tag_of(image: str) -> str:

@@ -7,7 +7,7 @@ from django.db.models import F
 from fleet.models import Cluster, Pod, ResourceSlice
 from gpu.labels import DRIVER_VERSION
 from gpu.operands import DRIVER
-from gpu.versions import read, tag_of
+from gpu.versions import is_vgpu, read, tag_of
 
 DRA = "gpu.nvidia.com"
 OLDEST = (100,)  # branches have three digits: whose tag begins otherwise counts its own images, or says “latest”
@@ -17,13 +17,14 @@ LABEL, IMAGE, SLICE = f"the label {DRIVER_VERSION}", "the image of its driver po
 def drivers_said(cluster: Cluster) -> dict[str, dict[str, str]]:
     """By the node's name and who says it, beside its label: NVIDIA's drivers. Two queries.
 
-    A driver pod that is not ready has not loaded its driver. Of a slice its first device tells for all.
+    A driver pod that is not ready has not loaded its driver. Of a vGPU the tag may be its software's. Of a slice its
+    first device tells for all.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     pods = Pod.objects.filter(cluster=cluster, operand=DRIVER, is_ready=True, deleted_at=None).not_done()
     for node, image in pods.exclude(node_name="").order_by("pk").values_list("node_name", "image"):
         tag = tag_of(image)
-        if read(tag).numbers >= OLDEST:
+        if read(tag).numbers >= OLDEST and not is_vgpu(image):
             found[node][IMAGE] = tag
     slices = ResourceSlice.objects.filter(cluster=cluster, driver=DRA).exclude(node_name="")
     said = slices.order_by("pool_generation", "pk").values_list("node_name", F("devices__0__driver_version"))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import combinations
 from typing import ClassVar
 
-from gpu.versions import agree
+from gpu.versions import agree_on_driver
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
 
 
@@ -24,7 +24,7 @@ class VersionsDisagree:
         if node.is_changing:
             return None
         said = dict(node.drivers)
-        if all(agree(one, other) is not False for one, other in combinations(said.values(), 2)):
+        if all(agree_on_driver(one, other) is not False for one, other in combinations(said.values(), 2)):
             return None
         return Wrong(
             Severity.WARNING,

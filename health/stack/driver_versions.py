@@ -8,7 +8,7 @@ from enum import StrEnum
 from fleet.models import Node, ResourceSlice
 from gpu.labels import AMD_DRIVER_VERSION, DRIVER_VERSION, DRIVER_VERSION_PARTS
 from gpu.operands import DRIVER
-from gpu.versions import agree, is_digest, read
+from gpu.versions import agree, agree_on_driver, is_digest, read
 from health.stack.desired import Desired
 from health.stack.on_node import OperandOnNode
 
@@ -141,7 +141,7 @@ WORDS = {
 
 def _disagreement(sources: Sequence[Said], node: Node) -> str:
     said = [each for each in sources if each.version and each.is_known]
-    if all(agree(one.version, other.version) is not False for one in said for other in said):
+    if all(_agree(one, other) is not False for one in said for other in said):
         return ""
     running = [each for each in said if each.role is DriverVersionRole.RUNNING]
     if len(running) > 1 and agree(running[0].version, running[1].version) is False:
@@ -151,6 +151,12 @@ def _disagreement(sources: Sequence[Said], node: Node) -> str:
         parts = [f"{WORDS[role]} {first[role].version}" for role in WORDS if role in first]
     sentence = ", ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}.{_standing(node)}"
+
+
+def _agree(one: Said, other: Said) -> bool | None:
+    """What runs says no more than the driver's number; what is asked for and rolled out are words of one tag."""
+    is_running = DriverVersionRole.RUNNING in (one.role, other.role)
+    return (agree_on_driver if is_running else agree)(one.version, other.version)
 
 
 def _standing(node: Node) -> str:

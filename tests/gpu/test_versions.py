@@ -2,9 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu.versions import agree, driver_as_written, driver_of, read, same, tag_of, version_of
+from gpu.versions import agree, agree_on_driver, driver_as_written, driver_of, is_vgpu, read, same, tag_of, version_of
 
 NUMBERS = st.lists(st.integers(0, 999), min_size=2, max_size=4)
+DRIVERS = st.tuples(st.integers(100, 999), st.integers(0, 999), st.integers(0, 99)).map(
+    "{0[0]}.{0[1]}.{0[2]:02}".format
+)
 SYSTEMS = st.sampled_from(["ubuntu22.04", "ubuntu24.04", "ubi8", "ubi9", "rhel9", "rhcos4.18", "rocky9.7"])
 
 
@@ -78,6 +81,27 @@ def test_a_precompiled_tag_names_a_branch_and_a_kernel():
 )
 def test_the_driver_that_a_tag_names(tag, driver):
     assert driver_of(tag) == driver
+
+
+@given(DRIVERS, st.from_regex(r"[a-z][a-z0-9.]{0,9}", fullmatch=True))
+def test_what_somebody_appended_to_their_own_image_is_no_other_driver(driver, own):
+    assert agree_on_driver(driver, f"{driver}-{own}-ubuntu22.04") is True
+    assert agree_on_driver(driver, f"9{driver}-{own}-ubuntu22.04") is False
+    assert agree_on_driver(driver, own) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "is_one"),
+    [
+        ("registry/driver:525.60.13-grid-ubuntu22.04", True),
+        ("registry/nvidia-vgpu-manager:525.60.12-ubuntu22.04", True),
+        ("registry/grid/driver:525.60.13-ubuntu22.04", False),
+        ("nvcr.io/nvidia/driver:580.95.05-ubuntu22.04", False),
+        ("", False),
+    ],
+)
+def test_whether_an_image_is_one_of_a_vgpu(image, is_one):
+    assert is_vgpu(image) is is_one
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,8 @@ def test_a_driver_pod_and_a_label_that_disagree_are_a_finding_once_they_do_so_fo
         {"image": "nvcr.io/nvidia/driver@sha256:0123"},
         {"image": "registry/driver:latest"},
         {"image": "registry/driver:2.1-ubuntu22.04"},
+        {"image": "registry/driver:580.95.05-grid-ubuntu22.04"},
+        {"image": "registry/vgpu-guest-driver:580.95.05-ubuntu22.04"},
         {"image": "nvcr.io/nvidia/driver:570.172.08-ubuntu22.04"},
     ],
 )

@@ -104,7 +104,10 @@ def test_a_cordon_that_went_with_the_upgrade_is_told_until_it_is_back():
         ({LABEL: "580.95.05", IMAGE: "580.95.05-ubuntu22.04"}, False),
         ({LABEL: "580.95.05", "its ResourceSlice": "580.95.5"}, False),
         ({LABEL: "580.95.05", IMAGE: "580-5.15.0-25-generic-ubuntu22.04"}, False),
+        ({LABEL: "580.95.05", IMAGE: "580.95.05-r2-ubuntu22.04", "its ResourceSlice": "580.95.5"}, False),
+        ({LABEL: "580.95.05", IMAGE: "580.95.05-4.acme.1-rhel9.4"}, False),
         ({LABEL: "570.172.08", IMAGE: "580.95.05-ubuntu22.04"}, True),
+        ({LABEL: "570.172.08", IMAGE: "580.95.05-r2-ubuntu22.04"}, True),
         ({LABEL: "580.95.05", IMAGE: "580.95.05-ubuntu22.04", "its ResourceSlice": "570.172.8"}, True),
     ],
 )
