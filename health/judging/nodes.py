@@ -10,7 +10,7 @@ from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.labels import WAS_CORDONED
 from gpu.operands import DRIVER
 from gpu.resources import unhealthy_in_words
-from gpu.upgrade_controller import UPGRADE_FAILED
+from gpu.upgrade_controller import DRIVER_RESTARTED, UPGRADE_FAILED
 from gpu.versions import agree
 from health.judging.away import operands_away
 from health.judging.disagreeing import LABEL, SLICE, drivers_said
@@ -107,11 +107,12 @@ def _why_upgrades_fail(cluster: Cluster, *, now: datetime) -> dict[int, str]:
 def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:
     """By the node's key, since when it is seen without the cordon that its upgrade found. Two queries.
 
-    The note of that cordon goes with the upgrade: from then on our own finding remembers it.
+    The note of that cordon is written while the upgrade is queued, and until its pod restarts nobody but people takes a
+    cordon off. It goes with the upgrade: from then on our own finding remembers it.
     """
     nodes = Node.objects.filter(cluster=cluster, is_unschedulable=False).with_gpus()
-    at_work = nodes.exclude(upgrade_state__in=AT_REST).values_list("pk", "annotations")
-    seen = {pk: now for pk, annotations in at_work if annotations.get(WAS_CORDONED)}
+    restarted = nodes.filter(upgrade_state__in=DRIVER_RESTARTED).values_list("pk", "annotations")
+    seen = {pk: now for pk, annotations in restarted if annotations.get(WAS_CORDONED)}
     told = Finding.objects.unresolved().filter(
         cluster=cluster, rule=CordonRemoved.key, since__gt=now - UNCORDONED_FOR, node__isnull=False
     )

@@ -300,8 +300,14 @@ def test_a_cordon_that_nobody_set_again_is_told_for_a_day(cluster):
     assert found("cordon-removed") == []
 
 
-@pytest.mark.parametrize("state", ["upgrade-done", "upgrade-required"])
-def test_a_cordon_that_a_person_took_off_before_the_upgrade_began_is_theirs(cluster, state):
+@pytest.mark.parametrize(
+    "state",
+    [
+        "upgrade-done", "upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
+        "drain-required", "upgrade-failed",
+    ],
+)  # fmt: skip
+def test_a_cordon_that_a_person_took_off_before_the_driver_s_pod_restarted_is_theirs(cluster, state):
     a_node(cluster, "gpu-1", upgrade_state=state, annotations={WAS_CORDONED: "true"})
 
     looked(cluster, 0)
