@@ -25,6 +25,7 @@ from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
 from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
 from health.rules.gpus import GPU_RULES
+from health.rules.series_explosion import SeriesExplosion
 from health.rules.unsupported_combination import UnsupportedCombination
 from health.telemetry.base import Exploding
 
@@ -45,10 +46,12 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
     sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
-    rules = [rule for rule in RULES if live.issuperset(rule.reads)]
+    source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
+    unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
+    rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]
     of_nodes = [rule for rule in rules if rule.subject == NODE]
     of_cluster = [rule for rule in rules if rule.subject != NODE]
-    signals = [*_of_cluster(cluster, observer, sight, of_cluster, now=now), *_of_sources(cluster)]
+    signals = [*_of_cluster(cluster, observer, sight, source, of_cluster, now=now), *_of_sources(cluster)]
     gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
     signals += gpus.signals
     if of_nodes:
@@ -73,9 +76,14 @@ def _of_sources(cluster: Cluster) -> Iterator[Signal]:
 
 
 def _of_cluster(
-    cluster: Cluster, observer: Observer, sight: ClusterSight, asked: Collection[Rule[ClusterFacts]], *, now: datetime
+    cluster: Cluster,
+    observer: Observer,
+    sight: ClusterSight,
+    source: TelemetrySource | None,
+    asked: Collection[Rule[ClusterFacts]],
+    *,
+    now: datetime,
 ) -> Iterator[Signal]:
-    source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     queued = queued_for_upgrade(cluster)
     facts = ClusterFacts(

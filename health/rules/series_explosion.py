@@ -29,7 +29,7 @@ class SeriesExplosion:
         rest = f", and so {either(more, 'has', 'have')} {count(more, 'other')}" if more else ""
         return Wrong(
             Severity.WARNING,
-            f"The exporter at {worst.instance or 'an unnamed place'} has more than {SERIES_AT_MOST:,} series of "
+            f"The exporter at {worst.instance} has more than {SERIES_AT_MOST:,} series of "
             f"{worst.name}{rest}: no node has so many GPUs.",
             "Look which label grows (topk by it in Prometheus), and drop the series where they are scraped "
             "(metricRelabelings of the ServiceMonitor) until the exporter no longer makes them.",

@@ -111,8 +111,9 @@ def exported_names(pattern: str, matchers: Matchers) -> str:
 
 
 def exploding(pattern: str, matchers: Matchers, *, most: int) -> str:
-    """Exporters that have more series of a name than that."""
-    return f"count by (__name__, instance) ({matchers.with_names(pattern)}) > {most}"
+    """Exporters that have more series of a name than that. What has lost its `instance` says of no one exporter."""
+    named = Matchers('instance!=""' + (f",{matchers.text}" if matchers.text else ""))
+    return f"count by (__name__, instance) ({named.with_names(pattern)}) > {most}"
 
 
 def devices(names: Iterable[str], matchers: Matchers) -> str:

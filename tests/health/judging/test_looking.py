@@ -304,6 +304,22 @@ def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
     assert finding.action.startswith("1 slot for 2 clusters: raise -c")
 
 
+@pytest.mark.parametrize("state", ["silent", "waiting"])
+def test_what_a_source_said_before_it_fell_silent_opens_no_finding_and_resolves_none(cluster, state):
+    a_source(cluster, state=state)
+    exploding = [{"name": "DCGM_EXP_X", "instance": "10.0.0.7:9400", "series": 5000}]
+    TelemetrySource.objects.update(exploding=exploding)
+    looking.look(cluster, now=NOON)
+    assert not Finding.objects.filter(rule="series-explosion").exists()
+
+    TelemetrySource.objects.update(state="answering")
+    looking.look(cluster, now=NOON + MINUTE)
+    TelemetrySource.objects.update(state=state, exploding=[])
+    looking.look(cluster, now=NOON + 2 * MINUTE)
+
+    assert Finding.objects.open().filter(rule="series-explosion").exists()
+
+
 def test_a_source_whose_series_explode_is_a_finding_until_they_do_not(cluster):
     source = a_source(cluster, state="answering")
     TelemetrySource.objects.update(exploding=[{"name": "DCGM_EXP_X", "instance": "10.0.0.7:9400", "series": 5000}])

@@ -2,7 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry.promql import MATCHERS_CHARS, BadMatchers, Matchers, devices, newest_values, times, values
+from health.telemetry.promql import (
+    MATCHERS_CHARS,
+    BadMatchers,
+    Matchers,
+    devices,
+    exploding,
+    newest_values,
+    times,
+    values,
+)
 
 EU = Matchers('cluster="eu-1"')
 
@@ -53,4 +62,7 @@ def test_asks_by_device_and_by_the_clusters_own_matchers():
     assert values("X", EU) == 'max by (UUID, uuid, GPU_I_ID, serial_number, gpu_partition_id) (X{cluster="eu-1"})'
     assert 'timestamp(X{cluster="eu-1"})' in times("X", EU)
     assert newest_values("X", EU).count('cluster="eu-1"') == 3
+    assert exploding("X|Y", EU, most=9) == (
+        'count by (__name__, instance) ({__name__=~"X|Y",instance!="",cluster="eu-1"}) > 9'
+    )
     assert devices(["X", "Y"], EU).endswith('({__name__=~"X|Y",cluster="eu-1"})')

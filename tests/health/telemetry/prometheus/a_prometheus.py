@@ -40,6 +40,8 @@ class Playing:
         if query.startswith("count by (__name__, instance)"):
             most = int(query.rpartition("> ")[2])
             counted = Counter((name, row[0].get("instance", "")) for name, rows in self.series.items() for row in rows)
+            if 'instance!=""' in query:
+                counted = Counter({key: number for key, number in counted.items() if key[1]})
             return [
                 self.row({"__name__": name, "instance": instance}, number)
                 for (name, instance), number in counted.items()

@@ -174,6 +174,9 @@ def test_an_exporter_with_more_series_of_a_name_than_gpus_can_have_is_named(play
     for number in range(1_999):
         playing.add("DCGM_EXP_OTHER", {"instance": "10.0.0.8:9400", "request": f"{number}"}, 1)
 
+    for number in range(2_001):  # many exporters' of a Prometheus that drops the label
+        playing.add("DCGM_EXP_ALL", {"UUID": f"GPU-{number}"}, 1)
+
     taken = ask().take(None, now=NOW)
 
     assert taken.exploding == (Exploding("DCGM_EXP_REQUEST_SECONDS", "10.0.0.7:9400", 2_001),)
