@@ -66,13 +66,19 @@ def cancel(pull: ImagePull, *, actor: User, because: str, now: datetime) -> None
 
     :raises Refusal: when it is over, or ends already
     """
-    who = actor.get_username()
+    if not call_off(pull, by=actor.get_username(), because=because, now=now):
+        raise Refusal("It is over already, or ends: there is nothing to cancel.")
+
+
+def call_off(pull: ImagePull, *, by: str, because: str, now: datetime) -> bool:
+    """The same, whoever it is. False: it is over, or ends already."""
     with transaction.atomic():
-        if not pull.stop(f"{who} cancelled it: {because}", by=who, now=now):
-            raise Refusal("It is over already, or ends: there is nothing to cancel.")
-        AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=who, because=because, now=now)
-        record_event(plan=pull.plan, what="note", was="", to="pull-cancelled", now=now, actor=who, because=because)
+        if not pull.stop(f"{by} cancelled it: {because}", by=by, now=now):
+            return False
+        AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=by, because=because, now=now)
+        record_event(plan=pull.plan, what="note", was="", to="pull-cancelled", now=now, actor=by, because=because)
     queue_pull(pull.pk)
+    return True
 
 
 def _given(plan: Plan, key: str) -> ImagePull | None:

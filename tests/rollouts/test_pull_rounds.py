@@ -12,6 +12,7 @@ from edges.moves import LostRace
 from fleet.models import Cluster
 from kube import client
 from kube.structs import PodSeen
+from people.models import AuditEntry
 from rollouts.images.progress import PullOutcome
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
 from rollouts.pull_rounds import LANDED_BY, _Round, bounded, pod_look, run_pull
@@ -463,6 +464,8 @@ def test_release_all_names_jobs_and_takes_them(pulling: Pulling, capsys: pytest.
     assert len(there) == 1
     assert pulling.jobs() == []
     assert ImagePull.objects.get().ends_by == "release_all"
+    assert AuditEntry.objects.filter(subject=pulling.plan.mark, verb="cancel-pull", actor="release_all").exists()
+    assert pulling.plan.events.filter(to="pull-cancelled").exists()
 
 
 def test_it_gives_up_after_two_hours(pulling: Pulling):

@@ -63,10 +63,12 @@ class Command(BaseCommand):
             raise CommandError(f"Nothing was changed. {refusal}") from refusal
 
     def _pull(self, given: dict[str, Any]) -> None:
-        who, plan = _person(given["who"]), _plan(given["plan"])
+        who, plan, because = _person(given["who"]), _plan(given["plan"]), given["because"].strip()[:1000]
         try:
+            if not because:
+                raise Refusal("Say why, with --because: the next person at this plan will want to know.")
             require(who, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-            ask(plan, actor=who, because=given["because"][:1000], nodes_each=given["each"], now=timezone.now())
+            ask(plan, actor=who, because=because, nodes_each=given["each"], now=timezone.now())
         except (NotAllowed, Refusal) as refusal:
             raise CommandError(f"Nothing was made. {refusal}") from refusal
         self._say_pulled(plan)

@@ -2,12 +2,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
-from gpu.labels import PULLS_FOR
+from gpu.labels import MANAGED_BY, OURS, PULLS_FOR
 from kube import client
 from people.models import AuditEntry
 from rollouts.engine.takeover import Mark, jobs, marks, remove, remove_jobs
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Hold, ImagePull, OptOut, Plan
+from rollouts.steering.pulling import call_off
+from wording.numbers import are, count, either
+
+BY_HAND = f"kubectl delete jobs -A -l {MANAGED_BY}={OURS},{PULLS_FOR}"
 
 
 class Command(BaseCommand):
@@ -27,24 +31,30 @@ class Command(BaseCommand):
         clusters = Cluster.objects.filter(name=options["cluster"]) if options["cluster"] else Cluster.objects.all()
         if not clusters:
             raise CommandError(f"There is no cluster {options['cluster'] or 'at all'}.")
+        troubles: list[str] = []
         for cluster in clusters:
-            self._release(cluster, dry_run=options["dry_run"], why=options["give_up_plans"])
+            troubles += self._release(cluster, dry_run=options["dry_run"], why=options["give_up_plans"])
+        if troubles:
+            raise CommandError("\n".join(troubles))
 
-    def _release(self, cluster: Cluster, *, dry_run: bool, why: str) -> None:
+    def _release(self, cluster: Cluster, *, dry_run: bool, why: str) -> list[str]:
+        """What is left there, and why. The nodes go first: a Job of ours touches nothing, and ends by itself."""
         try:
             connection = client.connect(cluster.kubeconfig, cluster.context)
             if (uid := client.kube_system_uid(connection)) != cluster.uid:
-                return self._leave_foreign(cluster, uid, dry_run=dry_run, why=why)
+                self._leave_foreign(cluster, uid, dry_run=dry_run, why=why)
+                return []
             found = marks(connection)
             if dry_run:
-                self._show(cluster, found, jobs(connection))
-            else:
-                self._end_plans(cluster, why)
-                self._stop_pulls(cluster)
-                self._remove_jobs(cluster, connection)
-                self._remove(cluster, connection, found)
+                self._show(cluster, found, connection)
+                return []
+            self._end_plans(cluster, why)
+            self._stop_pulls(cluster, why)
+            return [*self._remove(cluster, connection, found), *self._remove_jobs(cluster, connection)]
         except client.ClusterError as error:
-            raise CommandError(f"{cluster.name}: {getattr(error, 'in_full', error)}") from error
+            return [f"{cluster.name}: {getattr(error, 'in_full', error)}"]
+        except CommandError as refusal:  # plans under way here are no reason to leave another cluster held
+            return [str(refusal)]
 
     def _leave_foreign(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> None:
         """Marks there are not ours to take off: they are another cluster's (hazard Z10)."""
@@ -55,7 +65,10 @@ class Command(BaseCommand):
             "Nothing of it was changed."
         )
 
-    def _show(self, cluster: Cluster, found: list[Mark], ours: list[client.JobSeen]) -> None:
+    def _show(self, cluster: Cluster, found: list[Mark], connection: client.Connection) -> None:
+        ours, trouble = _jobs(connection)
+        if trouble:
+            self.stdout.write(f"{cluster.name}: {trouble}")
         for job in ours:
             where = f"Job {job.metadata.namespace}/{job.name}"
             self.stdout.write(f"{cluster.name} {where}: pulls an image for {job.labels[PULLS_FOR]}; would be deleted")
@@ -88,21 +101,27 @@ class Command(BaseCommand):
                 stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
             AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
 
-    def _stop_pulls(self, cluster: Cluster) -> None:
+    def _stop_pulls(self, cluster: Cluster, why: str) -> None:
         """Those of drafts too: else a worker would make the next of their Jobs."""
-        for pull in ImagePull.objects.in_force().filter(plan__cluster=cluster):
-            pull.stop("Quarterdeck leaves this cluster.", by="release_all", now=timezone.now())
+        because = why or "Quarterdeck leaves this cluster."
+        for pull in ImagePull.objects.in_force().filter(plan__cluster=cluster).select_related("plan"):
+            call_off(pull, by="release_all", because=because, now=timezone.now())
 
-    def _remove_jobs(self, cluster: Cluster, connection: client.Connection) -> None:
-        troubles = []
-        for job, trouble in remove_jobs(connection, jobs(connection)):
+    def _remove_jobs(self, cluster: Cluster, connection: client.Connection) -> list[str]:
+        ours, unlisted = _jobs(connection)
+        left = 0
+        for job, trouble in remove_jobs(connection, ours):
             where = f"Job {job.metadata.namespace}/{job.name}"
             self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
-            troubles += [trouble] if trouble else []
-        if troubles:
-            raise CommandError(f"{cluster.name}: {len(troubles)} Jobs of ours are still there. Run it again.")
+            left += bool(trouble)
+        if unlisted:
+            return [f"{cluster.name}: {unlisted} Mend that and run it again, or: {BY_HAND}"]
+        if left:
+            jobs_left = f"{count(left, 'Job')} of ours {are(left)} still there"
+            return [f"{cluster.name}: {jobs_left}. Run it again, or: {BY_HAND}"]
+        return []
 
-    def _remove(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> None:
+    def _remove(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> list[str]:
         failed = 0
         for mark, trouble in remove(connection, found):
             failed += bool(trouble)
@@ -111,6 +130,16 @@ class Command(BaseCommand):
                 off = OptOut.objects.in_force().filter(plan__cluster=cluster, node_uid=mark.uid)
                 off.update(is_wanted=False, ended_at=timezone.now())
             self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
-        self.stdout.write(f"{cluster.name}: {len(found) - failed} of {len(found)} nodes released.")
+        self.stdout.write(f"{cluster.name}: {len(found) - failed} of {count(len(found), 'node')} released.")
         if failed:
-            raise CommandError(f"{cluster.name}: {failed} nodes still carry a mark. Run it again.")
+            still = either(failed, "still carries", "still carry")
+            return [f"{cluster.name}: {count(failed, 'node')} {still} a mark. Run it again."]
+        return []
+
+
+def _jobs(connection: client.Connection) -> tuple[list[client.JobSeen], str]:
+    """Those of ours, and why they could not be listed. Blank: they were."""
+    try:
+        return jobs(connection), ""
+    except client.ClusterError as error:
+        return [], f"Jobs of ours could not be listed: {str(error).rstrip('.')}."

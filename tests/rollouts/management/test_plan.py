@@ -93,3 +93,11 @@ def test_who_may_not_run_plans_pulls_no_image():
 
     with pytest.raises(CommandError, match="Nothing was made"):
         manage("pull", str(plan.pk), "--as", "bob", "--because", "x")
+
+
+@pytest.mark.parametrize("because", ["", "  "])
+def test_without_a_reason_no_image_is_pulled(because: str):
+    plan = a_draft()
+
+    with pytest.raises(CommandError, match="Nothing was made. Say why"):
+        manage("pull", str(plan.pk), "--as", "ada", "--because", because)
