@@ -11,7 +11,7 @@ from rollouts.images.progress import PullOutcome
 from rollouts.lifecycle import PlanState
 from rollouts.models import ImagePull, Plan, PullJob
 from wording.lists import names
-from wording.numbers import count, either, was
+from wording.numbers import count, either
 
 # Before the end of it; a plan that goes back needs an image that is there.
 PULLED_IN = frozenset({PlanState.DRAFT, PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED})
@@ -78,6 +78,10 @@ class PullOnPage:
             found.setdefault((job.system, job.image), []).append(job)
         return [SystemPulled(system, image, jobs) for (system, image), jobs in sorted(found.items())]
 
+    def is_under_way(self, job: PullJob) -> bool:
+        """Whether an answer may still come: its turn is to come, or its Job may be there."""
+        return not job.outcome and self.is_in_force and (self.may_be_cancelled or job.intended_at is not None)
+
     @property
     def left(self) -> int:
         """Jobs that may be in the cluster."""
@@ -132,22 +136,21 @@ def why_no_pull_by(user, plan: Plan) -> str:
     return why_no_pull(plan) or why_not(user, Permission.RUN, cluster_id=plan.cluster_id, where=where)
 
 
-def proven_sentence(shown: PullOnPage, *, nodes: int) -> str:
-    """`nodes`: how many the plan takes."""
-    pulled = shown.of(PullOutcome.PULLED)
+def proven_sentence(shown: PullOnPage, pulled: Sequence[PullJob], *, unknown: int, under_way: int, untried: int) -> str:
+    """`pulled`: those that are nodes of the plan now. The numbers are of its other nodes."""
     at = max((job.told_at for job in pulled if job.told_at), default=None)
     where = names([f"{job.node_name} ({job.system})" if job.system else job.node_name for job in pulled])
     when = f" at {spoken(at)}" if at else ""
-    head = (
-        f"The image of {shown.pull.to_version} was pulled beforehand on {len(pulled)} of {count(nodes, 'node')}{when}"
-    )
-    more = nodes - len(pulled)
-    rest = f" The other {more} {was(more)} not tried." if more > 1 else " The other one was not tried." if more else ""
-    return f"{head}: {where}.{rest}"
+    of_all = f"{len(pulled)} of {count(len(pulled) + unknown + under_way + untried, 'node')}"
+    said = [f"The image of {shown.pull.to_version} was pulled beforehand on {of_all}{when}: {where}."]
+    said += [f"On {count(unknown, 'node')} nothing was proven."] if unknown else []
+    said += [f"On {count(under_way, 'node')} it is under way."] if under_way else []
+    if untried:
+        said.append(either(untried, "The other one was not tried.", f"The other {untried} were not tried."))
+    return " ".join(said)
 
 
-def failed_sentence(shown: PullOnPage) -> str:
-    failed = shown.of(PullOutcome.FAILED)
+def failed_sentence(shown: PullOnPage, failed: Sequence[PullJob]) -> str:
     first = failed[0]
     others = f" So it is on {either(len(failed) - 1, 'one more', f'{len(failed) - 1} more')}." if failed[1:] else ""
     when = f" at {spoken(first.told_at)}" if first.told_at else ""

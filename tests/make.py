@@ -260,7 +260,7 @@ def a_plan(cluster=None, *, author=None, **given: Any):
 
 
 def an_image_pull(plan, *outcomes: str, **given: Any):
-    """One that is under way, a Job for each outcome: blank, pulled, failed or unknown."""
+    """One that is under way, a Job for each outcome: blank, pulled, failed or unknown; on gpu-1, gpu-2, …"""
     from rollouts.models import ImagePull, PullJob
 
     row = {
@@ -268,9 +268,11 @@ def an_image_pull(plan, *outcomes: str, **given: Any):
         "lease_until": NOON, "next_look_at": NOON,
     }  # fmt: skip
     pull = ImagePull.objects.create(plan=plan, **row | given)
+    uids = dict(plan.cluster.nodes.values_list("name", "uid"))
     for position, outcome in enumerate(outcomes or ("",), 1):
         PullJob.objects.create(
-            pull=pull, position=position, node_uid=f"uid-{position}", node_name=f"gpu-{position}", daemonset_uid="uid",
+            pull=pull, position=position, node_uid=uids.get(f"gpu-{position}", f"uid-{position}"),
+            node_name=f"gpu-{position}", daemonset_uid="uid",
             namespace="gpu-operator", daemonset_name="nvidia-driver", driver_pod="x", system=f"ubuntu2{position}.04",
             image=f"nvcr.io/nvidia/driver:{plan.to_version}-ubuntu2{position}.04", outcome=outcome,
             told_at=NOON if outcome else None, says=f"It is {outcome}." if outcome else "",

@@ -1,6 +1,8 @@
 """Whether the image of the version was pulled beforehand (hazard Z36): proven, refused, not known, or not tried."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from rollouts.checks import Check, each
 from rollouts.images.driver_image import image_for
@@ -14,48 +16,96 @@ from wording.numbers import count
 PULL_IT = "Pull it beforehand, from the plan's page: a Job for each operating system."
 
 
+@dataclass(frozen=True)
+class PulledOnPicks:
+    """What a pull tells of the nodes that the plan takes now: each of them is in one list at most."""
+
+    shown: PullOnPage
+    jobs: Sequence[PullJob]  # of these nodes, for the image that they will need
+    failed: Sequence[PullJob]  # also of nodes that left, where the image is still needed
+    untried: Mapping[str, Sequence[str]]  # image → nodes that will need it. Blank: nobody can tell which it is
+    nodes: int
+
+    @cached_property
+    def pulled(self) -> list[PullJob]:
+        return [job for job in self.jobs if job.outcome == PullOutcome.PULLED]
+
+    @cached_property
+    def unknown(self) -> list[PullJob]:
+        return [job for job in self.jobs if job.outcome == PullOutcome.UNKNOWN]
+
+    @cached_property
+    def under_way(self) -> list[PullJob]:
+        return [job for job in self.jobs if self.shown.is_under_way(job)]
+
+    @cached_property
+    def never_tried(self) -> dict[str, Sequence[str]]:
+        """Of what is untried those images that no node has tried: another operating system, say."""
+        tried = {job.image for job in self.jobs}
+        return {image: nodes for image, nodes in self.untried.items() if image and image not in tried}
+
+    @property
+    def unproven(self) -> list[PullJob]:
+        """Of the images that were pulled nowhere."""
+        proven = {job.image for job in self.pulled}
+        return [job for job in (*self.unknown, *self.under_way) if job.image not in proven]
+
+    @property
+    def is_good(self) -> bool:
+        open_ = (self.failed, self.unknown, self.under_way, self.never_tried, self.untried.get(""))
+        return bool(self.pulled) and not any(open_) and not self.shown.pull.left_out
+
+    @property
+    def sentence(self) -> str:
+        unknown, under_way = len(self.unknown), len(self.under_way)
+        untried = self.nodes - len(self.pulled) - unknown - under_way
+        return proven_sentence(self.shown, self.pulled, unknown=unknown, under_way=under_way, untried=untried)
+
+
 def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
     """Three queries."""
     version, shown = subject.plan.to_version, newest_pull(subject.plan)
     if shown is None or shown.pull.to_version != version:
         yield Check("image-untried", f"Nobody has tried whether the image of {version} can be pulled.", PULL_IT)
         return
-    if failed := shown.of(PullOutcome.FAILED):
-        yield Check("image-failed", failed_sentence(shown), is_grave=True, about=_about(failed))
-    if untried := _untried(subject, shown):
-        image, nodes = min(untried.items())
+    now = _on_picks(subject, shown)
+    if now.failed:
+        yield Check("image-failed", failed_sentence(shown, now.failed), is_grave=True, about=_about(now.failed))
+    elif not now.jobs:
+        sentence = f"On no node that the plan takes now it was tried whether the image of {version} can be pulled."
+        yield Check("image-untried", sentence, PULL_IT)
+        return
+    if now.never_tried:
+        image, nodes = min(now.never_tried.items())
         sentence = f"Nobody has tried whether {image} can be pulled, which {count(len(nodes), 'node')} will need."
-        yield Check(
-            "image-unknown", sentence, PULL_IT, about=each(node for those in untried.values() for node in those)
-        )
-    if shown.is_proven:
-        sentence = proven_sentence(shown, nodes=len(subject.picks.nodes))
-        yield Check("image-pulled", sentence, shown.pull.left_out, is_good=not shown.pull.left_out and not untried)
-    elif unproven := [job for one in shown.systems if not one.pulled for job in one.jobs if job.outcome != "failed"]:
-        yield Check("image-unknown", _unknown(shown, unproven), PULL_IT, about=_about(unproven))
+        about = each(node for those in now.never_tried.values() for node in those)
+        yield Check("image-unknown", sentence, PULL_IT, about=about)
+    if now.unproven:
+        yield Check("image-unknown", _unknown(shown, now.unproven[0]), PULL_IT, about=_about(now.unproven))
+    elif now.pulled and not now.failed:
+        yield Check("image-pulled", now.sentence, shown.pull.left_out, is_good=now.is_good)
 
 
-def _untried(subject: PreflightSubject, shown: PullOnPage) -> dict[str, list[str]]:
-    """Image → the nodes that will need it, of those that are no part of the pull: other systems came since."""
-    plan, tried = subject.plan, {job.image for job in shown.jobs}
+def _on_picks(subject: PreflightSubject, shown: PullOnPage) -> PulledOnPicks:
+    plan, nodes = subject.plan, subject.picks.nodes
     versions = {"from_version": plan.from_version, "to_version": plan.to_version}
     images = {row.uid: image_for(row.image, **versions) for row in driver_daemonsets(plan)}
-    found: dict[str, list[str]] = {}
-    for node in subject.picks.nodes:
-        image = images.get(node.driver_daemon_set, "")
-        if image and image not in tried:
-            found.setdefault(image, []).append(node.name)
-    return found
+    needed = {node.uid: images.get(node.driver_daemon_set, "") for node in nodes}
+    jobs = [job for job in shown.jobs if needed.get(job.node_uid) in ("", job.image)]
+    tried = {job.node_uid for job in jobs if job.outcome or shown.is_under_way(job)}
+    untried: dict[str, list[str]] = {}
+    for node in nodes:
+        if node.uid not in tried:
+            untried.setdefault(needed[node.uid], []).append(node.name)
+    still = {*needed.values()}
+    failed = [job for job in shown.of(PullOutcome.FAILED) if job in jobs or job.image in still or "" in still]
+    return PulledOnPicks(shown, [job for job in jobs if job.node_uid in tried], failed, untried, len(nodes))
 
 
-def _unknown(shown: PullOnPage, unproven: list[PullJob]) -> str:
-    first = unproven[0]
-    is_under_way = shown.may_be_cancelled and not first.outcome
-    because = (
-        "it is being pulled now." if is_under_way else first.says or shown.pull.ends_because or "it was not tried."
-    )
+def _unknown(shown: PullOnPage, first: PullJob) -> str:
+    because = "it is being pulled now." if shown.is_under_way(first) else first.says or "nothing was told."
     return f"It is not known whether {first.image} can be pulled: on {first.node_name}, {because}"
 
 
-def _about(jobs: list[PullJob]) -> tuple[str, ...]:
+def _about(jobs: Sequence[PullJob]) -> tuple[str, ...]:
     return each(f"{job.node_name}: {job.image}. {job.says}".rstrip() for job in jobs)

@@ -3,13 +3,24 @@
 import pytest
 
 from fleet.models import Node, Operand
-from rollouts.models import ImagePull, Plan
+from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.steering.preview import preview
-from tests.make import NOON, a_draft, an_image_pull
+from tests.make import NOON, a_draft, an_image_pull, an_operand
 
 pytestmark = pytest.mark.django_db
 
 CODES = {"image-untried", "image-unknown", "image-failed", "image-pulled"}
+
+
+def needing(plan: Plan, *systems: str) -> Plan:
+    """Each of its nodes needs the image that `an_image_pull` has for gpu-1 and gpu-2; gpu-0 that of gpu-1."""
+    cluster = plan.cluster
+    owner = Operand.objects.get().owner_uid
+    for number, system in enumerate(systems or ("ubuntu21.04", "ubuntu21.04", "ubuntu22.04")):
+        image = f"nvcr.io/nvidia/driver:{plan.from_version}-{system}"
+        row = an_operand(cluster, name=f"driver-{number}", owner_uid=owner, image=image)
+        Node.objects.filter(name=f"gpu-{number}").update(driver_daemon_set=row.uid)
+    return plan
 
 
 def said(plan: Plan):
@@ -36,7 +47,7 @@ def test_an_image_that_a_registry_refused_is_grave_and_names_the_node():
 
 
 def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_not_tried():
-    plan = a_draft()
+    plan = needing(a_draft())
     an_image_pull(plan, "pulled", "pulled")
 
     (check,) = said(plan)
@@ -46,6 +57,89 @@ def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_no
         f"The image of {plan.to_version} was pulled beforehand on 2 of 3 nodes at 21 Nov 12:00 UTC: "
         "gpu-1 (ubuntu21.04), gpu-2 (ubuntu22.04). The other one was not tried."
     )
+
+
+SAME = ("ubuntu21.04",) * 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tail"),
+    [("unknown", "On 1 node nothing was proven."), ("", "On 1 node it is under way.")],
+)
+def test_a_node_that_has_told_nothing_is_said_apart_and_is_not_fine(outcome: str, tail: str):
+    plan = needing(a_draft(), *SAME)
+    an_image_pull(plan, "pulled", outcome)
+    PullJob.objects.update(image=PullJob.objects.get(position=1).image)
+
+    (check,) = said(plan)
+
+    assert (check.code, check.is_good) == ("image-pulled", False)
+    assert "on 1 of 3 nodes" in check.sentence
+    assert check.sentence.endswith(f": gpu-1 (ubuntu21.04). {tail} The other one was not tried.")
+
+
+def test_nodes_that_the_plan_does_not_take_are_not_counted():
+    plan = needing(a_draft(), *SAME)
+    an_image_pull(plan, *["pulled"] * 5)
+    PullJob.objects.update(image=PullJob.objects.get(position=1).image)
+
+    (check,) = said(plan)
+
+    assert "on 2 of 3 nodes" in check.sentence
+    assert "gpu-5" not in check.sentence
+
+
+@pytest.mark.parametrize("left", ["gone", "cordoned"])
+def test_where_every_node_that_was_tried_has_left_nothing_is_proven(left: str):
+    plan = needing(a_draft(), *SAME)
+    an_image_pull(plan, "pulled")
+    tried = Node.objects.filter(name="gpu-1")
+    if left == "gone":
+        tried.delete()
+    else:
+        tried.update(is_unschedulable=True)
+
+    (check,) = said(plan)
+
+    assert (check.code, check.is_good) == ("image-untried", False)
+
+
+def test_a_pull_that_ended_before_the_turn_of_a_node_has_not_tried_it():
+    plan = needing(a_draft(), *SAME)
+    an_image_pull(plan, "pulled", "", ended_at=NOON, ends_because="ada cancelled it: Not today.")
+    PullJob.objects.update(image=PullJob.objects.get(position=1).image)
+
+    (check,) = said(plan)
+
+    assert check.sentence.endswith("The other 2 were not tried.")
+
+
+def test_a_node_of_which_nobody_can_tell_the_image_is_not_fine():
+    plan = needing(a_draft(), *SAME)
+    an_image_pull(plan, "pulled")
+    Node.objects.filter(name="gpu-0").update(driver_daemon_set="")
+
+    (check,) = said(plan)
+
+    assert (check.code, check.is_good) == ("image-pulled", False)
+    assert check.sentence.endswith("The other 2 were not tried.")
+
+
+def test_a_node_that_needs_another_image_by_now_was_not_tried():
+    plan = needing(a_draft(), "ubuntu21.04", "rhel9", "ubuntu21.04")
+    an_image_pull(plan, "pulled")
+
+    (check,) = said(plan)
+
+    assert check.code == "image-untried"
+
+
+def test_an_image_that_a_registry_refused_is_grave_also_where_its_node_has_left():
+    plan = needing(a_draft(), *SAME)
+    an_image_pull(plan, "failed")
+    Node.objects.filter(name="gpu-1").delete()
+
+    assert ("image-failed", True) in [(check.code, check.is_grave) for check in said(plan)]
 
 
 @pytest.mark.parametrize("outcome", ["unknown", ""])
