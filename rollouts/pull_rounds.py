@@ -7,25 +7,24 @@ name, and a row is done with only when its Job and its pod were read back to be 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from django.db import transaction
-from django.db.models import Value
-from django.db.models.functions import Coalesce
 
 from edges.moves import LostRace
 from health.logs.redaction import redacted
 from kube import client
 from kube.structs import DaemonSetSeen, PodSeen
+from kube.structs.events import EventSeen
 from kube.structs.meta import find
 from kube.structs.pod import Terminated
 from rollouts.engine.live import stopped_in_cluster
 from rollouts.engine.writer_lease import Forfeit, take_writer_lease
 from rollouts.images.driver_image import image_for, system_of
-from rollouts.images.job import AsTheDriver, is_ours, job_for
+from rollouts.images.job import AsTheDriver, is_ours, job_for, pods_for
 from rollouts.images.progress import JobLook, PodLook, PullOutcome, Told, look
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.moving import record_event
@@ -36,7 +35,8 @@ log = structlog.get_logger()
 
 DRIVER_CONTAINER = "nvidia-driver-ctr"  # gpu-operator, manifests/state-driver/0500_daemonset.yaml
 AT_ONCE = 5  # Jobs: the registry and its mirrors serve everybody else, too
-LOOK_AGAIN = timedelta(seconds=2)
+LOOK_AGAIN = timedelta(seconds=10)  # a driver's image takes a node a minute or more
+IN_MOTION = timedelta(seconds=2)  # a Job that has no pod yet, or one that goes
 NOT_SOON = timedelta(seconds=10)
 AFTER_A_BUG = timedelta(seconds=30)
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
@@ -44,6 +44,8 @@ GIVEN_UP_AFTER = timedelta(hours=2)
 NEVER_SEEN = "ContainerStatusUnknown"  # what a kubelet says of a container that it may not have made (pkg/kubelet)
 BY_ITSELF = "quarterdeck"
 LONGEST = 500  # of what others say
+# RBAC's own words (kubernetes, pkg/endpoints/handlers/responsewriters). Quotas and webhooks answer 403, too.
+NO_RIGHT = 'cannot create resource "jobs"'
 
 
 def run_pull(*, pull_id: int, owner: str, clock: Callable[[], datetime]) -> None:
@@ -76,7 +78,7 @@ def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[st
     except Forfeit as forfeit:
         return str(forfeit), NOT_SOON
     except LostRace as lost:
-        return str(lost), LOOK_AGAIN
+        return str(lost), IN_MOTION
 
 
 @dataclass
@@ -85,19 +87,33 @@ class _Round:
     connection: client.Connection
     clock: Callable[[], datetime]
     may_write: bool = False
+    is_in_motion: bool = False  # something comes or goes, so that the next look is worth it soon
+    # What the cluster showed when the round began.
+    seen_at: datetime | None = None
+    jobs: dict[int, client.JobSeen | None] = field(default_factory=dict)  # by their rows
+    pods: list[PodSeen] = field(default_factory=list)
+    warnings: dict[str, list[EventSeen]] = field(default_factory=dict)  # by namespace
 
     def go(self) -> tuple[str, timedelta]:
         self._check_cluster()
         self._stop_what_is_over()
+        self._see()
+        self._learn_whether_it_ends()
         for row in self._rows().in_the_cluster().filter(outcome=""):
             self._look(row)
-        self.pull.refresh_from_db(fields=["ends_because"])
+        self._learn_whether_it_ends()
         waiting_for = "" if self.pull.ends_because else self._make()
+        if self.pull.ends_because:
+            self._tell_what_was_not_through()
         for row in self._rows().in_the_cluster():
             if row.outcome or self.pull.ends_because:
                 waiting_for = self._delete(row) or waiting_for
         self._end()
-        return waiting_for, NOT_SOON if waiting_for else LOOK_AGAIN
+        return waiting_for, NOT_SOON if waiting_for else IN_MOTION if self.is_in_motion else LOOK_AGAIN
+
+    def _learn_whether_it_ends(self) -> None:
+        """Somebody may have called it off since."""
+        self.pull.refresh_from_db(fields=["ends_because"])
 
     def _rows(self):
         return PullJob.objects.filter(pull=self.pull).select_related("pull").order_by("position")
@@ -125,11 +141,24 @@ class _Round:
 
     # Looking
 
+    def _see(self) -> None:
+        """Jobs first: what one that is gone had made meanwhile is in the list of pods, which comes after."""
+        rows = list(self._rows().in_the_cluster())
+        self.seen_at = self.clock()
+        for row in rows:
+            self.pull.keep_lease(now=self.clock())
+            self.jobs[row.pk] = client.get_job(self.connection, row.namespace, row.job_name)
+        for namespace in sorted({row.namespace for row in rows}):
+            self.pull.keep_lease(now=self.clock())
+            selector = pods_for(self.pull.plan.mark)
+            self.pods += client.list_pods(self.connection, namespace=namespace, label_selector=selector)
+
     def _look(self, row: PullJob) -> None:
-        job = client.get_job(self.connection, row.namespace, row.job_name)
-        now = self.clock()
+        if row.pk not in self.jobs:
+            return
+        job, now = self.jobs[row.pk], self.clock()
         if job is None:
-            if row.made_at is not None:
+            if row.made_at is not None and not self.pull.ends_because:
                 told = Told("Its Job was deleted by somebody else before it was through.", outcome=PullOutcome.UNKNOWN)
                 self._write(row, told, now=now)
             return
@@ -137,13 +166,14 @@ class _Round:
             says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
             self._write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=now, gone_at=now)
             return
-        pod = self._pod_of(row)
+        pod = self._pod_of(row, job)
+        self.is_in_motion |= pod is None
         about = ("Pod", pod.name) if pod else ("Job", job.name)
         failed = find((job.status.conditions if job.status else None), "Failed")
         is_failed = failed is not None and failed.status == "True"
         seen = pod_look(pod) if pod else None
         is_plain = seen is not None and not seen.waits
-        events = [] if is_plain else client.events_about(self.connection, row.namespace, *about)
+        events = [] if is_plain else self._events_about(row.namespace, *about)
         told = look(
             JobLook(
                 image=row.image,
@@ -159,10 +189,25 @@ class _Round:
         )
         self._write(row, told, now=now, made_at=row.made_at or now)
 
-    def _pod_of(self, row: PullJob) -> PodSeen | None:
-        """The newest: a Job makes another one where its first was taken from it."""
-        pods = client.list_pods(self.connection, namespace=row.namespace, label_selector=row.wanted.selector)
-        return max(pods, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
+    def _pods_of(self, row: PullJob) -> list[PodSeen]:
+        """Its labels say so, and the time of asking: whichever Job made them."""
+        return [
+            pod
+            for pod in self.pods
+            if pod.namespace == row.namespace and is_ours(row.wanted, pod.labels, pod.annotations)
+        ]
+
+    def _pod_of(self, row: PullJob, job: client.JobSeen) -> PodSeen | None:
+        """Made by this very Job, the newest: it makes another one where its first was taken from it."""
+        made = [pod for pod in self._pods_of(row) if pod.metadata.owner and pod.metadata.owner.uid == job.uid]
+        return max(made, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
+
+    def _events_about(self, namespace: str, kind: str, name: str) -> list[EventSeen]:
+        """One list a round, and none while nothing fails."""
+        if namespace not in self.warnings:
+            self.pull.keep_lease(now=self.clock())
+            self.warnings[namespace] = client.list_warnings(self.connection, namespace)
+        return [event for event in self.warnings[namespace] if (event.about.kind, event.about.name) == (kind, name)]
 
     def _write(
         self,
@@ -223,23 +268,28 @@ class _Round:
             self._write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=self.clock())
             return ""
         like = self._like_the_driver(row, daemonset)
+        if like is None:
+            says = f"{row.node_name} has no driver pod that tells with whose pull secrets its image is pulled."
+            self._write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=self.clock())
+            return ""
         self._take_writer_lease()
         if because := stopped_in_cluster(self.pull.plan, self.connection):
             return because
         if because := self._intend(row, image):
             return because
+        self.is_in_motion = True
         try:
             client.create_job(self.connection, row.namespace, job_for(row.wanted, like))
         except client.Conflict:
             pass  # Ours of an earlier try, or somebody else's: the next look at its labels tells which.
-        except client.Forbidden as refusal:
+        except (client.Forbidden, client.Refused) as refusal:
             self._never_made(row, str(refusal))
-            self.pull.stop(_grant(row.namespace), by=BY_ITSELF, now=self.clock())
-            self.pull.refresh_from_db(fields=["ends_because"])
-        except client.Refused as refusal:
-            self._never_made(row, str(refusal))
+            if isinstance(refusal, client.Forbidden) and NO_RIGHT in str(refusal):
+                self.pull.stop(_grant(row.namespace), by=BY_ITSELF, now=self.clock())
+                self._learn_whether_it_ends()
         else:
-            self._look(row)
+            now = self.clock()
+            self._write(row, Told("Its Job has no pod yet."), now=now, made_at=now)
         return ""
 
     def _image(self, row: PullJob, daemonset: DaemonSetSeen | None) -> str:
@@ -251,19 +301,33 @@ class _Round:
         plan = self.pull.plan
         return image_for(current, from_version=plan.from_version, to_version=self.pull.to_version)
 
-    def _like_the_driver(self, row: PullJob, daemonset: DaemonSetSeen) -> AsTheDriver:
-        """The driver's pod on the node has the pull secrets of its template, or those of its service account."""
-        try:
-            spec = client.get_pod_spec(self.connection, row.namespace, row.driver_pod)
-        except client.Absent:
-            spec = client.get_daemonset_pod_spec(self.connection, row.namespace, row.daemonset_name)
+    def _like_the_driver(self, row: PullJob, daemonset: DaemonSetSeen) -> AsTheDriver | None:
+        """None: no driver pod on the node tells. Its template does not: a service account may have added to it."""
+        spec = self._spec_of_driver_pod(row)
+        if spec is None:
+            return None
         secrets = [str(each["name"]) for each in spec.get("imagePullSecrets") or () if each.get("name")]
         tolerations = [
             {"key": each.key, "operator": each.operator, "value": each.value, "effect": each.effect}
             for each in daemonset.template.spec.tolerations or ()
         ]
         said = [{name: value for name, value in each.items() if value} for each in tolerations]
-        return AsTheDriver(secrets, said, daemonset.pod_labels)
+        return AsTheDriver(secrets, said, daemonset.pod_labels, str(spec.get("serviceAccountName") or ""))
+
+    def _spec_of_driver_pod(self, row: PullJob) -> dict[str, Any] | None:
+        """Of the one that was seen when it was asked, or of the one that is in its place by now."""
+        try:
+            return client.get_pod_spec(self.connection, row.namespace, row.driver_pod)
+        except client.Absent:
+            found = client.list_pods_on(self.connection, row.node_name, namespace=row.namespace)
+        drivers = [pod for pod in found if pod.metadata.owner and pod.metadata.owner.uid == row.daemonset_uid]
+        newest = max(drivers, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
+        if newest is None:
+            return None
+        try:
+            return client.get_pod_spec(self.connection, row.namespace, newest.name)
+        except client.Absent:
+            return None
 
     def _intend(self, row: PullJob, image: str) -> str:
         """Record that it is made, where nothing forbids it at this moment. Blank: it is recorded.
@@ -282,16 +346,16 @@ class _Round:
                 return because
             system = system_of(image, self.pull.to_version)[:128]
             mine = PullJob.objects.to_come().filter(pk=row.pk)
-            if not mine.update(intended_at=Coalesce("intended_at", Value(now)), image=image[:500], system=system):
+            if not mine.update(intended_at=now, image=image[:500], system=system):
                 raise LostRace(f"The Job for {row.node_name} is told already.")
         row.image, row.system = image[:500], system
         return ""
 
     def _never_made(self, row: PullJob, words: str) -> None:
-        """The API server said no: nothing of it is there."""
+        """The API server said no: nothing of it is there, unless an earlier try was lost that may still land."""
         now = self.clock()
         told = Told("The API server does not take its Job.", words, PullOutcome.UNKNOWN)
-        self._write(row, told, now=now, gone_at=now)
+        self._write(row, told, now=now, gone_at=None if row.intended_at else now)
 
     def _take_writer_lease(self) -> None:
         if not self.may_write:
@@ -300,14 +364,22 @@ class _Round:
 
     # Leaving nothing
 
+    def _tell_what_was_not_through(self) -> None:
+        told = Told(f"It was not through when this ended. {self.pull.ends_because}", outcome=PullOutcome.UNKNOWN)
+        for row in self._rows().in_the_cluster().filter(outcome=""):
+            self._write(row, told, now=self.clock())
+
     def _delete(self, row: PullJob) -> str:
         """Why it cannot be. Blank: it is gone, or on its way."""
-        job = client.get_job(self.connection, row.namespace, row.job_name)
-        now = self.clock()
+        self.is_in_motion = True
+        if row.pk not in self.jobs or self.seen_at is None:
+            return ""  # It was made in this round: the next one sees it.
+        job = self.jobs[row.pk]
         if job is None or not is_ours(row.wanted, job.labels, job.annotations):
-            is_settled = row.made_at is not None or (row.intended_at is not None and now - row.intended_at >= LANDED_BY)
-            if is_settled and not self._pod_of(row):
-                PullJob.objects.filter(pk=row.pk, gone_at=None).update(gone_at=now, trouble="")
+            was_lost_at = row.intended_at or self.seen_at
+            is_settled = row.made_at is not None or self.seen_at - was_lost_at >= LANDED_BY
+            if is_settled and not self._pods_of(row):
+                PullJob.objects.filter(pk=row.pk, gone_at=None).update(gone_at=self.clock(), trouble="")
             return ""
         if job.metadata.deletion_timestamp is not None:
             return ""

@@ -23,10 +23,8 @@ from kube.client.listing import list_pages
 from kube.client.patches import Patch, field_patch, node_patch, pointer, same_object, unchanged_since
 from kube.client.reaching import reach
 from kube.client.reading import (
-    events_about,
     get_config_map,
     get_daemonset,
-    get_daemonset_pod_spec,
     get_driver_object,
     get_driver_spec,
     get_job,
@@ -41,7 +39,9 @@ from kube.client.reading import (
     list_nodes,
     list_nodes_and_unread,
     list_pods,
+    list_pods_on,
     list_revisions,
+    list_warnings,
     server_version,
 )
 from kube.client.watching import Watch
@@ -88,11 +88,9 @@ __all__ = [
     "create_job",
     "create_lease",
     "delete_job",
-    "events_about",
     "field_patch",
     "get_config_map",
     "get_daemonset",
-    "get_daemonset_pod_spec",
     "get_driver_object",
     "get_driver_spec",
     "get_job",
@@ -109,7 +107,9 @@ __all__ = [
     "list_nodes_and_unread",
     "list_pages",
     "list_pods",
+    "list_pods_on",
     "list_revisions",
+    "list_warnings",
     "node_patch",
     "patch_driver_object",
     "patch_node",

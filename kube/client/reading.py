@@ -121,6 +121,10 @@ def list_pods(connection: Connection, *, namespace: str = "", label_selector: st
     return list_all(connection, PODS, namespace=namespace, label_selector=label_selector)
 
 
+def list_pods_on(connection: Connection, node: str, *, namespace: str = "") -> list[PodSeen]:
+    return list_all(connection, PODS, namespace=namespace, field_selector=f"spec.nodeName={node}")
+
+
 def list_jobs(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[JobSeen]:
     return list_all(connection, JOBS, namespace=namespace, label_selector=label_selector)
 
@@ -149,20 +153,9 @@ def get_pod_spec(connection: Connection, namespace: str, name: str) -> dict[str,
     return decode_by(WHOLE_SPEC, connection.get(PODS.path(name, namespace=namespace))).spec or {}
 
 
-def get_daemonset_pod_spec(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
-    """Of its template, whole.
-
-    :raises Absent: when there is no such DaemonSet
-    """
-    spec = decode_by(WHOLE_SPEC, connection.get(DAEMON_SETS.path(name, namespace=namespace))).spec or {}
-    template: dict[str, Any] = spec.get("template") or {}
-    return template.get("spec") or {}
-
-
-def events_about(connection: Connection, namespace: str, kind: str, name: str) -> list[EventSeen]:
-    """What was reported of one object lately: Events are kept for an hour or so."""
-    selector = f"involvedObject.kind={kind},involvedObject.name={name}"
-    return list_all(connection, EVENTS, namespace=namespace, field_selector=selector)
+def list_warnings(connection: Connection, namespace: str) -> list[EventSeen]:
+    """What was reported as wrong there lately: Events are kept for an hour or so."""
+    return list_all(connection, EVENTS, namespace=namespace, field_selector="type=Warning")
 
 
 def get_config_map(connection: Connection, namespace: str, name: str) -> ConfigMapSeen | None:

@@ -5,6 +5,10 @@ NVIDIA_VISIBLE_DEVICES is `void`, as the operator has it for this image, so that
 asks gives it none. `Always` has the kubelet ask the registry also where the image is on the node's disk already
 (kubernetes.io/docs/concepts/containers/images). The node is named by a field, as DaemonSets do it, and not by
 `spec.nodeName`, which would pass by its taints.
+
+It runs under the driver's service account, whose token it is not given: a pod that names none is given `default`, and
+one without pull secrets those of its account (kubernetes, plugin/pkg/admission/serviceaccount), which would prove an
+image by other credentials than the driver's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,11 +48,6 @@ class WantedPull:
     def labels(self) -> dict[str, str]:
         return {MANAGED_BY: OURS, PULLS_FOR: self.plan, IMAGE_PULL: f"{self.pull}-{self.position}"}
 
-    @property
-    def selector(self) -> str:
-        """What its Job and its pod are found by."""
-        return ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
-
 
 @dataclass(frozen=True)
 class AsTheDriver:
@@ -57,10 +56,16 @@ class AsTheDriver:
     secrets: Sequence[str] = ()  # names of imagePullSecrets
     tolerations: Sequence[Mapping[str, Any]] = ()  # as sent
     labels: Mapping[str, str] = field(default_factory=dict)
+    service_account: str = ""  # blank: the cluster gives pods none
+
+
+def pods_for(plan: str) -> str:
+    """The label selector of every pod that pulls for it."""
+    return f"{MANAGED_BY}={OURS},{PULLS_FOR}={plan}"
 
 
 def is_ours(wanted: WantedPull, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
-    """Whether a Job with the name is the one that this row means, and no one of a database that was restored."""
+    """Whether a Job, or a pod, is of the row that this is of, and of no one of a database that was restored."""
     same = all(labels.get(key) == value for key, value in wanted.labels.items())
     return same and annotations.get(ASKED_AT) == wanted.asked_at
 
@@ -88,6 +93,7 @@ def _pod(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 1,
+        **({"serviceAccountName": like.service_account} if like.service_account else {}),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "affinity": {"nodeAffinity": affinity},

@@ -2,7 +2,7 @@
 
 A kubelet pulls before it makes a container (pkg/kubelet/kuberuntime, startContainer), so that a container that ran,
 or could not be made or started, proves its image. Whatever does not prove it, and is no answer of a registry, leaves it
-unknown: neither a full node nor a quota says anything of an image.
+unknown: neither a full disk, a node that does not reach the registry, nor a quota says anything of an image.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,8 @@ NO_POD = timedelta(minutes=1)
 FOR_GOOD = frozenset(
     {"image_no_such_tag", "image_not_allowed", "image_pull_secret", "image_other_machine", "image_signature"}
 )
+# Of the node, and no word of a registry: another node, or this one mended, may well have the image.
+OF_THE_NODE = frozenset({"image_no_room", "image_registry_unknown", "image_registry_unreachable"})
 # Reasons of a container that waits although its image is there (pkg/kubelet/kuberuntime, pkg/kubelet/container).
 AFTER_THE_PULL = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
@@ -30,7 +32,7 @@ AFTER_THE_PULL = frozenset(
 
 class PullOutcome(StrEnum):
     PULLED = "pulled"
-    FAILED = "failed"  # a registry, or a kubelet that tried, said so
+    FAILED = "failed"  # a registry said no, or what it gave is not taken
     UNKNOWN = "unknown"  # nothing was proven
 
 
@@ -105,7 +107,8 @@ def _not_pulled(job: JobLook, pod: PodLook, *, now: datetime) -> Told:
         return Told("Its image cannot be pulled.", pod.waits_message, is_failing=True)
     is_over = cause.key in FOR_GOOD or (job.failing_since is not None and now - job.failing_since >= PATIENCE)
     says = f"{cause.sentence} {cause.action}".strip()
-    return Told(says, cause.said, PullOutcome.FAILED if is_over else None, is_failing=True)
+    outcome = PullOutcome.UNKNOWN if cause.key in OF_THE_NODE else PullOutcome.FAILED
+    return Told(says, cause.said, outcome if is_over else None, is_failing=True)
 
 
 def _ended(job: JobLook) -> Told:

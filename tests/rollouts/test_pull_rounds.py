@@ -15,7 +15,7 @@ from kube.structs import PodSeen
 from people.models import AuditEntry
 from rollouts.images.progress import PullOutcome
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
-from rollouts.pull_rounds import LANDED_BY, _Round, bounded, pod_look, run_pull
+from rollouts.pull_rounds import IN_MOTION, LANDED_BY, LOOK_AGAIN, _Round, bounded, pod_look, run_pull
 from rollouts.steering.pulling import ask, cancel
 from simulator.fleets.plan import Mode
 from simulator.kinds import CONFIG_MAP, JOB, POD
@@ -67,6 +67,7 @@ class Pulling:
         }
         template = job["spec"]["template"]
         metadata = {"name": f"{owner['name']}-x", "labels": template["metadata"]["labels"]}
+        metadata["annotations"] = template["metadata"]["annotations"]
         metadata["ownerReferences"] = [owner | {"controller": True}]
         if not self.ground.store.list(POD, NAMESPACE, label_selector="quarterdeck.io/image-pull")[0]:
             self.ground.store.create(POD, {"metadata": metadata, "spec": template["spec"]}, NAMESPACE)
@@ -115,13 +116,40 @@ def test_where_the_policy_runs_the_driver_the_image_is_told_by_its_daemonset(
 
 def test_the_pull_secrets_are_those_of_the_drivers_pod(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
     """Its service account may have given it some that its template has not."""
-    spec = {"imagePullSecrets": [{"name": "ngc"}]}
+    spec = {"imagePullSecrets": [{"name": "ngc"}], "serviceAccountName": "nvidia-driver"}
     monkeypatch.setattr(client, "get_pod_spec", lambda *_: spec)
 
     pulling.ask().round()
 
     (job,) = pulling.jobs()
     assert job["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "ngc"}]
+    assert job["spec"]["template"]["spec"]["serviceAccountName"] == "nvidia-driver"
+
+
+def test_where_the_drivers_pod_is_another_by_now_it_is_found_anew(pulling: Pulling):
+    pulling.ask()
+    account = pulling.ground.store.get(POD, pulling.row().driver_pod, NAMESPACE)["spec"]["serviceAccountName"]
+    PullJob.objects.update(driver_pod="that-was")
+
+    pulling.round()
+
+    (job,) = pulling.jobs()
+    assert account != "default"
+    assert job["spec"]["template"]["spec"]["serviceAccountName"] == account
+
+
+def test_where_no_driver_pod_tells_the_pull_secrets_nothing_is_known_and_nothing_made(pulling: Pulling):
+    pulling.ask()
+    pulling.ground.store.delete(POD, pulling.row().driver_pod, NAMESPACE, grace_s=0)
+
+    pulling.round()
+
+    assert pulling.jobs() == []
+    assert (pulling.row().outcome, pulling.row().says) == (
+        PullOutcome.UNKNOWN,
+        f"{CANARY} has no driver pod that tells with whose pull secrets its image is pulled.",
+    )
+    assert pulling.pull.ended_at is not None
 
 
 def test_what_was_pulled_is_proven_and_its_job_is_gone(pulling: Pulling):
@@ -297,6 +325,141 @@ def test_without_the_right_it_says_what_to_grant_and_ends(pulling: Pulling, monk
     assert set(PullJob.objects.filter(pull=pulling.pull).values_list("outcome", flat=True)) == {"", "unknown"}
 
 
+def test_a_403_that_is_no_missing_right_is_that_rows_alone(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
+    create, said = client.create_job, 'jobs.batch "x" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1'
+
+    def refuse_the_first(connection: client.Connection, namespace: str, job: dict[str, Any]) -> Any:
+        if job["metadata"]["name"].endswith("-1"):
+            raise client.Forbidden(said)
+        return create(connection, namespace, job)
+
+    monkeypatch.setattr(client, "create_job", refuse_the_first)
+    pulling.ask(nodes_each=3).round()
+
+    first, *others = PullJob.objects.filter(pull=pulling.pull)
+    assert (first.outcome, first.said) == (PullOutcome.UNKNOWN, said)
+    assert first.gone_at is not None
+    assert all(row.made_at is not None for row in others)
+    assert pulling.pull.ends_because == ""
+
+
+def test_one_that_is_refused_after_a_try_that_was_lost_is_still_looked_for(
+    pulling: Pulling, monkeypatch: pytest.MonkeyPatch
+):
+    pulling.ask()
+    for error in (client.Unreachable("It did not answer in time."), client.Forbidden("exceeded quota")):
+
+        def fail(*_: object, error: client.ClusterError = error) -> None:
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(client, "create_job", fail)
+            pulling.round()
+
+    assert (pulling.row().outcome, pulling.row().gone_at) == (PullOutcome.UNKNOWN, None)
+    assert pulling.pull.ended_at is None
+    pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
+    pulling.round()
+    assert pulling.pull.ended_at is not None
+
+
+@pytest.mark.parametrize("how", ["cancelled", "two hours", "plan"])
+def test_what_was_not_through_at_the_end_says_so(pulling: Pulling, how: str):
+    pulling.ask().round()
+    pulling.play({"waiting": {"reason": "ContainerCreating"}})
+    pulling.round()
+    before = pulling.row().says
+
+    if how == "cancelled":
+        cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    elif how == "plan":
+        end_the_plan(pulling)
+    else:
+        pulling.ground.clock.move(hours=2)
+    pulling.round()
+
+    assert before == "The node is pulling it."
+    assert pulling.row().outcome == PullOutcome.UNKNOWN
+    assert pulling.row().says == f"It was not through when this ended. {pulling.pull.ends_because}"
+
+
+def test_what_was_never_tried_stays_so_at_the_end(pulling: Pulling):
+    pulling.ask()
+    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+
+    pulling.round()
+
+    assert (pulling.row().outcome, pulling.row().says) == ("", "")
+
+
+def test_an_image_that_was_pulled_just_before_the_end_counts(pulling: Pulling):
+    pulling.ask().round()
+    pulling.play(DONE, "Succeeded")
+    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+
+    pulling.round()
+
+    assert pulling.row().outcome == PullOutcome.PULLED
+
+
+def test_a_pod_of_another_job_of_its_name_proves_nothing(pulling: Pulling):
+    pulling.ask().round()
+    pulling.play(DONE, "Succeeded")
+    name = f"{pulling.row().job_name}-x"
+    (owner,) = pulling.ground.store.get(POD, name, NAMESPACE)["metadata"]["ownerReferences"]
+    other = {"metadata": {"ownerReferences": [owner | {"uid": "of-the-job-that-was"}]}}
+    pulling.ground.store.patch(POD, name, other, NAMESPACE, how="merge")
+
+    pulling.round()
+
+    assert pulling.row().outcome == ""
+
+
+def test_a_round_lists_pods_once_and_events_only_where_something_fails(
+    pulling: Pulling, monkeypatch: pytest.MonkeyPatch
+):
+    pulling.ask(nodes_each=3).round()
+    asked: list[str] = []
+    for name in ("list_pods", "list_warnings"):
+        call = getattr(client, name)
+
+        def counted(*given: Any, name: str = name, call: Any = call, **more: Any) -> Any:
+            asked.append(name)
+            return call(*given, **more)
+
+        monkeypatch.setattr(client, name, counted)
+
+    pulling.round()
+
+    assert asked == ["list_pods", "list_warnings"]
+
+
+def test_it_looks_soon_while_something_comes_or_goes_and_rarely_while_a_node_pulls(pulling: Pulling):
+    def wait() -> timedelta:
+        before = pulling.now
+        pulling.round()
+        return (pulling.pull.next_look_at or before) - before
+
+    pulling.ask()
+    made = wait()
+    pulling.play({"waiting": {"reason": "ContainerCreating"}})
+    pulls = wait()
+    pulling.play(DONE, "Succeeded")
+    goes = wait()
+
+    assert (made, pulls, goes) == (IN_MOTION, LOOK_AGAIN, IN_MOTION)
+
+
+def test_a_turn_that_was_lost_asks_for_no_job(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
+    pulling.ask().round()
+    mine = a_round(pulling)
+    take_the_turn(pulling)
+    monkeypatch.setattr(client, "get_job", lambda *_: pytest.fail("asked"))
+
+    with pytest.raises(LostRace):
+        mine._see()
+
+
 def test_a_job_that_may_not_be_deleted_is_named_and_tried_again(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
@@ -354,6 +517,24 @@ def test_a_request_that_may_still_land_is_waited_for(pulling: Pulling, monkeypat
     assert pulling.pull.ended_at is not None
 
 
+def test_the_minute_counts_from_the_newest_try(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
+    def lose(*_: object) -> None:
+        raise client.Unreachable("It did not answer in time.")
+
+    pulling.ask()
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "create_job", lose)
+        pulling.round()
+        pulling.ground.clock.move(seconds=LANDED_BY.total_seconds() - 10)
+        pulling.round()
+    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    pulling.ground.clock.move(seconds=30)
+
+    pulling.round()
+
+    assert pulling.pull.ended_at is None
+
+
 def a_round(pulling: Pulling) -> _Round:
     pull = ImagePull.objects.select_related("plan__cluster").get(pk=pulling.pull.pk)
     assert pull.take_lease(owner="worker-1", now=pulling.now)
@@ -396,6 +577,7 @@ def test_an_answer_loses_against_one_that_was_there_before(pulling: Pulling):
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
     mine, row = a_round(pulling), pulling.row()
+    mine._see()
     PullJob.objects.update(outcome="failed")
 
     mine._look(row)
@@ -408,6 +590,7 @@ def test_an_answer_of_a_worker_whose_turn_is_over_is_not_written(pulling: Pullin
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
     mine, row = a_round(pulling), pulling.row()
+    mine._see()
     take_the_turn(pulling)
 
     with pytest.raises(LostRace):

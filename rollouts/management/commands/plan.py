@@ -64,9 +64,9 @@ class Command(BaseCommand):
 
     def _pull(self, given: dict[str, Any]) -> None:
         who, plan, because = _person(given["who"]), _plan(given["plan"]), given["because"].strip()[:1000]
+        if not because:
+            raise CommandError("Nothing was made. Say why, with --because: the next person will want to know.")
         try:
-            if not because:
-                raise Refusal("Say why, with --because: the next person at this plan will want to know.")
             require(who, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
             ask(plan, actor=who, because=because, nodes_each=given["each"], now=timezone.now())
         except (NotAllowed, Refusal) as refusal:

@@ -6,7 +6,7 @@ WANTED = WantedPull(
     "plan-7", 3, 1, "gpu-1", "nvcr.io/nvidia/driver:580.126.20-ubuntu22.04", "2026-01-08T12:00:00+00:00"
 )
 TAINTED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-LIKE = AsTheDriver(secrets=["ngc"], tolerations=[TAINTED])
+LIKE = AsTheDriver(secrets=["ngc"], tolerations=[TAINTED], service_account="nvidia-driver")
 
 
 def pod(like: AsTheDriver = LIKE) -> dict:
@@ -34,7 +34,7 @@ def test_it_has_no_rights_no_mounts_no_token_and_no_gpu():
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert spec["automountServiceAccountToken"] is False
-    assert {"volumes", "hostPID", "hostNetwork", "hostIPC", "runtimeClassName", "serviceAccountName"}.isdisjoint(spec)
+    assert {"volumes", "hostPID", "hostNetwork", "hostIPC", "runtimeClassName"}.isdisjoint(spec)
     assert {name for amounts in container["resources"].values() for name in amounts} == {"cpu", "memory"}
     assert container["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
 
@@ -47,6 +47,15 @@ def test_it_goes_where_the_driver_goes_with_its_secrets_and_nowhere_else():
     assert "node.kubernetes.io/unschedulable" in {each["key"] for each in spec["tolerations"]}
     terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert terms == [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gpu-1"]}]}]
+
+
+def test_it_runs_under_the_drivers_account_without_its_token():
+    """Else admission would give it the pull secrets of `default`: a proof by other credentials."""
+    spec = pod(AsTheDriver(service_account="nvidia-driver"))
+
+    assert (spec["serviceAccountName"], spec["imagePullSecrets"]) == ("nvidia-driver", [])
+    assert spec["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in pod(AsTheDriver())
 
 
 def test_it_ends_and_goes_by_itself_where_nobody_is_left():

@@ -62,14 +62,35 @@ def test_what_the_registry_does_not_allow_names_the_pull_secret_that_is_lost():
     assert "pull secret" in told.says
 
 
-def test_a_registry_that_is_away_is_tried_for_three_minutes():
-    pod = a_pod(waits="ImagePullBackOff", waits_message=AWAY)
-
+def after_three_minutes(words: str) -> list[PullOutcome | None]:
+    pod = a_pod(waits="ImagePullBackOff", waits_message=words)
     first = look(a_look(pod), now=NOON)
     soon = look(a_look(pod, failing_since=NOON), now=later(minutes=2))
     late = look(a_look(pod, failing_since=NOON), now=later(minutes=3))
+    assert first.is_failing
+    assert late.said == words
+    return [first.outcome, soon.outcome, late.outcome]
 
-    assert (first.outcome, first.is_failing, soon.outcome, late.outcome) == (None, True, None, PullOutcome.FAILED)
+
+@pytest.mark.parametrize("words", ["unexpected status: 503 Service Unavailable", "429 Too Many Requests"])
+def test_a_registry_that_does_not_answer_as_it_should_is_tried_for_three_minutes(words: str):
+    assert after_three_minutes(f'failed to pull and unpack image "{IMAGE}": {words}') == [
+        None,
+        None,
+        PullOutcome.FAILED,
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        AWAY,
+        f'failed to pull and unpack image "{IMAGE}": dial tcp: lookup nvcr.io: no such host',
+        f'failed to pull and unpack image "{IMAGE}": write /var/lib/containerd/x: no space left on device',
+    ],
+)
+def test_what_is_wrong_with_the_node_is_no_word_about_the_image(words: str):
+    assert after_three_minutes(words) == [None, None, PullOutcome.UNKNOWN]
 
 
 def test_a_pod_without_a_place_is_no_word_about_its_image():

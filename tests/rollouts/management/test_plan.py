@@ -99,5 +99,5 @@ def test_who_may_not_run_plans_pulls_no_image():
 def test_without_a_reason_no_image_is_pulled(because: str):
     plan = a_draft()
 
-    with pytest.raises(CommandError, match="Nothing was made. Say why"):
+    with pytest.raises(CommandError, match="Say why, with --because"):
         manage("pull", str(plan.pk), "--as", "ada", "--because", because)
