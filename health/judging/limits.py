@@ -7,9 +7,10 @@ from typing import Any, cast
 from fleet.models import Cluster, Pool
 from health.models import PoolLimits
 from health.rules.gpus.base import Comparing, GpuRule
+from health.rules.limits import strictest
 from health.telemetry.frame import Frame
 
-# Names of nodes by rule as it holds for them: the rule with the limits of their pool.
+# Names of nodes by rule as it holds for them: the rule with the limits of their pools. Each node is in one of them.
 Variants = tuple[tuple[GpuRule, frozenset[str]], ...]
 
 
@@ -25,11 +26,14 @@ class LimitsInForce:
         rows = list(PoolLimits.objects.filter(pool__cluster=cluster).select_related("pool__cluster").order_by("pk"))
         comparing = {rule.key: rule for rule in rules if isinstance(rule, Comparing)}
         rows = [row for row in rows if row.rule in comparing]
-        members = _members({row.pool_id for row in rows})
         found: dict[str, list[tuple[GpuRule, frozenset[str]]]] = {}
-        for row in sorted(rows, key=lambda row: row.warn):  # of several pools of a node the strictest is first
-            variant = replace(cast("Any", comparing[row.rule]), limits=row.limits)
-            found.setdefault(row.rule, []).append((variant, members.get(row.pool_id, frozenset())))
+        for pools, nodes in _members({row.pool_id for row in rows}).items():
+            of_rules: dict[str, list[PoolLimits]] = {}
+            for row in rows:
+                if row.pool_id in pools:
+                    of_rules.setdefault(row.rule, []).append(row)
+            for rule, its in of_rules.items():
+                found.setdefault(rule, []).append((_with(comparing[rule], its), nodes))
         return cls({rule: tuple(variants) for rule, variants in found.items()})
 
     def rule_for(self, rule: GpuRule, node: str) -> GpuRule:
@@ -43,10 +47,19 @@ class LimitsInForce:
         return found
 
 
-def _members(pools: set[int]) -> dict[int, frozenset[str]]:
+def _with(rule: Comparing, rows: Iterable[PoolLimits]) -> GpuRule:
+    variant: GpuRule = replace(cast("Any", rule), limits=strictest([row.limits for row in rows]))
+    return variant
+
+
+def _members(pools: set[int]) -> dict[frozenset[int], frozenset[str]]:
+    """Names of nodes, by which of these pools they are in."""
     if not pools:
         return {}
-    found: dict[int, set[str]] = {}
+    found: dict[str, set[int]] = {}
     for pool, name in Pool.nodes.through.objects.filter(pool__in=pools).values_list("pool_id", "node__name"):
-        found.setdefault(pool, set()).add(name)
-    return {pool: frozenset(names) for pool, names in found.items()}
+        found.setdefault(name, set()).add(pool)
+    together: dict[frozenset[int], set[str]] = {}
+    for name, its in found.items():
+        together.setdefault(frozenset(its), set()).add(name)
+    return {its: frozenset(names) for its, names in together.items()}

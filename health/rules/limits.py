@@ -3,6 +3,7 @@
 A rule that compares has its own `Limits`, ours, and says on which `Scale` a person may set others for a pool.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -21,6 +22,7 @@ class Limits:
     warn_after: timedelta = timedelta(0)  # how long it must be so
     critical_after: timedelta = timedelta(0)
     whose: str = OURS  # "pool eu-1/h100"
+    whose_critical: str = ""  # blank: the same
 
     def is_critical(self, value: float) -> bool:
         return self.critical is not None and value >= self.critical
@@ -32,11 +34,16 @@ class Limits:
         """The end of a sentence: "for 5 min: Quarterdeck's limit for a warning"."""
         after = self.after(is_critical=is_critical)
         lasting = f" for {spell(after)}" if after else ""
-        return f"{lasting}: {self.whose}’s limit for {'critical' if is_critical else 'a warning'}"
+        whose = self.set_by(is_critical=is_critical)
+        return f"{lasting}: {whose}’s limit for {'critical' if is_critical else 'a warning'}"
+
+    def set_by(self, *, is_critical: bool) -> str:
+        return (self.whose_critical or self.whose) if is_critical else self.whose
 
     @property
     def evidence(self) -> dict[str, float | str | None]:
-        return {"warn": self.warn, "critical": self.critical, "limits_of": self.whose}
+        of = f"{self.whose}; critical: {self.whose_critical}" if self.whose_critical else self.whose
+        return {"warn": self.warn, "critical": self.critical, "limits_of": of}
 
 
 @dataclass(frozen=True)
@@ -57,8 +64,10 @@ class Scale:
                 found.append(("critical", "Nothing of this rule is critical: leave it empty."))
             elif not limits.warn < limits.critical:
                 found.append(("critical", "Critical must be above the warning."))
-            if limits.critical_after > limits.warn_after:
-                found.append(("critical_after_s", "What is critical is told no later than what is a warning."))
+        if (
+            limits.critical_after > limits.warn_after
+        ):  # also without a number: a link brought up anew is always critical
+            found.append(("critical_after_s", "What is critical is told no later than what is a warning."))
         for name, after in (("warn_after_s", limits.warn_after), ("critical_after_s", limits.critical_after)):
             if not timedelta(0) <= after <= LONGEST:
                 found.append((name, f"From 0 s to {spell(LONGEST)}."))
@@ -67,3 +76,25 @@ class Scale:
     def _of_value(self, value: float) -> list[str]:
         is_within = self.least <= value <= self.most  # no NaN is
         return [] if is_within else [f"From {self.least:g} to {self.most:g} {self.unit}."]
+
+
+def strictest(several: Sequence[Limits]) -> Limits:
+    """Of each number the strictest: whatever any of them would tell is told, no later and as no less.
+
+    Whose a limit is names, where those are two, whose number it is and whose time.
+    """
+    warn, warn_after = min(each.warn for each in several), min(each.warn_after for each in several)
+    calling = [each for each in several if each.critical is not None] or several
+    critical = min((each.critical for each in calling if each.critical is not None), default=None)
+    after = min(warn_after, *(each.critical_after for each in calling))
+    hurried = [each.whose for each in several if each.warn_after == warn_after]
+    whose = _whose([each.whose for each in several if each.warn == warn], hurried)
+    timing = [each.whose for each in calling if each.critical_after == after] or hurried
+    of_critical = _whose([each.whose for each in calling if each.critical == critical], timing)
+    is_same = critical is None or of_critical == whose
+    return Limits(warn, critical, warn_after, after, whose, "" if is_same else of_critical)
+
+
+def _whose(of_number: Sequence[str], of_time: Sequence[str]) -> str:
+    both = [whose for whose in of_number if whose in of_time]
+    return both[0] if both else f"{of_number[0]} and {of_time[0]}"

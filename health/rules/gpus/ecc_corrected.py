@@ -43,7 +43,7 @@ class EccCorrected:
             "No result is wrong. Plan a reset for its next quiet hour, so that rows are remapped; if it goes on after "
             "that, run NVIDIA's field diagnostics and ask support.",
             {METRIC: grown.amount, **limits.evidence},
-            why=f"{limit:g} {limits.whose}",
+            why=f"{limit:g} {limits.set_by(is_critical=is_critical)}",
             worsens_after=limits.critical_after,
             opens_after=limits.after(is_critical=is_critical),
         )

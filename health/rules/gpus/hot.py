@@ -41,7 +41,7 @@ class Hot:
             "Look at its neighbours first: where they are hot, too, it is the air (inlet, fans, a blocked rack). One "
             "that is hot alone has a cooler or a power limit to look at. It slows itself down before it is damaged.",
             {METRIC: celsius, **limits.evidence},
-            why=f"{limit:g} {limits.whose}",
+            why=f"{limit:g} {limits.set_by(is_critical=is_critical)}",
             worsens_after=limits.critical_after,
             opens_after=limits.after(is_critical=is_critical),
         )

@@ -44,7 +44,7 @@ class PcieReplays:
             "Look at the link's width and speed (nvidia-smi -q, lspci -vv) and at the kernel log for AER. Reseat the "
             "board or its riser in the next maintenance; transfers to it are slower until then.",
             {METRIC: grown.amount, **limits.evidence},
-            why=f"{limit:g} {limits.whose}",
+            why=f"{limit:g} {limits.set_by(is_critical=is_critical)}",
             worsens_after=limits.critical_after,
             opens_after=limits.after(is_critical=is_critical),
         )

@@ -13,7 +13,7 @@ from health.rules.gpus.base import Comparing, GpuFacts
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.hot import Hot
 from health.rules.gpus.nvlink_errors import NvlinkErrors
-from health.rules.limits import Limits, Scale
+from health.rules.limits import Limits, Scale, strictest
 from health.telemetry.remembering import Growth
 from tests.make import NOON
 
@@ -79,6 +79,7 @@ def test_a_counter_can_be_critical_where_a_pool_says_so():
         (replace(COOL, critical=float("inf")), "critical", "From 40 to 110 °C."),
         (replace(COOL, critical=75), "critical", "Critical must be above the warning."),
         (replace(COOL, critical_after=4 * MINUTE), "critical_after_s", "no later than what is a warning"),
+        (replace(COOL, critical=None, critical_after=timedelta(days=1)), "critical_after_s", "no later than"),
         (replace(COOL, warn_after=timedelta(days=2)), "warn_after_s", "From 0 s to 1 d."),
         (replace(COOL, warn_after=timedelta(seconds=-1)), "warn_after_s", "From 0 s to 1 d."),
     ],
@@ -102,3 +103,43 @@ def test_whatever_passes_is_in_order(warn, critical, seconds):
         assert 40 <= warn <= 110
         assert critical is None or warn < critical <= 110
         assert 0 <= seconds <= 86_400
+
+
+def limits_of_pools() -> st.SearchStrategy[list[Limits]]:
+    numbers = st.tuples(st.integers(40, 100), st.none() | st.integers(1, 20), st.integers(0, 900), st.integers(0, 900))
+    one = numbers.map(
+        lambda of: Limits(
+            of[0], of[1] and of[0] + of[1], timedelta(seconds=max(of[2:])), timedelta(seconds=min(of[2:]))
+        )
+    )
+    return st.lists(one, min_size=1, max_size=4).map(
+        lambda found: [replace(each, whose=f"pool {number}") for number, each in enumerate(found)]
+    )
+
+
+@given(several=limits_of_pools(), celsius=st.integers(40, 130))
+def test_of_several_limits_none_takes_away_what_another_would_tell(several, celsius):
+    together = Hot(strictest(several)).judge(gpu(celsius))
+
+    assert not CELSIUS.problems(replace(strictest(several), critical=None))
+    for each in several:
+        if alone := Hot(each).judge(gpu(celsius)):
+            assert not together.severity.is_less_than(alone.severity)
+            assert strictest(several).warn_after <= each.warn_after
+            if alone.severity == Severity.CRITICAL:
+                assert together.opens_after <= alone.opens_after
+
+
+@given(several=limits_of_pools())
+def test_one_pools_own_limits_are_what_they_are(several):
+    assert strictest(several[:1]) == several[0]
+    assert strictest([several[0], several[0]]) == several[0]
+
+
+def test_a_sentence_names_whose_number_and_whose_time_it_is():
+    slow, soon = Limits(70, None, 9 * MINUTE, whose="pool a"), Limits(80, 90, MINUTE, MINUTE, whose="pool b")
+
+    assert "70 °C or more for 1 min: pool a and pool b’s limit" in Hot(strictest([slow, soon])).judge(gpu(72)).sentence
+    wrong = Hot(strictest([slow, soon])).judge(gpu(95))
+    assert "90 °C or more for 1 min: pool b’s limit for critical" in wrong.sentence
+    assert wrong.evidence["limits_of"] == "pool a and pool b; critical: pool b"
