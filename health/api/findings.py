@@ -69,6 +69,9 @@ class FindingSerializer(serializers.ModelSerializer):
         source="parent_id", allow_null=True, help_text="The finding that is its cause: it is not counted by itself."
     )
     is_shadow = serializers.BooleanField(help_text="Its rule is on trial: nobody is told of it, and nothing counts it.")
+    resolved_because = serializers.CharField(
+        help_text="Blank: it is no longer so. Else: its rule's trial began, or ended."
+    )
     times = serializers.IntegerField(help_text="How often it opened, each soon after it was resolved.")
     impact = serializers.SerializerMethodField(help_text="Null: it is about no node that is there.")
 
@@ -77,8 +80,8 @@ class FindingSerializer(serializers.ModelSerializer):
         fields = (
             "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "action", "evidence",
             "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
-            "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to", "verdict", "verdict_by",
-            "verdict_because", "impact",
+            "resolved_because", "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to",
+            "verdict", "verdict_by", "verdict_because", "impact",
         )  # fmt: skip
 
     @extend_schema_field(ImpactSerializer(allow_null=True))

@@ -83,6 +83,7 @@ class PoolLimitsRequest(Asked):
 
 
 class PoolLimitsRemovalRequest(Asked):
+    version = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="Of the limits that you saw.")
     because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 

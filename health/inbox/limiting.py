@@ -76,15 +76,15 @@ def put_limits(
     return row
 
 
-def remove_limits(row: PoolLimits, *, actor: str, because: str, now: datetime) -> None:
-    """The rule's own hold there again.
+def remove_limits(row: PoolLimits, *, version: int | None, actor: str, because: str, now: datetime) -> None:
+    """The rule's own hold there again. `version`: of the limits that the person saw; None: nobody knows which.
 
-    :raises LostRace: they are not as the person saw them
+    :raises BadAct: nobody says why; LostRace: they are not as the person saw them
     """
     if not because:
         raise BadAct(("because", "Say why: it is kept."))
     with transaction.atomic():
-        if not PoolLimits.objects.filter(pk=row.pk, version=row.version).delete()[0]:
+        if not PoolLimits.objects.filter(pk=row.pk, version=version or 0).delete()[0]:
             raise LostRace(CHANGED)
         _record(row, "remove", before=row, actor=actor, because=because, now=now)
 

@@ -20,7 +20,8 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     again = f"; {finding.recurrence}" if finding.recurrence else ""
     yield f"- Since {_at(finding.since)}{again}"
     if finding.resolved_at:
-        yield f"- Resolved {_at(finding.resolved_at)}"
+        because = f", as {finding.resolved_because}" if finding.resolved_because else ""
+        yield f"- Resolved {_at(finding.resolved_at)}{because}"
     if finding.acknowledged_by and finding.acknowledged_at:
         yield f"- Acknowledged by {_plain(finding.acknowledged_by)} at {_at(finding.acknowledged_at)}"
     if finding.assigned_to:

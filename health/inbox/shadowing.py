@@ -8,16 +8,20 @@ from django.db import IntegrityError, transaction
 from fleet.models import Cluster
 from health.inbox.acts import recount
 from health.inbox.refusals import BadAct, FindingRefusal
-from health.judging.opening import correlate
+from health.judging.opening import Openings, correlate
+from health.judging.turning import turn
 from health.models import Finding, RuleShadow
 from health.rules import RULES
 from health.rules.base import NODE
 from health.rules.gpus import GPU_RULES
 from people.models import AuditEntry
 
+# Rules of nodes and GPUs that say that nobody sees how those are.
+OF_NOT_SEEING = frozenset({"exporter-silent", "gpu-silent", "operand-down"})
 # What says that we do not see, and what plans ask people for, is never on trial: a calm page would say too much.
-MAY_BE_SHADOWS: Collection[str] = frozenset(
-    {rule.key for rule in RULES if rule.subject in (NODE, "GPU stack")} | {rule.key for rule in GPU_RULES}
+MAY_BE_SHADOWS: Collection[str] = (
+    frozenset({rule.key for rule in RULES if rule.subject in (NODE, "GPU stack")} | {rule.key for rule in GPU_RULES})
+    - OF_NOT_SEEING
 )
 
 
@@ -29,7 +33,7 @@ def why_never(rule: str) -> str:
 
 
 def begin(rule: str, *, actor: str, because: str, now: datetime) -> RuleShadow:
-    """Nobody is told of what it finds from now on; what it found goes out of every list and count.
+    """Nobody is told of what it finds from now on. What people had been told is resolved, and stays in every history.
 
     :raises BadAct: it is no rule, never on trial, or nobody says why; FindingRefusal: it is on trial already
     """
@@ -49,7 +53,7 @@ def begin(rule: str, *, actor: str, because: str, now: datetime) -> RuleShadow:
 
 
 def end(row: RuleShadow, *, actor: str, because: str, now: datetime) -> None:
-    """What it finds is told again, and what it has found is open.
+    """What it finds is told again, and what it has found and is still wrong is open, from now on.
 
     :raises FindingRefusal: when somebody ended it already
     """
@@ -64,11 +68,13 @@ def end(row: RuleShadow, *, actor: str, because: str, now: datetime) -> None:
 
 
 def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
-    """What is wrong now changes sides, cluster by cluster. What opens meanwhile is put in step by the next look."""
+    """What is wrong now changes sides, cluster by cluster. What opens meanwhile is turned by the next look."""
     wrong = Finding.objects.unresolved().filter(rule=rule).exclude(is_shadow=is_shadow)
     keys = sorted(set(wrong.order_by().values_list("cluster", flat=True)))
     for cluster in Cluster.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"):
-        wrong.filter(cluster=cluster).update(is_shadow=is_shadow, parent=None)
+        openings = Openings.of(cluster, now=now)
+        for finding in wrong.filter(cluster=cluster).select_related("node").order_by("pk"):
+            turn(finding, openings)
         correlate(cluster)
         recount(cluster, now=now)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import structlog
-from django.db.models import Max, Sum
+from django.db.models import Count, Max, Q, Sum
 
 from fleet.models import Cluster, Node, NodeEvent, Pod, Pool
 from fleet.states.node import AT_REST, RECONFIGURING
@@ -191,7 +191,8 @@ class _Judging:
         fallen = Finding.objects.filter(
             cluster=self.cluster, rule="gpu-xid", evidence__xid=FALLEN_OFF, since__gte=self.now - MONTH
         )
-        counted = fallen.filter(node__in=nodes).order_by().values_list("node").annotate(number=Sum("times"))
+        turned = Count("pk", filter=~Q(resolved_because=""))  # what went on with its rule's trial in a row of its own
+        counted = fallen.filter(node__in=nodes).order_by().values_list("node").annotate(number=Sum("times") - turned)
         return {node: number for node, number in counted if node is not None}
 
     @cached_property

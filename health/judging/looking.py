@@ -11,14 +11,15 @@ from django.db import transaction
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.slots import slots
-from fleet.models import Bookmark, Cluster, NodeEvent, Observer
+from fleet.models import Bookmark, Cluster, Observer
 from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.gpus import GpuJudgement, judge_gpus
 from health.judging.nodes import judge_nodes
-from health.judging.opening import Openings, correlate, is_told_again
+from health.judging.opening import Openings, correlate, is_told_again, note
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
+from health.judging.turning import turn
 from health.judging.upgrades import queued_for_upgrade, upgrades_are_still
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
@@ -34,7 +35,7 @@ GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
-    "worse_since", "confirmed_at",
+    "worse_since", "as_bad_since",
 )  # fmt: skip
 
 RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
@@ -123,7 +124,10 @@ def _write(
             cluster=cluster, resolved_at__isnull=True, rule__in=judged
         ).select_related("node")
     }
-    told = _in_step(waiting.values(), shadows)
+    out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
+    for key in out:  # it opened while a person put its rule on trial, or ended that
+        waiting[key] = turn(waiting[key], openings)
+    told = len(out)
     for signal in signals:
         finding = waiting.pop(signal.key, None) or _new(cluster, signal, shadows, now=now)
         told += _update(finding, signal, openings, now=now)
@@ -133,15 +137,6 @@ def _write(
     return told
 
 
-def _in_step(findings: Iterable[Finding], shadows: frozenset[str]) -> int:
-    """What opened while a person put its rule on trial, or ended that. How many; no query where there is none."""
-    out = [finding for finding in findings if finding.is_shadow != (finding.rule in shadows)]
-    for finding in out:
-        finding.is_shadow = not finding.is_shadow
-        Finding.objects.filter(pk=finding.pk).update(is_shadow=finding.is_shadow, parent=None)
-    return len(out)
-
-
 def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: datetime) -> Finding:
     return Finding(
         cluster=cluster,
@@ -149,7 +144,7 @@ def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: date
         subject=signal.subject.name,
         rule=signal.rule.key,
         since=now,
-        confirmed_at=now + signal.after,
+        confirmed_at=now + min(signal.rule.after, signal.after),
         is_shadow=signal.rule.key in shadows,
     )
 
@@ -164,8 +159,8 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
         if finding.action != wrong.action[:500]:
             finding.verdict = finding.verdict_by = finding.verdict_because = ""
-        if not is_new and wrong.worsens_after and finding.worse_since is not None:
-            finding.confirmed_at = min(finding.confirmed_at, now)  # it is worse for as long as that must be
+        if not is_new:
+            _remember_since_when(finding, wrong.severity, now=now)
         finding.worse_since = None
         finding.severity, finding.cause = known
         finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
@@ -175,14 +170,37 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         if must_be_told:
             finding.move(FindingState.OPEN, now=now)
             return 1
+    _confirm(finding, signal, is_held_back=is_held_back)
     if finding.state != FindingState.CONFIRMING or now < finding.confirmed_at:
         return 0
     finding = openings.open(finding, signal.subject.node_name)
     if finding.is_shadow:
         return 0
     title = f"{signal.rule.title}: {finding.sentence}"
-    _note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
+    note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
     return 1
+
+
+def _remember_since_when(finding: Finding, severity: Severity, *, now: datetime) -> None:
+    """It is as bad as it is now. What is less bad than it was, is so since it began."""
+    was = Severity(finding.severity)
+    if was.is_less_than(severity):
+        finding.as_bad_since = finding.worse_since or now
+    elif severity.is_less_than(was):
+        finding.as_bad_since = None
+
+
+def _confirm(finding: Finding, signal: Signal, *, is_held_back: bool) -> None:
+    """It opens when it was wrong at all for as long as its rule takes; sooner, where it is so bad that this takes less.
+
+    By the limits in force now: they may have changed since it began.
+    """
+    at = finding.since + signal.rule.after
+    if not is_held_back:
+        at = min(at, (finding.as_bad_since or finding.since) + signal.after)
+    if finding.state == FindingState.CONFIRMING and finding.confirmed_at != at:
+        Finding.objects.filter(pk=finding.pk).update(confirmed_at=at)
+        finding.confirmed_at = at
 
 
 def _is_worse_too_soon(finding: Finding, wrong: Wrong, *, now: datetime) -> bool:
@@ -213,18 +231,5 @@ def _resolve(finding: Finding, *, now: datetime) -> int:
     if finding.is_shadow:
         return 0
     if node is not None:
-        _note(finding, node.uid, node.name, f"{RESOLVED}: {finding.sentence}", now=now)
+        note(finding, node.uid, node.name, f"{RESOLVED}: {finding.sentence}", now=now)
     return 1
-
-
-def _note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
-    if uid:
-        NodeEvent.objects.create(
-            cluster_id=finding.cluster_id,
-            node_uid=uid,
-            node_name=name,
-            at=now,
-            kind="finding",
-            sentence=sentence[:500],
-            detail={"finding": finding.pk, "rule": finding.rule},
-        )

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from django.db.models import F
 
-from fleet.models import Cluster
+from fleet.models import Cluster, NodeEvent
 from health.correlation import Found, causes
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
@@ -21,7 +21,7 @@ from health.rules.base import Severity
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
-AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id", "is_shadow")
+AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id")
 COMPARED = ("rule", "subject", "node", "severity", "parent")  # what says whether one explains another
 UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
 
@@ -44,7 +44,7 @@ class Openings:
         :raises LostRace: somebody else moved it first
         """
         to = FindingState.MUTED if self.is_muted(finding, node_name) else FindingState.OPEN
-        before = self._lately.get((finding.rule, finding.subject))
+        before = self._lately.get((finding.rule, finding.subject, finding.is_shadow))
         if before is None or before.resolved_at is None or finding.since - before.resolved_at > SAME_WITHIN:
             finding.move(to, now=self.now)
             return finding
@@ -71,11 +71,14 @@ class Openings:
         return pools_of(self.mutes)
 
     @cached_property
-    def _lately(self) -> Mapping[tuple[str, str], Finding]:
-        """What was resolved so lately that a rule that waits before it speaks may mean it again."""
+    def _lately(self) -> Mapping[tuple[str, str, bool], Finding]:
+        """What was resolved so lately that a rule that waits before it speaks may mean it again.
+
+        Not what changed sides: what people were told of was over for them then.
+        """
         since = self.now - SAME_WITHIN - timedelta(hours=1)
-        rows = Finding.objects.filter(cluster=self.cluster, resolved_at__gte=since)
-        return {(row.rule, row.subject): row for row in rows.order_by("resolved_at", "pk")}
+        rows = Finding.objects.filter(cluster=self.cluster, resolved_at__gte=since, resolved_because="")
+        return {(row.rule, row.subject, row.is_shadow): row for row in rows.order_by("resolved_at", "pk")}
 
 
 def is_told_again(finding: Finding, severity: str) -> bool:
@@ -95,3 +98,17 @@ def correlate(cluster: Cluster) -> int:
     for parent, children in moved.items():
         Finding.objects.filter(pk__in=children).update(parent=parent)
     return sum(len(children) for children in moved.values())
+
+
+def note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
+    """On the timeline of its node. `uid` blank: it is about none."""
+    if uid:
+        NodeEvent.objects.create(
+            cluster_id=finding.cluster_id,
+            node_uid=uid,
+            node_name=name,
+            at=now,
+            kind="finding",
+            sentence=sentence[:500],
+            detail={"finding": finding.pk, "rule": finding.rule},
+        )

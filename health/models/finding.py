@@ -69,11 +69,13 @@ class Finding(models.Model):
     since = models.DateTimeField()  # when it was first seen; of one that came back: this time
     confirmed_at = models.DateTimeField()  # when it opens, if it is still so by then
     opened_at = models.DateTimeField(null=True)  # null: it never did
+    as_bad_since = models.DateTimeField(null=True)  # being confirmed: as it says; null: since it is wrong at all
     worse_since = models.DateTimeField(null=True)  # its rule calls it worse since then; null: as bad as it says
     first_opened_at = models.DateTimeField(null=True)
     times = models.PositiveIntegerField(default=1)  # that it opened since then, each soon after it was resolved
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
+    resolved_because = models.CharField(max_length=60, blank=True, default="")  # blank: it is no longer so
     is_shadow = models.BooleanField(default=False)  # its rule is on trial
     # The finding that is its cause, under which it is listed. Null: it stands on its own.
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
@@ -114,7 +116,7 @@ class Finding(models.Model):
         if was in (FindingState.CONFIRMING, FindingState.RESOLVED):
             columns |= {"opened_at": now, "first_opened_at": self.first_opened_at or self.opened_at or now}
         if to in (FindingState.OPEN, FindingState.MUTED):
-            columns |= {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None}
+            columns |= {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_because": ""}
         write_move(self, FINDING_MOVES, was, to, **columns)
         self.state = to
         for name, value in columns.items():

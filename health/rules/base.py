@@ -36,7 +36,8 @@ class Wrong:
     evidence: Mapping[str, Any] = field(default_factory=dict)  # as it was when the cause was first seen
     why: str = ""  # blank: the sentence and the action say nothing that changes while the cause is the same
     worsens_after: timedelta = timedelta(0)  # how long it must be worse before it is said to be
-    opens_after: timedelta | None = None  # how long it must be as bad as this before anybody is told. None: as its rule
+    # How long it must be as bad as this before anybody is told: no longer than its rule takes. None: as its rule.
+    opens_after: timedelta | None = None
 
     @property
     def cause(self) -> str:

@@ -24,7 +24,7 @@ from health.inbox.reading import Detail, FindingCounts, counts_of, detail_of, im
 from health.inbox.rights import why_not_act, why_not_mute
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
-from health.models import Finding, Mute
+from health.models import Finding, Mute, RuleShadow
 from health.rules.base import Severity
 from health.web.ages import ages_of
 from health.web.findings_page import WORST_FIRST, dated
@@ -151,6 +151,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         "severities": list(Severity),
         "ages": [] if page.paginator.count else ages_of(user, now=now),
         "titles": titles(),
+        "on_trial": RuleShadow.objects.in_force().count(),
         "hours": HOURS,
         "key": uuid4().hex,
     }

@@ -95,7 +95,10 @@ def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     row = get_object_or_404(_limits(request), pk=limits_id)
     try:
         require_limit(request.user, row.pool)
-        remove_limits(row, actor=request.user.get_username(), because=_because(request), now=timezone.now())
+        remove_limits(
+            row, version=whole(request.POST.get("version", "")[:10]), actor=request.user.get_username(),
+            because=_because(request), now=timezone.now(),
+        )  # fmt: skip
     except REFUSALS as refusal:
         messages.error(request, str(refusal))
     else:
@@ -108,7 +111,8 @@ def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 
     if row is None:
         raise Http404
     pools = Pool.objects.visible_to(request.user).select_related("cluster").order_by("cluster__name", "name")
-    may_not = why_not(request.user, Permission.ADMINISTER) or shadowing.why_never(rule)
+    never = "" if row.shadow else shadowing.why_never(rule)  # a trial that there is can be ended
+    may_not = why_not(request.user, Permission.ADMINISTER) or never
     context: dict[str, Any] = {
         "place": "findings",
         "row": row,

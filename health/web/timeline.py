@@ -13,12 +13,14 @@ from fleet.models import Node
 from fleet.queries import timeline
 from health.inbox.hours import HOUR, hours_of
 from health.judging.looking import RESOLVED
+from health.judging.turning import NO_LONGER_TOLD
 from health.models import Finding, FindingAct
 from health.rules.base import Severity
 from health.web.findings_page import WORST_FIRST
 from people.models import User
 
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
+ENDS = {RESOLVED: "ok", NO_LONGER_TOLD: "part"}  # by what the sentence of an entry begins with
 OF_OUR_SIGHT = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobody saw the node, either
 
 
@@ -27,7 +29,7 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
     if not span.has(FINDING):
         return
     for event in timeline(node).filter(kind="finding", **span.of("at"))[: span.most]:
-        glyph = "ok" if event.sentence.startswith(RESOLVED) else "warn"
+        glyph = next((glyph for begins, glyph in ENDS.items() if event.sentence.startswith(begins)), "warn")
         yield TimelineLine(event.at, FINDING, event.sentence, "", _page(event.detail["finding"]), glyph, event.detail)
     found = Finding.objects.visible_to(user).told().filter(cluster=node.cluster_id)
     mine = found.filter(node=node) if isinstance(node, Node) else found.none()

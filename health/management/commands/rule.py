@@ -77,7 +77,7 @@ class Command(BaseCommand):
         if verb == "unlimit":
             if row is None:
                 raise CommandError(f"Pool {pool} has no limits of its own for {rule}.")
-            remove_limits(row, actor=CONSOLE, because=because, now=timezone.now())
+            remove_limits(row, version=row.version, actor=CONSOLE, because=because, now=timezone.now())
             self.stdout.write(f"The limits of {rule} itself hold in {pool} again.")
             return
         names = ("warn", "critical", "warn_after", "critical_after")

@@ -39,7 +39,8 @@ def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_fo
     assert begun.status_code == 201
     assert rule(bob, "gpu-hot")["shadow"]["by"] == "root"
     assert (rule(bob, "gpu-hot")["open"], rule(bob, "gpu-hot")["would_tell"]) == (0, 1)
-    assert bob.get("/api/v1/findings").json()["count"] == 0
+    (before,) = bob.get("/api/v1/findings").json()["results"]
+    assert (before["state"], before["resolved_because"]) == ("resolved", "its rule went on trial")
     assert bob.get("/api/v1/findings?is_shadow=true").json()["results"][0]["is_shadow"] is True
     again = post(root, "rule-shadows", {"rule": "gpu-hot", "because": "Again."})
     assert (again.status_code, again.json()["detail"]) == (409, "root put it on trial already: there is nothing to do.")
@@ -47,7 +48,7 @@ def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_fo
     ended = post(root, f"rule-shadows/{begun.json()['id']}/ends", {"because": "It is right."})
 
     assert ended.status_code == 204
-    assert bob.get("/api/v1/findings").json()["count"] == 1
+    assert bob.get("/api/v1/findings?open=true").json()["count"] == 1
 
 
 def test_what_is_never_on_trial_is_refused_with_why(root, now):
@@ -69,7 +70,10 @@ def test_limits_of_a_pool_are_set_read_and_removed(root, bob, pool):
     assert (told["warn"], told["critical"], told["version"], told["because"]) == (75, 80, 1, "Old fans.")
     changed = post(root, f"pools/{pool.pk}/limits", body | {"warn": 70, "version": 1, "because": "x"})
     assert (changed.status_code, changed.json()["version"]) == (201, 2)
-    assert post(root, f"pool-limits/{told['id']}/removals", {"because": "x"}).status_code == 204
+    removals = f"pool-limits/{told['id']}/removals"
+    assert post(root, removals, {"because": "x"}).status_code == 400
+    assert post(root, removals, {"because": "x", "version": 1}).status_code == 409
+    assert post(root, removals, {"because": "x", "version": 2}).status_code == 204
     assert not PoolLimits.objects.exists()
 
 

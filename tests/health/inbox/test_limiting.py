@@ -44,15 +44,16 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_lost(pool):
         put(pool, LimitsAsked(70, 80, 180, 60), version=row.version)
     with pytest.raises(LostRace):
         put(pool, version=None)
-    with pytest.raises(LostRace):
-        remove_limits(row, actor="ada", because="x", now=NOON)
+    for seen in (row.version, None):
+        with pytest.raises(LostRace):
+            remove_limits(PoolLimits.objects.get(), version=seen, actor="ada", because="x", now=NOON)
 
     assert PoolLimits.objects.get().warn == 76
     assert AuditEntry.objects.filter(verb__startswith="limits.").count() == 2
 
 
 def test_without_them_the_rules_own_hold_again(pool):
-    remove_limits(put(pool), actor="amy", because="New fans.", now=NOON)
+    remove_limits(put(pool), version=1, actor="amy", because="New fans.", now=NOON)
 
     assert not PoolLimits.objects.exists()
     assert AuditEntry.objects.get(verb="limits.remove").evidence["before"]["warn"] == 75

@@ -1,19 +1,26 @@
 """A rule on trial is judged and listed, and nobody is told: by no list, no count, no timeline."""
 
+import inspect
+import re
 from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from fleet.history.lines import Span
 from fleet.models import Bookmark, Node, NodeEvent, Observer
 from health.inbox import shadowing
+from health.inbox.hours import hours_of
 from health.inbox.reading import counts_of
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rulebook import on_page
 from health.judging import looking
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow
+from health.rules import RULES
+from health.rules.gpus import GPU_RULES
+from health.web.timeline import findings_then, lines_of_findings
 from health.web.trouble import trouble_of
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
@@ -106,7 +113,9 @@ def test_a_look_that_ran_beside_is_put_in_step_by_the_next(cluster):
 
     looked(cluster, 2)
 
-    assert Finding.objects.get(rule=RULE).is_shadow
+    assert Finding.objects.unresolved().get(rule=RULE).is_shadow
+    told = Finding.objects.get(rule=RULE, is_shadow=False)
+    assert (told.resolved_at, told.resolved_because) == (NOON + 2 * MINUTE, "its rule went on trial")
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
 
 
@@ -127,7 +136,71 @@ def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
     assert not list(broken_links(AuditEntry.objects.order_by("subject", "number")))
 
 
-@pytest.mark.parametrize("rule", ["cluster-not-seen", "cluster-unwatched", "plan-halted", "telemetry-silent", "x"])
+def test_what_people_were_told_stays_in_every_history(cluster):
+    node, user = a_node(cluster, "gpu-1", is_ready=False), a_user(role="viewer")
+    looked(cluster, 0, 1)
+    row = shadowing.begin(RULE, actor="ada", because="New here.", now=NOON + 30 * MINUTE)
+    looked(cluster, 31)
+    shadowing.end(row, actor="ada", because="Good.", now=NOON + 150 * MINUTE)
+    looked(cluster, 151)
+
+    at = {minute: list(findings_then(node, user, NOON + minute * MINUTE)) for minute in (20, 100, 151)}
+    assert [len(at[minute]) for minute in (20, 100, 151)] == [1, 0, 1]
+    lines = [line.sentence for line in sorted(lines_of_findings(node, user, Span()), key=lambda line: line.at)]
+    assert [line.partition(":")[0] for line in lines if "No longer" in line] == [
+        "No longer told, as its rule went on trial"
+    ]
+    assert len(lines) == 3
+    Node.objects.update(created_at=NOON - 60 * MINUTE)
+    node.refresh_from_db()
+    hours = {each.hour: each.severity for each in hours_of(node, now=NOON + 180 * MINUTE)}
+    assert [bool(hours[NOON.replace(minute=0) + hour * 60 * MINUTE]) for hour in (0, 1, 2)] == [True, False, True]
+
+
+def test_each_side_has_a_row_of_its_own_that_is_as_old_as_the_trouble(cluster):
+    a_node(cluster, "gpu-1", is_ready=False)
+    looked(cluster, 0, 1)
+    row = on_trial()
+    shadowing.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+
+    rows = Finding.objects.filter(rule=RULE).order_by("pk")
+    assert [(each.is_shadow, each.state, each.resolved_because) for each in rows] == [
+        (False, FindingState.RESOLVED, "its rule went on trial"),
+        (True, FindingState.RESOLVED, "the trial of its rule ended"),
+        (False, FindingState.OPEN, ""),
+    ]
+    assert {each.since for each in rows} == {NOON}
+    assert [each.times for each in rows] == [1, 1, 1]
+    assert NodeEvent.objects.filter(kind="finding").count() == 3
+
+
+def test_what_is_being_confirmed_changes_sides_as_it_is(cluster):
+    a_node(cluster, "gpu-1", is_ready=False)
+    looked(cluster, 0)
+
+    on_trial()
+
+    finding = Finding.objects.get(rule=RULE)
+    assert (finding.is_shadow, finding.state, finding.resolved_at) == (True, FindingState.CONFIRMING, None)
+
+
+def test_no_rule_that_says_that_nobody_sees_may_be_on_trial():
+    says_so = re.compile(r"\b(silent|nobody (sees|hears|would see)|not seen|no sample|in no series|unwatched)\b", re.I)
+    about = {
+        rule.key
+        for rule in (*RULES, *GPU_RULES)
+        if says_so.search(f"{rule.title} {inspect.getmodule(rule.judge).__doc__.splitlines()[0]}")
+    }
+
+    assert about >= {"exporter-silent", "gpu-silent", "telemetry-silent", "cluster-not-seen", "cluster-unwatched"}
+    assert not shadowing.MAY_BE_SHADOWS & (about | {"observer-behind", "series-explosion"})
+    assert {rule.key for rule in (*RULES, *GPU_RULES)} >= shadowing.OF_NOT_SEEING
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["cluster-not-seen", "exporter-silent", "gpu-silent", "observer-behind", "telemetry-silent", "plan-halted", "x"],
+)
 def test_what_says_that_we_do_not_see_is_never_on_trial(rule):
     with pytest.raises(BadAct, match="always told"):
         on_trial(rule)
@@ -138,7 +211,7 @@ def test_nobody_does_it_without_a_reason():
         shadowing.begin(RULE, actor="ada", because="", now=NOON)
 
 
-def test_what_comes_back_soon_after_a_trial_is_told(cluster):
+def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
     row = on_trial()
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
@@ -149,7 +222,8 @@ def test_what_comes_back_soon_after_a_trial_is_told(cluster):
 
     looked(cluster, 3, 4)
 
-    assert Finding.objects.open().get().times == 2
+    assert Finding.objects.open().get().times == 1
+    assert Finding.objects.get(is_shadow=True).state == FindingState.RESOLVED
 
 
 def test_from_the_console(cluster):

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, Node, NodeEvent, Observer
+from health.inbox import shadowing
 from health.judging import looking
 from health.models import Finding, PoolLimits
 from health.sources import frames
@@ -203,6 +204,20 @@ def test_fallen_off_a_fourth_time_it_is_the_hardware(say, cluster):
     assert "have the hardware replaced" in Finding.objects.open().get().action
 
 
+def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
+    for hours in (1, 2):
+        say(NOON + timedelta(hours=hours), xid={2: 79})
+        say(NOON + timedelta(hours=hours, minutes=40))
+    say(NOON + timedelta(hours=3), xid={2: 79})
+    row = shadowing.begin("gpu-xid", actor="ada", because="x", now=NOON + timedelta(hours=3))
+    shadowing.end(row, actor="ada", because="x", now=NOON + timedelta(hours=3))
+    assert [row.times for row in Finding.objects.filter(rule="gpu-xid").order_by("pk")] == [3, 1, 1]
+
+    say(NOON + timedelta(hours=3, minutes=1), xid={2: 79})
+
+    assert "have the hardware replaced" not in Finding.objects.open().get().action
+
+
 @pytest.mark.parametrize("number", [1, 8])
 def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_assert_num_queries, number):
     say(NOON, xid=dict.fromkeys(range(number), 79.0))
@@ -239,6 +254,51 @@ def test_what_is_critical_by_a_pools_limits_is_told_sooner_also_while_it_is_bein
     assert {subject for _, subject, _ in open_ones()} == {"GPU 3 of gpu-001", "GPU 4 of gpu-001"}
 
 
+def test_what_is_critical_at_once_is_told_at_once_also_while_it_is_being_confirmed(say, cluster):
+    with_limits(cluster, "cool", "gpu-001", warn=70, critical=80, warn_after_s=600, critical_after_s=0)
+    say(NOON, temperature_celsius={3: 72})
+
+    say(NOON + MINUTE, temperature_celsius={3: 85})
+
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "critical")]
+
+
+def test_what_is_no_longer_critical_is_confirmed_as_a_warning_is(say, cluster):
+    with_limits(cluster, "cool", "gpu-001", warn=70, critical=80, warn_after_s=300, critical_after_s=120)
+    say(NOON, temperature_celsius={3: 85})
+    say(NOON + MINUTE, temperature_celsius={3: 72})
+
+    say(NOON + 3 * MINUTE, temperature_celsius={3: 72})
+    assert open_ones() == []
+
+    say(NOON + 5 * MINUTE, temperature_celsius={3: 72})
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+
+
+@pytest.mark.parametrize(("before", "after"), [(3600, 60), (60, 600)])
+def test_what_is_being_confirmed_when_limits_change_opens_by_the_new_ones(say, cluster, before, after):
+    row = with_limits(cluster, "cool", "gpu-001", warn=70, warn_after_s=before, critical_after_s=0)
+    say(NOON, temperature_celsius={3: 72})
+    PoolLimits.objects.filter(pk=row.pk).update(warn_after_s=after)
+
+    say(NOON + timedelta(seconds=after) - MINUTE / 2, temperature_celsius={3: 72})
+    assert open_ones() == []
+
+    say(NOON + timedelta(seconds=after), temperature_celsius={3: 72})
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+
+
+def test_a_link_brought_up_anew_waits_no_longer_than_a_warning_whatever_was_set_before(say, cluster):
+    given = {"rule": "gpu-nvlink-errors", "warn": 100, "warn_after_s": 60, "critical_after_s": 86_400}
+    with_limits(cluster, "links", "gpu-001", **given)
+    say(NOON, nvlink_recoveries={3: 0})
+    say(NOON + MINUTE, nvlink_recoveries={3: 1})
+
+    say(NOON + 2 * MINUTE, nvlink_recoveries={3: 1})
+
+    assert open_ones() == [("gpu-nvlink-errors", "GPU 3 of gpu-001", "critical")]
+
+
 def test_limits_of_a_pool_that_a_node_is_not_in_are_not_its(say, cluster):
     with_limits(cluster, "cool", warn=70, critical=80)
     say(NOON, temperature_celsius={3: 72})
@@ -265,6 +325,18 @@ def test_of_several_pools_the_strictest_holds(say, cluster):
     say(NOON + 2 * MINUTE, temperature_celsius={3: 72})
 
     assert "/cool’s limit" in Finding.objects.open().get().sentence
+
+
+def test_the_limits_of_one_pool_take_no_critical_of_another_away(say, cluster):
+    with_limits(cluster, "cool", "gpu-001", warn=70, critical=None)
+    with_limits(cluster, "warm", "gpu-001", warn=80, critical=90)
+    say(NOON, temperature_celsius={2: 72, 3: 92})
+
+    say(NOON + 2 * MINUTE, temperature_celsius={2: 72, 3: 92})
+
+    sentences = {found.severity: found.sentence for found in Finding.objects.open()}
+    assert f"90 °C or more for 1 min: pool {cluster.name}/warm’s limit for critical" in sentences["critical"]
+    assert f"70 °C or more for 2 min: pool {cluster.name}/cool’s limit for a warning" in sentences["warning"]
 
 
 def test_what_the_last_xid_hides_is_found_where_its_exporter_counts(say, cluster):

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Bookmark, Observer
 from health.lifecycle import FindingState
-from health.models import Finding, FindingAct, Mute
+from health.models import Finding, FindingAct, Mute, RuleShadow
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -253,3 +253,14 @@ def test_it_costs_no_more_for_more(cluster, ada, queries_of):
         make.a_mute(cluster)
 
     assert queries_of(ada, f"/findings?finding={finding.pk}") == one
+
+
+def test_rules_on_trial_are_said_where_findings_stand(bob):
+    assert "on trial" not in page(bob, "/findings").text
+
+    for rule, says in (("gpu-hot", "1 rule is on trial"), ("gpu-xid", "2 rules are on trial")):
+        RuleShadow.objects.create(rule=rule, by="ada", at=NOON, because="New.")
+
+        shown = page(bob, "/findings")
+        assert says in shown.text
+        assert "/findings/rules" in shown.links

@@ -56,7 +56,7 @@ def test_a_trial_is_begun_marked_and_ended(root, pool):
     assert "still so" in text
     assert "on trial: would tell 1" in page(root, "/findings/rules").text
     assert "It is hot." not in page(root, "/findings").text
-    chosen = page(root, f"/findings?finding={Finding.objects.get().pk}").text
+    chosen = page(root, f"/findings?finding={Finding.objects.get(is_shadow=True).pk}").text
     assert "is on trial : nobody is told of this" in chosen
 
     root.post(reverse("end-rule-shadow", args=[RuleShadow.objects.get().pk]), {"because": "It is right."})
@@ -86,7 +86,9 @@ def test_a_pool_is_given_limits_that_are_changed_and_taken_away(root, pool):
     assert f'name="version" value="{row.version}"' in shown
     root.post(f"{HOT}/limits", limits(pool, warn="70", version=row.version))
     assert PoolLimits.objects.get().warn == 70
-    root.post(reverse("remove-rule-limits", args=[row.pk]), {"because": "New fans."})
+    shown = root.get(f"{HOT}?pool={pool.pk}").content.decode()
+    assert shown.count('name="version" value="2"') == 2
+    root.post(reverse("remove-rule-limits", args=[row.pk]), {"because": "New fans.", "version": "2"})
 
     assert not PoolLimits.objects.exists()
 
@@ -112,6 +114,28 @@ def test_a_change_that_comes_second_is_told(root, pool):
 
     assert "Somebody changed these limits meanwhile" in answer.content.decode()
     assert PoolLimits.objects.get().warn == 75
+
+
+@pytest.mark.parametrize("seen", ["1", "", "x" * 5000])
+def test_limits_that_somebody_changed_meanwhile_are_not_taken_away(root, pool, seen):
+    root.post(f"{HOT}/limits", limits(pool))
+    row = PoolLimits.objects.get()
+    root.post(f"{HOT}/limits", limits(pool, warn="70", version=row.version))
+
+    gone = reverse("remove-rule-limits", args=[row.pk])
+    answer = root.post(gone, {"because": "New fans.", "version": seen}, follow=True)
+
+    assert "Somebody changed these limits meanwhile" in answer.content.decode()
+    assert PoolLimits.objects.get().warn == 70
+
+
+def test_a_trial_that_began_before_its_rule_was_never_to_have_one_can_be_ended(root):
+    row = RuleShadow.objects.create(rule="gpu-silent", by="x", at=NOON, because="x")
+
+    assert "End its trial" in page(root, "/findings/rules/gpu-silent").text
+
+    root.post(reverse("end-rule-shadow", args=[row.pk]), {"because": "It is never."})
+    assert "that is always told" in page(root, "/findings/rules/gpu-silent").text
 
 
 def test_who_is_admin_of_a_pool_alone_sets_its_limits_and_puts_no_rule_on_trial(pool):
