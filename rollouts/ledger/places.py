@@ -76,7 +76,7 @@ class _Reading:
         for domain in {domain for those in domains.values() for domain in those} - set(of):
             of[domain] = self._budget(domain, {})
         if not self.goes_back:
-            for domain, (budget, hosts) in services_of(self.cluster_id, out, self.asked).items():
+            for domain, (budget, hosts) in services_of(self.cluster_id, self._emptied(), self.asked).items():
                 for name in hosts & set(self.asked):
                     domains[name] = (*domains[name], domain)
                     of[domain] = budget
@@ -116,6 +116,11 @@ class _Reading:
             return found
         seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}
         return seen | found
+
+    def _emptied(self) -> set[str]:
+        """Of those: the nodes whose pods are gone, or will be. One that somebody cordoned goes on to serve."""
+        broken = (node for node in self.nodes.values() if node.is_ready is not True or node.upgrade_state not in IDLE)
+        return {node.name for node in broken} | {one.node_name for one in self.places}
 
     def _by_domain(self, out: Mapping[str, str]) -> dict[Domain, dict[str, str]]:
         """Of those that have a budget: who of each is out. A node that a plan took is where it was when it was taken.

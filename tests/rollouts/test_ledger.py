@@ -201,6 +201,17 @@ def test_the_last_ready_replica_of_a_service_is_not_taken(plan: Plan):
     assert why(plan, "n2", goes_back=True) == ""
 
 
+def test_a_replica_on_a_node_that_somebody_cordoned_serves_and_counts(plan: Plan):
+    """Z6: such a node is left alone, maybe for weeks: whoever waits for its replicas to be elsewhere waits as long."""
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n2")
+    Node.objects.filter(name="n1").update(is_unschedulable=True)
+
+    assert why(plan, "n2") == ""
+    Node.objects.filter(name="n1").update(upgrade_state="drain-required")
+    assert why(plan, "n2").startswith("ReplicaSet team-a/chat-5d is Ready on n2 alone")
+
+
 def test_two_nodes_that_have_all_replicas_do_not_go_together(plan: Plan):
     nodes(plan, "n1", "n2", "n3")
     replicas(plan, "n1", "n2")
