@@ -96,7 +96,7 @@ def test_why_a_button_is_locked_shows_at_a_touch(window):
     page.goto("/plans")
     page.locator("tbody .name a").first.click()
     reason = page.locator("#why-not-abort, #why-not-discard").first
-    locked = page.locator(".buttons [aria-disabled='true']").last
+    locked = page.locator(f"[aria-describedby='{reason.get_attribute('id')}']")
 
     locked.click(force=True)  # a test waits for what is enabled; a finger does not
 
