@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -14,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.moves import IllegalMove, LostRace
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from fleet.models import Pool
 from health.inbox import acts, muting
 from health.inbox.refusals import BadAct, FindingRefusal
@@ -39,13 +38,9 @@ def act(request: PersonRequest, finding_id: int, verb: str) -> HttpResponse:
         raise Http404
     rows = Finding.objects.visible_to(request.user).select_related("cluster", "node")
     finding = get_object_or_404(rows, pk=finding_id)
-    try:
+    with answered(request, REFUSALS, done=VERBS[verb].done):
         require_act(request.user, finding)
         _mute(request, finding) if verb == "mute" else _tell(request, finding, verb)
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, VERBS[verb].done)
     return _back(request, finding.pk)
 
 
@@ -53,13 +48,9 @@ def act(request: PersonRequest, finding_id: int, verb: str) -> HttpResponse:
 def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     visible = Mute.objects.visible_to(request.user).select_related("cluster", "pool", "node")
     row = get_object_or_404(visible, pk=mute_id)
-    try:
+    with answered(request, REFUSALS, done=f"Lifted: what is still wrong in {row.place} is open again."):
         require_mute(request.user, row)
         muting.lift(row, actor=request.user.get_username(), because=_because(request), now=timezone.now())
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"Lifted: what is still wrong in {row.place} is open again.")
     return _back(request, None)
 
 

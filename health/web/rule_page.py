@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.moves import LostRace
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from fleet.models import Pool
 from health.inbox import shadowing
 from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit, why_not_limit
@@ -42,26 +42,18 @@ def rule(request: PersonRequest, rule: str) -> HttpResponse:
 
 @require_POST
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
-    try:
+    with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds."):
         require(request.user, Permission.ADMINISTER)
         shadowing.begin(rule, actor=request.user.get_username(), because=_because(request), now=timezone.now())
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "It is on trial: nobody is told of what it finds.")
     return redirect("rule", rule=rule)
 
 
 @require_POST
 def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
-    try:
+    with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again."):
         require(request.user, Permission.ADMINISTER)
         shadowing.end(row, actor=request.user.get_username(), because=_because(request), now=timezone.now())
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Its trial has ended: what it finds is told again.")
     return redirect("rule", rule=row.rule)
 
 
@@ -93,16 +85,13 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
 @require_POST
 def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     row = get_object_or_404(_limits(request), pk=limits_id)
-    try:
+    where = f"{row.pool.cluster.name}/{row.pool.name}"
+    with answered(request, REFUSALS, done=f"The rule’s own limits hold in {where} again."):
         require_limit(request.user, row.pool)
         remove_limits(
             row, version=whole(request.POST.get("version", "")[:10]), actor=request.user.get_username(),
             because=_because(request), now=timezone.now(),
         )  # fmt: skip
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"The rule’s own limits hold in {row.pool.cluster.name}/{row.pool.name} again.")
     return redirect("rule", rule=row.rule)
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from edges.moves import LostRace
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from people import groups
 from people.accounts import NameTaken
 from people.groups import AlreadyIn, every_group
@@ -69,13 +69,9 @@ def leave(request: PersonRequest, group_id: int, person_id: int) -> HttpResponse
 
 
 def _done(request: PersonRequest, act: Callable[[], None], said: str) -> HttpResponse:
-    try:
+    with answered(request, REFUSALS, done=said):
         require(request.user, Permission.ADMINISTER)
         act()
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, said)
     return redirect("groups")
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from people import accounts
 from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.everybody import everybody, see_people, tokens_of
@@ -109,13 +109,9 @@ def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpR
 
 def _done(request: PersonRequest, found: User, act: Callable[[], object], said: str, *, on: Place) -> HttpResponse:
     """One act, if the actor may do it there; then the page of the person again."""
-    try:
+    with answered(request, REFUSALS, done=said):
         require_admin_of(request.user, on)
         act()
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, said)
     return redirect("person", person_id=found.pk)
 
 

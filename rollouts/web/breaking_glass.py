@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, require
 from rollouts.models import BreakGlass
 from rollouts.steering.breaking_glass import acknowledge, break_glass
@@ -45,11 +45,7 @@ def seen(request: PersonRequest, glass_id: int) -> HttpResponse:
     rows = BreakGlass.objects.visible_to(request.user).select_related("stage__plan__cluster")
     glass = get_object_or_404(rows, pk=glass_id)
     plan = glass.stage.plan
-    try:
+    with answered(request, REFUSALS, done=f"It is kept that you have looked at what {glass.by} passed over."):
         require(request.user, Permission.STOP, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         acknowledge(glass, actor=request.user, now=timezone.now())
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"It is kept that you have looked at what {glass.by} passed over.")
     return redirect("plan", plan_id=plan.pk)

@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from edges.parts import part
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.models import Freeze, MaintenanceWindow, Plan
 from rollouts.restraints import restraint_by
@@ -124,13 +124,9 @@ def new(request: PersonRequest) -> HttpResponse:
 def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
     visible = Freeze.objects.visible_to(request.user).select_related("cluster", "pool")
     freeze = get_object_or_404(visible, pk=freeze_id)
-    try:
+    with answered(request, (NotAllowed, Refusal), done=f"Lifted: the plans of {freeze.place} go on."):
         where_of(freeze).require(request.user, Permission.RUN)
         freezing.lift(freeze, actor=request.user.username, because=because_of(request), now=timezone.now())
-    except (NotAllowed, Refusal) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"Lifted: the plans of {freeze.place} go on.")
     return redirect("freezes")
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -10,13 +9,14 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.parts import part
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.models import ImagePull, Plan
 from rollouts.pulls import newest_pull, why_no_pull, why_no_pull_by
 from rollouts.steering.pulling import MOST_EACH, ask, cancel
 from rollouts.steering.refusals import Refusal
 from rollouts.web.loading import plan_for
+from rollouts.web.stopping import because_of
 
 REFUSALS = (NotAllowed, Refusal)
 
@@ -43,20 +43,16 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 @require_POST
 def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan, asked = plan_for(request.user, plan_id), request.POST
-    try:
+    with answered(request, REFUSALS, done="Asked: how far it is stands under “Image pulled beforehand”."):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         ask(
             plan,
             actor=request.user,
-            because=_because(request),
+            because=because_of(request),
             nodes_each=whole(asked.get("nodes_each", "1")[:9]) or 0,
             key=asked.get("key", "")[:100],
             now=timezone.now(),
         )
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Asked: how far it is stands under “Image pulled beforehand”.")
     return redirect("plan", plan_id=plan_id)
 
 
@@ -64,18 +60,7 @@ def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
 def call_off(request: PersonRequest, pull_id: int) -> HttpResponse:
     row = get_object_or_404(ImagePull.objects.visible_to(request.user).select_related("plan__cluster"), pk=pull_id)
     cluster = row.plan.cluster
-    try:
+    with answered(request, REFUSALS, done="Cancelled: its Jobs are being deleted."):
         require(request.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        cancel(row, actor=request.user, because=_because(request), now=timezone.now())
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Cancelled: its Jobs are being deleted.")
+        cancel(row, actor=request.user, because=because_of(request), now=timezone.now())
     return redirect("plan", plan_id=row.plan_id)
-
-
-def _because(request: PersonRequest) -> str:
-    because = request.POST.get("because", "").strip()[:1000]
-    if not because:
-        raise Refusal("Say why: the next person at this page will want to know.")
-    return because

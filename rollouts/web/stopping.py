@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from django.contrib import messages
 from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,7 +10,7 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
 from edges.parts import part
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, scope_of
 from rollouts.models import Freeze
 from rollouts.restraints import restraint_by
@@ -41,26 +40,18 @@ def banner_part(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def put_in_force(request: PersonRequest) -> HttpResponse:
-    try:
+    with answered(request, (NotAllowed, Refusal), done="Stopped: nothing is let go anywhere until somebody lifts it."):
         Where().require(request.user, Permission.STOP)
         key = request.POST.get("key", "")[:100]
         freezing.stop(actor=request.user.username, because=because_of(request), key=key, now=timezone.now())
-    except (NotAllowed, Refusal) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Stopped: nothing is let go anywhere until somebody lifts it.")
     return redirect("freezes")
 
 
 @require_POST
 def lift(request: PersonRequest) -> HttpResponse:
-    try:
+    with answered(request, (NotAllowed, Refusal), done="Lifted: the plans of the fleet go on."):
         Where().require(request.user, Permission.RUN)
         freezing.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())
-    except (NotAllowed, Refusal) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Lifted: the plans of the fleet go on.")
     return redirect("freezes")
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.parts import part
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from people.models import User
 from people.rights import NotAllowed
 from rollouts.models import Freeze, MaintenanceWindow
@@ -68,13 +68,9 @@ def new(request: PersonRequest) -> HttpResponse:
 def remove(request: PersonRequest, window_id: int) -> HttpResponse:
     visible = MaintenanceWindow.objects.visible_to(request.user).select_related("cluster", "pool")
     window = get_object_or_404(visible, pk=window_id)
-    try:
+    with answered(request, (NotAllowed, Refusal), done=f"Removed: the window of {window.place} binds nobody any more."):
         where_of(window).require(request.user, MAY)
         remove_window(window, actor=request.user.username, because=because_of(request), now=timezone.now())
-    except (NotAllowed, Refusal) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"Removed: the window of {window.place} binds nobody any more.")
     return redirect("freezes")
 
 
