@@ -1,5 +1,6 @@
 """Who may do what, and where. The one place that turns roles into yes and no."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -89,18 +90,22 @@ def why_not(
     *,
     cluster_id: int | None = None,
     pool_id: int | None = None,
+    or_in: Iterable[int] = (),
     where: str = "the fleet",
     what: str = "",
 ) -> str:
     """Why the user may not do this there, in a sentence that names what is missing. Blank: they may.
 
-    `cluster_id` None asks about the whole fleet; `pool_id` None about all of the cluster. `where` is what the
+    `cluster_id` None asks about the whole fleet; `pool_id` None about all of the cluster. `or_in` are pools of which
+    one is enough: they are looked at only where the cluster is not. `where` is what the
     sentence calls the place: "cluster demo"; `what` is what it calls the act, where the permission's own words do not.
     """
     there = scope_of(user, permission)
     if there.everywhere or (cluster_id is not None and cluster_id in there.cluster_ids):
         return ""
     if pool_id is not None and pool_id in there.pool_ids:
+        return ""
+    if there.pool_ids and not there.pool_ids.isdisjoint(or_in):
         return ""
     if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
         return f"This token may not {what or OF[permission]}: it was issued without “{permission}”."

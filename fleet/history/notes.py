@@ -19,12 +19,9 @@ class BadNote(ValueError):
 
 def why_not_note(user: User, node: NodeKept) -> str:
     """Whoever may act on findings there. Blank: they may. Two queries at most."""
-    said = why_not(user, Permission.STOP, cluster_id=node.cluster_id, where=f"cluster {node.cluster.name}", what=WHAT)
-    if not said:
-        return ""
-    pools = node.pools.values_list("pk", flat=True)
-    may = any(not why_not(user, Permission.STOP, cluster_id=node.cluster_id, pool_id=key) for key in pools)
-    return "" if may else said
+    cluster, pools = node.cluster, node.pools.values_list("pk", flat=True)
+    where = f"cluster {cluster.name}"
+    return why_not(user, Permission.STOP, cluster_id=cluster.pk, or_in=pools, where=where, what=WHAT)
 
 
 def require_note(user: User, node: NodeKept) -> None:

@@ -1,6 +1,6 @@
 """Who may act on a finding: who may stop a plan in its cluster, or in a pool of its node."""
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from fleet.models import Cluster
 from health.inbox.verbs import MAY, WHAT
@@ -37,16 +37,12 @@ def may_see(user: User, finding: Finding) -> bool:
     return Finding.objects.visible_to(user).filter(pk=finding.pk).exists()
 
 
-def _pools_of(finding: Finding) -> Collection[int]:
-    return [] if finding.node is None else list(finding.node.pools.values_list("pk", flat=True))
+def _pools_of(finding: Finding) -> Iterable[int]:
+    return [] if finding.node is None else finding.node.pools.values_list("pk", flat=True)
 
 
-def _why_not(user: User, cluster: Cluster, pool_ids: Collection[int]) -> str:
-    where = f"cluster {cluster.name}"
-    said = why_not(user, MAY, cluster_id=cluster.pk, where=where, what=WHAT)
-    if said and any(not why_not(user, MAY, cluster_id=cluster.pk, pool_id=key) for key in pool_ids):
-        return ""
-    return said
+def _why_not(user: User, cluster: Cluster, pool_ids: Iterable[int]) -> str:
+    return why_not(user, MAY, cluster_id=cluster.pk, or_in=pool_ids, where=f"cluster {cluster.name}", what=WHAT)
 
 
 def _require(said: str) -> None:

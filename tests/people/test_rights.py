@@ -45,6 +45,26 @@ def test_a_role_on_a_pool_does_not_reach_its_cluster():
     assert not scope_of(user, Permission.RUN).covers_cluster(pool.cluster_id)
 
 
+def test_a_role_on_one_of_its_pools_is_enough_where_that_is_said():
+    cluster = a_cluster()
+    mine, other = a_pool(cluster), a_pool(cluster)
+    user = a_user(role="operator", on=mine)
+
+    assert not why_not(user, Permission.STOP, cluster_id=cluster.pk, or_in=[other.pk, mine.pk])
+    assert why_not(user, Permission.STOP, cluster_id=cluster.pk, or_in=[other.pk])
+    assert why_not(user, Permission.STOP, cluster_id=cluster.pk, or_in=[])
+    assert why_not(user, Permission.APPROVE, cluster_id=cluster.pk, or_in=[mine.pk])
+
+
+def test_pools_are_not_read_where_the_cluster_is_enough(django_assert_num_queries):
+    cluster = a_cluster()
+    pools = a_pool(cluster).nodes.values_list("pk", flat=True)
+    user = a_user(role="operator", on=cluster)
+
+    with django_assert_num_queries(1):
+        assert not why_not(user, Permission.STOP, cluster_id=cluster.pk, or_in=pools)
+
+
 def test_roles_add_up():
     here, there = a_cluster(), a_cluster()
     user = give(a_user(role="viewer"), "operator", on=here)
