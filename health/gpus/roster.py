@@ -21,7 +21,7 @@ from health.correlation import OF_A_GPU
 from health.gpus.asking import NONE, GpuFilter
 from health.gpus.remembered import COLUMNS, ClusterGpus, SeenNode, gpus_of
 from health.models import Finding
-from health.rules.base import Severity
+from health.rules.base import RANKS, Severity
 from health.sources.of_clusters import ClusterTelemetry, telemetry_of_clusters
 from health.sources.reading import AHEAD_S, UTILISATION
 from health.telemetry.base import FORGET_AFTER_S, STALE_AFTER_S
@@ -49,7 +49,6 @@ FEW = 8  # a part of a list that is as small is put in order without the rest
 MOST_NODES = 1000  # of which it is found out who holds what, to find the GPUs of a namespace
 WELL = len(Severity)  # the rank of a GPU without a finding
 FAULTS = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})
-RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}
 
 
 class TooWide(Exception):

@@ -11,13 +11,12 @@ from django.db.models.functions import Coalesce
 
 from fleet.models import Node
 from health.models import Finding, GpuHour
-from health.rules.base import Severity
+from health.rules.base import RANKS
 from wording.numbers import count
 
 HOUR = timedelta(hours=1)
 HOURS = 72  # of a strip
 MOST = 24 * 31
-RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
 
 
 @dataclass(frozen=True)

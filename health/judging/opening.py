@@ -16,10 +16,9 @@ from health.correlation import Found, causes
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
 from health.models.mute import pools_of
-from health.rules.base import Severity
+from health.rules.base import RANKS, Severity
 
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
-RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id")
 COMPARED = ("rule", "subject", "node", "severity", "parent")  # what says whether one explains another

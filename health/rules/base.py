@@ -19,8 +19,10 @@ class Severity(StrEnum):
     NOTE = "note"
 
     def is_less_than(self, other: "Severity") -> bool:
-        order = list(Severity)
-        return order.index(self) > order.index(other)
+        return RANKS[self] > RANKS[other]
+
+
+RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
 
 
 @dataclass(frozen=True)

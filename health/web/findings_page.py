@@ -14,13 +14,13 @@ from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Node, Pool
 from health.models import Finding
-from health.rules.base import Severity
+from health.rules.base import RANKS
 from health.web.trouble import trouble_of
 
 PER_PAGE = 50
 SHOWN = 5  # on the page of the fleet, or of a pool
 WORST_FIRST = Case(
-    *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(Severity)),
+    *(When(severity=severity, then=Value(rank)) for severity, rank in RANKS.items()),
     output_field=IntegerField(),
 )
 
