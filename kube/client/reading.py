@@ -131,18 +131,12 @@ def list_jobs(connection: Connection, *, namespace: str = "", label_selector: st
 
 def get_job(connection: Connection, namespace: str, name: str) -> JobSeen | None:
     """None: there is none."""
-    try:
-        return get(connection, JOBS, name, namespace=namespace)
-    except Absent:
-        return None
+    return _if_there(connection, JOBS, name, namespace=namespace)
 
 
 def get_daemonset(connection: Connection, namespace: str, name: str) -> DaemonSetSeen | None:
     """None: there is none."""
-    try:
-        return get(connection, DAEMON_SETS, name, namespace=namespace)
-    except Absent:
-        return None
+    return _if_there(connection, DAEMON_SETS, name, namespace=namespace)
 
 
 def get_pod_spec(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
@@ -160,16 +154,17 @@ def list_warnings(connection: Connection, namespace: str) -> list[EventSeen]:
 
 def get_config_map(connection: Connection, namespace: str, name: str) -> ConfigMapSeen | None:
     """None: there is none."""
-    try:
-        return get(connection, CONFIG_MAPS, name, namespace=namespace)
-    except Absent:
-        return None
+    return _if_there(connection, CONFIG_MAPS, name, namespace=namespace)
 
 
 def get_lease(connection: Connection, namespace: str, name: str) -> LeaseSeen | None:
     """None: there is none."""
+    return _if_there(connection, LEASES, name, namespace=namespace)
+
+
+def _if_there(connection: Connection, resource: Resource[S], name: str, *, namespace: str) -> S | None:
     try:
-        return get(connection, LEASES, name, namespace=namespace)
+        return get(connection, resource, name, namespace=namespace)
     except Absent:
         return None
 
