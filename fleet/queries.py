@@ -214,6 +214,12 @@ def node_gone(node_id: int, *, user) -> NodeGone | None:
     return NodeGone(row, again)
 
 
+def kept_node(node_id: int, *, user) -> Node | GoneNode | None:
+    """Also one that left its cluster, for as long as timelines are kept. With its cluster; two queries at most."""
+    there = Node.objects.visible_to(user).select_related("cluster").filter(pk=node_id).first()
+    return there or GoneNode.objects.visible_to(user).select_related("cluster").filter(node_id=node_id).first()
+
+
 def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:
     """The newest first. By the node's UID: a node that left and came back under its name is another one."""
     return NodeEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid)

@@ -13,7 +13,7 @@ from edges.rest import KEY, Asked, Edge
 from fleet.history import notes
 from fleet.history.lines import KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of
 from fleet.history.moment import moment_of
-from fleet.models import GoneNode, Node
+from fleet.queries import kept_node
 
 
 class TimelineAsked(Asked):
@@ -85,12 +85,10 @@ class OfAKeptNode(Edge):
     """Also of a node that left its cluster, for as long as timelines are kept."""
 
     def kept(self, node_id: int) -> NodeKept:
-        rows = Node.objects.visible_to(self.user).select_related("cluster").filter(pk=node_id)
-        gone = GoneNode.objects.visible_to(self.user).select_related("cluster").filter(node_id=node_id)
-        found = rows.first() or gone.first()
-        if found is None:
+        node = kept_node(node_id, user=self.user)
+        if node is None:
             raise Http404
-        return found
+        return node
 
     def asked(self, of: type[Asked]) -> dict[str, Any]:
         """What the query says, checked."""

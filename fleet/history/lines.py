@@ -62,7 +62,13 @@ MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
 
 
 def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """The newest first. Two queries, and what the apps above need.
+    """The newest first. Two queries, and what the apps above need."""
+    lines, _ = page_of(node, user, span)
+    return lines
+
+
+def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine], bool]:
+    """Those lines, and whether there may be older ones.
 
     Those of one instant stay together, so that who asks for what was before the last one misses none: there may be a
     few less than the most, and where more than that are of one instant, more.
@@ -72,9 +78,9 @@ def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
     found += [line for more in MORE for line in more(node, user, wider)]
     found.sort(key=lambda line: line.at, reverse=True)
     if len(found) <= span.most:
-        return found
+        return found, False
     cut = found[span.most].at
-    return [line for line in found if line.at > cut] or [line for line in found if line.at == cut]
+    return [line for line in found if line.at > cut] or [line for line in found if line.at == cut], True
 
 
 def kinds_in(names: Collection[str]) -> frozenset[str]:

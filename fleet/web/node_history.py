@@ -1,6 +1,5 @@
 """What happened to a node, also to one that is gone: its timeline, its page of history, and how it was at a moment."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -8,19 +7,19 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from edges.parts import part
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from fleet.history import notes
-from fleet.history.lines import KINDS, NodeKept, Span, TimelineLine, kinds_in, lines_of
+from fleet.history.lines import KINDS, NodeKept, Span, TimelineLine, kinds_in, page_of
 from fleet.history.moment import NodeMoment, NoSuchMoment, moment_of
-from fleet.models import GoneNode, Node
+from fleet.models import GoneNode
+from fleet.queries import kept_node
 from people.rights import NotAllowed
 
 INSTANT_AT_MOST = 40  # characters
@@ -90,34 +89,27 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
 def note(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
     key = request.POST.get("key", "")[:100]
-    try:
+    with answered(request, (notes.BadNote, NotAllowed), done="Your note is on the timeline."):
         notes.add_note(node, request.user, request.POST.get("text", ""), key=key, now=timezone.now())
-    except (notes.BadNote, NotAllowed) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, "Your note is on the timeline.")
     return redirect("node-history", node_id)
 
 
 def _kept(request: HttpRequest, node_id: int) -> NodeKept:
-    rows = Node.objects.visible_to(request.user).select_related("cluster").filter(pk=node_id)
-    gone = GoneNode.objects.visible_to(request.user).select_related("cluster")
-    return rows.first() or get_object_or_404(gone, node_id=node_id)
+    node = kept_node(node_id, user=request.user)
+    if node is None:
+        raise Http404
+    return node
 
 
 def _timeline(node: NodeKept, node_id: int, request: PersonRequest, span: Span) -> dict[str, Any]:
-    lines = lines_of(node, request.user, span)
-    older = lines[-1].at.isoformat() if lines and _goes_on(node, request, replace(span, before=lines[-1].at)) else ""
+    lines, goes_on = page_of(node, request.user, span)
+    older = lines[-1].at.isoformat() if goes_on else ""
     return {
         "node_id": node_id,
         "cluster_id": node.cluster_id,
         "days": _by_day(lines),
         "older": older and urlencode([*(("kind", kind) for kind in sorted(span.kinds)), ("before", older)]),
     }
-
-
-def _goes_on(node: NodeKept, request: PersonRequest, span: Span) -> bool:
-    return bool(lines_of(node, request.user, replace(span, most=1)))
 
 
 def _by_day(lines: list[TimelineLine]) -> list[dict[str, Any]]:
