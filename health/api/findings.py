@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import django_filters as filters
+from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -13,7 +14,9 @@ from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from health.api.mutes import MuteSerializer
+from health.api.telemetry import TelemetryHistorySerializer
 from health.inbox.markdown import as_markdown
+from health.inbox.plotting import is_plotted, plots_of
 from health.inbox.reading import detail_of, impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
@@ -116,6 +119,9 @@ class FindingDetailSerializer(serializers.Serializer):
     acts = FindingActSerializer(many=True, help_text="What people did, the newest first.")
     mutes = MuteSerializer(many=True, help_text="Those in force that cover it.")
     precision = PrecisionSerializer()
+    telemetry = serializers.CharField(
+        allow_null=True, help_text="Where what its GPUs said around it is. Null: it is about none, or its node is gone."
+    )
     markdown = serializers.CharField(help_text="All of it as text for a chat or a ticket.")
 
 
@@ -147,8 +153,26 @@ class FindingDetail(Edge):
         detail = detail_of(finding, self.user, now=now)
         with_impact([finding])
         link = request.build_absolute_uri(f"{reverse('findings')}?finding={finding.pk}")
-        more = {"markdown": as_markdown(detail, link=link, now=now), "child_keys": [one.pk for one in detail.children]}
+        series = reverse("api-finding-telemetry", args=[finding.pk]) if is_plotted(finding) else None
+        more = {
+            "telemetry": series,
+            "markdown": as_markdown(detail, link=link, now=now),
+            "child_keys": [one.pk for one in detail.children],
+        }
         return Response(FindingDetailSerializer({**vars(detail), **more}).data)
+
+
+class FindingTelemetry(Edge):
+    @extend_schema(responses=TelemetryHistorySerializer)
+    def get(self, request, finding_id: int) -> Response:
+        """What the GPUs of its node said from half an hour before it began to half an hour after, by the cluster's
+        Prometheus, with the limits of its rule. 404 also for one that is about no GPU's telemetry.
+        """
+        visible = Finding.objects.visible_to(self.user).select_related("cluster", "node")
+        finding = self.load(visible, finding_id)
+        if finding.node is None or not is_plotted(finding):
+            raise Http404
+        return Response(TelemetryHistorySerializer(plots_of(finding, finding.node, now=timezone.now())).data)
 
 
 def with_impact(rows: Sequence[Finding]) -> Sequence[Finding]:

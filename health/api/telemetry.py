@@ -14,7 +14,9 @@ from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
 from health import wake
+from health.inbox.plotting import WINDOW
 from health.models import SourceState, TelemetrySource
+from health.models.finding import SEVERITIES
 from health.sources.asking import ask_now
 from health.sources.history import WINDOWS, history_of
 from health.sources.making import put_source, remove_source
@@ -239,6 +241,12 @@ class PlotLineSerializer(serializers.Serializer):
     values = serializers.ListField(
         child=serializers.FloatField(allow_null=True), help_text="One for each of `times`. Null: no sample."
     )
+    is_subject = serializers.BooleanField(help_text="What the plots are about: other lines are beside it.")
+
+
+class PlotLimitSerializer(serializers.Serializer):
+    severity = serializers.ChoiceField(choices=SEVERITIES)
+    value = serializers.FloatField(help_text="In the plot's unit: from there on the rule calls it so.")
 
 
 class PlotSerializer(serializers.Serializer):
@@ -247,21 +255,30 @@ class PlotSerializer(serializers.Serializer):
     unit = serializers.CharField(help_text="Blank: a number, or a ratio from 0 to 1.")
     lines = PlotLineSerializer(many=True)
     left_out = serializers.IntegerField(help_text="Devices with samples, beyond those that have a line here.")
+    limits = PlotLimitSerializer(many=True, help_text="Of the rule, as it judged; empty: none that a line can show.")
 
 
 class PlotMarkSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
-    kind = serializers.CharField(help_text="`xid`, or the kind of an event of the node.")
+    kind = serializers.CharField(help_text="`xid`, `finding`, or the kind of an event of the node.")
     sentence = serializers.CharField()
 
 
 class TelemetryHistorySerializer(serializers.Serializer):
-    window = serializers.ChoiceField(choices=[(key, key) for key in WINDOWS])
+    window = serializers.ChoiceField(
+        choices=[(key, key) for key in (*WINDOWS, WINDOW)], help_text="`around`: of when a finding began."
+    )
     step_s = serializers.FloatField(source="asked.step_s")
     times = serializers.ListField(child=serializers.FloatField(), help_text="Seconds since the epoch.")
     trouble = serializers.CharField(help_text="Why there are no plots; blank: there are, or nothing has samples.")
     plots = PlotSerializer(many=True, help_text="Those that have a line.")
-    not_drawn = serializers.ListField(child=serializers.CharField(), help_text="Titles of those without a sample.")
+    not_drawn = serializers.ListField(
+        child=serializers.CharField(), help_text="Titles of those that are exported, and have no sample in this time."
+    )
+    not_exported = serializers.ListField(
+        child=serializers.CharField(), help_text="Titles of those of which the source has no series."
+    )
+    silent_since = serializers.DateTimeField(allow_null=True, help_text="Of the source. Null: it is not silent.")
     marks = PlotMarkSerializer(many=True, help_text="Xids, and what the timeline has; oldest first.")
     marks_left_out = serializers.IntegerField()
 

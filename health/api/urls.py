@@ -1,7 +1,7 @@
 from django.urls import path
 
 from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
-from health.api.findings import FindingDetail, FindingList
+from health.api.findings import FindingDetail, FindingList, FindingTelemetry
 from health.api.gpus import GpuHealthList
 from health.api.hours import NodeHours
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
@@ -28,6 +28,7 @@ urlpatterns = [
     path("findings/<int:finding_id>/acknowledgements", FindingAcknowledgements.as_view()),
     path("findings/<int:finding_id>/assignments", Assignments.as_view()),
     path("findings/<int:finding_id>/releases", Releases.as_view()),
+    path("findings/<int:finding_id>/telemetry", FindingTelemetry.as_view(), name="api-finding-telemetry"),
     path("findings/<int:finding_id>/verdicts", Verdicts.as_view()),
     path("gpu-health", GpuHealthList.as_view(), name="api-gpu-health"),
     path("mutes", MuteList.as_view()),

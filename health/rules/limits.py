@@ -3,9 +3,10 @@
 A rule that compares has its own `Limits`, ours, and says on which `Scale` a person may set others for a pool.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from wording.durations import spell
 
@@ -54,6 +55,18 @@ class Scale:
     least: float
     most: float
     may_be_critical: bool = True
+    metric: str = ""  # what its values are compared with as they are; blank: with how a counter grows
+    percent_of: tuple[str, ...] = ()  # metrics of whose sum a limit is so many percent; empty: of nothing
+
+    def level(self, limit: float, evidence: Mapping[str, Any]) -> float | None:
+        """A limit in the unit of `metric`, to be drawn over its course. None: that cannot be said."""
+        if not self.metric:
+            return None
+        parts = [evidence.get(key) for key in self.percent_of]
+        known = [part for part in parts if isinstance(part, int | float)]
+        if len(known) < len(parts):
+            return None
+        return limit / 100 * sum(known) if parts else limit
 
     def problems(self, limits: Limits) -> list[tuple[str, str]]:
         """What is wrong with them, each with the field it is in. Empty: they may stand."""

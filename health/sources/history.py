@@ -7,7 +7,7 @@ serves everybody who asks for the same within a quarter of a minute.
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from fleet.models import Node
 from fleet.queries import timeline
 from health.models import TelemetrySource
 from health.sources.addresses import address_of
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry, telemetry_of
+from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
 from health.sources.secrets import NoSecret
 from health.telemetry import promql
 from health.telemetry.base import STALE_AFTER_S
@@ -51,6 +51,15 @@ class PlotLine:
     device: DeviceTelemetry  # of a board's metric the first of its slices that says it
     metric: str  # its key
     values: list[float | None]  # a step each; None: no sample
+    is_subject: bool = False  # what the plots are about: the others are beside it
+
+
+@dataclass(frozen=True)
+class PlotLimit:
+    """From where on a rule calls it wrong, in the plot's unit."""
+
+    severity: str
+    value: float
 
 
 @dataclass(frozen=True)
@@ -60,12 +69,13 @@ class Plot:
     unit: str
     lines: list[PlotLine]
     left_out: int  # devices beyond those that are drawn
+    limits: Sequence[PlotLimit] = ()
 
 
 @dataclass(frozen=True)
 class PlotMark:
     at: datetime
-    kind: str  # xid, or the kind of an event of the node
+    kind: str  # xid, finding, or the kind of an event of the node
     sentence: str
 
 
@@ -75,7 +85,9 @@ class TelemetryHistory:
     asked: Steps
     trouble: str = ""  # why there are no lines; blank: there are, or nothing is exported
     plots: list[Plot] = field(default_factory=list)  # those that have a line
-    not_drawn: list[str] = field(default_factory=list)  # titles of those that have none
+    not_drawn: list[str] = field(default_factory=list)  # titles of those that have none, although exported
+    not_exported: list[str] = field(default_factory=list)  # titles of those of which the source has no series at all
+    silent_since: datetime | None = None  # of the source, by whoever asks it for the newest; None: it is not
     marks: list[PlotMark] = field(default_factory=list)  # oldest first
     marks_left_out: int = 0
 
@@ -97,25 +109,48 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 def history_of(node: Node, window: str, *, now: datetime) -> TelemetryHistory:
-    """`window`: a key of WINDOWS. Three queries, and at most one question to the Prometheus."""
-    known, asked = telemetry_of(node, now=now), steps(WINDOWS[window], now=now.timestamp())
+    """`window`: a key of WINDOWS. Four queries, and at most one question to the Prometheus."""
+    return drawn_of(node, window, steps(WINDOWS[window], now=now.timestamp()), now=now)
+
+
+def drawn_of(
+    node: Node,
+    window: str,
+    asked: Steps,
+    *,
+    metrics: Collection[str] = PLOTTED,
+    is_subject: Callable[[DeviceTelemetry], bool] = lambda _device: False,
+    now: datetime,
+) -> TelemetryHistory:
+    """At any instants: a plot for each of these metrics. What it is about comes first, and is never left out."""
+    known = telemetry_of(node, now=now)
     devices = [device for device in known.devices if device.is_told]
-    lines, trouble = _lines(node, known, devices, asked, window)
+    lines, trouble = _lines(node, known, devices, asked, metrics)
     marks = sorted([*_events(node, asked), *_xid_marks(lines, devices, asked)], key=lambda mark: mark.at)
-    plots = [_plot(key, lines, devices) for key in PLOTTED]
+    subjects = {(device.uuid, device.gi_id) for device in devices if is_subject(device)}
+    plots = [_plot(key, lines, devices, subjects) for key in metrics]
+    empty = [] if trouble else [plot for plot in plots if not plot.lines]
+    has = known.standing.exported
+    lacked = {plot.key for plot in empty if has and not has & {plot.key, INSTEAD.get(plot.key, plot.key)}}
     return TelemetryHistory(
         window,
         asked,
         trouble,
         plots=[plot for plot in plots if plot.lines],
-        not_drawn=[] if trouble else [plot.title for plot in plots if not plot.lines],
+        not_drawn=[plot.title for plot in empty if plot.key not in lacked],
+        not_exported=[plot.title for plot in empty if plot.key in lacked],
+        silent_since=instant(known.standing.silent_since),
         marks=marks[-MARKS_AT_MOST:],
         marks_left_out=max(0, len(marks) - MARKS_AT_MOST),
     )
 
 
 def _lines(
-    node: Node, known: NodeTelemetry, devices: Sequence[DeviceTelemetry], asked: Steps, window: str
+    node: Node,
+    known: NodeTelemetry,
+    devices: Sequence[DeviceTelemetry],
+    asked: Steps,
+    metrics: Collection[str],
 ) -> tuple[Lines, str]:
     """And why there are none; a refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
     source = known.source
@@ -125,7 +160,7 @@ def _lines(
         return {}, "The source of telemetry of its cluster is switched off."
     if not devices:
         return {}, known.trouble or "The cluster's Prometheus never had a series of a GPU of this node."
-    key = (node.pk, source.pk, source.changed_at, window)
+    key = (node.pk, source.pk, source.changed_at, asked, frozenset(metrics))
     with _lock:
         kept = _kept.get(key)
     if kept is not None and kept.until > time.monotonic():
@@ -133,7 +168,7 @@ def _lines(
     if not _turns.acquire(timeout=TURN_S):
         return {}, "The histories of too many nodes are asked for at once: try again in some seconds."
     try:
-        lines, trouble = _asked(source, devices, asked), ""
+        lines, trouble = _asked(source, devices, asked, metrics), ""
     except Unusable as error:
         lines, trouble = {}, f"The cluster's Prometheus gives no history. {error}"
     except NoSecret as error:
@@ -147,9 +182,11 @@ def _lines(
     return lines, trouble
 
 
-def _asked(source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: Steps) -> Lines:
+def _asked(
+    source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: Steps, metrics: Collection[str]
+) -> Lines:
     """:raises Unusable, NoSecret"""
-    wanted = {*PLOTTED, *INSTEAD.values(), XID}
+    wanted = {*metrics, *(INSTEAD[key] for key in metrics if key in INSTEAD), XID}
     names = sorted(name for name, series in SERIES.items() if series.metric in wanted)
     uuids = list(dict.fromkeys(device.uuid for device in devices if promql.is_plain(device.uuid)))[:DEVICES_AT_MOST]
     if not uuids:
@@ -165,7 +202,7 @@ def _asked(source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: S
         return lines_in(client.ask("/api/v1/query_range", form), asked)
 
 
-def _plot(key: str, lines: Lines, devices: Sequence[DeviceTelemetry]) -> Plot:
+def _plot(key: str, lines: Lines, devices: Sequence[DeviceTelemetry], subjects: Collection[LabelledDevice]) -> Plot:
     found: list[PlotLine] = []
     boards: set[str] = set()
     for device in devices:
@@ -174,7 +211,9 @@ def _plot(key: str, lines: Lines, devices: Sequence[DeviceTelemetry]) -> Plot:
             continue
         boards.add(device.uuid)
         name = device.name if key in OF_SLICES else device.board
-        found.append(PlotLine(name, device, metric, [None if math.isnan(value) else value for value in line]))
+        values = [None if math.isnan(value) else value for value in line]
+        found.append(PlotLine(name, device, metric, values, is_subject=(device.uuid, device.gi_id) in subjects))
+    found.sort(key=lambda each: not each.is_subject)
     drawn = METRICS[key]
     return Plot(key, drawn.title, drawn.unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))
 
@@ -210,5 +249,8 @@ def _xid_marks(lines: Lines, devices: Sequence[DeviceTelemetry], asked: Steps) -
 
 def _events(node: Node, asked: Steps) -> list[PlotMark]:
     since = datetime.fromtimestamp(asked.first, UTC)
-    rows = timeline(node).filter(at__gte=since, kind__in=MARKED).order_by("-at", "-pk")[: MARKS_AT_MOST + 1]
+    until = datetime.fromtimestamp(asked.last + asked.step_s, UTC)
+    rows = (
+        timeline(node).filter(at__gte=since, at__lt=until, kind__in=MARKED).order_by("-at", "-pk")[: MARKS_AT_MOST + 1]
+    )
     return [PlotMark(row.at, row.kind, row.sentence) for row in reversed(rows)]

@@ -20,6 +20,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, Observer
 from health.impact import Impact
 from health.inbox.markdown import as_markdown
+from health.inbox.plotting import is_of_telemetry, unit_of_limits
 from health.inbox.reading import Detail, FindingCounts, counts_of, detail_of, impacts_of, titles
 from health.inbox.rights import why_not_act, why_not_mute
 from health.inbox.verbs import VERBS, why_not_now
@@ -105,6 +106,8 @@ class Chosen:
     mutes: list[tuple[Mute, str]]  # with why this person may not lift it
     markdown: str
     evidence: list[tuple[str, str]]
+    is_of_telemetry: bool  # what GPUs said around it is evidence, too; to be drawn where its node is there
+    limits_unit: str  # of limits that no line can show; blank: there are none
     scopes: list[tuple[str, str]]
     before: int | None  # the keys of those beside it in the list
     after: int | None
@@ -208,6 +211,8 @@ def _shown(request: PersonRequest, finding: Finding, shown: list[Finding], *, no
         mutes=[(mute, why_not_mute(user, mute)) for mute in detail.mutes],
         markdown=as_markdown(detail, link=link, now=now),
         evidence=[(name, _in_words(value)) for name, value in finding.evidence.items()],
+        is_of_telemetry=is_of_telemetry(finding),
+        limits_unit=unit_of_limits(finding),
         scopes=_scopes(finding, detail),
         before=keys[place - 1] if place else None,
         after=keys[place + 1] if place is not None and place + 1 < len(keys) else None,

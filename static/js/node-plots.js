@@ -4,6 +4,8 @@ import { clock } from "./times.js";
 
 const EVERY_MS = 30000;
 const HEIGHT_PX = 150;
+const OVER_S = 120; // what ended so long ago does not change any more
+const MARKS = { xid: "--bad", finding: "--ink" };
 const SYNC = "node-plots";
 // Told apart by colour-blind eyes, too; the ninth to sixteenth are dashed.
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#8b5fbf", "#a6761d", "#c2185b", "#3f7f93", "#4a5866"];
@@ -18,16 +20,23 @@ class NodePlots {
   constructor(place) {
     this.place = place;
     this.plots = [];
-    this.window = "1h";
+    this.window = place.querySelector("[data-window]") ? "1h" : "";
     this.said = place.querySelector("[data-said]");
     this.frame = place.querySelector("[data-plots]");
     this.marks = place.querySelector("[data-marks]");
     for (const button of place.querySelectorAll("[data-window]")) button.addEventListener("click", () => this.choose(button.dataset.window));
     new ResizeObserver(() => this.fit()).observe(this.frame);
     document.addEventListener("theme:changed", () => this.known && this.draw(this.known));
-    document.addEventListener("visibilitychange", () => !document.hidden && this.load());
-    setInterval(() => document.hidden || this.load(), EVERY_MS);
+    document.addEventListener("visibilitychange", () => this.again());
+    this.timer = setInterval(() => this.again(), EVERY_MS);
     this.load();
+  }
+
+  again() {
+    if (!this.place.isConnected) return clearInterval(this.timer);
+    const last = this.known?.times.at(-1);
+    const isOver = last && Date.now() / 1000 - last > OVER_S && !this.known.trouble;
+    if (!document.hidden && !isOver) this.load();
   }
 
   choose(window) {
@@ -40,7 +49,7 @@ class NodePlots {
     const asked = this.window;
     let words = "";
     try {
-      const response = await fetch(`${this.place.dataset.history}?window=${asked}`, { headers: { Accept: "application/json" }, redirect: "manual" });
+      const response = await fetch(this.place.dataset.history + (asked && `?window=${asked}`), { headers: { Accept: "application/json" }, redirect: "manual" });
       if (asked !== this.window) return;
       if (response.ok) return this.draw(await response.json());
       words = `The server answered ${response.status || "with another page"} at ${clock(Date.now())} UTC`;
@@ -62,7 +71,8 @@ class NodePlots {
     for (const plot of this.plots) plot.destroy();
     this.plots = [];
     this.frame.replaceChildren(...known.plots.map((plot) => this.figure(plot, known)));
-    this.say(known.trouble || (known.not_drawn.length ? `No samples in this time: ${known.not_drawn.join(", ")}.` : ""), known.trouble ? "is-warn" : "muted");
+    const words = known.trouble || missing(known);
+    this.say(words, known.trouble || known.silent_since ? "is-warn" : "muted");
     this.list(known);
   }
 
@@ -71,6 +81,7 @@ class NodePlots {
     const title = document.createElement("figcaption");
     const { unit } = shown(plot);
     title.textContent = plot.title + (unit ? `, ${unit}` : "");
+    for (const { severity, value } of plot.limits) title.append(small(` ${severity} from ${value * shown(plot).factor} ${unit}`));
     if (plot.left_out) title.append(small(` first ${plot.lines.length}, ${plot.left_out} more are not drawn`));
     const values = document.createElement("p");
     values.className = "plot-values";
@@ -86,18 +97,22 @@ class NodePlots {
     const isDark = document.documentElement.getAttribute("data-bs-theme") === "dark";
     const colours = isDark ? DARK : LIGHT, style = getComputedStyle(this.place);
     const of = (name) => style.getPropertyValue(name).trim();
-    const { factor, digits, range } = shown(plot);
+    const { factor, digits, range } = shown(plot), hasSubject = plot.lines.some((line) => line.is_subject);
+    const limits = plot.limits.map(({ severity, value }) => ({ severity, value: value * factor }));
+    const ends = limits.map(({ value }) => value);
     const axis = { stroke: of("--ink-3"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), width: 1 }, font: "11px system-ui, sans-serif" };
     const options = {
       width: this.width(), height: HEIGHT_PX, legend: { show: false }, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       cursor: { sync: { key: SYNC }, points: { size: 5 }, drag: { x: false, y: false } },
-      scales: { y: { range: range ? () => range : (_, low, high) => roomy(low, high) } },
+      scales: { y: { range: range ? () => range : (_, low, high) => roomy(low === null ? low : Math.min(low, ...ends), high === null ? high : Math.max(high, ...ends)) } },
       axes: [{ ...axis, size: 26, values: (_, at) => at.map((each) => clock(each * 1000).slice(0, 5)) }, { ...axis, size: 46 }],
       series: [{}, ...plot.lines.map((line, number) => ({
-        label: line.name, stroke: colours[number % colours.length], width: 1.5, spanGaps: false, points: { show: false },
-        dash: number >= colours.length ? [4, 3] : undefined,
+        label: line.name, stroke: hasSubject && !line.is_subject ? of("--line-strong") : colours[number % colours.length],
+        width: line.is_subject ? 2.5 : 1.5, spanGaps: false, points: { show: false },
+        dash: number >= colours.length && !hasSubject ? [4, 3] : undefined,
       }))],
       hooks: {
+        drawAxes: [(chart) => drawLimits(chart, limits, of)],
         draw: [(chart) => drawMarks(chart, known.marks, of)],
         setCursor: [(chart) => tell(chart, plot, known, values, { factor, digits })],
       },
@@ -121,7 +136,7 @@ class NodePlots {
   list(known) {
     this.marks.replaceChildren(...known.marks.slice(-12).reverse().map((mark) => {
       const line = document.createElement("li");
-      line.className = mark.kind === "xid" ? "is-warn" : "";
+      line.className = mark.kind === "xid" ? "is-warn" : mark.kind === "finding" ? "is-event" : "";
       line.textContent = `${clock(mark.at)} ${mark.sentence}`;
       return line;
     }));
@@ -143,12 +158,14 @@ function roomy(low, high) {
 // Under the pointer, else the newest of each: what the plot says in numbers.
 function tell(chart, plot, known, place, { factor, digits }) {
   const chosen = chart.cursor.idx;
+  const hasSubject = plot.lines.some((line) => line.is_subject);
   const words = plot.lines.map((line, number) => {
     const at = chosen ?? newest(line.values);
     const value = at === null ? null : line.values[at];
     const said = document.createElement("span");
-    const key = Object.assign(document.createElement("i"), { className: number > 7 ? "is-dashed" : "" });
+    const key = Object.assign(document.createElement("i"), { className: number > 7 && !hasSubject ? "is-dashed" : "" });
     key.style.borderColor = chart.series[number + 1].stroke();
+    if (hasSubject && !line.is_subject) said.className = "faint";
     said.append(key, `${line.name} `, Object.assign(document.createElement("b"), { textContent: value === null ? "no sample" : (value * factor).toFixed(digits) }));
     return said;
   });
@@ -176,8 +193,8 @@ function drawMarks(chart, marks, of) {
   ctx.clip();
   for (const mark of marks) {
     const x = Math.round(chart.valToPos(Date.parse(mark.at) / 1000, "x", true));
-    ctx.strokeStyle = ctx.fillStyle = of(mark.kind === "xid" ? "--bad" : "--move");
-    ctx.setLineDash(mark.kind === "xid" ? [] : [4, 3]);
+    ctx.strokeStyle = ctx.fillStyle = of(MARKS[mark.kind] ?? "--move");
+    ctx.setLineDash(mark.kind in MARKS ? [] : [4, 3]);
     ctx.lineWidth = devicePixelRatio;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
@@ -188,8 +205,49 @@ function drawMarks(chart, marks, of) {
   ctx.restore();
 }
 
+// From where on the rule calls it wrong: under the lines, with the word for how wrong.
+function drawLimits(chart, limits, of) {
+  const { ctx, bbox } = chart;
+  ctx.save();
+  ctx.setLineDash([6, 4]);
+  ctx.lineWidth = devicePixelRatio;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+  for (const { severity, value } of limits) {
+    const y = Math.round(chart.valToPos(value, "y", true));
+    ctx.strokeStyle = ctx.fillStyle = of(severity === "critical" ? "--bad" : "--warn");
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.fillText(severity, bbox.left + 4 * devicePixelRatio, y + (severity === "critical" ? -3 : 11) * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+// What is not drawn, and why: none of it is the same as 0.
+function missing(known) {
+  const words = [];
+  if (known.silent_since) words.push(`The source of telemetry has been silent since ${clock(known.silent_since)} UTC.`);
+  if (known.not_drawn.length) words.push(`No samples in this time: ${known.not_drawn.join(", ")}.`);
+  if (known.not_exported.length) words.push(`Not exported: ${known.not_exported.join(", ")}.`);
+  return words.join(" ");
+}
+
 function small(words) {
   return Object.assign(document.createElement("span"), { className: "faint", textContent: words });
 }
 
-for (const place of document.querySelectorAll("[data-history]")) new NodePlots(place);
+const started = new WeakSet();
+
+function start() {
+  for (const place of document.querySelectorAll("[data-history]")) {
+    if (started.has(place)) continue;
+    started.add(place);
+    new NodePlots(place);
+  }
+}
+
+start();
+document.addEventListener("htmx:afterSwap", start);

@@ -58,8 +58,14 @@ function keepOpen(name, node) {
   return !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG"));
 }
 
+// What a script draws by itself: it is told by its name whether it is still about the same.
+function keepOwn(old, fresh) {
+  return !(old.dataset?.own && old.dataset.own === fresh.dataset?.own);
+}
+
 export function startParts() {
   Idiomorph.defaults.callbacks.beforeAttributeUpdated = keepOpen;
+  Idiomorph.defaults.callbacks.beforeNodeMorphed = keepOwn;
   Idiomorph.defaults.ignoreActiveValue = true; // what somebody is typing is theirs
   document.addEventListener("live:changed", ({ detail }) => {
     for (const part of parts()) if (follows(part, detail.topic) && isAbout(part, detail)) schedule(part);

@@ -42,7 +42,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "target_id": stage.targets.get().pk,
         "freeze_id": freeze.pk,
         "pull_id": an_image_pull(stage.plan).pk,
-        "finding_id": a_finding(node.cluster, node=node).pk,
+        "finding_id": a_finding(node.cluster, node=node, rule="gpu-hot").pk,
         "mute_id": a_mute(node.cluster).pk,
         "shadow_id": RuleShadow.objects.create(rule="gpu-hot", by="pat", at=now, because="New here.").pk,
         "limits_id": PoolLimits.objects.create(

@@ -19,7 +19,7 @@ class Hot:
     key: ClassVar[str] = "gpu-hot"
     title: ClassVar[str] = "GPU too hot"
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
-    scale: ClassVar[Scale] = Scale("°C", 40, 110)
+    scale: ClassVar[Scale] = Scale("°C", 40, 110, metric=METRIC)
     limits: Limits = ITS_OWN
 
     @property

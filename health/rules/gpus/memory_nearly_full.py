@@ -19,7 +19,9 @@ class MemoryNearlyFull:
     key: ClassVar[str] = "gpu-memory-nearly-full"
     title: ClassVar[str] = "GPU memory nearly full"
     metrics: ClassVar[tuple[str, ...]] = (USED, FREE)
-    scale: ClassVar[Scale] = Scale("% of its memory", 50, 100, may_be_critical=False)
+    scale: ClassVar[Scale] = Scale(
+        "% of its memory", 50, 100, may_be_critical=False, metric=USED, percent_of=(USED, FREE)
+    )
     limits: Limits = ITS_OWN
     usual_for: ClassVar[frozenset[str]] = frozenset({"inference", "training"})
 

@@ -64,6 +64,11 @@ class Steps:
         return place if 0 <= place < self.number and abs(self.first + place * self.step_s - at) < 1 else -1
 
 
+def steps_between(first: float, last: float) -> Steps:
+    """From one instant to another, on the same instants whenever it is asked."""
+    return steps(max(0, math.ceil(last - first)), now=last)
+
+
 def steps(window_s: int, *, now: float) -> Steps:
     """As many as may be, on the same instants whenever it is asked: a page that is drawn again does not shiver."""
     step_s = max(15, math.ceil(window_s / (POINTS_AT_MOST - 1) / 15) * 15)

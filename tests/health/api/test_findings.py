@@ -120,3 +120,18 @@ def test_a_shell_can_do_as_much(finding, capsys):
         call_command("finding", "mute", str(finding.pk), "--hours", "900", "--because", "x")
     with pytest.raises(CommandError, match="There is no finding 999"):
         call_command("finding", "release", "999")
+
+
+def test_a_finding_of_a_gpu_has_its_series_and_another_has_none(bob, eve, finding):
+    cluster, node = finding.cluster, finding.node
+    hot = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, rule="gpu-hot")
+    other = finding
+    place = f"/api/v1/findings/{hot.pk}/telemetry"
+
+    assert bob.get(f"/api/v1/findings/{hot.pk}").json()["telemetry"] == place
+    said = bob.get(place).json()
+    assert (said["window"], said["trouble"]) == ("around", "Its cluster has no Prometheus that could be asked.")
+    assert said["marks"][0]["kind"] == "finding"
+    assert bob.get(f"/api/v1/findings/{other.pk}").json()["telemetry"] is None
+    assert bob.get(f"/api/v1/findings/{other.pk}/telemetry").status_code == 404
+    assert eve.get(place).status_code == 404

@@ -65,7 +65,8 @@ def test_draws_what_has_samples_and_names_what_has_none(node):
     assert (plot.title, plot.unit, plot.lines[0].device.name) == ("Temperature", "°C", "GPU 0")
     assert plot.lines[0].values[-3:] == [61.0, None, 0.0]
     assert len(plot.lines[0].values) == len(known.times)
-    assert "Power" in known.not_drawn
+    assert known.not_drawn == []
+    assert "Power" in known.not_exported
 
 
 def test_under_mig_the_engines_are_drawn_and_never_the_usual_utilisation(node):

@@ -264,3 +264,17 @@ def test_rules_on_trial_are_said_where_findings_stand(bob):
         shown = page(bob, "/findings")
         assert says in shown.text
         assert "/findings/rules" in shown.links
+
+
+def test_what_gpus_said_is_drawn_where_its_node_is_there(cluster, ada):
+    node = make.a_node(cluster)
+    hot = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, rule="gpu-hot")
+    slow = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, rule="gpu-pcie-replays")
+    gone = make.a_finding(cluster, "GPU 3 of gpu-2", rule="gpu-hot")
+    other = make.a_finding(cluster, node=node, rule="node-not-ready")
+    place = f'data-history="/api/v1/findings/{hot.pk}/telemetry"'
+
+    assert place in ada.get(f"/findings?finding={hot.pk}").content.decode()
+    assert "replays an hour, how fast a counter grows" in page(ada, f"/findings?finding={slow.pk}").text
+    assert "its node is gone, and with it which series were its" in page(ada, f"/findings?finding={gone.pk}").text
+    assert "What its GPUs said" not in page(ada, f"/findings?finding={other.pk}").text

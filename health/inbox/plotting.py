@@ -1,0 +1,89 @@
+"""What the GPUs of a finding's node said in the half hour before it began and the one after: its evidence, as lines.
+
+What its rule reads comes first, then what one looks at beside it. Where a rule compares with a limit, that is drawn.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from fleet.models import Node
+from health.inbox.reading import AROUND
+from health.judging.gpus import name_of
+from health.models import Finding
+from health.rules.base import Severity
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import Comparing, GpuRule
+from health.sources.history import PlotLimit, PlotMark, TelemetryHistory, drawn_of
+from health.sources.of_node import DeviceTelemetry
+from health.telemetry.frame import GpuDevice
+from health.telemetry.metrics import METRICS, MetricKind
+from health.telemetry.prometheus.ranges import steps_between
+
+WINDOW = "around"  # what REST and the page call this span
+FINDING = "finding"  # the kind of its marks
+BESIDE = ("gpu_utilisation_ratio", "temperature_celsius", "power_watts", "sm_clock_mhz")
+BITS = frozenset({"clock_reasons"})  # as a line they would say nothing
+RULES: Mapping[str, GpuRule] = {rule.key: rule for rule in GPU_RULES}
+BY_SILENCE = frozenset({"exporter-silent"})  # rules of nodes that judge by what is no longer heard
+
+
+def is_plotted(finding: Finding) -> bool:
+    """Whether it is about what GPUs say, on a node that is there."""
+    return finding.node_id is not None and is_of_telemetry(finding)
+
+
+def is_of_telemetry(finding: Finding) -> bool:
+    return finding.rule in RULES or finding.rule in BY_SILENCE
+
+
+def metrics_of(rule: str) -> list[str]:
+    """Each once. An Xid is a mark, not a line."""
+    own = RULES[rule].metrics if rule in RULES else ()
+    drawn = [key for key in own if METRICS[key].kind is not MetricKind.LATCHED and key not in BITS]
+    return list(dict.fromkeys([*drawn, *BESIDE]))
+
+
+def plots_of(finding: Finding, node: Node, *, now: datetime) -> TelemetryHistory:
+    """Of one for which `is_plotted`, and its node. Four queries, and at most one question to the Prometheus."""
+    first, last = finding.since - AROUND, min(now, finding.since + AROUND)
+
+    def is_subject(device: DeviceTelemetry) -> bool:
+        known = GpuDevice(node.name, device.index, device.uuid, device.gi_id, device.profile)
+        return name_of(known) == finding.subject
+
+    drawn = drawn_of(
+        node, WINDOW, steps_between(first.timestamp(), last.timestamp()), metrics=metrics_of(finding.rule),
+        is_subject=is_subject, now=now,
+    )  # fmt: skip
+    limits = limits_of(finding)
+    plots = [replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots]
+    marks = sorted([*drawn.marks, *_marks(finding, first, last)], key=lambda mark: mark.at)
+    return replace(drawn, plots=plots, marks=marks)
+
+
+def limits_of(finding: Finding) -> dict[str, list[PlotLimit]]:
+    """By the metric they are drawn on, as they were when it was judged."""
+    rule = RULES.get(finding.rule)
+    if not isinstance(rule, Comparing) or not rule.scale.metric:
+        return {}
+    found = []
+    for severity, key in ((Severity.WARNING, "warn"), (Severity.CRITICAL, "critical")):
+        limit = finding.evidence.get(key)
+        level = rule.scale.level(limit, finding.evidence) if isinstance(limit, int | float) else None
+        if level is not None:
+            found.append(PlotLimit(severity.value, level))
+    return {rule.scale.metric: found}
+
+
+def unit_of_limits(finding: Finding) -> str:
+    """Of limits that no line can show, being of how fast a counter grows: `errors an hour`. Blank: there are none."""
+    rule = RULES.get(finding.rule)
+    return rule.scale.unit if isinstance(rule, Comparing) and not rule.scale.metric else ""
+
+
+def _marks(finding: Finding, first: datetime, last: datetime) -> Iterator[PlotMark]:
+    told = finding.opened_at if finding.opened_at != finding.since else None
+    for at, sentence in ((finding.since, "It began"), (told, "It was told"), (finding.resolved_at, "It was resolved")):
+        if at is not None and first <= at <= last:
+            yield PlotMark(at, FINDING, sentence)

@@ -1,0 +1,134 @@
+"""The evidence of a finding as lines: what its rule reads, its limit, when it began, and why there is nothing."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from health.inbox.plotting import is_plotted, limits_of, metrics_of, plots_of, unit_of_limits
+from health.models import Finding
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import Comparing
+from health.sources import frames, history
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests import make
+from tests.health.telemetry.prometheus.a_server import a_server, saying
+from tests.make import NOON
+
+TEMPERATURE = "DCGM_FI_DEV_GPU_TEMP"
+BEGAN = NOON - timedelta(hours=2)
+HOT = {"rule": "gpu-hot", "evidence": {"temperature_celsius": 92, "warn": 83, "critical": 85, "limits_of": "pool a/b"}}
+
+
+@pytest.mark.parametrize("rule", GPU_RULES, ids=lambda rule: rule.key)
+def test_every_rule_about_gpus_has_lines_and_each_once(rule):
+    metrics = metrics_of(rule.key)
+
+    assert len(metrics) == len(set(metrics)) >= 4
+    assert not {"xid", "clock_reasons"} & set(metrics)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in GPU_RULES if isinstance(rule, Comparing)], ids=lambda rule: rule.key)
+def test_a_limit_is_drawn_or_said_to_be_none_that_a_line_shows(rule):
+    finding = Finding(rule=rule.key, evidence={"memory_used_mib": 70, "memory_free_mib": 30, **rule.limits.evidence})
+
+    assert bool(limits_of(finding)) != bool(unit_of_limits(finding))
+
+
+def test_limits_are_those_that_it_was_judged_by_in_the_unit_of_the_plot():
+    hot = Finding(**HOT)
+    full = Finding(
+        rule="gpu-memory-nearly-full",
+        evidence={"memory_used_mib": 950, "memory_free_mib": 50, "warn": 90, "critical": None},
+    )
+
+    assert [(one.severity, one.value) for one in limits_of(hot)["temperature_celsius"]] == [
+        ("warning", 83),
+        ("critical", 85),
+    ]
+    assert [(one.severity, one.value) for one in limits_of(full)["memory_used_mib"]] == [("warning", 900)]
+
+
+def test_a_limit_that_nobody_kept_is_not_drawn():
+    assert limits_of(Finding(rule="gpu-hot", evidence={})) == {"temperature_celsius": []}
+    assert limits_of(Finding(rule="gpu-memory-nearly-full", evidence={"warn": 90})) == {"memory_used_mib": []}
+    assert limits_of(Finding(rule="node-not-ready", evidence={"warn": 90})) == {}
+
+
+@pytest.fixture
+def node(db, redis, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    history._kept.clear()
+    row = make.a_node(make.a_cluster(), "gpu-1", gpus=2)
+    devices = (GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 1, "GPU-b"))
+    frame = Frame(NOON.timestamp(), devices)
+    frame.columns["temperature_celsius"] = MetricColumn.empty(2)
+    frames.forget(row.cluster_id)
+    frames.keep(row.cluster_id, TelemetryReading(frame, frozenset({"temperature_celsius", "power_watts"}), {}))
+    return row
+
+
+def answer(*rows: tuple[str, str, list[tuple[float, float]]]):
+    result = [
+        {"metric": {"__name__": name, "UUID": uuid}, "values": [[at, str(value)] for at, value in values]}
+        for name, uuid, values in rows
+    ]
+    return saying(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode())
+
+
+def test_draws_half_an_hour_on_both_sides_with_its_gpu_first(node):
+    finding = make.a_finding(node.cluster, "GPU 1 of gpu-1", node=node, since=BEGAN, opened_at=BEGAN, **HOT)
+    began = BEGAN.timestamp()
+    a_gap = [(began - 30, 70), (began, 92)]
+
+    with a_server(answer((TEMPERATURE, "GPU-a", a_gap), (TEMPERATURE, "GPU-b", a_gap))) as (url, server):
+        make.a_source(node.cluster, url=url)
+        told = plots_of(finding, node, now=NOON)
+
+    assert (told.times[0], told.times[-1], told.asked.step_s) == (began - 1800, began + 1800, 15)
+    (plot,) = told.plots
+    assert [(line.name, line.is_subject) for line in plot.lines] == [("GPU 1", True), ("GPU 0", False)]
+    at = told.times.index(began)
+    assert plot.lines[0].values[at - 2 : at + 2] == [70.0, None, 92.0, None]
+    assert [limit.value for limit in plot.limits] == [83, 85]
+    assert [(mark.kind, mark.sentence) for mark in told.marks] == [("finding", "It began")]
+    assert len(server.queries) == 1
+
+
+def test_what_is_not_exported_is_told_from_what_has_no_sample(node):
+    finding = make.a_finding(node.cluster, "GPU 1 of gpu-1", node=node, since=BEGAN, **HOT)
+
+    with a_server(answer()) as (url, _):
+        make.a_source(node.cluster, url=url, exported=["temperature_celsius", "power_watts"])
+        told = plots_of(finding, node, now=NOON)
+
+    assert told.not_drawn == ["Temperature", "Power"]
+    assert told.not_exported == ["Utilisation", "SM clock"]
+
+
+def test_of_one_that_began_lately_nothing_is_drawn_beyond_now(node):
+    finding = make.a_finding(node.cluster, "GPU 1 of gpu-1", node=node, since=NOON - timedelta(minutes=5), **HOT)
+
+    assert plots_of(finding, node, now=NOON).times[-1] == NOON.timestamp()
+
+
+def test_what_happened_after_its_time_is_no_mark_of_it(node):
+    finding = make.a_finding(node.cluster, "GPU 1 of gpu-1", node=node, since=BEGAN, opened_at=BEGAN, **HOT)
+    make.a_node_event(node, "The driver is 2.", at=BEGAN + timedelta(minutes=20))
+    make.a_node_event(node, "The driver is 3.", at=NOON - timedelta(minutes=1))
+
+    assert [mark.sentence for mark in plots_of(finding, node, now=NOON).marks] == ["It began", "The driver is 2."]
+
+
+def test_a_silent_source_says_since_when(node):
+    make.a_source(node.cluster, state="silent", state_since=NOON - timedelta(minutes=9))
+    finding = make.a_finding(node.cluster, "node gpu-1", node=node, rule="exporter-silent")
+
+    assert is_plotted(finding)
+    assert plots_of(finding, node, now=NOON).silent_since == NOON - timedelta(minutes=9)
+
+
+def test_without_its_node_it_has_no_plot(node):
+    assert not is_plotted(make.a_finding(node.cluster, "GPU 1 of gpu-1", **HOT))
+    assert not is_plotted(make.a_finding(node.cluster, node=node, rule="node-not-ready"))
