@@ -9,7 +9,7 @@ from rollouts.engine.round import run_round
 from rollouts.models import ImagePull, Plan
 from rollouts.models.image_pull import queue_pull
 from rollouts.models.plan import queue_round, wake_plans
-from rollouts.pull_rounds import run_pull
+from rollouts.pulls.rounds import run_pull
 
 
 def owner() -> str:

@@ -10,7 +10,7 @@ from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, World
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Pool
-from rollouts.bundles import bundle_for
+from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Freeze, Plan
 from rollouts.steering import approving, commands, freezing
 from rollouts.steering.refusals import Refusal

@@ -9,7 +9,7 @@ from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import PlanRowSerializer
 from rollouts.api.serializers import ApprovalSerializer, StageRowSerializer
-from rollouts.decisions import Awaited, awaited, given_by, waiting_for_approval
+from rollouts.approvals.decisions import Awaited, awaited, given_by, waiting_for_approval
 from rollouts.models import Approval, Stage
 from rollouts.steering.approving import approve, reject
 

@@ -14,7 +14,7 @@ from rollouts.api.base import PlanEdge
 from rollouts.api.commands import Because
 from rollouts.images.progress import PullOutcome
 from rollouts.models import ImagePull, PullJob
-from rollouts.pulls import PullOnPage, pull_on_page, pulls_on_page
+from rollouts.pulls.reading import PullOnPage, pull_on_page, pulls_on_page
 from rollouts.steering.pulling import MOST_EACH, ask, cancel
 
 

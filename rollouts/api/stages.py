@@ -14,7 +14,7 @@ from rollouts.api.serializers import (
     TargetSerializer,
     WaveSerializer,
 )
-from rollouts.bundles import bundle_for
+from rollouts.approvals.bundles import bundle_for
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
 from rollouts.queries import opt_outs_of

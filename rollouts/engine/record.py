@@ -13,15 +13,15 @@ from kube.structs import NodeSeen
 from people.groups import groups_of
 from people.models import AuditEntry, User
 from people.rights import Permission, scope_of
-from rollouts.approvers import gate_of
-from rollouts.bundles import bundle_for
+from rollouts.approvals.approvers import gate_of
+from rollouts.approvals.bundles import bundle_for
+from rollouts.approvals.unasked import ask_where_one_must, to_ask
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
-from rollouts.unasked import ask_where_one_must, to_ask
 from wording.durations import spell
 from wording.lists import names
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rollouts.approvers import eligible, too_few
+from rollouts.approvals.approvers import eligible, too_few
 from rollouts.checks import Check
 from rollouts.preflight.subject import PreflightSubject
 

@@ -9,7 +9,7 @@ from rollouts.images.driver_image import image_for
 from rollouts.images.progress import PullOutcome
 from rollouts.models import PullJob
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.pulls import PullOnPage, failed_sentence, newest_pull, proven_sentence
+from rollouts.pulls.reading import PullOnPage, failed_sentence, newest_pull, proven_sentence
 from rollouts.queries import driver_daemonsets
 from wording.numbers import count
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from fleet.models import ApprovalRule
+from rollouts.approvals.unasked import GATE, why
 from rollouts.checks import Check
 from rollouts.models import Plan, Stage
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.unasked import GATE, why
 from wording.lists import names
 
 

@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 
 from people.groups import groups_of, members
 from people.models import AuditEntry, User
-from rollouts.approvers import counts_not, gate_of
-from rollouts.bundles import Bundle, bundle_for
-from rollouts.decisions import why_a_reason, why_closed
+from rollouts.approvals.approvers import counts_not, gate_of
+from rollouts.approvals.bundles import Bundle, bundle_for
+from rollouts.approvals.decisions import why_a_reason, why_closed
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Plan, Stage
 from rollouts.models.moving import record_event

@@ -15,7 +15,7 @@ from rollouts.models import ImagePull, Plan, PullJob, Target
 from rollouts.models.image_pull import queue_pull
 from rollouts.models.moving import record_event
 from rollouts.preflight.picks import forward, pick
-from rollouts.pulls import why_no_pull
+from rollouts.pulls.reading import why_no_pull
 from rollouts.queries import driver_daemonsets, heard, nodes_of
 from rollouts.restraints import restraints_of
 from rollouts.steering.refusals import BadPlan, Refusal

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from fleet.models import ApprovalRule, Cluster, Pool
 from fleet.pools.asking import rule_of
+from rollouts.approvals.unasked import GATE
 from rollouts.steering.stage_drafts import StageDraft
-from rollouts.unasked import GATE
 
 
 def with_approvals(cluster: Cluster, stages: Sequence[StageDraft]) -> list[StageDraft]:

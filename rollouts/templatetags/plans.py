@@ -9,7 +9,7 @@ from edges.templatetags.page import glyph, spell
 from rollouts.gates import GATES
 from rollouts.images.progress import PullOutcome
 from rollouts.models import PlanEvent, PullJob, Stage
-from rollouts.pulls import PullOnPage
+from rollouts.pulls.reading import PullOnPage
 from rollouts.web.states import glyph_of, stage_look, word_of
 
 register = template.Library()

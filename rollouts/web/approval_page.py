@@ -13,9 +13,9 @@ from edges.requests import PersonRequest
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from people.rights import NotAllowed, Permission, require
-from rollouts.approvers import gate_of
-from rollouts.bundles import bundle_for
-from rollouts.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
+from rollouts.approvals.approvers import gate_of
+from rollouts.approvals.bundles import bundle_for
+from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
 from rollouts.steering import approving

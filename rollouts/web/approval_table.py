@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rollouts.bundles import Bundle
+from rollouts.approvals.bundles import Bundle
 from rollouts.web.looks import Look
 from wording.numbers import count
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from rollouts.decisions import given_by, waits_for
+from rollouts.approvals.decisions import given_by, waits_for
 
 
 def approvals(request: PersonRequest) -> HttpResponse:

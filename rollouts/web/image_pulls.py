@@ -12,7 +12,7 @@ from edges.parts import part
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.models import ImagePull, Plan
-from rollouts.pulls import newest_pull, why_no_pull, why_no_pull_by
+from rollouts.pulls.reading import newest_pull, why_no_pull, why_no_pull_by
 from rollouts.steering.pulling import MOST_EACH, ask, cancel
 from rollouts.steering.refusals import Refusal
 from rollouts.web.loading import plan_for

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from edges.requests import PersonRequest
-from rollouts.bundles import Bundle
+from rollouts.approvals.bundles import Bundle
 
 KEY = "approval-looks"
 MOST = 6  # pages that one person has open: the oldest is forgotten, and must be opened again

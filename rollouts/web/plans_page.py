@@ -13,7 +13,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.sight import sights_of_all
 from people.rights import Permission, scope_of
-from rollouts.decisions import waits_for
+from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
 from rollouts.models import Command, Plan, Stage, StageKind
 

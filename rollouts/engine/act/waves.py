@@ -13,6 +13,7 @@ from edges.moves import LostRace
 from gpu.labels import HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
+from rollouts.approvals.unasked import GATE, why_live
 from rollouts.components.base import BEGUN
 from rollouts.engine.act import opt_outs
 from rollouts.engine.act.holds import free_node, hold_node
@@ -24,7 +25,6 @@ from rollouts.ledger.places import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.restraints import restraints_of, why_not
-from rollouts.unasked import GATE, why_live
 
 MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the rollback stage
 

@@ -11,7 +11,7 @@ from people.models import User
 from people.rights import NotAllowed, Permission, require
 from rollouts.checks import Check
 from rollouts.models import Plan
-from rollouts.pulls import newest_pull
+from rollouts.pulls.reading import newest_pull
 from rollouts.steering.documents import Applied, PlanDocument, apply, look, read, write
 from rollouts.steering.preview import Preview
 from rollouts.steering.pulling import ask

@@ -4,7 +4,7 @@ import pytest
 
 from people import accounts
 from people.models import RoleBinding, User
-from rollouts.bundles import bundle_for
+from rollouts.approvals.bundles import bundle_for
 from rollouts.engine.record import void_approvals
 from rollouts.models import Approval, Plan, Stage
 from rollouts.steering.approving import approve

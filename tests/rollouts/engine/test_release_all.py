@@ -4,7 +4,7 @@ from django.core.management import CommandError, call_command
 from fleet.models import Cluster
 from kube import client
 from rollouts.models import Hold, Plan
-from rollouts.pull_rounds import run_pull
+from rollouts.pulls.rounds import run_pull
 from rollouts.steering.pulling import ask
 from tests.make import a_cluster
 from tests.rollouts.engine.ground import Ground

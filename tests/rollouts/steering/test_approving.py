@@ -4,7 +4,7 @@ import pytest
 
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
-from rollouts.bundles import bundle_for
+from rollouts.approvals.bundles import bundle_for
 from rollouts.engine.record import void_approvals
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, Plan, Stage, Target

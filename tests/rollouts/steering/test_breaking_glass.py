@@ -9,7 +9,7 @@ from edges.digests import digest
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from people.rights import NotAllowed
-from rollouts.bundles import bundle_for
+from rollouts.approvals.bundles import bundle_for
 from rollouts.evidence.exporting import evidence_of
 from rollouts.evidence.verifying import bytes_of, hashes_of_parts, verify
 from rollouts.findings import GLASS

@@ -8,8 +8,8 @@ from django.contrib.auth.models import Group
 from edges.digests import digest
 from people import groups
 from people.models import AuditEntry
-from rollouts.bundles import bundle_for
-from rollouts.decisions import awaited, waiting_for_approval
+from rollouts.approvals.bundles import bundle_for
+from rollouts.approvals.decisions import awaited, waiting_for_approval
 from rollouts.engine.record import void_approvals
 from rollouts.evidence.exporting import evidence_of
 from rollouts.evidence.verifying import bytes_of, hashes_of_parts, verify

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from people import groups
-from rollouts.bundles import bundle_for
+from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Target
 from tests import make
 from tests.pages import Page, page, visiting

@@ -1,7 +1,7 @@
 import pytest
 
 from people.models import User
-from rollouts.bundles import bundle_for
+from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Approval, Stage
 from rollouts.steering.approving import approve
 from tests import make

@@ -15,7 +15,7 @@ from kube.structs import PodSeen
 from people.models import AuditEntry
 from rollouts.images.progress import PullOutcome
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
-from rollouts.pull_rounds import IN_MOTION, LANDED_BY, LOOK_AGAIN, _Round, bounded, pod_look, run_pull
+from rollouts.pulls.rounds import IN_MOTION, LANDED_BY, LOOK_AGAIN, _Round, bounded, pod_look, run_pull
 from rollouts.steering.pulling import ask, cancel
 from simulator.fleets.plan import Mode
 from simulator.kinds import CONFIG_MAP, JOB, POD

@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import User
 from people.rights import Permission, who_may, why_not
-from rollouts.approvers import Members, Share, counts_not, gate_of, members_asked_for, shares
+from rollouts.approvals.approvers import Members, Share, counts_not, gate_of, members_asked_for, shares
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval, Command, Stage

@@ -28,7 +28,7 @@ from rollouts.images.job import AsTheDriver, is_ours, job_for, pods_for
 from rollouts.images.progress import JobLook, PodLook, PullOutcome, Told, look
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.moving import record_event
-from rollouts.pulls import PULLED_IN, pull_on_page
+from rollouts.pulls.reading import PULLED_IN, pull_on_page
 from rollouts.restraints import why_frozen
 
 log = structlog.get_logger()

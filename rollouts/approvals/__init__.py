@@ -1,0 +1,1 @@
+"""Who is asked for a stage, who has answered, and what it goes by where nobody is."""
