@@ -17,7 +17,7 @@ from health.api.mutes import MuteSerializer
 from health.api.telemetry import TelemetryHistorySerializer
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
-from health.inbox.reading import detail_of, impacts_of
+from health.inbox.reading import MOST_ALIKE, detail_of, impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
 from health.models.finding import SEVERITIES, STATES
@@ -114,7 +114,13 @@ class FindingDetailSerializer(serializers.Serializer):
         child=serializers.IntegerField(), source="child_keys", help_text="Findings that are listed under it."
     )
     elsewhere = serializers.IntegerField(help_text="Other findings of its rule that are open now.")
+    code = serializers.CharField(help_text="What its rule tells apart by: `Xid 79`. Blank: nothing.")
+    alike = serializers.ListField(
+        child=serializers.IntegerField(), source="alike_keys",
+        help_text=f"The newest of those of the same code, at most {MOST_ALIKE}; without a code, of the same rule.",
+    )  # fmt: skip
     driver_change = EventSerializer(allow_null=True, help_text="The last one that was seen on its node.")
+    driver_changed = serializers.CharField(help_text="`5 min before it began`. Blank: none was seen.")
     around = EventSerializer(many=True, help_text="What happened on its node within 30 min of when it began.")
     acts = FindingActSerializer(many=True, help_text="What people did, the newest first.")
     mutes = MuteSerializer(many=True, help_text="Those in force that cover it.")
@@ -159,6 +165,7 @@ class FindingDetail(Edge):
             "markdown": as_markdown(detail, link=link, now=now),
             "child_keys": [one.pk for one in detail.children],
         }
+        more |= {"alike_keys": [one.pk for one in detail.alike], "driver_changed": detail.driver_changed}
         return Response(FindingDetailSerializer({**vars(detail), **more}).data)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from health.inbox.reading import Detail
+from wording.numbers import count
 
 
 def as_markdown(detail: Detail, *, link: str, now: datetime) -> str:
@@ -31,10 +32,17 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
         yield f"- Impact: {detail.impact.sentence}{_plain(named)}"
     yield f"- Do: {_plain(finding.action)}"
     yield from (f"- Listed under it: {_plain(child.sentence)}" for child in detail.children)
+    if detail.alike:
+        named = ", ".join(f"{_plain(one.subject)} in {_plain(one.cluster.name)}" for one in detail.alike)
+        more = f" and {detail.alike_left_out} more" if detail.alike_left_out else ""
+        yield f"- {_plain(detail.code) or 'The same rule'} also: {named}{more}"
     if detail.elsewhere:
-        yield f"- The same rule is right in {detail.elsewhere} other place{'s' if detail.elsewhere > 1 else ''} now"
+        yield f"- The same rule is right in {count(detail.elsewhere, 'other place')} now"
     if detail.driver_change:
-        yield f"- Last driver change: {_at(detail.driver_change.at)}: {_plain(detail.driver_change.sentence)}"
+        changed = f"{_at(detail.driver_change.at)}, {detail.driver_changed}"
+        yield f"- Last driver change: {changed}: {_plain(detail.driver_change.sentence)}"
+    elif finding.node_id:
+        yield "- Last driver change: none was seen"
     yield f"- {link}"
     yield ""
     yield f"As of {_at(now)}."

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Held
@@ -20,10 +20,12 @@ from health.models.mute import pools_of
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
 from people.models import User
+from wording.durations import spell
 
 AROUND = timedelta(minutes=30)
 POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "gpus", "node")
 MOST_AROUND = 40
+MOST_ALIKE = 8
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,22 @@ class Detail:
     pools: Sequence[str]
     children: Sequence[Finding]
     elsewhere: int  # findings of the same rule that are open now, those that this person sees
+    code: str  # what its rule tells apart by: "Xid 79", a condition's type; blank: nothing
+    alike: Sequence[Finding]  # the newest of `elsewhere` of the same code; where there is none, of the same rule
+    alike_left_out: int
     driver_change: NodeEvent | None  # the last one on its node
     around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began
     acts: Sequence[FindingAct]
     mutes: Sequence[Mute]  # that cover it
     precision: Precision
+
+    @property
+    def driver_changed(self) -> str:
+        """The last driver change against when it began: "5 min before it began". Blank: none was seen."""
+        if self.driver_change is None:
+            return ""
+        ago = self.finding.since - self.driver_change.at
+        return f"{spell(abs(ago))} {'before' if ago >= timedelta(0) else 'after'} it began"
 
 
 def counts_of(user: User) -> FindingCounts:
@@ -104,12 +117,15 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
 
 
 def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
-    """Twenty queries at most. Load it with its cluster and node."""
+    """Twenty-two queries at most. Load it with its cluster and node."""
     node = finding.node
     events = NodeEvent.objects.none()
     if node is not None:
         events = NodeEvent.objects.filter(cluster=finding.cluster_id, node_uid=node.uid)
     same = Finding.objects.visible_to(user).open().on_their_own().filter(rule=finding.rule).exclude(pk=finding.pk)
+    code, like_it = code_of(finding)
+    alike = same.filter(like_it)
+    shown = list(alike.select_related("cluster")[:MOST_ALIKE])
     said = dict(
         FindingAct.objects.filter(rule=finding.rule, verb__in=("accept", "dismiss"))
         .order_by()
@@ -124,6 +140,9 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         pools=pools,
         children=list(finding.children.unresolved().order_by("since", "pk")),
         elsewhere=same.count(),
+        code=code,
+        alike=shown,
+        alike_left_out=alike.count() - len(shown) if len(shown) == MOST_ALIKE else 0,
         driver_change=events.driver_changes().order_by("-at", "-pk").first(),
         around=list(
             events.filter(at__gte=finding.since - AROUND, at__lte=finding.since + AROUND).order_by("at", "pk")[
@@ -134,6 +153,16 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         mutes=mutes_of(finding, now=now),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
     )
+
+
+def code_of(finding: Finding) -> tuple[str, Q]:
+    """What its rule tells apart by, in words, and how the same elsewhere is found. Blank: each of its rule is alike."""
+    if finding.rule == "gpu-xid" and (xid := finding.evidence.get("xid")) is not None:
+        return f"Xid {xid}", Q(evidence__xid=xid)
+    if finding.rule == "node-conditions" and finding.evidence:
+        types = sorted(finding.evidence)
+        return " or ".join(types), Q(evidence__has_any_keys=types)
+    return "", Q()
 
 
 def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:

@@ -4,14 +4,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.freshness.sight import sights_of_all
-from fleet.models import Cluster
+from fleet.models import Cluster, ExporterRound, Node
 from health.models import SourceState, TelemetrySource
+from health.sources.of_node import instant, standing_of
 from people.models import User
+from people.rights import Permission, scope_of
 
 
 @dataclass(frozen=True)
 class Age:
-    """How old what a source says is. `is_late`: so old that its silence says nothing."""
+    """How old what a source says is. `is_late`: so old, or so lacking, that its silence says nothing."""
 
     name: str
     at: datetime | None
@@ -20,20 +22,39 @@ class Age:
 
 
 def ages_of(user: User, *, now: datetime) -> list[Age]:
-    """Of each source that this person sees. Four queries."""
+    """Of each cluster that this person sees, and of what tells of its GPUs where they see it whole. Six queries."""
     sights = sights_of_all(now=now)
-    clusters = Cluster.objects.visible_to(user).order_by("name")
+    clusters = list(Cluster.objects.visible_to(user).order_by("name"))
     found = [
         Age(f"cluster {one.name}", sights[one.pk].heard_at, not sights[one.pk].is_live, sights[one.pk].because)
         for one in clusters
     ]
-    sources = TelemetrySource.objects.visible_to(user).exclude(state=SourceState.OFF).select_related("cluster")
+    whole = scope_of(user, Permission.SEE)
+    sources = {row.cluster_id: row for row in TelemetrySource.objects.visible_to(user)}
+    rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=clusters)}
+    with_gpus = set(Node.objects.filter(is_gpu_node=True).order_by().values_list("cluster", flat=True).distinct())
     return found + [
-        Age(
-            f"telemetry of {one.cluster.name}",
-            one.answered_at,
-            one.state != SourceState.ANSWERING,
-            one.message or ("" if one.state == SourceState.ANSWERING else "Nobody has asked it yet."),
-        )
-        for one in sources
+        _of_telemetry(one, sources.get(one.pk), rounds.get(one.pk), now=now)
+        for one in clusters
+        if whole.covers_cluster(one.pk) and (one.pk in sources or one.pk in with_gpus)
     ]
+
+
+def _of_telemetry(
+    cluster: Cluster, source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime
+) -> Age:
+    name, standing = f"telemetry of {cluster.name}", standing_of(source, asked, now=now)
+    if not standing.has_source:
+        is_off = source is not None and source.state == SourceState.OFF
+        lacks = "Its source is switched off" if is_off else "It has no source"
+        return Age(name, None, is_late=True, because=f"{lacks}: nobody sees how its GPUs are.")
+    if source is None or source.state == SourceState.OFF:
+        read_at = asked.read_at if asked else None
+        return Age(name, read_at, standing.is_silent, asked.message if asked else "")
+    because = source.message
+    if standing.is_silent and not because:
+        since = instant(standing.silent_since)
+        because = (
+            "Nobody has asked it yet." if source.answered_at is None else f"Nobody asks it since {since:%H:%M} UTC."
+        )
+    return Age(name, source.answered_at, standing.is_silent, because)

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, Observer
+from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute, RuleShadow
 from tests import make
@@ -278,3 +279,42 @@ def test_what_gpus_said_is_drawn_where_its_node_is_there(cluster, ada):
     assert "replays an hour, how fast a counter grows" in page(ada, f"/findings?finding={slow.pk}").text
     assert "its node is gone, and with it which series were its" in page(ada, f"/findings?finding={gone.pk}").text
     assert "What its GPUs said" not in page(ada, f"/findings?finding={other.pk}").text
+
+
+def test_says_where_the_same_code_is_and_when_the_driver_changed(cluster, ada):
+    node, other = make.a_node(cluster, "gpu-1"), make.a_node(cluster, "gpu-2")
+    make.a_node_event(node, "Runs driver 2.", at=NOON - timedelta(hours=2), detail={"column": "driver_version"})
+    fallen = make.a_finding(
+        cluster, "GPU 3 of gpu-1", node=node, rule="gpu-xid", evidence={"xid": 79}, since=NOON - timedelta(hours=1)
+    )
+    make.a_finding(cluster, "GPU 5 of gpu-2", node=other, rule="gpu-xid", evidence={"xid": 79})
+    make.a_finding(cluster, "GPU 6 of gpu-2", node=other, rule="gpu-xid", evidence={"xid": 31})
+
+    shown = page(ada, f"/findings?finding={fallen.pk}").text
+
+    assert "Xid 79 also on GPU 5 of gpu-2" in shown
+    assert "2 other findings of this rule" in shown
+    assert "1 h before it began" in shown
+    assert "- Xid 79 also: GPU 5 of gpu-2 in" in shown
+
+
+def test_conditions_are_alike_by_their_type(cluster, ada):
+    nodes = [make.a_node(cluster, f"gpu-{number}") for number in range(3)]
+    first, same, _ = [
+        make.a_finding(cluster, node=node, rule="node-conditions", evidence={kind: "words"})
+        for node, kind in zip(nodes, ("GpuMemWatch", "GpuMemWatch", "KernelDeadlock"), strict=True)
+    ]
+
+    detail = detail_of(first, make.a_user("root", role="admin"), now=NOON)
+
+    assert (detail.code, detail.alike, detail.elsewhere) == ("GpuMemWatch", [same], 2)
+
+
+def test_all_quiet_says_of_each_source_how_old_it_is_or_that_there_is_none(cluster, ada):
+    make.a_node(cluster, gpus=1)
+    text = page(ada, "/findings").text
+    assert f"telemetry of {cluster.name}" in text
+    assert "It has no source: nobody sees how its GPUs are." in text
+
+    make.a_source(cluster, answered_at=NOON - timedelta(hours=2))
+    assert "Nobody asks it since" in page(ada, "/findings").text
