@@ -49,9 +49,7 @@ def _read_gate(key: str, written: Mapping[str, Any]) -> Gate:
 
 def kinds_of(gate: type[Gate]) -> dict[str, type]:
     """Option → bool, str, int, timedelta or Groups. Those of every gate come last."""
-    own = sorted(fields(gate), key=lambda field: field.kw_only is True)
-    hints = get_type_hints(gate)
-    return {field.name: timedelta if field.name == "patience" else hints[field.name] for field in own}
+    return _KINDS[gate]
 
 
 def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
@@ -90,6 +88,16 @@ def _read_seconds(key: str, name: str, value: float) -> timedelta:
         return timedelta(seconds=value)
     except (OverflowError, ValueError) as beyond:  # JSON allows 1e400 and, to Python, NaN
         raise BadGate(f"{key}: {name} is no length of time.") from beyond
+
+
+def _read_kinds(gate: type[Gate]) -> dict[str, type]:
+    own = sorted(fields(gate), key=lambda field: field.kw_only is True)
+    hints = get_type_hints(gate)
+    return {field.name: timedelta if field.name == "patience" else hints[field.name] for field in own}
+
+
+# Once: reading a class's annotations costs more than reading a gate's options does, and a plan's are read all the time.
+_KINDS: Mapping[type[Gate], dict[str, type]] = {gate: _read_kinds(gate) for gate in GATES.values()}
 
 
 def wire_name(name: str, kind: type) -> str:
