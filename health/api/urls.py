@@ -14,6 +14,7 @@ from health.api.telemetry import (
     TelemetrySourceDetail,
     TelemetrySourceList,
 )
+from health.api.twins import NodeTwin
 
 urlpatterns = [
     path("clusters/<int:cluster_id>/compatibility", CompatibilityDetail.as_view(), name="api-cluster-compatibility"),
@@ -38,6 +39,7 @@ urlpatterns = [
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),
+    path("nodes/<int:node_id>/twin", NodeTwin.as_view()),
     path("pool-limits/<int:limits_id>/removals", PoolLimitsRemovals.as_view()),
     path("pools/<int:pool_id>/limits", PoolLimitsList.as_view()),
     path("rules", RuleList.as_view()),

@@ -15,6 +15,7 @@ from health.web import (
     rules_page,
     telemetry,
     telemetry_form,
+    twins,
     which_gpus,
 )
 
@@ -53,6 +54,7 @@ urlpatterns = [
     path("parts/nodes/<int:node_id>/hours", hours.node_hours_part, name="node-hours"),
     path("parts/nodes/<int:node_id>/stack", node_stack.node_stack_part, name="node-stack"),
     path("parts/nodes/<int:node_id>/telemetry", telemetry.node_telemetry_part, name="node-telemetry"),
+    path("parts/nodes/<int:node_id>/twin", twins.node_twin_part, name="node-twin"),
     path("parts/nodes/<int:node_id>/which", which_gpus.node_which_gpus_part, name="node-which-gpus"),
     path("parts/pools/<int:pool_id>/findings", findings_page.pool_findings_part, name="pool-findings"),
 ]

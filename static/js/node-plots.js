@@ -25,6 +25,8 @@ class NodePlots {
     this.frame = place.querySelector("[data-plots]");
     this.marks = place.querySelector("[data-marks]");
     for (const button of place.querySelectorAll("[data-window]")) button.addEventListener("click", () => this.choose(button.dataset.window));
+    place.addEventListener("click", ({ target }) => target.closest("[data-alone]") && this.alone());
+    place.addEventListener("htmx:afterSwap", () => this.load());
     new ResizeObserver(() => this.fit()).observe(this.frame);
     document.addEventListener("theme:changed", () => this.known && this.draw(this.known));
     document.addEventListener("visibilitychange", () => this.again());
@@ -45,18 +47,39 @@ class NodePlots {
     this.load();
   }
 
+  // Whom it is compared with; null: nobody.
+  get twin() {
+    return this.place.querySelector("[data-twin]");
+  }
+
+  alone() {
+    this.place.querySelector("#node-twin").replaceChildren();
+    this.draw({ ...this.known, twin: null });
+  }
+
   async load() {
-    const asked = this.window;
+    const asked = this.window, twin = this.twin;
     let words = "";
     try {
       const response = await fetch(this.place.dataset.history + (asked && `?window=${asked}`), { headers: { Accept: "application/json" }, redirect: "manual" });
       if (asked !== this.window) return;
-      if (response.ok) return this.draw(await response.json());
+      if (response.ok) return this.draw({ ...(await response.json()), twin: twin && (await this.other(twin, asked)) });
       words = `The server answered ${response.status || "with another page"} at ${clock(Date.now())} UTC`;
     } catch {
       words = `The server did not answer at ${clock(Date.now())} UTC`;
     }
     this.say(`${words}: ${this.known ? "this is how it was before. " : ""}It is asked again in ${EVERY_MS / 1000} s.`, "is-warn");
+  }
+
+  // What the twin said at the same time. Without an answer nothing of it is drawn, and that is said.
+  async other(twin, asked) {
+    try {
+      const response = await fetch(`${twin.dataset.twin}?window=${asked}`, { headers: { Accept: "application/json" }, redirect: "manual" });
+      if (response.ok) return { name: twin.dataset.name, ...(await response.json()) };
+    } catch {
+      // said below, as for any other answer
+    }
+    return { name: twin.dataset.name, times: [], plots: [], trouble: "The server does not say what it did." };
   }
 
   say(words, look = "muted") {
@@ -71,7 +94,7 @@ class NodePlots {
     for (const plot of this.plots) plot.destroy();
     this.plots = [];
     this.frame.replaceChildren(...known.plots.map((plot) => this.figure(plot, known)));
-    const words = known.trouble || missing(known);
+    const words = known.trouble || missing(known) + (known.twin?.trouble ? ` Of ${known.twin.name} nothing is drawn: ${known.twin.trouble}` : "");
     this.say(words, known.trouble || known.silent_since ? "is-warn" : "muted");
     this.list(known);
   }
@@ -98,6 +121,7 @@ class NodePlots {
     const colours = isDark ? DARK : LIGHT, style = getComputedStyle(this.place);
     const of = (name) => style.getPropertyValue(name).trim();
     const { factor, digits, range } = shown(plot), hasSubject = plot.lines.some((line) => line.is_subject);
+    const twins = twinsOf(plot, known);
     const limits = plot.limits.map(({ severity, value }) => ({ severity, value: value * factor }));
     const ends = limits.map(({ value }) => value);
     const axis = { stroke: of("--ink-3"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), width: 1 }, font: "11px system-ui, sans-serif" };
@@ -109,7 +133,7 @@ class NodePlots {
       series: [{}, ...plot.lines.map((line, number) => ({
         label: line.name, stroke: hasSubject && !line.is_subject ? of("--line-strong") : colours[number % colours.length],
         width: line.is_subject ? 2.5 : 1.5, spanGaps: false, points: { show: false },
-        dash: number >= colours.length && !hasSubject ? [4, 3] : undefined,
+        dash: number >= colours.length && !hasSubject && !twins.length ? [4, 3] : undefined,
       }))],
       hooks: {
         drawAxes: [(chart) => drawLimits(chart, limits, of)],
@@ -118,6 +142,11 @@ class NodePlots {
       },
     };
     const lines = plot.lines.map((line) => line.values.map((value) => (value === null ? null : value * factor)));
+    for (const line of twins) {
+      const number = plot.lines.findIndex(({ name }) => name === line.name);
+      options.series.push({ label: `${line.name} of ${known.twin.name}`, stroke: number < 0 ? of("--ink-3") : colours[number % colours.length], width: 1, dash: [4, 3], spanGaps: false, points: { show: false } });
+      lines.push(aligned(line.values, known.twin.times, known.times).map((value) => (value === null ? null : value * factor)));
+    }
     const chart = new uPlot(options, [known.times, ...lines], canvas);
     tell(chart, plot, known, values, { factor, digits });
     return chart;
@@ -167,10 +196,26 @@ function tell(chart, plot, known, place, { factor, digits }) {
     key.style.borderColor = chart.series[number + 1].stroke();
     if (hasSubject && !line.is_subject) said.className = "faint";
     said.append(key, `${line.name} `, Object.assign(document.createElement("b"), { textContent: value === null ? "no sample" : (value * factor).toFixed(digits) }));
+    const twin = twinsOf(plot, known).find(({ name }) => name === line.name);
+    if (twin) {
+      const values = aligned(twin.values, known.twin.times, known.times);
+      const its = values[chosen ?? newest(values)] ?? null;
+      said.append(small(` (${its === null ? "no sample" : (its * factor).toFixed(digits)})`));
+    }
     return said;
   });
   if (chosen !== null && chosen !== undefined) words.unshift(small(`${clock(known.times[chosen] * 1000)} `));
   place.replaceChildren(...words);
+}
+
+function twinsOf(plot, known) {
+  return known.twin?.plots.find(({ key }) => key === plot.key)?.lines ?? [];
+}
+
+// On the instants of the plot: two answers may be a step apart.
+function aligned(values, times, wanted) {
+  const found = new Map(times.map((at, place) => [at, values[place]]));
+  return wanted.map((at) => found.get(at) ?? null);
 }
 
 function newest(values) {

@@ -1,0 +1,175 @@
+"""A healthy twin: a node that should be as this one, and with which nothing is wrong, to hold its numbers against.
+
+Of the same product, driver and layout, in a pool of this node's. Whoever looks at the same rows is given the same one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from fleet.models import Node, Pool
+from fleet.states.node import NodeState
+from health.inbox.hours import HOURS, NodeHour, hours_of
+from health.sources.of_node import NodeTelemetry, telemetry_of
+from people.models import User
+from wording.numbers import count
+
+HEALTHY = (NodeState.READY, NodeState.HELD)
+MOST_LABELS = 20
+OF_THE_STACK = ("nvidia.com/", "amd.com/", "habana.ai/", "node.kubernetes.io/", "topology.kubernetes.io/")
+# What each node has for itself, or what says of it only that time went by.
+OF_ITS_OWN = ("timestamp", "hostname", "driver-upgrade-state")
+Said = Callable[[Node], str]
+PROPERTIES: tuple[tuple[str, Said], ...] = (
+    ("Kernel", lambda node: node.kernel),
+    ("OS", lambda node: node.os_image),
+    ("Container runtime", lambda node: node.container_runtime),
+    ("Kubelet", lambda node: node.kubelet_version),
+    ("Kind of machine", lambda node: node.instance_type),
+    ("Capacity", lambda node: node.capacity_type),
+    ("Zone", lambda node: node.zone),
+    ("NVLink domain", lambda node: node.nvlink_domain),
+    ("GPUs held", lambda node: str(node.gpu_allocated)),
+    ("GPUs that can be allocated", lambda node: _whole(node.gpu_allocatable)),
+    ("Device plugin's configuration", lambda node: node.plugin_config),
+    ("Taints", lambda node: ", ".join(sorted(f"{one['key']}:{one['effect']}" for one in node.taints))),
+)
+
+
+@dataclass(frozen=True)
+class TwinDifference:
+    title: str
+    here: str  # blank: nothing is known
+    there: str
+
+
+@dataclass(frozen=True)
+class Twin:
+    """`node` None: there is none, and `because` says why; else why it is this one."""
+
+    node: Node | None
+    because: str
+    properties: Sequence[TwinDifference] = ()  # those that differ
+    measured: Sequence[TwinDifference] = ()  # what GPUs say now, and said by the hour, whether or not it differs
+    alike: Sequence[str] = ()  # titles of the properties that do not differ
+
+
+def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
+    """Sixteen queries at most."""
+    chosen, because = _chosen(node, user)
+    if chosen is None:
+        return Twin(None, because)
+    pairs = [TwinDifference(title, said(node), said(chosen)) for title, said in PROPERTIES]
+    different = [pair for pair in pairs if pair.here != pair.there]
+    return Twin(
+        chosen,
+        because,
+        properties=[*different, *_labels(node, chosen, different)],
+        measured=[*_now(node, chosen, now=now), *_hours(node, chosen, now=now)],
+        alike=[pair.title for pair in pairs if pair not in different and pair.here],
+    )
+
+
+def _chosen(node: Node, user: User) -> tuple[Node | None, str]:
+    """The one with the same kernel before others, then whose GPUs are as much in use, then the first by name."""
+    if not node.gpu_product:
+        return None, "There is nothing to compare it with: nothing says of which product its GPUs are."
+    product, driver = node.gpu_product, node.driver_version
+    pools = list(node.pools.order_by("name"))
+    where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster that is in no pool"
+    running = f"driver {driver}" if driver else "no driver that it names"
+    others = Node.objects.visible_to(user).with_gpus().filter(cluster=node.cluster_id, gpu_product=product)
+    steps: tuple[tuple[str, Callable[[QuerySet[Node]], QuerySet[Node]]], ...] = (
+        (f"no other node of {where}, of those that you may see, has GPUs {product}", lambda rows: _of(rows, pools)),
+        (f"none of the {{}} with them in {where} runs {running}", lambda rows: rows.filter(driver_version=driver)),
+        ("none of the {} with its driver has GPUs cut and shared so", lambda rows: rows.filter(layout=node.layout)),
+        ("none of the {} like it is healthy now", lambda rows: rows.filter(state_code__in=list(map(int, HEALTHY)))),
+    )
+    rows: QuerySet[Node] = others.exclude(pk=node.pk)
+    for lacks, narrowed in steps:
+        before = rows
+        rows = narrowed(before)
+        if not rows.exists():
+            return (
+                None,
+                f"There is nothing to compare it with: {lacks.format(count(before.distinct().count(), 'node'))}.",
+            )
+    found = sorted(
+        rows.distinct(),
+        key=lambda one: (one.kernel != node.kernel, abs(one.gpu_allocated - node.gpu_allocated), one.name),
+    )
+    one = found[0]
+    said = f"It is healthy, of {where}, has GPUs {product} and runs {running}"
+    if len(found) == 1:
+        return one, f"{said}; it is the only such node."
+    nearest = "the same kernel" if one.kernel == node.kernel else "another kernel, as they all have,"
+    return one, (
+        f"{said}; of {len(found)} such nodes it is the one with {nearest} and about as many GPUs held "
+        f"({one.gpu_allocated}, here {node.gpu_allocated}), the first by name."
+    )
+
+
+def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
+    return rows.filter(pools__in=pools) if pools else rows.filter(pools__isnull=True)
+
+
+def _labels(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[TwinDifference]:
+    """Those of the stack that differ, and that no property has said already."""
+    told = {(each.here, each.there) for each in said}
+    names = sorted({*node.labels, *twin.labels})
+    found = [
+        TwinDifference(name, str(node.labels.get(name, "")), str(twin.labels.get(name, "")))
+        for name in names
+        if name.startswith(OF_THE_STACK) and not name.endswith(OF_ITS_OWN)
+    ]
+    return [each for each in found if each.here != each.there and (each.here, each.there) not in told][:MOST_LABELS]
+
+
+def _now(node: Node, twin: Node, *, now: datetime) -> Iterator[TwinDifference]:
+    """Of what is fresh. Of the GPUs of a node the hottest, and the mean of the rest."""
+    here, there = telemetry_of(node, now=now), telemetry_of(twin, now=now)
+    asked = (
+        ("Hottest GPU now", "temperature_celsius", max, "{:.0f} °C"),
+        ("Utilisation now, mean", "gpu_utilisation_ratio", _mean, "{:.0%}"),
+        ("Power now, mean", "power_watts", _mean, "{:.0f} W"),
+        ("Power limit, lowest", "power_limit_watts", min, "{:.0f} W"),
+        ("SM clock now, lowest", "sm_clock_mhz", min, "{:.0f} MHz"),
+        ("Memory clock now, lowest", "memory_clock_mhz", min, "{:.0f} MHz"),
+        ("ECC errors not corrected", "ecc_uncorrected", sum, "{:.0f}"),
+        ("PCIe replays", "pcie_replays", sum, "{:.0f}"),
+    )
+    for title, key, of, form in asked:
+        yield TwinDifference(title, _said(here, key, of, form), _said(there, key, of, form))
+
+
+def _said(known: NodeTelemetry, key: str, of: Callable[[list[float]], float], form: str) -> str:
+    readings = [device.metrics[key] for device in known.devices]
+    values = [reading.value for reading in readings if reading.is_fresh and reading.value is not None]
+    if values:
+        return form.format(of(values))
+    return readings[0].state.value.replace("-", " ") if readings else ""
+
+
+def _hours(node: Node, twin: Node, *, now: datetime) -> Iterator[TwinDifference]:
+    here, there = (hours_of(one, hours=HOURS, now=now) for one in (node, twin))
+    yield TwinDifference(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
+    yield TwinDifference("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
+    yield TwinDifference(
+        "Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there))
+    )
+    yield TwinDifference("Xids, at least", *(str(sum(hour.xids for hour in hours)) for hours in (here, there)))
+
+
+def _busy(hours: Sequence[NodeHour]) -> str:
+    known = [hour.busy_h for hour in hours if hour.busy_h is not None]
+    return f"{sum(known):.1f}" if known else ""
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _whole(number: int | None) -> str:
+    return "" if number is None else str(number)
