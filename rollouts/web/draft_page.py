@@ -15,8 +15,9 @@ from rollouts.models import Plan
 from rollouts.queries import changeable
 from rollouts.steering import drafting
 from rollouts.steering.refusals import BadPlan, Refusal
-from rollouts.web.draft_form import DraftForm, StageFields, advisable, gate_choices
+from rollouts.web.draft_form import DraftForm
 from rollouts.web.loading import plan_for
+from rollouts.web.stage_form import advisable, gate_choices
 
 
 def new(request: PersonRequest) -> HttpResponse:
@@ -28,10 +29,9 @@ def new(request: PersonRequest) -> HttpResponse:
         return render(request, "rollouts/draft.html", {"place": "plans", "choices": choices})
     chosen = get_object_or_404(DriverObject.objects.select_related("cluster"), pk=pk, pk__in=[c.pk for c in choices])
     if request.method != "POST":
-        form = DraftForm.suggested(drafting.suggest_stages(chosen))
+        form = DraftForm(stages=drafting.suggest_stages(chosen))
         return _form(request, form, chosen=chosen, choices=choices)
-    form = DraftForm.read(request.POST)
-    return _save(request, form, chosen, choices=choices)
+    return _save(request, DraftForm(request.POST), chosen, choices=choices)
 
 
 def edit(request: PersonRequest, plan_id: int) -> HttpResponse:
@@ -41,7 +41,7 @@ def edit(request: PersonRequest, plan_id: int) -> HttpResponse:
     chosen = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).select_related("cluster").first()
     if request.method != "POST":
         return _form(request, DraftForm.of(plan), chosen=chosen, plan=plan)
-    return _save(request, DraftForm.read(request.POST), chosen, plan=plan)
+    return _save(request, DraftForm(request.POST), chosen, plan=plan)
 
 
 def _save(
@@ -66,13 +66,14 @@ def _save(
 
 def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None, plan: Plan | None) -> Plan:
     actor, now, stages = request.user, timezone.now(), form.stages()
+    given = form.cleaned_data
     if plan is not None:
         return drafting.edit(
             plan,
-            title=form.title,
-            to_version=form.to_version,
+            title=given["title"],
+            to_version=given["to_version"],
             stages=stages,
-            expected_revision=form.revision,
+            expected_revision=given["revision"],
             actor=actor,
             now=now,
         )
@@ -80,9 +81,9 @@ def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None,
         raise Http404
     return drafting.draft(
         cluster=chosen.cluster,
-        title=form.title,
+        title=given["title"],
         driver_object=chosen,
-        to_version=form.to_version,
+        to_version=given["to_version"],
         stages=stages,
         actor=actor,
         now=now,
@@ -102,7 +103,6 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster),
         "gates": gate_choices(),
         "advisable": advisable(),
-        "blank": StageFields.blank(),
     }
     return render(request, "rollouts/draft.html", context, status=status)
 

@@ -119,7 +119,8 @@ def _stage(text: str) -> None:
     names = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout_min", "approvals", "groups",
              "soak_min", "tolerate", "gates", "options")  # fmt: skip
     given = {f"stage-0-{name}": text for name in names}
-    DraftForm.read(_query(stage="0", revision=text, title=text, to_version=text, **given)).stages()
+    counts = {"stage-TOTAL_FORMS": text, "stage-INITIAL_FORMS": text}
+    DraftForm(_query(revision=text, title=text, to_version=text, **counts, **given)).stages()
 
 
 def _findings_filter(text: str) -> None:
@@ -242,7 +243,7 @@ PARSERS = (
            _fields(PlanRequest, "driver_object", "title", "to_version", "stages")),
     Parser("gate options", "those there are", LARGEST_BODY_BYTES // 4,
            lambda text: read_gates({"soak": {"duration_s": text}, text: {}})),
-    Parser("draft form", "50 stages, 1,000 characters each field, 9 digits", FORM_BYTES // 12, _stage,
+    Parser("draft form", "100 stages, 1,000 characters each field, 9 digits", FORM_BYTES // 12, _stage,
            ("rollouts.web.draft_page",)),
     Parser("token request", "100 characters, the permissions there are", LARGEST_BODY_BYTES // 4,
            _fields(TokenRequest, "name", "permissions", "expires_at")),

@@ -16,8 +16,9 @@ FIELDS = ["count", "max_unavailable", "timeout_min", "approvals", "soak_min", "t
 
 def form_with(**given: str) -> DraftForm:
     post = QueryDict(mutable=True)
-    post.update({"stage": "0", "revision": "1", **{f"stage-0-{name}": value for name, value in given.items()}})
-    return DraftForm.read(post)
+    stages = {"stage-TOTAL_FORMS": "1", "stage-INITIAL_FORMS": "0"}
+    post.update({**stages, "revision": "1", **{f"stage-0-{name}": value for name, value in given.items()}})
+    return DraftForm(post)
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -1,10 +1,16 @@
+from html.parser import HTMLParser
+
 import pytest
+from django.http import QueryDict
 
 from people import groups
 from rollouts.models import Plan
-from rollouts.web.draft_form import DraftForm, StageFields
+from rollouts.web import stage_form
+from rollouts.web.draft_form import DraftForm
 from tests import make
 from tests.pages import HOSTILE, Page, page, visiting
+
+FORM = "application/x-www-form-urlencoded"
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -17,6 +23,10 @@ def fleet():
 @pytest.fixture
 def ada():
     return visiting(make.a_user("ada", role="operator"))
+
+
+def counted_as(number: int) -> dict[str, str]:
+    return {"stage-TOTAL_FORMS": str(number), "stage-INITIAL_FORMS": "0"}
 
 
 def written(fleet, **changed):
@@ -35,7 +45,47 @@ def written(fleet, **changed):
     }  # fmt: skip
     asked = {"object": fleet.driver_objects.get(kind="NVIDIADriver").pk, "title": "", "to_version": "580.126.20"}
     stages = {f"stage-{at}-{name}": value for at, row in enumerate((canary, rest)) for name, value in row.items()}
-    return {**asked, "revision": "0", "stage": ["0", "1"], **stages, **changed}
+    return {**asked, "revision": "0", **counted_as(2), **stages, **changed}
+
+
+class Sent(HTMLParser):
+    """What a browser sends of the form on a page, when nobody has changed anything."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.post = QueryDict(mutable=True)
+        self.select = ""
+        self.is_kept_for_later = False  # inside a template
+        self.feed(html[html.index('id="draft"') :].partition("</form>")[0])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.is_kept_for_later |= tag == "template"
+        if tag == "select":
+            self.select = given["name"] or ""
+        if self.is_kept_for_later or (given.get("type") == "checkbox" and "checked" not in given):
+            return
+        if tag == "input":
+            self.post.appendlist(given["name"] or "", given["value"] or "")
+        if tag == "option" and (self.select not in self.post or "selected" in given):
+            self.post[self.select] = given["value"] or ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_kept_for_later &= tag != "template"
+
+
+def sent_again(response) -> QueryDict:
+    return Sent(response.content.decode()).post
+
+
+def without_stages(fleet, **changed):
+    return {name: value for name, value in written(fleet, **changed).items() if not name.startswith("stage-")}
+
+
+def shown_again(response) -> Page:
+    assert response.status_code == 400
+    assert not Plan.objects.exists()
+    return Page(response.content.decode())
 
 
 def test_suggests_a_canary_and_the_pool(ada, fleet):
@@ -70,9 +120,9 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
     assert canary.gate_options["operands_ready"] == {"timeout_s": 90, "advisory": True, "because": "Try it."}
     assert canary.gate_options["approval"] == {"needed": 1}
     assert "advisory yes because Try it." in seen
-    form = StageFields.of(canary, "0")
-    form.advisory = []
-    assert form.draft().gate_options["operands_ready"] == {"timeout_s": 90}
+    again = sent_again(ada.get(f"/plans/{plan.pk}/edit"))
+    again.setlist("stage-0-advisory", [])
+    assert DraftForm(again).stages()[0].gate_options["operands_ready"] == {"timeout_s": 90}
 
 
 def test_groups_are_written_as_people_say_them(ada, fleet):
@@ -84,7 +134,7 @@ def test_groups_are_written_as_people_say_them(ada, fleet):
 
     assert canary.gate_options["approval"] == {"needed": 1, "groups": {"platform": 1, "sre": 2}}
     assert rest.gate_options["approval"] == {"needed": 1, "groups": {"sre": 1}}
-    assert StageFields.of(canary, "0").groups == "platform: 1, sre: 2"
+    assert stage_form.written(canary)["groups"] == "platform: 1, sre: 2"
     assert "groups 1 of platform, 2 of sre" in page(ada, f"/plans/{plan.pk}").text
 
 
@@ -102,7 +152,6 @@ def test_groups_are_written_as_people_say_them(ada, fleet):
         ({"stage-1-max_unavailable": "0"}, "nothing could ever change"),
         ({"stage-1-timeout_min": "0"}, "between a minute and a week"),
         ({"stage-0-kind": "pool"}, "The first stage must be a canary."),
-        ({"stage": []}, "needs at least one stage"),
         ({"stage-0-name": ""}, "A stage needs a name."),
     ],
 )
@@ -119,6 +168,90 @@ def test_what_was_written_is_shown_again_as_it_was(ada, fleet):
 
     seen = Page(response.content.decode())
     assert f"“{HOSTILE}” is no whole number." in seen.text
+
+
+def test_a_plan_without_a_stage_is_refused(ada, fleet):
+    seen = shown_again(ada.post("/plans/new", without_stages(fleet) | counted_as(0)))
+
+    assert "needs at least one stage" in seen.text
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        {},
+        {"stage-TOTAL_FORMS": "2"},
+        {"stage-TOTAL_FORMS": "1", "stage-INITIAL_FORMS": "0"},
+        {"stage-TOTAL_FORMS": "3", "stage-INITIAL_FORMS": "0"},
+        {"stage-TOTAL_FORMS": "-1", "stage-INITIAL_FORMS": "0"},
+        {"stage-TOTAL_FORMS": "two", "stage-INITIAL_FORMS": "0"},
+        {"stage-TOTAL_FORMS": ["2", "1"], "stage-INITIAL_FORMS": "0"},
+    ],
+)
+def test_stages_that_are_not_as_many_as_were_counted_are_refused_and_shown_again(ada, fleet, counted):
+    asked = written(fleet, title="Mine")
+    rows = {name: value for name, value in asked.items() if not name.endswith("_FORMS")}
+
+    response = ada.post("/plans/new", rows | counted)
+
+    seen = shown_again(response)
+    assert stage_form.NOT_AS_SENT in seen.text
+    again = sent_again(response)
+    assert (again["title"], again["stage-0-name"], again["stage-1-name"]) == ("Mine", "Canary", "Rest")
+    assert ada.post("/plans/new", again.urlencode(), content_type=FORM).status_code == 302
+    assert [stage.name for stage in Plan.objects.get().stages.forward()] == ["Canary", "Rest"]
+
+
+@pytest.mark.parametrize("number", [10**9, 10**30, 101])
+def test_no_number_makes_more_forms_than_there_are_stages(ada, fleet, number):
+    response = ada.post("/plans/new", written(fleet, **{"stage-TOTAL_FORMS": str(number)}))
+
+    assert "A plan has at most 50 stages." in shown_again(response).text
+    assert sent_again(response)["stage-TOTAL_FORMS"] == "2"
+
+
+def test_more_stages_than_a_plan_can_have_are_refused_and_none_is_lost(ada, fleet):
+    asked = written(fleet)
+    many = {f"stage-{at}-{name}": asked[f"stage-0-{name}"] for at in range(51) for name in ("name", "kind", "count")}
+
+    response = ada.post("/plans/new", without_stages(fleet) | many | counted_as(51))
+
+    assert "A plan has at most 50 stages." in shown_again(response).text
+    assert sent_again(response)["stage-50-name"] == "Canary"
+
+
+def test_a_stage_that_is_left_out_in_between_is_not_passed_over(ada, fleet):
+    gap = {name.replace("stage-1-", "stage-2-"): value for name, value in written(fleet).items()}
+
+    response = ada.post("/plans/new", gap | counted_as(3))
+
+    assert "A stage needs a name." in shown_again(response).text
+    again = sent_again(response)
+    assert [again[f"stage-{at}-name"] for at in range(3)] == ["Canary", "", "Rest"]
+
+
+def test_of_a_field_that_is_sent_twice_the_last_counts(ada, fleet):
+    ada.post("/plans/new", written(fleet, **{"stage-0-name": ["First", "Second"]}))
+
+    assert [stage.name for stage in Plan.objects.get().stages.forward()] == ["Second", "Rest"]
+
+
+@pytest.mark.parametrize(
+    ("field", "most"), [("title", 200), ("to_version", 64), ("stage-1-selector", 1000), ("stage-0-groups", 1000)]
+)
+def test_what_is_too_long_is_not_cut(ada, fleet, field, most):
+    response = ada.post("/plans/new", written(fleet, **{field: "x" * (most + 1)}))
+
+    seen = shown_again(response)
+    assert f"at most {most} characters (it has {most + 1})" in seen.text
+    assert sent_again(response)[field] == "x" * (most + 1)
+
+
+def test_a_gate_that_there_is_not_is_said_with_its_stage(ada, fleet):
+    response = ada.post("/plans/new", written(fleet, **{"stage-1-gates": ["driver_version", "luck"]}))
+
+    shown_again(response)
+    assert "luck" in str(response.context["form"].rows[1].non_field_errors())
 
 
 def test_a_viewer_has_nothing_to_draft_for(fleet):
@@ -154,7 +287,8 @@ def test_a_stranger_gets_404():
 
 def test_a_plan_read_into_the_form_and_back_is_the_same_plan():
     plan = make.a_draft()
+    asked = visiting(make.a_user(role="operator")).get(f"/plans/{plan.pk}/edit")
 
-    drafts = DraftForm.of(plan).stages()
+    drafts = DraftForm(sent_again(asked)).stages()
 
     assert [draft.gate_options for draft in drafts] == [stage.gate_options for stage in plan.stages.forward()]

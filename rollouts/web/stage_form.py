@@ -1,0 +1,209 @@
+"""A stage of a draft as its form spells it: its fields, and of its gates the numbers that people change."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from django import forms
+
+from rollouts.gates import GATES
+from rollouts.gates.approval import GROUP
+from rollouts.models import Stage, StageKind
+from rollouts.steering.stage_drafts import StageDraft
+
+MOST = 50  # stages of a plan
+LONGEST = 1000  # characters of a field
+LONGEST_OPTIONS = 8000
+WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
+NUMBER = re.compile(r"-?\d{1,9}(\.\d{0,9})?", re.ASCII)
+SENT = re.compile(r"stage-(\d{1,2})-", re.ASCII)  # how the name of a field begins
+NOT_AS_SENT = "Not all of the stages came through: nothing is saved. Look whether they are all here, and save again."
+# Gates with a number of their own on the form; the other options keep what they were.
+OWN_FIELDS = {"approval", "soak", "failure_budget"}
+
+
+def gate_choices() -> list[tuple[str, str]]:
+    """The gates that are simply on or off."""
+    return [(key, gate.title) for key, gate in GATES.items() if key not in OWN_FIELDS]
+
+
+def advisable() -> list[tuple[str, str]]:
+    """The gates that may be only advisory."""
+    return [(key, gate.title) for key, gate in GATES.items() if key != "approval"]
+
+
+class TextField(forms.CharField):
+    def __init__(self) -> None:
+        super().__init__(required=False, max_length=LONGEST)
+
+
+class NumberField(TextField):
+    """None: nothing is written."""
+
+    def __init__(self, *, is_whole: bool = True) -> None:
+        super().__init__()
+        self.is_whole = is_whole
+
+    def clean(self, value: Any) -> float | None:
+        text = super().clean(value)
+        if not text:
+            return None
+        if not (WHOLE if self.is_whole else NUMBER).fullmatch(text):
+            raise forms.ValidationError(f"“{text[:80]}” is no {'whole ' if self.is_whole else ''}number.")
+        return int(text) if self.is_whole else float(text)
+
+
+class GroupsField(TextField):
+    """“sre: 1, platform: 2”; a group alone is one person of it."""
+
+    def clean(self, value: Any) -> dict[str, int]:
+        read: dict[str, int] = {}
+        for part in filter(None, (each.strip() for each in super().clean(value).split(","))):
+            name, _, number = (each.strip() for each in part.partition(":"))
+            if not GROUP.fullmatch(name) or not (number == "" or WHOLE.fullmatch(number)) or name in read:
+                wrong = f"“{part[:80]}” is not read. Each group once, as in sre: 1, platform: 2."
+                raise forms.ValidationError(wrong)
+            read[name] = int(number or 1)
+        return read
+
+
+class GatesField(forms.MultipleChoiceField):
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def validate(self, value: Any) -> None:
+        """Which gates there are is the rules' to say, beside all else that is wrong with them."""
+
+
+class OptionsField(forms.CharField):
+    """What has no field of its own. Our own page fills it: whoever changed it gets the usual options."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def clean(self, value: Any) -> dict[str, dict[str, Any]]:
+        try:
+            options = json.loads(super().clean(value)[:LONGEST_OPTIONS] or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        if not isinstance(options, dict):
+            return {}
+        return {key: given for key, given in options.items() if key in GATES and isinstance(given, dict)}
+
+
+class StageForm(forms.Form):
+    """Refuses what cannot be read. What makes no sense is the rules' to say (`DraftForm.refuse`)."""
+
+    name = TextField()
+    kind = TextField()
+    pool = NumberField()
+    selector = TextField()
+    count = NumberField()
+    max_unavailable = NumberField()
+    timeout_min = NumberField(is_whole=False)
+    approvals = NumberField()
+    groups = GroupsField()
+    soak_min = NumberField(is_whole=False)
+    tolerate = NumberField()
+    gates = GatesField()
+    advisory = GatesField()  # shown, and not counted
+    advisory_because = TextField()
+    options = OptionsField()
+
+    def draft(self) -> StageDraft:
+        given = self.cleaned_data
+        return StageDraft(
+            name=given["name"],
+            kind=given["kind"],
+            pool_id=given["pool"] or None,
+            selector=given["selector"],
+            count=given["count"],
+            max_unavailable=given["max_unavailable"] or 0,
+            timeout_s=round((given["timeout_min"] or 0) * 60),
+            gate_options=self._gate_options(given["options"], soak_s=(given["soak_min"] or 0) * 60),
+        )
+
+    def _gate_options(self, kept: Mapping[str, Mapping[str, Any]], *, soak_s: float) -> dict[str, Mapping[str, Any]]:
+        given = self.cleaned_data
+        chosen = {key: kept.get(key, {}) for key in given["gates"]}
+        chosen["failure_budget"] = {**kept.get("failure_budget", {}), "tolerate": given["tolerate"] or 0}
+        needed, groups = given["approvals"] or 0, given["groups"]
+        if needed or groups:
+            others = {name: value for name, value in kept.get("approval", {}).items() if name != "groups"}
+            chosen["approval"] = {**others, "needed": needed or 1} | ({"groups": groups} if groups else {})
+        if soak_s:
+            chosen["soak"] = {**kept.get("soak", {}), "duration_s": soak_s}
+        return {key: self._with_advice(key, options) for key, options in chosen.items()}
+
+    def _with_advice(self, key: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A gate that was advisory keeps its own reason; one that is now has what the form says."""
+        plain = {name: value for name, value in options.items() if name not in {"advisory", "because"}}
+        if key not in self.cleaned_data["advisory"] or key not in dict(advisable()):
+            return plain
+        because = options.get("because") if options.get("advisory") else ""
+        because = because or self.cleaned_data["advisory_because"]
+        return {**plain, "advisory": True} | ({"because": because} if because else {})
+
+
+class StagesOfDraft(forms.BaseFormSet):
+    """As many as were sent, so that what is refused is shown again in full.
+
+    How many its page says that there are is held against that: none is left out unseen.
+    """
+
+    default_error_messages = {
+        "missing_management_form": NOT_AS_SENT,
+        "too_many_forms": "A plan has at most %(num)d stages.",
+    }
+
+    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+        if index is None:  # the one that is there to be added
+            return {"initial": written(StageDraft("", StageKind.POOL))}
+        return {"empty_permitted": False}
+
+    def total_form_count(self) -> int:
+        return self._sent if self.is_bound else super().total_form_count()
+
+    def clean(self) -> None:
+        if self.management_form.cleaned_data["TOTAL_FORMS"] != self._sent:
+            raise forms.ValidationError(NOT_AS_SENT)
+
+    @cached_property
+    def _sent(self) -> int:
+        numbers = (SENT.match(name) for name in self.data)
+        return max((int(number[1]) + 1 for number in numbers if number), default=0)
+
+
+# No more than SENT can name are ever made.
+StageForms = forms.formset_factory(
+    StageForm, formset=StagesOfDraft, extra=0, max_num=MOST, absolute_max=2 * MOST, validate_max=True
+)
+
+
+def written(stage: StageDraft | Stage) -> dict[str, Any]:
+    """A stage as the fields of its form have it."""
+    options = {key: dict(value) for key, value in stage.gate_options.items()}
+    return {
+        "name": stage.name,
+        "kind": str(stage.kind),
+        "pool": str(stage.pool_id or ""),
+        "selector": stage.selector,
+        "count": str(stage.count or ""),
+        "max_unavailable": str(stage.max_unavailable),
+        "timeout_min": f"{stage.timeout_s / 60:g}",
+        "approvals": str(options["approval"].get("needed", 1)) if "approval" in options else "0",
+        "groups": _groups_text(options.get("approval", {}).get("groups")),
+        "soak_min": f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",
+        "tolerate": str(options.get("failure_budget", {}).get("tolerate", 0)),
+        "gates": [key for key in options if key not in OWN_FIELDS],
+        "advisory": [key for key, given in options.items() if given.get("advisory")],
+        "advisory_because": next((str(given["because"]) for given in options.values() if given.get("because")), ""),
+        "options": json.dumps(options, sort_keys=True),
+    }
+
+
+def _groups_text(groups: Any) -> str:
+    there = groups if isinstance(groups, dict) else {}
+    return ", ".join(f"{name}: {number}" for name, number in sorted(there.items()))
