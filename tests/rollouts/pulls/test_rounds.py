@@ -15,7 +15,11 @@ from kube.structs import PodSeen
 from people.models import AuditEntry
 from rollouts.images.progress import PullOutcome
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
-from rollouts.pulls.rounds import IN_MOTION, LANDED_BY, LOOK_AGAIN, _Round, bounded, pod_look, run_pull
+from rollouts.pulls.base import PullRound, bounded
+from rollouts.pulls.leaving import LANDED_BY
+from rollouts.pulls.looking import look, pod_look, see
+from rollouts.pulls.making import intend
+from rollouts.pulls.rounds import IN_MOTION, LOOK_AGAIN, run_pull
 from rollouts.steering.pulling import ask, cancel
 from simulator.fleets.plan import Mode
 from simulator.kinds import CONFIG_MAP, JOB, POD
@@ -457,7 +461,7 @@ def test_a_turn_that_was_lost_asks_for_no_job(pulling: Pulling, monkeypatch: pyt
     monkeypatch.setattr(client, "get_job", lambda *_: pytest.fail("asked"))
 
     with pytest.raises(LostRace):
-        mine._see()
+        see(mine)
 
 
 def test_a_job_that_may_not_be_deleted_is_named_and_tried_again(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
@@ -535,10 +539,10 @@ def test_the_minute_counts_from_the_newest_try(pulling: Pulling, monkeypatch: py
     assert pulling.pull.ended_at is None
 
 
-def a_round(pulling: Pulling) -> _Round:
+def a_round(pulling: Pulling) -> PullRound:
     pull = ImagePull.objects.select_related("plan__cluster").get(pk=pulling.pull.pk)
     assert pull.take_lease(owner="worker-1", now=pulling.now)
-    return _Round(pull, pulling.ground.connection, pulling.ground.clock)
+    return PullRound(pull, pulling.ground.connection, pulling.ground.clock)
 
 
 def call_off(pulling: Pulling) -> None:
@@ -568,7 +572,7 @@ def test_the_intent_loses_against_whoever_was_faster(pulling: Pulling, beside: C
     beside(pulling)
 
     with pytest.raises(LostRace):
-        mine._intend(row, row.image)
+        intend(mine, row, row.image)
 
     assert pulling.row().intended_at is None
 
@@ -577,10 +581,10 @@ def test_an_answer_loses_against_one_that_was_there_before(pulling: Pulling):
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
     mine, row = a_round(pulling), pulling.row()
-    mine._see()
+    see(mine)
     PullJob.objects.update(outcome="failed")
 
-    mine._look(row)
+    look(mine, row)
 
     assert pulling.row().outcome == "failed"
     assert not pulling.plan.events.filter(to="image-pulled").exists()
@@ -590,11 +594,11 @@ def test_an_answer_of_a_worker_whose_turn_is_over_is_not_written(pulling: Pullin
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
     mine, row = a_round(pulling), pulling.row()
-    mine._see()
+    see(mine)
     take_the_turn(pulling)
 
     with pytest.raises(LostRace):
-        mine._look(row)
+        look(mine, row)
 
     assert pulling.row().outcome == ""
 
