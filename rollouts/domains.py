@@ -33,19 +33,15 @@ class Allowance:
     most: int  # nodes that may be out at a time
     out: Mapping[str, str] = field(default_factory=dict)  # node's name → it, and why: "gpu-7 (plan-3)"
     is_last_replica: bool = False  # of a service: the nodes that go are counted against those where it is Ready
-    pods: int = 0  # of a service all of whose pods are on its one node, so that waiting spreads none
+    way_out: str = ""  # of a service for which waiting alone may never do
 
     def says(self, name: str) -> str:
         """Why this node may not go now."""
         if self.is_last_replica:
             alone = f"{self.words} is Ready on {name} alone: the last Ready replica is not taken."
-            return f"{alone} {self._way_out()}" if self.pods else alone
+            return f"{alone} {self.way_out}" if self.way_out else alone
         used = f"{self.words[:1].upper()}{self.words[1:]} may have {count(self.most, 'node')} unavailable"
         return f"{used} and has {len(self.out)}: {names(sorted(self.out.values()))}."
-
-    def _way_out(self) -> str:
-        there = f"All {self.pods} pods of it are there, and no PodDisruptionBudget keeps one of them Ready"
-        return f"{there} while they are evicted: give it such a budget, spread it, or exclude the node."
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fleet.models import DisruptionBudget, Pod, Workload
 from fleet.models.pod import PodQuerySet
 from kube.selectors import Selector, readable
 from rollouts.domains import Allowance, Domain, DomainKind
+from wording.numbers import either
 
 REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # owners whose pods stand for each other
 OWNER = ("owner_kind", "namespace", "owner_name")
@@ -19,10 +20,17 @@ Owner = tuple[str, str, str]
 @dataclass
 class _Service:
     namespace: str
+    desired: int | None  # replicas; None: nothing says how many
     owners: set[Owner] = field(default_factory=set)  # what controls its pods
     pods: int = 0
+    without_node: int = 0
     ready: int = 0  # pods of it that are Ready on a node that is not out
     hosts: set[str] = field(default_factory=set)  # those nodes
+
+    @property
+    def is_of_several(self) -> bool:
+        """One that is rolled over, or was scaled down, has more pods than replicas for a while, or for good."""
+        return self.pods > 1 and (self.desired is None or self.desired > 1)
 
     @property
     def is_all_on_one(self) -> bool:
@@ -35,55 +43,78 @@ def services_of(
 ) -> dict[Domain, tuple[Allowance, set[str]]]:
     """Each service of several replicas: on how many of the nodes where it is Ready it may lose them. Four queries.
 
-    Two kinds bind nobody, for else their node could never be changed: one that has a single pod, and one that has all
+    Two kinds bind nobody, for else their node could never be changed: one of a single replica, and one that has all
     its pods on one of the nodes that were asked for and a PodDisruptionBudget by which they are evicted one after
     another.
     """
-    found = {name: one for name, one in _read(cluster_id, out).items() if one.pods > 1 and one.hosts & set(asked)}
+    found = {name: one for name, one in _read(cluster_id, out).items() if one.is_of_several and one.hosts & set(asked)}
     together = {name: one for name, one in found.items() if one.is_all_on_one}
-    kept = _kept_by_budget(cluster_id, together) if together else set()
+    budgets = _budgets_of(cluster_id, together) if together else {}
     return {
         Domain(DomainKind.SERVICE, name): (
-            Allowance(name, len(one.hosts) - 1, is_last_replica=True, pods=one.pods if name in together else 0),
+            Allowance(name, len(one.hosts) - 1, is_last_replica=True, way_out=_way_out(one, budgets.get(name, {}))),
             one.hosts,
         )
         for name, one in found.items()
-        if name not in kept
+        if not _is_kept(one, budgets.get(name, {}))
     }
 
 
+def _is_kept(one: _Service, budgets: Mapping[str, int]) -> bool:
+    """Whether one of its pods is Ready while they are evicted, and they are."""
+    most = budgets.values()
+    return all(each > 0 for each in most) and any(each < one.pods for each in most)
+
+
+def _way_out(one: _Service, budgets: Mapping[str, int]) -> str:
+    """What goes on for who waits. Blank: it needs nobody."""
+    if one.is_all_on_one:
+        there = f"All {one.pods} pods of it are there, and"
+        if barring := sorted(name for name, most in budgets.items() if most <= 0):
+            lets = "have it let one go, spread them, or exclude the node"
+            return f"{there} PodDisruptionBudget {barring[0]} lets none of them be evicted: {lets}."
+        keeps = "no PodDisruptionBudget keeps one of them Ready while they are evicted"
+        return f"{there} {keeps}: give it such a budget, spread it, or exclude the node."
+    if one.without_node:
+        have = either(one.without_node, "Another pod of it has", f"{one.without_node} others of its pods have")
+        return f"{have} no node: make room for {either(one.without_node, 'it', 'one')}, or exclude the node."
+    return ""
+
+
 def _read(cluster_id: int, out: Collection[str]) -> dict[str, _Service]:
-    deployments = _deployments(cluster_id)
+    controllers, desired = _workloads(cluster_id)
     services: dict[str, _Service] = {}
     rows = _replicas(cluster_id).values_list(*OWNER, "node_name", "is_ready")
     for kind, namespace, owner, node_name, is_ready in rows:
-        name = deployments.get((kind, namespace, owner), f"{kind} {namespace}/{owner}")
+        name = controllers.get((kind, namespace, owner), f"{kind} {namespace}/{owner}")
         if not name:
             continue
-        service = services.setdefault(name, _Service(namespace))
+        service = services.setdefault(name, _Service(namespace, desired.get(name)))
         service.owners.add((kind, namespace, owner))
         service.pods += 1
+        service.without_node += not node_name
         if is_ready and node_name and node_name not in out:
             service.ready += 1
             service.hosts.add(node_name)
     return services
 
 
-def _kept_by_budget(cluster_id: int, services: Mapping[str, _Service]) -> set[str]:
-    """Names of those of whose pods a budget lets fewer go than there are."""
+def _budgets_of(cluster_id: int, services: Mapping[str, _Service]) -> dict[str, dict[str, int]]:
+    """Of each its PodDisruptionBudgets, by name, and how many pods each lets be away at a time: 0 or less is none."""
     spaces = {one.namespace for one in services.values()}
-    budgets: dict[str, list[tuple[Selector, int]]] = defaultdict(list)
-    for row in DisruptionBudget.objects.filter(cluster=cluster_id, namespace__in=spaces):
+    counted = DisruptionBudget.objects.filter(cluster=cluster_id, namespace__in=spaces, expected_pods__gt=0)
+    budgets: dict[str, list[tuple[DisruptionBudget, Selector]]] = defaultdict(list)
+    for row in counted:
         if selector := readable(row.selector):
-            budgets[row.namespace].append((selector, row.expected_pods - row.desired_healthy))
+            budgets[row.namespace].append((row, selector))
     labels = _labels(cluster_id, {owner for one in services.values() for owner in one.owners})
     return {
-        name
+        name: {
+            f"{row.namespace}/{row.name}": row.expected_pods - row.desired_healthy
+            for row, selector in budgets[one.namespace]
+            if all(selector.matches(each) for owner in one.owners for each in labels[owner])
+        }
         for name, one in services.items()
-        if any(
-            most_gone < one.pods and all(selector.matches(each) for owner in one.owners for each in labels[owner])
-            for selector, most_gone in budgets[one.namespace]
-        )
     }
 
 
@@ -102,16 +133,19 @@ def _replicas(cluster_id: int) -> PodQuerySet:
     return Pod.objects.filter(cluster=cluster_id, owner_kind__in=REPLICAS, deleted_at=None).tenants().not_done()
 
 
-def _deployments(cluster_id: int) -> dict[Owner, str]:
-    """A ReplicaSet's key → its Deployment. Blank: no service, but part of a gang.
+def _workloads(cluster_id: int) -> tuple[dict[Owner, str], dict[str, int | None]]:
+    """What owns what has pods, by its key; and by that name how many replicas are wanted.
 
-    The workers of a LeaderWorkerSet are StatefulSets, each owned by the Pod that leads them: they fall together.
+    An owner that is blank is no service, but part of a gang: the workers of a LeaderWorkerSet are StatefulSets, each
+    owned by the Pod that leads them, and fall together.
     """
-    owned = Workload.objects.filter(cluster=cluster_id, kind__in=REPLICAS).exclude(owner_kind="")
-    rows: Iterable[tuple[str, str, str, str, str]] = owned.values_list(
-        "kind", "namespace", "name", "owner_kind", "owner_name"
-    )
-    return {
-        (kind, namespace, name): "" if owner_kind == "Pod" else f"{owner_kind} {namespace}/{owner_name}"
-        for kind, namespace, name, owner_kind, owner_name in rows
-    }
+    rows = Workload.objects.filter(cluster=cluster_id, kind__in=(*REPLICAS, "Deployment"))
+    controllers: dict[Owner, str] = {}
+    desired: dict[str, int | None] = {}
+    for kind, namespace, name, owner_kind, owner_name, wanted in rows.values_list(
+        "kind", "namespace", "name", "owner_kind", "owner_name", "desired"
+    ):
+        desired[f"{kind} {namespace}/{name}"] = wanted
+        if owner_kind:
+            controllers[kind, namespace, name] = "" if owner_kind == "Pod" else f"{owner_kind} {namespace}/{owner_name}"
+    return controllers, desired

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from demo.visitor import wait_until
-from fleet.models import DisruptionBudget, Node, Workload
+from fleet.models import DisruptionBudget, Node, Pod, Workload
 from rollouts.ledger.places import NoPlace, read_budgets, take
 from rollouts.lifecycle import PlanState
 from rollouts.models import Disruption, DomainBudget, Plan
@@ -280,6 +280,74 @@ def test_without_a_budget_that_keeps_one_of_them_it_does_and_how_to_go_on_is_sai
     )
 
 
+@pytest.mark.parametrize(("healthy", "expected"), [(2, 2), (3, 2), (9, 9)])
+def test_a_budget_that_lets_none_of_them_go_protects_nothing_and_that_is_said(plan: Plan, healthy: int, expected: int):
+    """Its node would be drained for ever: the API server refuses each eviction."""
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n1", labels={"app": "chat"})
+    a_disruption_budget(plan, healthy=healthy, expected=expected, **CHAT)
+
+    assert why(plan, "n1") == (
+        "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken. All 2 pods of it are "
+        "there, and PodDisruptionBudget team-a/chat lets none of them be evicted: have it let one go, spread them, "
+        "or exclude the node."
+    )
+
+
+def test_a_second_budget_that_lets_none_go_holds_against_one_that_does(plan: Plan):
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n1", labels={"app": "chat"})
+    a_disruption_budget(plan, healthy=1, expected=2, **CHAT)
+    DisruptionBudget.objects.create(
+        cluster=plan.cluster, uid="uid-of-all", name="all", namespace="team-a", selector={}, desired_healthy=2,
+        expected_pods=2, changed_at=NOON,
+    )  # fmt: skip
+
+    assert "PodDisruptionBudget team-a/all lets none of them be evicted" in why(plan, "n1")
+
+
+def rolling(plan: Plan, *, desired: int | None) -> None:
+    """A Deployment whose new pod found no node, since its old one has the GPUs."""
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1")
+    replicas(plan, "n2", is_ready=False, owner="chat-6e", phase="Pending")
+    Pod.objects.filter(owner_name="chat-6e").update(node=None, node_name="")
+    for name in ("chat-5d", "chat-6e"):
+        a_workload(plan, "ReplicaSet", name, "Deployment/chat", desired=1)
+    Workload.objects.create(
+        cluster=plan.cluster, uid="uid-of-chat", kind="Deployment", namespace="team-a", name="chat", created_at=NOON,
+        changed_at=NOON, desired=desired,
+    )  # fmt: skip
+
+
+def test_a_service_of_one_replica_stays_one_while_it_is_rolled_over(plan: Plan):
+    """Its new pod waits for the GPUs of its old one: waiting for it would hold the node for ever."""
+    rolling(plan, desired=1)
+
+    assert why(plan, "n1") == ""
+
+
+@pytest.mark.parametrize("desired", [2, None])
+def test_how_to_go_on_is_said_where_another_replica_has_no_node(plan: Plan, desired: int | None):
+    rolling(plan, desired=desired)
+
+    assert why(plan, "n1") == (
+        "Deployment team-a/chat is Ready on n1 alone: the last Ready replica is not taken. Another pod of it "
+        "has no node: make room for it, or exclude the node."
+    )
+
+
+def test_a_stateful_set_of_one_replica_binds_nobody_while_a_second_is_going_up(plan: Plan):
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", owner="db", owner_kind="StatefulSet")
+    replicas(plan, "n2", owner="db", owner_kind="StatefulSet", is_ready=False)
+    a_workload(plan, "StatefulSet", "db", "/", desired=1)
+
+    assert why(plan, "n1") == ""
+    Workload.objects.filter(name="db").update(desired=2)
+    assert why(plan, "n1").startswith("StatefulSet team-a/db is Ready on n1 alone")
+
+
 def test_while_another_replica_is_on_its_way_it_is_waited_for_whatever_the_budget(plan: Plan):
     nodes(plan, "n1", "n2")
     replicas(plan, "n1", "n1", labels={"app": "chat"})
@@ -289,11 +357,11 @@ def test_while_another_replica_is_on_its_way_it_is_waited_for_whatever_the_budge
     assert why(plan, "n1") == "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken."
 
 
-def a_workload(plan: Plan, kind: str, name: str, owner: str) -> None:
+def a_workload(plan: Plan, kind: str, name: str, owner: str, **given) -> None:
     owner_kind, owner_name = owner.split("/")
     Workload.objects.create(
         cluster=plan.cluster, uid=f"uid-of-{name}", kind=kind, namespace="team-a", name=name, created_at=NOON,
-        changed_at=NOON, owner_kind=owner_kind, owner_name=owner_name,
+        changed_at=NOON, owner_kind=owner_kind, owner_name=owner_name, **given,
     )  # fmt: skip
 
 
