@@ -175,6 +175,8 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
         return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
     if seen := follow(snapshot, stage):
         return Decision(AS_BEFORE, moves=seen, look_again_in=timedelta(0))
+    if not snapshot.told_to_wait and (called_back := recall_restrained(snapshot, (stage,))):
+        return Decision(says_who_goes_back(snapshot, called_back), called_back, look_again_in=SOON)
     if not snapshot.told_to_wait and (unfinished := unfinished_releases(snapshot, stage)):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(snapshot):
@@ -212,8 +214,6 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     stage = snapshot.rollback_stage
     if blocked := snapshot.told_to_wait or snapshot.stale_because:
         return Decision(blocked, acts=recall(snapshot))
-    if called_back := recall_restrained(snapshot, (stage,)):
-        return Decision(says_who_goes_back(snapshot, called_back), called_back, look_again_in=SOON)
     if again := try_again(snapshot):
         sentence = f"{names(tuple(move.name for move in again))} failed in the rollback and is tried again."
         return Decision(sentence, moves=again, look_again_in=timedelta(0))
