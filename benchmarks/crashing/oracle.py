@@ -86,6 +86,7 @@ class Reading:
         self.selector, self.version, self.new = selector, version, new
         self.budget, self.parallel, self.canary, self.asks = budget, parallel, canary, asks
         self.is_written_by_us = False  # the new version
+        self.is_version_ours = False  # that which the object has: else somebody else wrote it last
         self.is_old_copy = False
         self.told = Told()
         self.found: list[Violation] = []
@@ -262,7 +263,7 @@ class Reading:
             if free := [name for name in driven if not held[name]]:
                 self._say("unheld_writes", f"{version} was written while {', '.join(free)} could change.")
         self.is_written_by_us = self.is_written_by_us or (is_ours and version == self.new)
-        self.version = version
+        self.version, self.is_version_ours = version, is_ours
         self.listed_held = None
 
     def _see_node(self, entry: dict[str, Any], *, is_ours: bool) -> None:
@@ -287,13 +288,17 @@ class Reading:
             node.let_go, node.has_begun = "", False
 
     def _see_release(self, name: str, node: NodeSeen, entry: dict[str, Any]) -> None:
-        """Of a node that would change by it; one that is as its object says may be let go whenever."""
-        if self._is_as_asked(node) or not self._is_driven(node):
+        """Of a node that would change by it; one that is as its object says may be let go whenever.
+
+        Or as the object said when it was asked: who writes another version into it after that cannot be seen.
+        """
+        asked = self.version if self.is_version_ours else self.version_read.get(entry["user"], self.version)
+        if self._is_as(node, self.version) or self._is_as(node, asked) or not self._is_driven(node):
             return
         told, where = self.told, f"{name} at {entry['at']} (request {entry['n']})"
         if told.given_up and not self.is_written_by_us:
             return  # What changes it is somebody else's version: the plan that is given up has written none.
-        is_forward = self.version == self.new
+        is_forward = self.version == self.new == asked
         self._check_words(entry, where, is_forward=is_forward)
         if is_forward and self.version in node.done:
             self._say("double_releases", f"{where} had begun to change before.")
@@ -338,8 +343,8 @@ class Reading:
     def _is_driven(self, node: NodeSeen) -> bool:
         return self.selector.items() <= node.labels.items()
 
-    def _is_as_asked(self, node: NodeSeen) -> bool:
-        return node.labels.get(LOADED) == self.version and node.state in {"", "upgrade-done"}
+    def _is_as(self, node: NodeSeen, version: str) -> bool:
+        return node.labels.get(LOADED) == version and node.state in {"", "upgrade-done"}
 
     def _is_back(self, node: NodeSeen) -> bool:
         return node.has_begun and node.state == "upgrade-done" and not node.is_cordoned

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from benchmarks.crashing.oracle import OPT_OUT
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, World
@@ -185,7 +186,7 @@ def _join(world: World, chance: random.Random) -> None:
     if like is None or len(world.operator.nodes()) > world.shape.nodes:
         return
     called = f"gpu-late-{chance.randrange(3)}"
-    skipped = {keys.SKIP, keys.STATE}
+    skipped = {keys.SKIP, keys.STATE, OPT_OUT}
     labels = {
         key: value for key, value in like["metadata"]["labels"].items() if key not in skipped and "cuda" not in key
     }

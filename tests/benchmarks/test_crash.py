@@ -118,6 +118,12 @@ def test_a_node_that_was_recalled_may_go_again():
     assert found([WRITTEN, release(), hold(), release()]) == set()
 
 
+def test_a_version_that_somebody_wrote_since_it_was_read_is_nobodys_release():
+    theirs = asked(OBJECT, {"spec": {"version": NEW}}, "kubectl", turn="admin")
+    assert found([READ, theirs, release(second=2)], said("rollback", 0)) == set()
+    assert found([theirs, READ, release(second=2)], said("rollback", 0)) == {"releases_after_halt"}
+
+
 def test_a_second_node_is_past_a_budget_of_one():
     entries = [WRITTEN, release(), release("gpu-002")]
     assert found(entries, nodes=2) == {"over_budget"}
