@@ -32,6 +32,7 @@ NODES, OBJECTS, LEASES = "/api/v1/nodes/", ("/nvidiadrivers/", "/clusterpolicies
 
 
 @dataclass(frozen=True)
+ASKED_ONCE_A_WAVE = "/configmaps/cluster-autoscaler-status"  # after its nodes, and before any of them goes
 class Violation:
     figure: str
     says: str
@@ -107,6 +108,8 @@ class Reading:
     def read(self) -> list[Violation]:
         words = iter(self.words)
         word = next(words, None)
+        self.cordoned_read: dict[str, set[str]] = {}  # turn → nodes that it was shown as cordoned by somebody else
+        self.cordoned_in_wave: dict[str, set[str]] = {}  # the same, when it made up a wave
         for number, entry in enumerate(self.entries):
             while word is not None and word.after <= number:
                 self._hear(word)
@@ -233,6 +236,12 @@ class Reading:
 
     def _see_lease(self, entry: dict[str, Any]) -> None:
         if entry["method"] == "DELETE":
+        elif path.removeprefix(NODES) in self.nodes:
+            node, names = self.nodes[path.removeprefix(NODES)], self.cordoned_read.setdefault(entry["user"], set())
+            if node.is_cordoned and node.cordoned_by_others:
+                names.add(path.removeprefix(NODES))
+        elif path.endswith(ASKED_ONCE_A_WAVE):
+            self.cordoned_in_wave[entry["user"]] = set(self.cordoned_read.get(entry["user"], ()))
             self.lease = {}
         elif entry["method"] in {"POST", "PUT"}:
             self.lease = dict(entry["body"]["spec"])
@@ -315,6 +324,8 @@ class Reading:
         if self._was_on_its_way(entry):
             return
         if told.halted or (is_forward and (told.given_up or told.goes_back or told.seen_halted)):
+        if is_forward and name in self.cordoned_in_wave.get(entry["user"], ()):
+            self._say("over_budget", f"{where}: cordoned by somebody else, it goes past the operator's slots.")
             self._say("releases_after_halt", f"{where}: {told}")
         if told.paused:
             self._say("lost_pauses", f"{where} was let go while the plan was paused.")

@@ -130,6 +130,15 @@ def test_a_second_node_is_past_a_budget_of_one():
     assert found(entries, nodes=2, budget=2) == set()
 
 
+def test_a_node_that_somebody_has_cordoned_is_past_the_operators_slots():
+    """Known when the wave was made up; what comes after that is not seen by whoever makes it up."""
+    cordoned = asked(f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": True}}, "kubectl")
+    node = ask(f"/api/v1/nodes/{NODE}")
+    wave = ask("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status")
+    assert found([WRITTEN, cordoned, node, wave, release()]) == {"over_budget"}
+    assert found([WRITTEN, node, wave, cordoned, node, release()]) == set()
+
+
 def test_a_version_that_is_written_while_a_node_is_free_is_found():
     freed = asked(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {SKIP: None}}}, "kubectl")
     listed = asked("/api/v1/nodes", None, method="GET")
