@@ -19,6 +19,7 @@ from rollouts.engine.decide.acts import Recall
 from rollouts.engine.decide.budget import Room
 from rollouts.models import Plan
 from rollouts.restraints import Restraints
+from rollouts.models.plan import LEASE
 
 Patch = Callable[[], AbstractContextManager[Any]]
 
@@ -46,6 +47,11 @@ def _take_turn(plan: Plan, *, owner: str, now: datetime) -> bool:
 
 
 INTEND, HOLD_NODE = waves._intend, waves.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
+def _keep_any_lease(plan: Plan, *, now: datetime) -> None:
+    """Whoever has it. It is written all the same, so that there are as many seams as in the lives before."""
+    Plan.objects.filter(pk=plan.pk).update(lease_until=now + LEASE)
+
+
 
 
 def _intend_any_number(plan: Plan, stage: Any, *given: Any, **named: Any) -> None:
@@ -64,7 +70,7 @@ NO_RESTRAINTS = _always(Restraints(0))
 PLANTS = {
     "turn": Plant(
         "the plan's lease: a worker that lost its turn, or never had it, goes on",
-        (_instead(Plan, "keep_lease", _always(None)), _instead(Plan, "take_lease", _take_turn)),
+        (_instead(Plan, "keep_lease", _keep_any_lease), _instead(Plan, "take_lease", _take_turn)),
     ),
     "budget": Plant(
         "the budget: how many nodes a stage and the operator may have on the way",

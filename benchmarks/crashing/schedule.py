@@ -29,10 +29,13 @@ PLAN_LEASE_S = 16.0
 STRIDE = 7919  # a prime: every seam has its turn, and a short run has some from everywhere
 BUSY = 0.6  # of the random ones: those that begin where something is written
 RACED = 0.7  # of those that cut no seam
-SENT_LATE, UNSEEN, JUST_BEFORE = 0.2, 0.25, 0.6  # of the races
-SAID, SELDOM_SAID, RESTS = {Kind.RELEASE: 0.5}, 0.15, 0.6  # of what comes before a write
-SLEPT = 0.2  # whatever is written, its worker must have the turn
-WEIGHT = {Kind.RELEASE: 3, Kind.VERSION: 3}  # what cannot be taken back
+SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
+UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
+SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
+RESTS, MOSTLY_RESTS = {Kind.VERSION: 0.85}, 0.6
+SLEPT, SELDOM_SLEPT = {Kind.HOLD: 0.5, Kind.STATE: 0.5}, 0.2  # whatever is written, its worker must have the turn
+TOLD_ASLEEP = 0.6  # what is wanted is another thing when he wakes
+WEIGHT = {Kind.RELEASE: 4, Kind.VERSION: 4, Kind.HOLD: 2}  # what cannot be taken back, and what is done most
 LAST = 4  # gaps before a write: between what is asked last and the write itself
 TIRED_AFTER, MOST_CALM = 30, 70  # rounds
 ENDINGS = ("go on", "go on", "rollback", "abort")
@@ -147,7 +150,7 @@ class Schedule:
             return
         event = self._event(kind)
         gaps = [gap for gap in moment.gaps if gap < write.seam]
-        if chance.random() < UNSEEN:
+        if chance.random() < UNSEEN.get(kind, SELDOM_UNSEEN):
             event()
             self._round()
         else:
@@ -161,12 +164,12 @@ class Schedule:
 
     def _event(self, kind: Kind) -> Callable[[], object]:
         """What comes before a write of this kind: a word that stops it, a change of what it rests on, or anything."""
-        if self.chance.random() < SLEPT:
-            return self._sleep
+        if self.chance.random() < SLEPT.get(kind, SELDOM_SLEPT):
+            return partial(self._sleep, told=self.chance.random() < TOLD_ASLEEP)
         events = [*people.EVENTS]
         if self.chance.random() < SAID.get(kind, SELDOM_SAID):
             events = [*people.STOPPING]
-        elif self.chance.random() < RESTS:
+        elif self.chance.random() < RESTS.get(kind, MOSTLY_RESTS):
             events = [*people.RESTS_ON.get(kind, events)]
         return partial(self.chance.choice(events), self.world, self.chance)
 
@@ -242,13 +245,18 @@ class Schedule:
             [10, 4, 5, 2, 2],
         )[0]
 
-    def _sleep(self) -> None:
-        """Longer than the lease: others go on with the plan, and then this worker wakes."""
+    def _sleep(self, *, told: bool = False) -> None:
+        """Longer than the lease: others go on with the plan, and then this worker wakes.
+
+        `told`: somebody gives it up or turns it back, so that the others do another thing than he had in hand.
+        """
         if self._depth:
             return
         self._depth += 1
         world, chance = self.world, self.chance
-        if chance.random() < 0.5:
+        if told:
+            people.command(world, "bob", chance.choice(["abort", "abort", "rollback", "halt"]))
+        elif chance.random() < 0.5:
             people.anything(world, chance)
         for _ in range(chance.randint(1, 3)):
             world.clock.move(PLAN_LEASE_S)

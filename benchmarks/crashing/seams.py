@@ -19,6 +19,8 @@ from simulator.fleets.plan import DRIVER_NEXT
 HOLD = b"gpu-driver-upgrade.skip"
 NODES = "/api/v1/nodes/"
 WRITES = ("INSERT", "UPDATE", "DELETE")
+# Who has just proven that it is his turn writes: what comes in between is seen by nobody, and by no API server.
+PROVES_TURN = 'UPDATE "rollouts_plan" SET "lease_until"'
 
 
 class KilledError(BaseException):
@@ -151,7 +153,7 @@ class Seams:
             return execute(sql, params, many, context)
         self.pass_one(is_over=False)
         answer = execute(sql, params, many, context)
-        if not _is_open(context):
+        if not _is_open(context) and not sql.startswith(PROVES_TURN):
             self.pass_one(is_over=True)
         return answer
 
