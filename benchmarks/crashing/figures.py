@@ -8,6 +8,7 @@ FIGURES = {
     "releases_while_frozen": "releases",
     "leaked_labels": "nodes",  # held by a plan that is over, with nothing to be held for
     "leaked_cordons": "nodes",
+    "leaked_optouts": "nodes",  # a neighbour is kept off after the plan or while a stage is judged, or theirs is lost
     "leaked_leases": "leases",  # turns, nodes and places that a plan has not given back at its end
     "over_budget": "releases",  # past the stage's budget or the operator's slots
     "stuck_plans": "plans",  # without an end, or without a sentence

@@ -18,7 +18,11 @@ STATE = "nvidia.com/gpu-driver-upgrade-state"
 LOADED = "nvidia.com/cuda.driver-version.full"
 HELD_BY = "quarterdeck.io/held-by"
 OPTED_OUT_BY = "quarterdeck.io/opted-out-by"
-OPT_OUT = "k8saas.nvidia.com/ManagedByNVSentinel"
+OPT_OUTS = {  # of NVSentinel, Karpenter and the autoscaler: the value with which each leaves a node alone
+    "k8saas.nvidia.com/ManagedByNVSentinel": "false",
+    "karpenter.sh/do-not-disrupt": "true",
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
+}
 DEPLOY = "nvidia.com/gpu.deploy.driver"
 OURS = "quarterdeck/"
 IDLE = {"", "upgrade-done", "upgrade-required"}
@@ -28,11 +32,11 @@ ENDS_A_STOP = {"resume", "rollback", "abort"}
 STOPS = {"halt", "pause", "freeze", "abort", "rollback", "stop"}
 FRESH = timedelta(seconds=60)
 OWN_UID = "/namespaces/kube-system"
+ASKED_ONCE_A_WAVE = "/configmaps/cluster-autoscaler-status"  # after its nodes, and before any of them goes
 NODES, OBJECTS, LEASES = "/api/v1/nodes/", ("/nvidiadrivers/", "/clusterpolicies/"), "/leases/"
 
 
 @dataclass(frozen=True)
-ASKED_ONCE_A_WAVE = "/configmaps/cluster-autoscaler-status"  # after its nodes, and before any of them goes
 class Violation:
     figure: str
     says: str
@@ -50,6 +54,8 @@ class NodeSeen:
     let_go: str = ""  # the version that it was let go towards; blank: it was not, or is back
     has_begun: bool = False  # since it was let go
     done: set[str] = field(default_factory=set)  # versions that it has begun to change to, let go by us
+    theirs: dict[str, str | None] = field(default_factory=dict)  # opt-out → what others have made it; None: nothing
+    unclear: set[str] = field(default_factory=set)  # those that others have set to what we had set them to already
 
     @property
     def is_held(self) -> bool:
@@ -58,6 +64,10 @@ class NodeSeen:
     @property
     def state(self) -> str:
         return self.labels.get(STATE, "")
+
+    @property
+    def opt_outs(self) -> dict[str, str | None]:
+        return {name: self.labels.get(name, self.annotations.get(name)) for name in OPT_OUTS}
 
 
 @dataclass
@@ -98,6 +108,8 @@ class Reading:
         self.is_elsewhere = False  # the address leads to another cluster
         self.was_elsewhere: dict[str, bool] = {}  # turn → whether it did when it last asked
         self.version_read: dict[str, str] = {}  # turn → version of the object when it last asked
+        self.cordoned_read: dict[str, set[str]] = {}  # turn → nodes that it was shown as cordoned by somebody else
+        self.cordoned_in_wave: dict[str, set[str]] = {}  # the same, when it made up a wave
         self.known_broken: set[str] = set()  # when the round that is on began
         self.asked_since_stop: Counter[str] = Counter()  # turn → requests since the ConfigMap is there
         self.turns: dict[int, str] = {}  # each that asked anything → when it began
@@ -108,8 +120,6 @@ class Reading:
     def read(self) -> list[Violation]:
         words = iter(self.words)
         word = next(words, None)
-        self.cordoned_read: dict[str, set[str]] = {}  # turn → nodes that it was shown as cordoned by somebody else
-        self.cordoned_in_wave: dict[str, set[str]] = {}  # the same, when it made up a wave
         for number, entry in enumerate(self.entries):
             while word is not None and word.after <= number:
                 self._hear(word)
@@ -165,6 +175,9 @@ class Reading:
             self._say("lost_pauses", f"It was paused, nobody resumed it, and it {word.verb}.")
             told.paused = False
         told.seen_halted = told.seen_halted or is_halted
+        for name in word.soaking & self.nodes.keys():
+            if self.nodes[name].annotations.get(OPTED_OUT_BY):
+                self._say("leaked_optouts", f"{name} is judged, and somebody is kept off it: {word.verb}")
         if word.is_whole:
             self.seen_through = word.at
             self.whole_rounds += 1
@@ -223,6 +236,12 @@ class Reading:
         path = entry["path"]
         if path.rstrip("/") == NODES.rstrip("/"):
             self.listed_held, self.listed_by = self._held(), entry["user"]
+        elif path.removeprefix(NODES) in self.nodes:
+            node, names = self.nodes[path.removeprefix(NODES)], self.cordoned_read.setdefault(entry["user"], set())
+            if node.is_cordoned and node.cordoned_by_others:
+                names.add(path.removeprefix(NODES))
+        elif path.endswith(ASKED_ONCE_A_WAVE):
+            self.cordoned_in_wave[entry["user"]] = set(self.cordoned_read.get(entry["user"], ()))
         elif LEASES in path:
             self.lease_when_asked = dict(self.lease)
         elif path.endswith(OWN_UID):
@@ -236,12 +255,6 @@ class Reading:
 
     def _see_lease(self, entry: dict[str, Any]) -> None:
         if entry["method"] == "DELETE":
-        elif path.removeprefix(NODES) in self.nodes:
-            node, names = self.nodes[path.removeprefix(NODES)], self.cordoned_read.setdefault(entry["user"], set())
-            if node.is_cordoned and node.cordoned_by_others:
-                names.add(path.removeprefix(NODES))
-        elif path.endswith(ASKED_ONCE_A_WAVE):
-            self.cordoned_in_wave[entry["user"]] = set(self.cordoned_read.get(entry["user"], ()))
             self.lease = {}
         elif entry["method"] in {"POST", "PUT"}:
             self.lease = dict(entry["body"]["spec"])
@@ -282,6 +295,8 @@ class Reading:
             return
         was_held, was_cordoned, holder = node.is_held, node.is_cordoned, node.annotations.get(HELD_BY)
         _apply(node, entry["body"])
+        if not is_ours:
+            _note_opt_outs(node, entry["body"])
         if not is_ours and node.is_cordoned != was_cordoned:
             node.cordoned_by_others = node.is_cordoned and not entry["user_agent"].startswith("gpu-operator")
         if is_ours and was_held and not node.is_held and holder is None:
@@ -309,6 +324,8 @@ class Reading:
             return  # What changes it is somebody else's version: the plan that is given up has written none.
         is_forward = self.version == self.new == asked
         self._check_words(entry, where, is_forward=is_forward)
+        if is_forward and name in self.cordoned_in_wave.get(entry["user"], ()):
+            self._say("over_budget", f"{where}: cordoned by somebody else, it goes past the operator's slots.")
         if is_forward and self.version in node.done:
             self._say("double_releases", f"{where} had begun to change before.")
         if is_forward and name != self.canary and self.asks and (told.rejected or not told.approved):
@@ -324,8 +341,6 @@ class Reading:
         if self._was_on_its_way(entry):
             return
         if told.halted or (is_forward and (told.given_up or told.goes_back or told.seen_halted)):
-        if is_forward and name in self.cordoned_in_wave.get(entry["user"], ()):
-            self._say("over_budget", f"{where}: cordoned by somebody else, it goes past the operator's slots.")
             self._say("releases_after_halt", f"{where}: {told}")
         if told.paused:
             self._say("lost_pauses", f"{where} was let go while the plan was paused.")
@@ -360,17 +375,36 @@ class Reading:
     def _is_back(self, node: NodeSeen) -> bool:
         return node.has_begun and node.state == "upgrade-done" and not node.is_cordoned
 
+    def opt_outs_at_the_end(self) -> Iterator[Violation]:
+        """What keeps a neighbour off a node is as somebody else has made it last, or as it was."""
+        for name, node in self.nodes.items():
+            for mark, value in node.opt_outs.items():
+                if mark not in node.unclear and value != (wanted := node.theirs[mark]):
+                    yield Violation("leaked_optouts", f"{mark} of {name} is {value}, and was {wanted} but for us.")
+
     def _say(self, figure: str, says: str) -> None:
         self.found.append(Violation(figure, says))
 
 
 def _as_seen(node: dict[str, Any]) -> NodeSeen:
     metadata = node["metadata"]
-    return NodeSeen(
+    seen = NodeSeen(
         dict(metadata.get("labels") or {}),
         dict(metadata.get("annotations") or {}),
         bool(node.get("spec", {}).get("unschedulable")),
     )
+    seen.theirs = seen.opt_outs
+    return seen
+
+
+def _note_opt_outs(node: NodeSeen, body: Any) -> None:
+    """Of a write that is not ours. Where ours stands, and is set once more, nobody can tell the two apart."""
+    metadata = body.get("metadata") or {}
+    written = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    for name in written.keys() & OPT_OUTS.keys():
+        node.theirs[name] = written[name]
+        is_same = written[name] == OPT_OUTS[name] and OPTED_OUT_BY in node.annotations
+        (node.unclear.add if is_same else node.unclear.discard)(name)
 
 
 def _apply(node: NodeSeen, body: Any) -> None:
@@ -428,7 +462,7 @@ def at_the_end(
         is_ours = annotations.get(HELD_BY) == mark
         if is_ours and (is_as_asked or not is_driven or (state != "aborted" and name not in left_out)):
             yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")
-        if annotations.get(OPTED_OUT_BY) == mark or OPT_OUT in labels:
-            yield Violation("leaked_labels", f"NVSentinel is kept off {name} by a plan that is {state}.")
+        if annotations.get(OPTED_OUT_BY) == mark:
+            yield Violation("leaked_optouts", f"Somebody is kept off {name} by a plan that is {state}.")
         if is_cordoned and labels.get(STATE, "") in IDLE and name not in cordoned:
             yield Violation("leaked_cordons", f"{name} is cordoned, and nobody is at work on it.")

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from benchmarks.crashing.oracle import OPT_OUT
+from benchmarks.crashing.oracle import OPT_OUTS
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
-from benchmarks.crashing.world import KUBECTL, NEW, OLD, World
+from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Pool
 from rollouts.approvals.bundles import bundle_for
@@ -135,8 +135,9 @@ def behind_its_back(world: World, chance: random.Random) -> None:
         _stop,
         _sicken,
         _lose_state,
+        _opt_out,
     ]
-    chance.choices(acts, [10, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1])[0](world, chance)
+    chance.choices(acts, [10, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1, 3])[0](world, chance)
 
 
 def _node(world: World, chance: random.Random) -> str:
@@ -156,6 +157,13 @@ def _label(world: World, chance: random.Random) -> None:
     """Somebody else's hold: without our annotation it is theirs."""
     ours = {"quarterdeck.io/held-by": None, "quarterdeck.io/held-since": None}
     _patch(world, _node(world, chance), {"metadata": {"labels": {keys.SKIP: "true"}, "annotations": ours}})
+
+
+def _opt_out(world: World, chance: random.Random) -> None:
+    """Somebody keeps a neighbour off a node, or lets it come back, whatever we have done there."""
+    mark = chance.choice(list(OPT_OUTS))
+    part = "labels" if mark == SENTINEL else "annotations"
+    _patch(world, _node(world, chance), {"metadata": {part: {mark: chance.choice(["true", "false", None])}}})
 
 
 def _cordon(world: World, chance: random.Random) -> None:
@@ -186,7 +194,7 @@ def _join(world: World, chance: random.Random) -> None:
     if like is None or len(world.operator.nodes()) > world.shape.nodes:
         return
     called = f"gpu-late-{chance.randrange(3)}"
-    skipped = {keys.SKIP, keys.STATE, OPT_OUT}
+    skipped = {keys.SKIP, keys.STATE, *OPT_OUTS}
     labels = {
         key: value for key, value in like["metadata"]["labels"].items() if key not in skipped and "cuda" not in key
     }
@@ -262,7 +270,7 @@ RESTS_ON: dict[Kind, tuple[Event, ...]] = {  # what a write of this kind has loo
     Kind.WAY_BACK: (_unlabel, _version),
     Kind.LEASE: (_take_lease, _lead_elsewhere),
     Kind.HOLD: (_unlabel, _label),
-    Kind.RELEASE: (_unlabel, _label, _cordon),
+    Kind.RELEASE: (_unlabel, _label, _cordon, _opt_out),
 }
 
 

@@ -11,15 +11,16 @@ from unittest import mock
 
 from django.db.models import F
 
-from rollouts.engine import act, live, observe, writer_lease
+from gpu import neighbours
+from rollouts.engine import act, decide, live, observe, writer_lease
 from rollouts.engine import round as rounds
-from rollouts.engine.act import version, waves
+from rollouts.engine.act import opt_outs, version, waves
 from rollouts.engine.decide import promoting, releasing, rolling_back
 from rollouts.engine.decide.acts import Recall
 from rollouts.engine.decide.budget import Room
 from rollouts.models import Plan
-from rollouts.restraints import Restraints
 from rollouts.models.plan import LEASE
+from rollouts.restraints import Restraints
 
 Patch = Callable[[], AbstractContextManager[Any]]
 
@@ -46,12 +47,12 @@ def _take_turn(plan: Plan, *, owner: str, now: datetime) -> bool:
     return True
 
 
-INTEND, HOLD_NODE = waves._intend, waves.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
 def _keep_any_lease(plan: Plan, *, now: datetime) -> None:
     """Whoever has it. It is written all the same, so that there are as many seams as in the lives before."""
     Plan.objects.filter(pk=plan.pk).update(lease_until=now + LEASE)
 
 
+INTEND, HOLD_NODE = waves._intend, waves.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
 
 
 def _intend_any_number(plan: Plan, stage: Any, *given: Any, **named: Any) -> None:
@@ -61,6 +62,10 @@ def _intend_any_number(plan: Plan, stage: Any, *given: Any, **named: Any) -> Non
 
 def _hold_once(writer: Any, uid: str, name: str, *, anew: bool = False) -> bool:  # noqa: ARG001
     return HOLD_NODE(writer, uid, name)
+
+
+def _nothing_before(seen: Any, those: Any) -> dict[str, None]:
+    return dict.fromkeys(neighbours.before(seen, those))
 
 
 AGREED = _always(answer=True)
@@ -115,6 +120,14 @@ PLANTS = {
     "approval": Plant(
         "that a stage waits for what its gates say before the first of its nodes goes",
         (_instead(promoting, "wait_for_gates", _always(None)),),
+    ),
+    "opt-outs": Plant(
+        "what keeps NVSentinel, Karpenter and the autoscaler off a node is put back before it is judged, or at the end",
+        (_instead(decide, "with_opt_outs", lambda _snapshot, decision, **_: decision),),
+    ),
+    "as-before": Plant(
+        "what was there before such an opt-out is known, and put back as it was",
+        (_instead(opt_outs, "before", _nothing_before),),
     ),
     "moment": Plant(
         "that what a round saw is of one moment, and every intent checks again: a command in between goes unseen",

@@ -335,10 +335,11 @@ class Schedule:
 
     def judge(self) -> Iterator[Violation]:
         world, shape = self.world, self.world.shape
-        yield from Reading(
+        reading = Reading(
             world.entries(), world.words, world.first_nodes, selector=world.selector, version=OLD, new=NEW,
             budget=shape.budget, parallel=shape.parallel, canary=world.canary, asks=True,
-        ).read()  # fmt: skip
+        )  # fmt: skip
+        yield from reading.read()
         if self.is_stuck:
             yield Violation("stuck_plans", self.is_stuck)
         for bug in world.bugs:
@@ -347,6 +348,7 @@ class Schedule:
         if not plan.waiting_for and not plan.because:
             yield Violation("stuck_plans", f"Nothing is said of why it is {plan.state}.")
         if plan.is_final:
+            yield from reading.opt_outs_at_the_end()
             yield from self._judge_end(plan)
 
     def _judge_end(self, plan: Plan) -> Iterator[Violation]:

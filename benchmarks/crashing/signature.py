@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from benchmarks.crashing.oracle import OPT_OUTS
 from benchmarks.crashing.world import World
-from rollouts.models import Freeze, Hold, Plan, Stage, Target
+from rollouts.models import Freeze, Hold, OptOut, Plan, Stage, Target
 from simulator.actors.revisions import HASH_LABEL
 from simulator.kinds import NODE
 
@@ -24,6 +25,8 @@ def signature(world: World) -> Any:
         "stage__index", "node_name", "state", "is_lost", "has_escaped", "node_uid"
     )
     holds = Hold.objects.filter(plan=plan).values_list("node_name", "is_wanted", "is_foreign", "placed_at", "node_uid")
+    off = OptOut.objects.in_force().filter(plan=plan)
+    kept_off = off.values_list("node_name", "neighbour", "was", "is_wanted", "placed_at", "node_uid")
     nodes = tuple(sorted(_told_apart(node) for node in world.store.list(NODE)[0]))
     pods = world.operator.pods().items()
     revisions = tuple(sorted((on, pod["metadata"]["labels"][HASH_LABEL]) for on, pod in pods))
@@ -35,12 +38,15 @@ def signature(world: World) -> Any:
         (tuple(stages), tuple((*target[:5], target[5] in there) for target in targets)),
         tuple(standing.values_list("index", "approvals__is_rejection")),
         tuple((*hold[:3], hold[3] is not None, hold[4] in there) for hold in holds),
+        tuple((*row[:4], row[4] is not None, row[5] in there) for row in kept_off),
         (nodes, revisions, world.operator.driver_spec()["version"], world.operator.newest()),
     )
 
 
 def _told_apart(node: dict[str, Any]) -> tuple[Any, ...]:
     metadata = node["metadata"]
+    has = {**metadata.get("labels", {}), **metadata.get("annotations", {})}
     labels = sorted(item for item in metadata.get("labels", {}).items() if "driver" in item[0])
+    labels += [(name, has[name]) for name in OPT_OUTS if name in has]
     annotations = sorted(key for key in metadata.get("annotations", {}) if "quarterdeck" in key or "driver" in key)
     return metadata["name"], tuple(labels), tuple(annotations), bool(node["spec"].get("unschedulable"))

@@ -13,6 +13,7 @@ from unittest import mock
 from benchmarks.crashing.clock import VirtualClock
 from benchmarks.crashing.line import Line, connecting
 from benchmarks.crashing.operator import Operator
+from benchmarks.crashing.oracle import OPT_OUTS
 from benchmarks.crashing.rows import JUDGED, Rows, keep_database, put_database_back
 from benchmarks.crashing.seams import KilledError, Seams, Turn
 from benchmarks.crashing.words import ENGINE, Word
@@ -21,7 +22,7 @@ from fleet.models import Bookmark, Cluster, Pool
 from kube import client
 from people.models import RoleBinding, User
 from rollouts.engine.round import run_round
-from rollouts.models import Plan, StageKind
+from rollouts.models import Plan, StageKind, Target
 from rollouts.steering.drafting import draft
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.starting import start
@@ -43,7 +44,14 @@ WORKERS = ("worker-1", "worker-2")
 GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}, "soak": {"duration_s": 2}}
 ASKED = GATES | {"approval": {"needed": 1}}
 PEOPLE = {"ada": "operator", "bob": "operator", "carol": "approver", "dave": "approver"}
+SENTINEL, KARPENTER, AUTOSCALER = OPT_OUTS
 WATCHED = {"nvsentinel.dgxc.nvidia.com/driver.installed": "true"}  # so that each release keeps NVSentinel off
+NEIGHBOURS: tuple[dict[str, dict[str, str]], ...] = (  # of one node after another
+    {"labels": WATCHED},
+    {"labels": {**WATCHED, "karpenter.sh/nodepool": "gpu"}, "annotations": {KARPENTER: "false"}},
+    {"labels": WATCHED, "annotations": {AUTOSCALER: "false"}},
+    {"labels": {**WATCHED, SENTINEL: "false"}, "annotations": {AUTOSCALER: "true"}},
+)
 LONG = 7 * 24 * 3600  # seconds that a gate may wait: none of a schedule waits for so long
 
 
@@ -116,8 +124,9 @@ class World:
         fleet = cluster_policy(nodes=self.shape.nodes) if self.shape.by_policy else small(nodes=2 * self.shape.nodes)
         Planting(StoreCluster(self.store), fleet, self.clock.now()).plant()
         self.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
-        for node in self.store.list(NODE)[0]:
-            self.store.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": WATCHED}}, how="merge")
+        for number, node in enumerate(self.store.list(NODE)[0]):
+            has = {"metadata": NEIGHBOURS[number % len(NEIGHBOURS)]}
+            self.store.patch(NODE, node["metadata"]["name"], has, how="merge")
         for pod in self.store.list(POD)[0]:
             metadata = pod["metadata"]
             is_needed = metadata["namespace"] == keys.NAMESPACE and any(
@@ -235,7 +244,7 @@ class World:
             except Exception as bug:  # noqa: BLE001 - whatever it is, a round must not end by it
                 self.bugs.append(f"{type(bug).__name__}: {bug}")
         is_whole = not turn.is_cut and not turn.faults and len(self.bugs) == known
-        self.say(ENGINE, self.state(), is_whole=is_whole)
+        self.say(ENGINE, self.state(), is_whole=is_whole, soaking=self._soaking())
         return turn
 
     def state(self) -> str:
@@ -243,6 +252,10 @@ class World:
         plan = Plan.objects.get(pk=self.plan.pk)
         is_paused = plan.commands.in_force().exists()
         return f"is {plan.state}{' and paused' if is_paused else ''}"
+
+    def _soaking(self) -> frozenset[str]:
+        targets = Target.objects.filter(stage__plan=self.plan, stage__state="soaking")
+        return frozenset(targets.order_by().values_list("node_name", flat=True))
 
     def say(self, who: str, verb: str, **more: Any) -> None:
         after = len(self.before) + len(self.line.log)

@@ -180,6 +180,57 @@ def test_what_a_plan_leaves_behind_is_found():
     assert {one.figure for one in at_the_end([node], cordoned={NODE}, **told)} == {"leaked_labels"}
 
 
+SENTINEL = "k8saas.nvidia.com/ManagedByNVSentinel"
+MARKED = f"/metadata/labels/{SENTINEL.replace('/', '~1')}"
+OPTED_OUT_BY = "/metadata/annotations/quarterdeck.io~1opted-out-by"
+
+
+def opt_out() -> dict:
+    steps = [(MARKED, "false"), (OPTED_OUT_BY, "plan-1")]
+    return asked(f"/api/v1/nodes/{NODE}", [{"op": "add", "path": path, "value": value} for path, value in steps])
+
+
+def put_back(was: str | None) -> dict:
+    mark = {"op": "remove", "path": MARKED} if was is None else {"op": "replace", "path": MARKED, "value": was}
+    return asked(f"/api/v1/nodes/{NODE}", [mark, {"op": "remove", "path": OPTED_OUT_BY}])
+
+
+def somebody(value: str | None) -> dict:
+    return asked(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {SENTINEL: value}}}, "kubectl")
+
+
+def kept_off(*entries: dict, was: str | None = None) -> list[str]:
+    labels = {LOADED: OLD} if was is None else {LOADED: OLD, SENTINEL: was}
+    reading = Reading(
+        entries, [], [held(NODE, **labels) | {"spec": {}}], selector={}, version=OLD, new=NEW,
+        budget=1, parallel=9, canary=NODE, asks=False,
+    )  # fmt: skip
+    reading.read()
+    return [one.figure for one in reading.opt_outs_at_the_end()]
+
+
+def test_an_opt_out_that_is_left_is_found_and_one_that_is_put_back_is_none():
+    assert kept_off(opt_out()) == ["leaked_optouts"]
+    assert kept_off(opt_out(), put_back(None)) == []
+
+
+def test_what_was_there_before_must_be_there_again():
+    assert kept_off(opt_out(), put_back(None), was="true") == ["leaked_optouts"]
+    assert kept_off(opt_out(), put_back("true"), was="true") == []
+
+
+def test_what_somebody_else_has_made_of_it_since_is_left():
+    assert kept_off(opt_out(), somebody("true"), put_back(None)) == ["leaked_optouts"]
+    assert kept_off(opt_out(), somebody(None)) == []
+    assert kept_off(opt_out(), somebody("false"), put_back(None)) == []  # nobody can tell theirs from ours
+
+
+def test_a_node_that_is_judged_while_somebody_is_kept_off_it_is_found():
+    soaks = Word(1, "2026-11-21T12:00:03.000000Z", ENGINE, "is promoting", soaking=frozenset({NODE}))
+    assert found([opt_out()], soaks) == {"leaked_optouts"}
+    assert found([put_back(None)], soaks) == set()
+
+
 def test_a_node_is_held_by_its_label_alone():
     assert NodeSeen({SKIP: "true"}).is_held
     assert not NodeSeen({SKIP: "false"}).is_held
