@@ -7,7 +7,7 @@ import structlog
 from django.conf import settings
 from django.db import models, transaction
 
-from fleet.models import GoneNode, NodeEvent, NodeNote
+from fleet.models import GoneNode, NodeEvent, NodeNote, PodPlacement
 from people import throttle
 
 AT_ONCE = 500  # rows a transaction: a person's halt must find a gap
@@ -18,10 +18,10 @@ log = structlog.get_logger(__name__)
 
 
 def tidy(*, now: datetime) -> int:
-    """How many rows went: lines of timelines and notes, what the apps above have, tries to sign in."""
+    """How many rows went: timelines, notes, placements of pods, what the apps above have, tries to sign in."""
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = delete(NodeEvent.objects.filter(at__lt=before)) + delete(GoneNode.objects.filter(gone_at__lt=before))
-    gone += delete(NodeNote.objects.filter(at__lt=before))
+    gone += delete(NodeNote.objects.filter(at__lt=before)) + delete(PodPlacement.objects.filter(until__lt=before))
     gone += sum(tidy_more(before=before, now=now) for tidy_more in ALSO)
     gone += throttle.forget(now=now)
     if gone:

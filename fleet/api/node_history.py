@@ -54,7 +54,7 @@ class FactSerializer(serializers.Serializer):
 
 
 class TrueThenSerializer(serializers.Serializer):
-    kind = serializers.CharField(help_text="finding, plan, or gpus: what they did in that hour.")
+    kind = serializers.CharField(help_text="pod, finding, plan, or gpus: what they did in that hour.")
     sentence = serializers.CharField()
     since = serializers.DateTimeField()
     until = serializers.DateTimeField(allow_null=True, help_text="Null: it is so still.")

@@ -7,19 +7,23 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils import timezone
+
+from fleet.history.placements import boards_now, detail_of, how_it_ended, placements_of, what
 from fleet.models import GoneNode, Node, NodeNote
 from fleet.queries import timeline
 from people.models import User
 
 MOST = 100
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-NOTE, FINDING, PLAN = "note", "finding", "plan"
+NOTE, FINDING, PLAN, POD = "note", "finding", "plan", "pod"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready", ("ready",)),
     "driver": ("Driver and kernel", ("version", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
     "gpus": ("GPUs", ("capacity",)),
+    POD: ("Pods", ()),
     FINDING: ("Findings", ()),
     PLAN: ("Plans", ()),
     NOTE: ("Notes", ()),
@@ -62,7 +66,7 @@ MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
 
 
 def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """The newest first. Two queries, and what the apps above need."""
+    """The newest first. Four queries, what `held_on` costs where pods hold GPUs, and what the apps above need."""
     lines, _ = page_of(node, user, span)
     return lines
 
@@ -74,7 +78,7 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     few less than the most, and where more than that are of one instant, more.
     """
     wider = replace(span, most=span.most + 1)
-    found = [*_seen(node, wider), *_notes(node, wider)]
+    found = [*_seen(node, wider), *_notes(node, wider), *_placements(node, wider)]
     found += [line for more in MORE for line in more(node, user, wider)]
     found.sort(key=lambda line: line.at, reverse=True)
     if len(found) <= span.most:
@@ -93,6 +97,20 @@ def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     for row in timeline(node).filter(kind__in=wanted, **span.of("at"))[: span.most]:
         glyph = GLYPHS.get(row.kind, "part")
         yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail)
+
+
+def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
+    if not span.has(POD):
+        return
+    rows = placements_of(node)
+    begun = list(rows.filter(**span.of("since"))[: span.most])
+    ended = list(rows.filter(until__isnull=False, **span.of("until")).order_by("-until", "-pk")[: span.most])
+    boards = boards_now(node, [*begun, *ended], now=timezone.now())
+    for row in begun:
+        yield TimelineLine(row.since, POD, f"{row} holds {what(row, boards)}.", detail=detail_of(row, boards))
+    for row in ended:
+        if row.until is not None:
+            yield TimelineLine(row.until, POD, how_it_ended(row, boards), detail=detail_of(row, boards))
 
 
 def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
-from fleet.history.lines import NodeKept, Span, TimelineLine, lines_of
+from fleet.history.lines import POD, NodeKept, Span, TimelineLine, lines_of
+from fleet.history.placements import boards_now, placed_at, what
 from fleet.models import GoneNode
 from fleet.queries import timeline
 from people.models import User
@@ -38,7 +39,7 @@ class NodeMoment:
     at: datetime
     unseen: str  # why nothing is known; blank: what follows is
     facts: Sequence[Fact] = ()
-    true_then: Sequence[TrueThen] = ()  # by the apps above: findings that were open, plans that were at it
+    true_then: Sequence[TrueThen] = ()  # pods; by the apps above findings that were open, plans that were at it
     around: Sequence[TimelineLine] = ()  # within half an hour, the newest first
 
 
@@ -47,7 +48,7 @@ TRUE_THEN: list[Callable[[NodeKept, User, datetime], Iterable[TrueThen]]] = []
 
 
 def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> NodeMoment:
-    """Four queries, and what the apps above need.
+    """Seven queries, what `held_on` costs where pods hold GPUs, and what the apps above need.
 
     :raises NoSuchMoment: a sentence
     """
@@ -62,9 +63,15 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
         at,
         "",
         facts=facts_at(at, changes_in(rows.iterator()), current),
-        true_then=[each for app in TRUE_THEN for each in app(node, user, at)],
+        true_then=[*_pods_then(node, at, now=now), *(each for app in TRUE_THEN for each in app(node, user, at))],
         around=lines_of(node, user, span),
     )
+
+
+def _pods_then(node: NodeKept, at: datetime, *, now: datetime) -> Iterable[TrueThen]:
+    rows = list(placed_at(node, at)[:MOST_AROUND])
+    boards = boards_now(node, rows, now=now)
+    return [TrueThen(POD, f"{row} held {what(row, boards)}.", row.since, row.until) for row in rows]
 
 
 def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:

@@ -19,6 +19,7 @@ from fleet.models.operand import Operand, OperandRevision
 from fleet.models.operator_config import OperatorConfig
 from fleet.models.other_pod import OtherPod
 from fleet.models.pod import Pod
+from fleet.models.pod_placement import PodPlacement
 from fleet.models.pool import Pool
 from fleet.models.segment_sums import SegmentSums
 from fleet.models.workload import Workload
@@ -52,6 +53,7 @@ __all__ = [
     "OperatorConfig",
     "OtherPod",
     "Pod",
+    "PodPlacement",
     "Pool",
     "PriorityClass",
     "ResourceClaim",

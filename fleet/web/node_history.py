@@ -16,12 +16,13 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest, answered
 from fleet.history import notes
-from fleet.history.lines import KINDS, NodeKept, Span, TimelineLine, kinds_in, page_of
+from fleet.history.lines import KINDS, POD, NodeKept, Span, TimelineLine, kinds_in, page_of
 from fleet.history.moment import NodeMoment, NoSuchMoment, moment_of
 from fleet.models import GoneNode
 from fleet.queries import kept_node
 from people.rights import NotAllowed
 
+WITHOUT_PODS = frozenset(KINDS) - {POD}  # the node's page names its pods; theirs would bury the rest
 INSTANT_AT_MOST = 40  # characters
 
 
@@ -52,7 +53,7 @@ class HistoryForm(forms.Form):
 @part
 def timeline_part(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
-    return render(request, "fleet/_timeline.html", _timeline(node, node_id, request, Span()))
+    return render(request, "fleet/_timeline.html", _timeline(node, node_id, request, Span(WITHOUT_PODS)))
 
 
 def history(request: PersonRequest, node_id: int) -> HttpResponse:

@@ -6,7 +6,7 @@ from fleet.messages import listeners
 from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observe.mirror import timeline
 from fleet.observe.mirror.rows import Columns
-from fleet.observe.writing import allocation, cpu_memory, dra, gpus, pools
+from fleet.observe.writing import allocation, cpu_memory, dra, gpus, placements, pools
 from fleet.observe.writing.statement import upsert
 from fleet.observe.writing.upsert import Written
 
@@ -17,6 +17,8 @@ def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
     """What has to be kept of it before its rows are written and deleted."""
     if written.kind.model is Node and written.gone:
         _bury(cluster_id, written, now=now)
+    if written.kind.model is Pod:
+        placements.keep(cluster_id, written, now=now)
 
 
 def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> list[Written]:
@@ -67,6 +69,7 @@ def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     if written.new:
         ids = {row["name"]: row["id"] for row in written.new}
         adopting = allocation.adopt(cluster_id, ids)
+        placements.begin_on(cluster_id, adopting, now=now)
         cpu_memory.count(cluster_id, adopting | cpu_memory.bound_to(cluster_id, ids))
 
 

@@ -14,6 +14,7 @@ from django.db import transaction
 from fleet.allocation.kept import kept
 from fleet.models import ClusterEvent, ExporterReading, Node, Observer
 from fleet.observe.mirror.kinds import KINDS
+from fleet.observe.writing import placements
 
 AT_ONCE = 50  # a node takes its GPUs and pools with it: 100 ms hold on a busy core
 BREATH_S = 0.01  # SQLite gives no writer a turn
@@ -31,6 +32,7 @@ def forget(cluster_id: int, *, epoch: int, stop: Event, clock: Callable[[], date
         while _delete_some(model, cluster_id, epoch=epoch, now=clock()):
             if stop.wait(BREATH_S):
                 return False
+    placements.end_all(cluster_id, now=clock())
     return True
 
 

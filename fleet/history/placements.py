@@ -1,0 +1,60 @@
+"""Which pods held GPUs of a node, in words; and of those that hold some still, which."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from fleet.allocation.holders import held_on
+from fleet.models import GoneNode, Node, PodPlacement
+from wording.durations import spell
+
+Boards = Mapping[str, Collection[int]]  # by the pod's UID
+
+
+def placements_of(node: Node | GoneNode) -> QuerySet[PodPlacement]:
+    return PodPlacement.objects.filter(cluster=node.cluster_id, node_uid=node.uid)
+
+
+def placed_at(node: Node | GoneNode, at: datetime) -> QuerySet[PodPlacement]:
+    """The oldest first."""
+    return placements_of(node).filter(Q(until=None) | Q(until__gt=at), since__lte=at).order_by("since", "pk")
+
+
+def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: datetime) -> Boards:
+    """Of those that are still there what `held_on` says, and costs; of the others what is kept."""
+    kept: dict[str, Collection[int]] = {row.pod_uid: row.boards for row in rows if row.until is not None}
+    if isinstance(node, GoneNode) or len(kept) == len(rows):
+        return kept
+    found: dict[str, set[int]] = {}
+    for board in held_on([node], now=now)[node.pk].boards:
+        for holder in board.holders:
+            if board.index is not None:
+                found.setdefault(holder.pod.uid, set()).add(board.index)
+    return kept | {uid: sorted(indices) for uid, indices in found.items() if uid not in kept}
+
+
+def what(row: PodPlacement, boards: Boards) -> str:
+    """ "GPU 0, 1", where something tells; else "2 nvidia.com/gpu"."""
+    its = boards.get(row.pod_uid, ())
+    asked = ", ".join(f"{number} {name}" for name, number in sorted(row.resources.items())) or "devices by a claim"
+    return f"GPU {', '.join(map(str, its))} ({asked})" if its else asked
+
+
+def how_it_ended(row: PodPlacement, boards: Boards) -> str:
+    lasted = f" for {spell(row.until - row.since)}" if row.until is not None else ""
+    how = f"ended ({row.ended})" if row.ended else "is gone"
+    return f"{row} {how}: it held {what(row, boards)}{lasted}."
+
+
+def detail_of(row: PodPlacement, boards: Boards) -> dict[str, Any]:
+    return {
+        "pod": str(row),
+        "pod_uid": row.pod_uid,
+        "owner": f"{row.owner_kind}/{row.owner_name}" if row.owner_name else "",
+        "resources": row.resources,
+        "gpus": list(boards.get(row.pod_uid, ())),
+        "since": row.since.isoformat(),
+        "until": None if row.until is None else row.until.isoformat(),
+    }
