@@ -6,11 +6,11 @@ no frame is new, findings stay as they are.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from django.db.models import Count, Max, Q, Sum
@@ -66,9 +66,14 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
     for rule in rules:
         for place in limits.suspects(rule, kept.frame):
             suspects.setdefault(place, []).append(rule)
-    judging = _Judging(cluster, kept, frozenset(suspects), limits, now)
+    rows = _Rows(cluster, kept.frame.devices, frozenset(suspects), now)
+    judging = Judging(kept, limits, rows, now)
     signals = tuple(signal for place, asked in suspects.items() for signal in judging.signals(place, asked))
-    return GpuJudgement(signals, frozenset(rule.key for rule in rules), judging.can_tell, _hearing(kept.frame))
+
+    def can_tell(rule: str, subject: str) -> bool:
+        return judging.can_tell(rule, subject, rows.nodes_of_findings)
+
+    return GpuJudgement(signals, frozenset(rule.key for rule in rules), can_tell, _hearing(kept.frame))
 
 
 def _hearing(frame: Frame) -> Hearing:
@@ -90,47 +95,60 @@ def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
     return kept if kept and now.timestamp() - kept.frame.taken_at <= STALE_AFTER_S else None
 
 
-@dataclass
-class _Judging:
-    """One look at the suspects of one frame."""
+class Around(Protocol):
+    """What is known of the nodes of a frame beside it: from rows now, or from what is stored of the past."""
 
-    cluster: Cluster
+    @property
+    def nodes(self) -> Mapping[str, Mapping[str, Any]]:
+        """By its name what `_rows` has of each node that is asked for."""
+
+    @property
+    def of_one_job(self) -> Collection[str]:
+        """The names of nodes of which one pod has every board that the frame has."""
+
+    @property
+    def repeats(self) -> Mapping[int, int]:
+        """By the node's key how often a GPU of it fell off its bus in thirty days."""
+
+    @property
+    def driver_changed(self) -> Mapping[str, datetime]:
+        """By the node's UID when its driver last changed within a day."""
+
+    @property
+    def classes(self) -> Mapping[int, frozenset[str]]:
+        """By the node's key the workload classes of its pools."""
+
+
+@dataclass
+class Judging:
+    """One look at one frame."""
+
     kept: KeptFrame
-    suspects: frozenset[int]
     limits: LimitsInForce
+    around: Around
     now: datetime
 
     def signals(self, place: int, rules: Collection[GpuRule]) -> list[Signal]:
-        node = self._nodes.get(self._device(place).node_name)
-        if node is None or _is_changing(node):
+        node = self.around.nodes.get(self._device(place).node_name)
+        if node is None or is_changing(node):
             return []
         facts = self._facts(place, node)
         subject = Subject(facts.name, node["id"], node["uid"], node["name"])
         asked = [self.limits.rule_for(rule, facts.node_name) for rule in rules]
         return [Signal(subject, rule, wrong) for rule in asked if (wrong := rule.judge(facts))]
 
-    def can_tell(self, rule: str, subject: str) -> bool:
+    def can_tell(self, rule: str, subject: str, nodes: Mapping[str, Mapping[str, Any]]) -> bool:
         """Not of a GPU that says nothing now, but that it is silent; nor while its node is being changed."""
         place = self._places.get(subject)
         if place is None:
             return True  # its node is gone, or it was cut anew
-        node = self._nodes_of_findings.get(self._device(place).node_name)
-        if node is not None and _is_changing(node):
+        node = nodes.get(self._device(place).node_name)
+        if node is not None and is_changing(node):
             return False
         return rule == "gpu-silent" or bool(self._fresh(place))
 
     def _device(self, place: int) -> GpuDevice:
         return self.kept.frame.devices[place]
-
-    @cached_property
-    def _nodes(self) -> Mapping[str, dict[str, Any]]:
-        return _rows(self.cluster, {self._device(place).node_name for place in self.suspects})
-
-    @cached_property
-    def _nodes_of_findings(self) -> Mapping[str, dict[str, Any]]:
-        keys = [rule.key for rule in GPU_RULES]
-        waiting = Finding.objects.filter(cluster=self.cluster, rule__in=keys, resolved_at=None, node__isnull=False)
-        return _rows(self.cluster, set(waiting.values_list("node__name", flat=True)))
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
@@ -153,10 +171,10 @@ class _Judging:
             grown=grown,
             parts={key: parts for key, parts in self.kept.parts.get(device.key, {}).items() if key in fresh},
             xid=self._xid(place),
-            repeats=self._repeats.get(node["id"], 0),
-            driver_changed_at=self._driver_changed.get(node["uid"]),
-            workload_classes=self._classes.get(node["id"], frozenset()),
-            is_of_one_job=node["name"] in self._of_one_job,
+            repeats=self.around.repeats.get(node["id"], 0),
+            driver_changed_at=self.around.driver_changed.get(node["uid"]),
+            workload_classes=self.around.classes.get(node["id"], frozenset()),
+            is_of_one_job=node["name"] in self.around.of_one_job,
             peers=peers,
             judged_at=self.now,
         )
@@ -175,19 +193,37 @@ class _Judging:
     def _peers(self) -> Mapping[str, Mapping[str, float]]:
         return {key: medians(self.kept.frame, key) for key in COMPARED}
 
+
+@dataclass
+class _Rows:
+    """As the rows have it now, of the suspects' nodes."""
+
+    cluster: Cluster
+    devices: Sequence[GpuDevice]
+    suspects: frozenset[int]
+    now: datetime
+
     @cached_property
-    def _of_one_job(self) -> frozenset[str]:
-        """The nodes of which one pod has every board that the frame has."""
-        boards = Counter(device.node_name for device in self.kept.frame.devices if not device.gi_id)
-        names = list(self._nodes)
+    def nodes(self) -> Mapping[str, dict[str, Any]]:
+        return _rows(self.cluster, {self.devices[place].node_name for place in self.suspects})
+
+    @cached_property
+    def nodes_of_findings(self) -> Mapping[str, dict[str, Any]]:
+        keys = [rule.key for rule in GPU_RULES]
+        waiting = Finding.objects.filter(cluster=self.cluster, rule__in=keys, resolved_at=None, node__isnull=False)
+        return _rows(self.cluster, set(waiting.values_list("node__name", flat=True)))
+
+    @cached_property
+    def of_one_job(self) -> frozenset[str]:
+        boards = Counter(device.node_name for device in self.devices if not device.gi_id)
+        names = list(self.nodes)
         pods = Pod.objects.filter(cluster=self.cluster, node_name__in=names, gpus__gt=0, operand="").not_done()
         held = pods.order_by().values_list("node_name", "gpus")
         return frozenset(name for name, gpus in held if gpus >= boards[name])
 
     @cached_property
-    def _repeats(self) -> Mapping[int, int]:
-        """How often a GPU of each node fell off its bus in thirty days."""
-        nodes = [row["id"] for row in self._nodes.values()]
+    def repeats(self) -> Mapping[int, int]:
+        nodes = [row["id"] for row in self.nodes.values()]
         fallen = Finding.objects.filter(
             cluster=self.cluster, rule="gpu-xid", evidence__xid=FALLEN_OFF, since__gte=self.now - MONTH
         )
@@ -196,20 +232,23 @@ class _Judging:
         return {node: number for node, number in counted if node is not None}
 
     @cached_property
-    def _driver_changed(self) -> Mapping[str, datetime]:
-        """When each node's driver last changed within a day, by the node's UID."""
+    def driver_changed(self) -> Mapping[str, datetime]:
         events = NodeEvent.objects.filter(cluster=self.cluster, at__gte=self.now - DAY).driver_changes()
-        uids = [row["uid"] for row in self._nodes.values()]
+        uids = [row["uid"] for row in self.nodes.values()]
         return dict(events.filter(node_uid__in=uids).order_by().values_list("node_uid").annotate(last=Max("at")))
 
     @cached_property
-    def _classes(self) -> Mapping[int, frozenset[str]]:
-        nodes = [row["id"] for row in self._nodes.values()]
-        found: dict[int, frozenset[str]] = {}
-        members = Pool.objects.filter(cluster=self.cluster, nodes__in=nodes).values_list("nodes", "workload_class")
-        for node, workload_class in members:
-            found[node] = found.get(node, frozenset()) | {workload_class}
-        return found
+    def classes(self) -> Mapping[int, frozenset[str]]:
+        return classes_of(self.cluster, [row["id"] for row in self.nodes.values()])
+
+
+def classes_of(cluster: Cluster, nodes: Collection[int]) -> dict[int, frozenset[str]]:
+    """The workload classes of each node's pools."""
+    found: dict[int, frozenset[str]] = {}
+    members = Pool.objects.filter(cluster=cluster, nodes__in=nodes).values_list("nodes", "workload_class")
+    for node, workload_class in members:
+        found[node] = found.get(node, frozenset()) | {workload_class}
+    return found
 
 
 def name_of(device: GpuDevice) -> str:
@@ -219,7 +258,7 @@ def name_of(device: GpuDevice) -> str:
     return f"{board} of {device.node_name}{part}"
 
 
-def _is_changing(node: Mapping[str, Any]) -> bool:
+def is_changing(node: Mapping[str, Any]) -> bool:
     return node["upgrade_state"] not in AT_REST or node["mig_config_state"] in RECONFIGURING
 
 
