@@ -121,6 +121,17 @@ def devices(names: Iterable[str], matchers: Matchers) -> str:
     return f"group by ({', '.join((*KEYS, *DETAILS))}) ({matchers.with_names('|'.join(names))})"
 
 
+def names_within(pattern: str, matchers: Matchers, *, within_s: float) -> str:
+    """Names of series that had a sample in the time before."""
+    return f"count by (__name__) (last_over_time({matchers.with_names(pattern)}[{within_s:.0f}s]))"
+
+
+def devices_within(names: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
+    """As `devices`, of each that had a sample in the time before."""
+    ranged = f"last_over_time({matchers.with_names('|'.join(names))}[{within_s:.0f}s])"
+    return f"group by ({', '.join((*KEYS, *DETAILS))}) ({ranged})"
+
+
 def is_plain(uuid: str) -> bool:
     """Whether it can be asked for by itself: what is not said by a driver is not written into a query."""
     return _PLAIN.fullmatch(uuid) is not None

@@ -13,6 +13,7 @@ from edges.digits import whole
 from edges.moves import LostRace
 from edges.requests import PersonRequest, answered
 from fleet.models import Pool
+from health.backtest.running import why_not as why_not_replayed
 from health.inbox import shadowing
 from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit, why_not_limit
 from health.inbox.refusals import BadAct, FindingRefusal
@@ -106,6 +107,7 @@ def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 
         "place": "findings",
         "row": row,
         "may_not_shadow": may_not,
+        "no_replay": why_not_replayed(rule),
         "tried": _tried(request, rule),
         "limits": [(each, why_not_limit(request.user, each.pool)) for each in _limits(request).filter(rule=rule)],
         "pools": [pool for pool in pools if not why_not_limit(request.user, pool)] if row.limits else [],

@@ -5,7 +5,7 @@ prometheus.io/docs/prometheus/latest/querying/api: range queries, matrices.
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -82,27 +82,39 @@ def lines_in(body: bytes, asked: Steps) -> Mapping[tuple[str, LabelledDevice], S
 
     :raises Unusable: it is an error, it says that it is only a part, it is no such answer, or there is too much of it
     """
-    answer = _decoded(body)
-    if answer.status != "success" or answer.data is None:
-        raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
-    if answer.warnings:
-        raise Unusable(f"It warns that its answer is not whole, so that it is not drawn: {answer.warnings[0][:300]}")
-    if answer.data.result_type not in ("matrix", ""):
-        raise Unusable(f"It answers a {answer.data.result_type[:40]} where a matrix was asked for.")
-    if len(answer.data.result) > SERIES_AT_MOST:
-        raise Unusable(f"It answers {len(answer.data.result)} series, and at most {SERIES_AT_MOST} are drawn.")
     found: dict[tuple[str, LabelledDevice], array[float]] = {}
-    for row in answer.data.result:
-        labels = _labels(row)
+    for labels, values in series_in(body, asked, at_most=SERIES_AT_MOST):
         series = SERIES.get(labels.get("__name__", ""))
         if series is None:
             continue
         line = found.setdefault((series.metric, device_key(labels)), array("d", [math.nan]) * asked.number)
+        for place, value in enumerate(values):
+            if value == value:
+                line[place] = value * series.factor
+    return found
+
+
+def series_in(body: bytes, asked: Steps, *, at_most: int) -> "Iterator[tuple[dict[str, str], array[float]]]":
+    """The labels of each series and a value for each step, as it is written. NaN: no sample.
+
+    :raises Unusable: as `lines_in`
+    """
+    answer = _decoded(body)
+    if answer.status != "success" or answer.data is None:
+        raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
+    if answer.warnings:
+        raise Unusable(f"It warns that its answer is not whole, so that it is not believed: {answer.warnings[0][:300]}")
+    if answer.data.result_type not in ("matrix", ""):
+        raise Unusable(f"It answers a {answer.data.result_type[:40]} where a matrix was asked for.")
+    if len(answer.data.result) > at_most:
+        raise Unusable(f"It answers {len(answer.data.result)} series, and at most {at_most} are read.")
+    for row in answer.data.result:
+        line = array("d", [math.nan]) * asked.number
         for sample in row.values:
             place = asked.place(sample.evaluated_at)
             if place >= 0 and math.isfinite(sample.value):
-                line[place] = sample.value * series.factor
-    return found
+                line[place] = sample.value
+        yield _labels(row), line
 
 
 def _labels(row: LabelledRange) -> dict[str, str]:

@@ -42,6 +42,18 @@ def test_every_rule_has_a_page(bob, pool):
         page(bob, link)
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("gpu-hot", "bin/manage rules_backtest gpu-hot --days 7"),
+        ("node-not-ready", "bin/manage rules_backtest node-not-ready --days 7"),
+        ("pods-failing", "it cannot be run: It reads nodes, pods, of which only what is there now is kept"),
+    ],
+)
+def test_it_says_how_the_past_is_asked_or_why_it_cannot_be(bob, rule, said):
+    assert said in page(bob, f"/findings/rules/{rule}").text
+
+
 def test_a_rule_that_is_none_is_not_found(bob):
     assert bob.get("/findings/rules/no-such-rule").status_code == 404
 

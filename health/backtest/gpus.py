@@ -1,0 +1,187 @@
+"""A rule about GPUs, replayed from what a cluster's Prometheus still has: the same frames, the same judgement."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any
+
+from fleet.models import Cluster
+from health.backtest.replay import Replay
+from health.backtest.timelines import NodePast, pasts
+from health.judging.gpus import DAY, Judging, classes_of
+from health.judging.limits import LimitsInForce
+from health.models import TelemetrySource
+from health.rules.gpus.base import GpuRule
+from health.sources.frames import KeptFrame
+from health.sources.rounds import round_of
+from health.telemetry.base import STALE_AFTER_S, TelemetryReading
+from health.telemetry.frame import Frame
+from health.telemetry.prometheus.client import Bounds, Client
+from health.telemetry.prometheus.past import NotTold, Past
+from health.telemetry.prometheus.ranges import Steps
+from health.telemetry.prometheus.source import SKEW_S
+
+PATIENCE = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
+WARM_UP = timedelta(hours=1)  # what counters grew is told of up to an hour: heard before the first look is judged
+
+
+@dataclass
+class HeardSoFar:
+    """How much of the time anybody heard the GPUs: of silence no rule says anything, and that is no all-clear."""
+
+    first_at: datetime | None = None
+    heard: int = 0  # GPUs, added up over the looks since then
+    known: int = 0
+    now: int = 0  # GPUs that are known at the last look
+    gaps: list[tuple[datetime, datetime, str]] = field(default_factory=list)  # from, to, why
+
+    def count(self, at: datetime, heard: int, known: int, step: timedelta) -> None:
+        if heard:
+            self.first_at = self.first_at or at
+        else:
+            self.gap(at, at + step, "It has no sample of a GPU of that time.")
+        if self.first_at is not None:
+            self.heard, self.known, self.now = self.heard + heard, self.known + known, known
+
+    def miss(self, begin: datetime, end: datetime, looks: int, because: str) -> None:
+        """Looks at which nothing was told."""
+        self.gap(begin, end, because)
+        self.known += self.now * looks
+
+    def gap(self, begin: datetime, end: datetime, because: str) -> None:
+        """One with the one before, where it begins as that ends."""
+        if self.gaps and self.gaps[-1][1] >= begin:
+            begin, _, before = self.gaps.pop()
+            because = before if because in before else f"{before} {because}"
+        self.gaps.append((begin, end, because))
+
+    @property
+    def ratio(self) -> float | None:
+        """None: no GPU was ever known."""
+        return self.heard / self.known if self.known else None
+
+
+@dataclass(frozen=True)
+class _Then(Mapping[str, Mapping[str, Any]]):
+    """Nodes as they were at a moment."""
+
+    pasts: Mapping[str, Sequence[NodePast]]
+    at: datetime
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        node = next((one for one in self.pasts[name] if one.is_there(self.at)), None)
+        if node is None:
+            raise KeyError(name)
+        states = {column: node.was(column, self.at) for column in ("upgrade_state", "mig_config_state")}
+        return {"id": node.node_id, "uid": node.uid, "name": name, **states}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pasts)
+
+    def __len__(self) -> int:
+        return len(self.pasts)
+
+
+@dataclass(frozen=True)
+class _AroundThen:
+    """As far as it is kept. Which pools a node is in is what it is now; who held its GPUs nobody knows."""
+
+    nodes: _Then
+    classes: Mapping[int, frozenset[str]]
+    of_one_job: Collection[str] = ()
+    repeats: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def driver_changed(self) -> Mapping[str, datetime]:
+        at = self.nodes.at
+        found = {}
+        for node in chain.from_iterable(self.nodes.pasts.values()):
+            since, _ = node.turn("driver_version", at)
+            if at - DAY <= since:
+                found[node.uid] = since
+        return found
+
+
+@dataclass
+class GpuReplay:
+    """Of one cluster and rule. After `run`: what it would have found, how much was heard, what was odd."""
+
+    cluster: Cluster
+    source: TelemetrySource
+    rule: GpuRule
+    limits: LimitsInForce
+    clock: Callable[[], datetime]
+    replay: Replay = field(default_factory=Replay)
+    hearing: HeardSoFar = field(default_factory=HeardSoFar)
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, begin: datetime, end: datetime, step: timedelta, *, tell: Callable[[float], None]) -> None:
+        """`tell`: how far it is, 0 to 1.
+
+        :raises Unusable, NoSecret: it cannot be asked at all
+        """
+        asked = round_of(self.source)
+        pasts_by_name = self._pasts(begin)
+        where = replace(asked.where, nodes=asked.where.nodes | set(pasts_by_name))
+        ids = [node.node_id for several in pasts_by_name.values() for node in several]
+        classes = classes_of(self.cluster, ids)
+        with Client(asked.address, PATIENCE) as client:
+            past = Past(client, asked.matchers, where, self.rule.metrics)
+            offset_s = self.clock().timestamp() - past.clock()
+            if abs(offset_s) <= SKEW_S:
+                offset_s = 0.0
+            steps = _steps(begin - WARM_UP, end, step, offset_s)
+            for told in past.readings(steps, offset_s=offset_s):
+                at = self._look(told, pasts_by_name, classes, begin, step, offset_s)
+                tell((at - begin) / (end - begin))
+            self.notes += past.notes
+
+    def _look(
+        self,
+        told: TelemetryReading | NotTold,
+        nodes: Mapping[str, Sequence[NodePast]],
+        classes: Mapping[int, frozenset[str]],
+        begin: datetime,
+        step: timedelta,
+        offset_s: float,
+    ) -> datetime:
+        """Up to when is known by now."""
+        if isinstance(told, NotTold):
+            first, last = (datetime.fromtimestamp(each + offset_s, UTC) for each in (told.asked.first, told.asked.last))
+            if last >= begin:
+                self.hearing.miss(max(first, begin), last + step, told.asked.number, told.because)
+            return last
+        at = datetime.fromtimestamp(told.frame.taken_at, UTC)
+        if at < begin:
+            return begin
+        self.hearing.count(at, _heard(told.frame, told.exported), len(told.frame.devices), step)
+        around = _AroundThen(_Then(nodes, at), classes)
+        judging = Judging(
+            KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
+        )
+        places = self.limits.suspects(self.rule, told.frame)
+        signals = [signal for place in sorted(places) for signal in judging.signals(place, [self.rule])]
+        self.replay.look(at, signals, lambda subject: judging.can_tell(self.rule.key, subject, around.nodes))
+        return at
+
+    def _pasts(self, begin: datetime) -> Mapping[str, Sequence[NodePast]]:
+        found: dict[str, list[NodePast]] = {}
+        for node in pasts(self.cluster, since=begin - DAY):
+            found.setdefault(node.name, []).append(node)
+        return found
+
+
+def _heard(frame: Frame, exported: Collection[str]) -> int:
+    """How many devices have a fresh sample of any metric that is read."""
+    oldest = frame.taken_at - STALE_AFTER_S
+    fresh = [map(oldest.__le__, frame.columns[key].times) for key in exported if key in frame.columns]
+    return sum(map(any, zip(*fresh, strict=True))) if fresh else 0
+
+
+def _steps(begin: datetime, end: datetime, step: timedelta, offset_s: float) -> Steps:
+    """By the server's clock, on whole seconds, the last one no later than `end`."""
+    step_s = int(step.total_seconds())
+    number = int((end - begin).total_seconds()) // step_s + 1
+    last = int(end.timestamp() - offset_s)
+    return Steps(last - step_s * (number - 1), step_s, number)

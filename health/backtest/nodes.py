@@ -1,0 +1,51 @@
+"""A rule about nodes, replayed from their timelines: change by change, and when what it waits for is over."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from health.backtest.replay import Replay, WouldBe
+from health.backtest.timelines import LONG_AGO, NodePast
+from health.judging.signals import Signal, Subject
+from health.rules.base import NodeFacts, Rule
+from health.rules.node_flapping import WITHIN, NodeFlapping
+from health.rules.node_not_ready import NodeNotReady
+from health.rules.upgrade_failed import UpgradeFailed
+from health.rules.upgrade_stuck import UpgradeStuck
+
+# What these read of a node is on its timeline. What else rules read (pods, conditions, what is expected) is not kept.
+REPLAYED: tuple[Rule[NodeFacts], ...] = (NodeNotReady(), NodeFlapping(), UpgradeFailed(), UpgradeStuck())
+
+
+def replay_node(node: NodePast, rule: Rule[NodeFacts], *, begin: datetime, end: datetime) -> list[WouldBe]:
+    """The oldest first."""
+    replay = Replay(is_exact=True)
+    subject = Subject(f"node {node.name}", node.node_id, node.uid, node.name)
+    for at in _instants(node, begin, end):
+        wrong = rule.judge(_facts(node, at)) if node.is_there(at) else None
+        replay.look(at, [Signal(subject, rule, wrong)] if wrong else [])
+    return replay.opened
+
+
+def _instants(node: NodePast, begin: datetime, end: datetime) -> Iterator[datetime]:
+    changed = {at for turns in node.turns.values() for at, _ in turns}
+    over = {at + WITHIN for at, _ in node.turns["is_ready"] if at != LONG_AGO}
+    seen = {node.seen_from} | ({node.gone_at} if node.gone_at else set())
+    yield from sorted({begin, end} | {at for at in changed | over | seen if begin < at < end})
+
+
+def _facts(node: NodePast, at: datetime) -> NodeFacts:
+    since, is_ready = node.turn("is_ready", at)
+    last = node.turns["is_ready"][-1][0]
+    because = node.reasons.get(since, node.because if since == last else "")
+    return NodeFacts(
+        name=node.name,
+        allocatable={},
+        capacity={},
+        expected={},
+        requested={},
+        is_ready=is_ready,
+        is_unreported=is_ready is None,
+        not_ready_because="" if is_ready else because,
+        falls=node.falls(at - WITHIN, at),
+        upgrade_state=node.was("upgrade_state", at),
+    )

@@ -1,0 +1,123 @@
+"""What would have become of what a rule said, look by look: as `health.judging.looking` writes findings, and no row.
+
+A test has both look at the same and compares.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from health.judging.opening import SAME_WITHIN
+from health.judging.signals import Signal
+from health.rules.base import Severity, Wrong
+
+LATELY = SAME_WITHIN + timedelta(hours=1)
+
+
+@dataclass
+class WouldBe:
+    """A finding that the rule would have made."""
+
+    subject: str
+    severity: Severity
+    cause: str
+    sentence: str
+    since: datetime
+    confirmed_at: datetime
+    as_bad_since: datetime | None = None
+    worse_since: datetime | None = None
+    opened_at: datetime | None = None  # the first time; None: being confirmed
+    resolved_at: datetime | None = None
+    times: int = 1
+    worst: Severity | None = None  # that people would have been told of
+
+    def tell(self) -> None:
+        """People hear how bad it is now."""
+        if self.worst is None or self.worst.is_less_than(self.severity):
+            self.worst = self.severity
+
+    @property
+    def would_page(self) -> bool:
+        return self.worst is Severity.CRITICAL
+
+
+@dataclass
+class Replay:
+    """Of one rule. `is_exact`: what is wrong at a look is wrong until the next, as where every change is told."""
+
+    is_exact: bool = False
+    now: dict[str, WouldBe] = field(default_factory=dict)  # wrong now, by subject
+    lately: dict[str, WouldBe] = field(default_factory=dict)  # the last that opened and is over, by subject
+    opened: list[WouldBe] = field(default_factory=list)  # the oldest first
+
+    def look(self, at: datetime, signals: Iterable[Signal], can_tell: Callable[[str], bool] = lambda _: True) -> None:
+        waiting = dict(self.now)
+        for signal in signals:
+            subject = signal.subject.name
+            waiting.pop(subject, None)
+            self._update(subject, signal, at)
+        for subject, found in waiting.items():
+            if can_tell(subject):
+                self._end(found, at)
+
+    def _update(self, subject: str, signal: Signal, at: datetime) -> None:
+        wrong, found = signal.wrong, self.now.get(subject)
+        if found is None:
+            confirmed_at = at + min(signal.rule.after, signal.after)
+            found = WouldBe(subject, wrong.severity, wrong.cause, wrong.sentence, at, confirmed_at)
+            self.now[subject] = found
+        is_held_back = _is_worse_too_soon(found, wrong, at)
+        if not is_held_back:
+            _take(found, wrong, at)
+        if found.opened_at is None:
+            confirmed_at = found.since + signal.rule.after
+            if not is_held_back:
+                confirmed_at = min(confirmed_at, (found.as_bad_since or found.since) + signal.after)
+            found.confirmed_at = confirmed_at
+            if at >= confirmed_at:
+                found = self._open(found, at)
+        if found.opened_at is not None:
+            found.tell()
+
+    def _open(self, found: WouldBe, at: datetime) -> WouldBe:
+        """The one that is so now: one that was over a moment ago goes on."""
+        before = self.lately.pop(found.subject, None)
+        ended = before.resolved_at if before else None
+        if before and ended and found.since - ended <= SAME_WITHIN and at - ended <= LATELY:
+            before.times, before.resolved_at = before.times + 1, None
+            before.severity, before.cause, before.sentence = found.severity, found.cause, found.sentence
+            self.now[found.subject] = before
+            return before
+        found.opened_at = found.confirmed_at if self.is_exact else at
+        self.opened.append(found)
+        return found
+
+    def _end(self, found: WouldBe, at: datetime) -> None:
+        if found.opened_at is None and self.is_exact and found.confirmed_at < at:
+            found = self._open(found, found.confirmed_at)
+            found.tell()
+        del self.now[found.subject]
+        if found.opened_at is not None:
+            found.resolved_at = at
+            self.lately[found.subject] = found
+
+
+def _take(found: WouldBe, wrong: Wrong, at: datetime) -> None:
+    if (wrong.severity, wrong.cause) == (found.severity, found.cause):
+        return
+    if found.severity.is_less_than(wrong.severity):
+        found.as_bad_since = found.worse_since or at
+    elif wrong.severity.is_less_than(found.severity):
+        found.as_bad_since = None
+    found.worse_since = None
+    found.severity, found.cause, found.sentence = wrong.severity, wrong.cause, wrong.sentence
+
+
+def _is_worse_too_soon(found: WouldBe, wrong: Wrong, at: datetime) -> bool:
+    if not wrong.worsens_after:
+        return False
+    if not found.severity.is_less_than(wrong.severity):
+        found.worse_since = None
+        return False
+    found.worse_since = found.worse_since or at
+    return at - found.worse_since < wrong.worsens_after

@@ -1,0 +1,76 @@
+import json
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from fleet.models import Cluster
+from health.backtest.running import LONGEST, STEP, NoReplay, replay
+from health.backtest.telling import as_json, lines
+from health.inbox.limiting import COMPARING
+from health.rules.limits import Limits
+
+
+class Command(BaseCommand):
+    help = "What a rule would have found over the last days, from what is stored: before anybody is paged by it."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("rule", help="its key, as in: bin/manage rule list")
+        parser.add_argument("--days", type=int, default=7, help=f"back from now, at most {LONGEST.days}; 7")
+        parser.add_argument("--cluster", help="only this one")
+        parser.add_argument("--step", type=int, default=int(STEP.total_seconds()), metavar="S", help="seconds; 60")
+        parser.add_argument("--warn", type=float, help="limits to be tried, in the unit of the rule")
+        parser.add_argument("--critical", type=float, help="without it nothing is critical")
+        parser.add_argument("--warn-after", type=int, metavar="S", help="seconds that it must be so; as the rule's own")
+        parser.add_argument("--critical-after", type=int, metavar="S", help="no more than for a warning")
+        parser.add_argument("--most", type=int, default=100, help="findings that are listed of each cluster; 100")
+        parser.add_argument("--json", action="store_true", help="all of it, for a program")
+
+    def handle(self, *args: Any, rule: str, days: int, step: int, **given: Any) -> None:
+        if not 1 <= days <= LONGEST.days or not 15 <= step <= 600:
+            raise CommandError(f"--days is 1 to {LONGEST.days}, --step 15 to 600 seconds.")
+        clusters = Cluster.objects.order_by("name")
+        clusters = clusters.filter(name=given["cluster"]) if given["cluster"] else clusters
+        if not clusters:
+            raise CommandError(
+                f"There is no cluster {given['cluster']}." if given["cluster"] else "There is no cluster."
+            )
+        self._told: tuple[int, int] | None = None
+        try:
+            replayed = replay(
+                rule, list(clusters), last=timedelta(days=days), step=timedelta(seconds=step),
+                limits=_limits(rule, given), tell=self._progress, clock=timezone.now,
+            )  # fmt: skip
+        except NoReplay as refusal:
+            raise CommandError(str(refusal)) from refusal
+        if given["json"]:
+            self.stdout.write(json.dumps(as_json(rule, replayed)))
+        else:
+            for line in lines(rule, replayed, most=given["most"]):
+                self.stdout.write(line)
+        if all(one.because for one in replayed):
+            raise CommandError("Nothing is known of the past of any cluster: what it would have found nobody can say.")
+
+    def _progress(self, cluster: Cluster, share: float) -> None:
+        percent = int(share * 10) * 10
+        if (cluster.pk, percent) != self._told:
+            self._told = (cluster.pk, percent)
+            self.stderr.write(f"{cluster.name}: {percent} %")
+
+
+def _limits(rule: str, given: dict[str, Any]) -> Limits | None:
+    """None: nobody asks for others."""
+    names = ("warn", "critical", "warn_after", "critical_after")
+    if all(given[name] is None for name in names):
+        return None
+    if given["warn"] is None:
+        raise CommandError("Limits begin with --warn.")
+    own = COMPARING[rule].limits if rule in COMPARING else Limits(given["warn"])
+    warn_after, critical_after = (
+        getattr(own, name) if given[name] is None else timedelta(seconds=given[name])
+        for name in ("warn_after", "critical_after")
+    )
+    return Limits(given["warn"], given["critical"], warn_after, min(warn_after, critical_after), whose="the trial")

@@ -1,0 +1,173 @@
+"""What a Prometheus heard of a cluster's GPUs in the past, as the frames that rounds would have taken then.
+
+Each metric's values and the times of their samples, as a round asks for them, at many instants at once: in pieces that
+are bounded, so that weeks of 40,000 devices fit into a little memory.
+"""
+
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from health.telemetry import promql
+from health.telemetry.base import FORGET_AFTER_S, PART_CHARS, TelemetryReading, XidTold
+from health.telemetry.frame import Frame, MetricColumn, in_order
+from health.telemetry.identity import Whereabouts, device_key, silenced, take_inventory
+from health.telemetry.metrics import SERIES, MetricSeries
+from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels, vector
+from health.telemetry.prometheus.client import Client
+from health.telemetry.prometheus.ranges import Steps, series_in
+from health.telemetry.prometheus.source import TELLING, XID
+from health.telemetry.remembering import remember
+
+STEPS_AT_ONCE = 60  # of which the devices are looked up together
+POINTS_AT_ONCE = 400_000  # of one answer: some 12 MB
+SERIES_AT_MOST = 200_000
+PATH, RANGE_PATH = "/api/v1/query", "/api/v1/query_range"
+Key = tuple[str, str]  # as `GpuDevice.key`
+Lines = Sequence[tuple[dict[str, str], "array[float]"]]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What was said of some metrics at some steps."""
+
+    values: Mapping[str, Mapping[Key, "array[float]"]]  # by the name of the series
+    times: Mapping[str, Mapping[Key, "array[float]"]]
+    xids: Lines
+    parts: Mapping[str, Lines]  # by the name of the series
+
+
+@dataclass(frozen=True)
+class NotTold:
+    """Steps of which nothing is known, and why."""
+
+    asked: Steps
+    because: str
+
+
+@dataclass
+class Past:
+    """Of one cluster. `metrics`: those that are wanted; none: whatever tells devices."""
+
+    client: Client
+    matchers: promql.Matchers
+    where: Whereabouts
+    metrics: tuple[str, ...]
+    notes: dict[str, None] = field(default_factory=dict)  # what contradicts, in sentences
+    before: Frame | None = None
+
+    def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | NotTold]:
+        """The oldest first. `offset_s`: what is to be added to its clock to have ours; `asked` is by its clock."""
+        for chunk in cut(asked, STEPS_AT_ONCE):
+            try:
+                yield from self._chunk(chunk, offset_s)
+            except Unusable as error:
+                yield NotTold(chunk, str(error))
+
+    def clock(self) -> float:
+        """What time it has.
+
+        :raises Unusable: it does not say, or does not answer
+        """
+        answer = self.client.query("vector(time())")
+        if len(answer) != 1 or not math.isfinite(answer[0].value.value):
+            raise Unusable("It does not say what time it has: this is no Prometheus.")
+        return answer[0].value.value
+
+    def _chunk(self, asked: Steps, offset_s: float) -> Iterator[TelemetryReading | NotTold]:
+        wanted = [name for name, row in SERIES.items() if row.metric in self.metrics]
+        pattern = "|".join(dict.fromkeys((*TELLING, *wanted)))
+        within_s = asked.step_s * asked.number
+        counted = self._at(promql.names_within(pattern, self.matchers, within_s=within_s), asked.last)
+        there = {labels(row).get("__name__", "") for row in counted}
+        names = sorted(there.intersection(wanted if self.metrics else TELLING))
+        if not names:
+            because = "It has no series of these metrics for that time" if there else "It has no series of a GPU"
+            yield NotTold(asked, f"{because}: not exported then, not scraped, or forgotten by now.")
+            return
+        telling = [name for name in TELLING if name in there] or names
+        rows = self._at(promql.devices_within(telling, self.matchers, within_s=within_s), asked.last)
+        found = take_inventory(((device_key(each), each) for each in map(labels, rows)), self.where)
+        self.notes.update(dict.fromkeys(found.notes))
+        at_once = max(1, POINTS_AT_ONCE // max(1, len(found.devices)))
+        for steps in cut(asked, at_once):
+            earlier = self.before or Frame(steps.first + offset_s, ())
+            oldest = steps.first + offset_s - FORGET_AFTER_S
+            lost = silenced(earlier, found.devices, self.where, since=oldest)
+            self.before = earlier.carried(in_order([*found.devices, *lost]), forget_before=oldest)
+            piece = self._piece([SERIES[name] for name in names], telling[0], steps)
+            for number, at in enumerate(steps.times):
+                yield self._reading(piece, number, at + offset_s, offset_s)
+
+    def _reading(self, piece: _Piece, number: int, at: float, offset_s: float) -> TelemetryReading:
+        before = self.before or Frame(at, ())
+        frame = before.copied()
+        frame.taken_at = at
+        index = frame.index()
+        for name, lines in piece.values.items():
+            row, times = SERIES[name], piece.times[name]
+            column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
+            for key, line in lines.items():
+                place, taken = index.get(key, -1), times.get(key)
+                if place < 0 or taken is None:
+                    continue
+                value, sampled = line[number], taken[number] + offset_s
+                if value == value and sampled == sampled and not sampled <= column.times[place]:
+                    column.values[place], column.times[place] = value * row.factor, sampled
+        remember(before, frame)
+        self.before = frame
+        exported = frozenset(SERIES[name].metric for name in piece.values)
+        return TelemetryReading(frame, exported, _xids(piece, number), parts=_parts(piece, number))
+
+    def _piece(self, series: Sequence[MetricSeries], telling: str, steps: Steps) -> _Piece:
+        is_doubled = bool(self._range(promql.doubled(telling, self.matchers), steps))
+        ask = promql.newest_values if is_doubled else promql.values
+        values, times, parts = {}, {}, {}
+        for row in series:
+            matchers = self.matchers.and_one_of(row.label, row.only)
+            values[row.name] = _by_device(self._range(ask(row.name, matchers), steps))
+            times[row.name] = _by_device(self._range(promql.times(row.name, matchers), steps))
+            if row.label:
+                parts[row.name] = self._range(promql.parts(row.name, row.label, matchers), steps)
+        xids = self._range(promql.last_xids(XID, self.matchers), steps) if XID in values else ()
+        return _Piece(values, times, xids, parts)
+
+    def _at(self, expression: str, at: float) -> list[LabelledSample]:
+        return vector(self.client.ask(PATH, {"query": expression, "time": f"{at:.3f}"}))
+
+    def _range(self, expression: str, steps: Steps) -> Lines:
+        form = {
+            "query": expression, "start": f"{steps.first:.0f}", "end": f"{steps.last:.0f}",
+            "step": f"{steps.step_s:.0f}",
+        }  # fmt: skip
+        return list(series_in(self.client.ask(RANGE_PATH, form), steps, at_most=SERIES_AT_MOST))
+
+
+def cut(asked: Steps, most: int) -> Iterator[Steps]:
+    """The same instants, at most so many in each."""
+    for start in range(0, asked.number, most):
+        yield Steps(asked.first + start * asked.step_s, asked.step_s, min(most, asked.number - start))
+
+
+def _by_device(lines: Lines) -> Mapping[Key, "array[float]"]:
+    return {device_key(said): line for said, line in lines}
+
+
+def _xids(piece: _Piece, number: int) -> Mapping[Key, XidTold]:
+    told = {}
+    for said, line in piece.xids:
+        if line[number] >= 1:
+            told[device_key(said)] = XidTold(int(line[number]), said.get("err_msg", "")[:300])
+    return told
+
+
+def _parts(piece: _Piece, number: int) -> dict[Key, dict[str, dict[str, float]]]:
+    found: dict[Key, dict[str, dict[str, float]]] = {}
+    for name, lines in piece.parts.items():
+        row = SERIES[name]
+        for said, line in lines:
+            part, value = said.get(row.label, "")[:PART_CHARS], line[number]
+            if part and value > 0:
+                found.setdefault(device_key(said), {}).setdefault(row.metric, {})[part] = value
+    return found

@@ -1,0 +1,245 @@
+"""Rules about GPUs over what a Prometheus remembers, held against what the live look makes of the same."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fleet.models import Bookmark, Observer
+from health.backtest.replay import Replay
+from health.backtest.running import NoReplay, replay, why_not
+from health.judging import looking
+from health.judging.signals import Signal, Subject
+from health.models import Finding, PoolLimits
+from health.rules.base import Severity
+from health.rules.gpus.base import GpuFacts
+from health.rules.gpus.hot import Hot
+from health.rules.limits import Limits
+from health.sources import frames
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests.health.telemetry.prometheus.a_past import Remembering
+from tests.health.telemetry.prometheus.a_server import a_server
+from tests.make import NOON, a_cluster, a_node, a_node_event, a_pool, a_source
+
+pytestmark = pytest.mark.django_db
+AT, MINUTE, DAY = NOON.timestamp(), timedelta(minutes=1), timedelta(days=1)
+TEMPERATURE, REPLAYS = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER"
+
+
+@pytest.fixture
+def cluster(settings):
+    settings.TELEMETRY_LOOPBACK = True
+    cluster = a_cluster()
+    a_node(cluster, "gpu-001")
+    return cluster
+
+
+def labels(index: int = 0) -> dict[str, str]:
+    return {"UUID": f"GPU-{index}", "gpu": str(index), "Hostname": "gpu-001", "modelName": "NVIDIA H200"}
+
+
+def said(value, *, minutes: range, every_s: int = 30) -> list[tuple[float, float]]:
+    """`value`: by how many minutes before noon. A sample each half minute."""
+    ages = range(minutes.start * 60, minutes.stop * 60, -every_s)
+    return [(AT - age, value(age / 60)) for age in ages]
+
+
+def run(cluster, past: Remembering, rule: str = "gpu-hot", **given):
+    with a_server(past) as (url, _):
+        a_source(cluster, url=url)
+        (one,) = replay(rule, [cluster], last=given.pop("last", DAY), clock=lambda: NOON, **given)
+    return one
+
+
+def remembering() -> Remembering:
+    return Remembering(AT)
+
+
+def warm(age: float) -> float:
+    return 86.0 if 60 < age <= 120 else 84.0 if 120 < age <= 180 else 60.0
+
+
+def test_finds_what_the_rule_would_have_with_its_times_and_says_how_much_was_heard(cluster):
+    past = remembering()
+    past.add(TEMPERATURE, labels(0), said(warm, minutes=range(12 * 60, 0, -1)))
+    past.add(TEMPERATURE, labels(1), said(lambda _: 61.0, minutes=range(12 * 60, 0, -1)))
+
+    one = run(cluster, past)
+
+    (found,) = one.found
+    assert found.subject == "GPU 0 of gpu-001"
+    assert found.opened_at == NOON - 175 * MINUTE
+    assert found.worst is Severity.CRITICAL
+    assert abs(found.resolved_at - (NOON - 60 * MINUTE)) <= MINUTE
+    assert one.begin == NOON - 12 * 60 * MINUTE
+    assert [(gap.begin, gap.end) for gap in one.gaps] == [(NOON - DAY, one.begin)]
+    assert 0.99 < one.heard_ratio <= 1
+
+
+def test_what_was_not_heard_is_no_all_clear(cluster):
+    past = remembering()
+    past.add(TEMPERATURE, labels(), said(lambda _: 90.0, minutes=range(24 * 60, 20 * 60, -1)))
+    past.series[TEMPERATURE, tuple(sorted(labels().items()))] += said(lambda _: 60.0, minutes=range(60, 0, -1))
+
+    one = run(cluster, past)
+
+    (found,) = one.found
+    assert NOON - 61 * MINUTE <= found.resolved_at <= NOON - 59 * MINUTE  # nobody can tell that it was over before
+    (gap,) = one.gaps
+    assert gap.end - gap.begin > timedelta(hours=18)
+
+
+def test_a_refused_piece_is_a_gap_and_the_others_are_judged(cluster):
+    past = remembering()
+    past.add(TEMPERATURE, labels(), said(warm, minutes=range(24 * 60, 0, -1)))
+    past.refuses = lambda at: AT - at > 20 * 3600
+
+    one = run(cluster, past)
+
+    assert len(one.found) == 1
+    assert "too many samples" in one.gaps[0].because
+    assert one.begin >= NOON - 20 * 60 * MINUTE
+
+
+def test_limits_that_are_tried_hold_instead_of_those_of_rule_and_pools(cluster):
+    past = remembering()
+    past.add(TEMPERATURE, labels(), said(warm, minutes=range(24 * 60, 0, -1)))
+    with_own = a_pool(cluster, "warm")
+    with_own.nodes.set(cluster.nodes.all())
+    PoolLimits.objects.create(
+        pool=with_own, rule="gpu-hot", warn=95, warn_after_s=300, by="ada", at=NOON, because="Warm water."
+    )
+
+    assert run(cluster, past).found == []
+    cluster.telemetry_source.delete()
+    (found,) = run(cluster, past, limits=Limits(83, None, 5 * MINUTE)).found
+    assert (found.worst, found.would_page) == (Severity.WARNING, False)
+
+
+def test_counters_are_judged_by_what_they_grew(cluster):
+    past = remembering()
+    grows = said(lambda age: 1000.0 if age < 120 else 0.0, minutes=range(24 * 60, 0, -1))
+    past.add(REPLAYS, labels(), grows)
+
+    (found,) = run(cluster, past, "gpu-pcie-replays").found
+
+    assert NOON - 120 * MINUTE <= found.opened_at <= NOON - 113 * MINUTE
+    assert found.resolved_at - found.opened_at <= timedelta(hours=1)
+
+
+def test_a_gpu_that_fell_off_its_bus_is_silent_and_not_forgotten(cluster):
+    past = remembering()
+    past.add(TEMPERATURE, labels(0), said(lambda _: 60.0, minutes=range(24 * 60, 0, -1)))
+    past.add(TEMPERATURE, labels(1), said(lambda _: 60.0, minutes=range(24 * 60, 5 * 60, -1)))
+
+    (found,) = run(cluster, past, "gpu-silent").found
+
+    assert found.subject == "GPU 1 of gpu-001"
+    assert found.resolved_at is None
+
+
+def test_a_node_whose_driver_was_being_replaced_is_not_judged(cluster):
+    node = cluster.nodes.get()
+    was = {"column": "upgrade_state", "was": "upgrade-done", "is": "drain-required"}
+    done = {"column": "upgrade_state", "was": "drain-required", "is": "upgrade-done"}
+    a_node_event(node, at=NOON - 181 * MINUTE, kind="upgrade", detail=was)
+    a_node_event(node, at=NOON - 59 * MINUTE, kind="upgrade", detail=done)
+    past = remembering()
+    past.add(TEMPERATURE, labels(), said(warm, minutes=range(24 * 60, 0, -1)))
+
+    assert run(cluster, past).found == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("gpu-nvlink-quiet", "which pod held the GPUs"),
+        ("pods-failing", "only what is there now is kept"),
+        ("plan-halted", "only what is there now is kept"),
+        ("gpu-hott", "There is no rule"),
+    ],
+)
+def test_a_rule_for_which_the_past_does_not_answer_is_refused(rule, said):
+    assert said in why_not(rule)
+    with pytest.raises(NoReplay, match=said):
+        replay(rule, [], last=DAY, clock=lambda: NOON)
+
+
+def test_the_command_says_it_in_lines_and_json(cluster):
+    past = Remembering(datetime.now(UTC).timestamp())
+    ages = range(3 * 3600, 0, -30)
+    past.add(TEMPERATURE, labels(), [(past.now - age, 90.0 if age > 3600 else 60.0) for age in ages])
+    out, program = StringIO(), StringIO()
+    with a_server(past) as (url, _):
+        a_source(cluster, url=url)
+        call_command("rules_backtest", "gpu-hot", "--days", "1", stdout=out, stderr=StringIO())
+        limits = ("--warn", "95", "--critical", "100")
+        call_command("rules_backtest", "gpu-hot", "--days", "1", "--json", *limits, stdout=program, stderr=StringIO())
+
+    assert "In all gpu-hot would have opened 1 finding in 1 cluster: 1 critical. Of these 1 would have paged" in (
+        out.getvalue()
+    )
+    assert "not known: " in out.getvalue()
+    assert json.loads(program.getvalue())["clusters"][0]["findings"] == []
+
+
+@pytest.mark.parametrize("has_source", [False, True])
+def test_the_command_fails_where_nothing_is_known(cluster, has_source):
+    with a_server(remembering()) as (url, _):
+        if has_source:
+            a_source(cluster, url=url)
+        with pytest.raises(CommandError, match="nobody can say"):
+            call_command("rules_backtest", "gpu-hot", "--days", "1", stdout=StringIO(), stderr=StringIO())
+
+
+@pytest.mark.parametrize(
+    "given", [("--critical", "90"), ("--warn", "999"), ("--warn", "85", "--critical", "84"), ("--days", "0")]
+)
+def test_the_command_refuses_what_are_no_limits(cluster, given):
+    with pytest.raises(CommandError):
+        call_command("rules_backtest", "gpu-hot", *given, stdout=StringIO(), stderr=StringIO())
+
+
+DEVICE = GpuDevice("gpu-001", 0, "GPU-0")
+CELSIUS = st.lists(st.sampled_from([None, 60.0, 84.0, 90.0]), min_size=20, max_size=30)
+
+
+@pytest.mark.rounds
+@given(celsius=CELSIUS, limits=st.sampled_from([Limits(83, 85, 5 * MINUTE, 5 * MINUTE), Limits(83, 85, 9 * MINUTE)]))
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + DAY)
+    node = a_node(cluster, "gpu-001")
+    pool = a_pool(cluster)
+    pool.nodes.set([node])
+    PoolLimits.objects.create(
+        pool=pool, rule="gpu-hot", warn=83, critical=85, warn_after_s=limits.warn_after.total_seconds(),
+        critical_after_s=limits.critical_after.total_seconds(), by="ada", at=NOON, because="Ours.",
+    )  # fmt: skip
+    replaying, rule, frame = Replay(), Hot(limits), Frame(AT, (DEVICE,))
+    frame.columns["temperature_celsius"] = MetricColumn.empty(1)
+
+    for number, value in enumerate(celsius):
+        at = NOON + number * 2 * MINUTE
+        frame.taken_at = at.timestamp()
+        if value is not None:
+            frame.columns["temperature_celsius"].values[0] = value
+            frame.columns["temperature_celsius"].times[0] = frame.taken_at
+        frames.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
+        Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+        looking.look(cluster, now=at)
+        wrong = rule.judge(GpuFacts("gpu-001", "GPU 0 of gpu-001", now={"temperature_celsius": value or 0.0}))
+        subject = Subject("GPU 0 of gpu-001", node.pk, node.uid, node.name)
+        is_told = value is not None
+        replaying.look(at, [Signal(subject, rule, wrong)] if wrong else [], lambda _, told=is_told: told)
+
+    rows = Finding.objects.filter(cluster=cluster, rule="gpu-hot", opened_at__isnull=False).order_by("first_opened_at")
+    told = [(row.first_opened_at, row.resolved_at, row.severity, row.times) for row in rows]
+    assert [(one.opened_at, one.resolved_at, one.severity, one.times) for one in replaying.opened] == told
+    frames.forget(cluster.pk)

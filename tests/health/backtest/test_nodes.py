@@ -1,0 +1,129 @@
+"""Rules about nodes over what is kept of their timelines."""
+
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Cluster, GoneNode, Node
+from health.backtest.running import replay
+from health.models import Finding
+from health.rules.base import Severity
+from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event
+
+pytestmark = pytest.mark.django_db
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+
+
+@pytest.fixture
+def cluster():
+    return a_cluster()
+
+
+def turned(node, column: str, was, to, *, minutes: float, because: str = "") -> None:
+    """So many minutes before noon."""
+    kind = "ready" if column == "is_ready" else "upgrade"
+    sentence = f"Not ready: {because}" if because else "Ready again."
+    detail = {"column": column, "was": was, "is": to}
+    a_node_event(node, sentence, at=NOON - minutes * MINUTE, kind=kind, detail=detail)
+
+
+def run(cluster, rule: str, **given):
+    (one,) = replay(rule, [cluster], last=given.pop("last", 7 * DAY), clock=lambda: NOON, **given)
+    return one
+
+
+def found(cluster, rule: str):
+    return [(one.subject, one.opened_at, one.resolved_at) for one in run(cluster, rule).found]
+
+
+def test_a_node_that_was_not_ready_for_long_enough(cluster):
+    node = a_node(cluster, "gpu-1")
+    turned(node, "is_ready", True, False, minutes=100, because="containerd is down")
+    turned(node, "is_ready", False, True, minutes=90)
+    turned(node, "is_ready", True, False, minutes=30.5)
+    turned(node, "is_ready", False, True, minutes=30)
+
+    (one,) = run(cluster, "node-not-ready").found
+
+    assert (one.subject, one.opened_at) == ("node gpu-1", NOON - 99 * MINUTE)
+    assert one.resolved_at == NOON - 90 * MINUTE
+    assert one.worst is Severity.CRITICAL
+    assert "containerd is down" in one.sentence
+
+
+def test_one_that_comes_back_within_half_an_hour_is_the_same(cluster):
+    node = a_node(cluster, "gpu-1")
+    for start in (100, 80):
+        turned(node, "is_ready", True, False, minutes=start)
+        turned(node, "is_ready", False, True, minutes=start - 10)
+
+    (one,) = run(cluster, "node-not-ready").found
+
+    assert (one.times, one.resolved_at) == (2, NOON - 70 * MINUTE)
+
+
+def test_a_node_that_is_down_still(cluster):
+    node = a_node(cluster, "gpu-1", is_ready=False)
+    turned(node, "is_ready", True, False, minutes=5)
+
+    assert found(cluster, "node-not-ready") == [("node gpu-1", NOON - 4 * MINUTE, None)]
+
+
+def test_a_node_that_comes_and_goes(cluster):
+    node = a_node(cluster, "gpu-1")
+    for start in (100, 95, 90):
+        turned(node, "is_ready", True, False, minutes=start)
+        turned(node, "is_ready", False, True, minutes=start - 0.5)
+
+    assert found(cluster, "node-not-ready") == []
+    ((subject, opened_at, resolved_at),) = found(cluster, "node-flapping")
+    assert (subject, opened_at) == ("node gpu-1", NOON - 90 * MINUTE)
+    assert resolved_at <= NOON - 69 * MINUTE
+
+
+def test_an_upgrade_that_failed_and_one_that_went_on_for_long(cluster):
+    node = a_node(cluster, "gpu-1")
+    turned(node, "upgrade_state", "upgrade-done", "drain-required", minutes=100)
+    turned(node, "upgrade_state", "drain-required", "upgrade-failed", minutes=60)
+    turned(node, "upgrade_state", "upgrade-failed", "upgrade-done", minutes=20)
+
+    assert found(cluster, "upgrade-stuck") == [("node gpu-1", NOON - 70 * MINUTE, NOON - 60 * MINUTE)]
+    assert found(cluster, "upgrade-failed") == [("node gpu-1", NOON - 59 * MINUTE, NOON - 20 * MINUTE)]
+
+
+def test_of_a_node_that_is_gone_until_it_went(cluster):
+    node = a_node(cluster, "gpu-1")
+    turned(node, "is_ready", True, False, minutes=100)
+    GoneNode.objects.create(
+        node_id=node.pk, cluster=cluster, uid=node.uid, name=node.name, gone_at=NOON - 50 * MINUTE,
+        was={"Product": "NVIDIA-H200"},
+    )  # fmt: skip
+    Node.objects.all().delete()
+
+    assert found(cluster, "node-not-ready") == [("node gpu-1", NOON - 99 * MINUTE, NOON - 50 * MINUTE)]
+
+
+def test_when_the_cluster_was_not_seen_is_not_known(cluster):
+    a_node(cluster, "gpu-1")
+    a_finding(
+        cluster, rule="cluster-not-seen", since=NOON - 200 * MINUTE, opened_at=NOON - 199 * MINUTE,
+        resolved_at=NOON - 100 * MINUTE, state="resolved", sentence="Nobody answers.",
+    )  # fmt: skip
+
+    (gap,) = run(cluster, "node-not-ready").gaps
+
+    assert (gap.begin, gap.end) == (NOON - 200 * MINUTE, NOON - 100 * MINUTE)
+    assert Finding.objects.get().sentence == gap.because
+
+
+def test_it_reaches_no_further_back_than_the_cluster_is_known(cluster):
+    young = a_cluster()
+    Cluster.objects.filter(pk=young.pk).update(added_at=NOON - 2 * DAY)
+    young.refresh_from_db()
+    a_node(young, "gpu-1")
+
+    assert run(young, "node-not-ready").begin == NOON - 2 * DAY
+
+
+def test_a_cluster_without_gpu_nodes_is_not_known(cluster):
+    assert "no GPU nodes" in run(cluster, "node-not-ready").because
