@@ -26,6 +26,7 @@ from health.sources import frames
 from health.sources.frames import KeptFrame
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.frame import Frame, GpuDevice
+from health.telemetry.hours import utilisation
 from health.telemetry.peers import medians
 from health.telemetry.remembering import COUNTERS, growth
 
@@ -43,6 +44,18 @@ class Hearing:
 
     now: frozenset[str]
     ever: frozenset[str]
+    frame: Frame | None = None  # that it is from
+
+    def busy(self, uuids: Collection[str], *, least: float) -> set[str]:
+        """Those of these boards that are so busy now, or of which nothing says it."""
+        if self.frame is None:
+            return set(uuids)
+        pairs = zip(self.frame.devices, utilisation(self.frame, self.frame.taken_at - STALE_AFTER_S), strict=True)
+        idle = {device.uuid: True for device in self.frame.devices if device.uuid in uuids}
+        for device, value in pairs:
+            if device.uuid in idle and not value < least:
+                idle[device.uuid] = False
+        return {uuid for uuid in uuids if not idle.get(uuid)}
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,7 @@ def _hearing(frame: Frame) -> Hearing:
     return Hearing(
         frozenset(device.node_name for device, at in pairs if at >= oldest),
         frozenset(device.node_name for device, at in pairs if math.isfinite(at)),
+        frame,
     )
 
 

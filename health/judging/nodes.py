@@ -18,9 +18,10 @@ from health.judging.failing import failing_pods
 from health.judging.flapping import falls
 from health.judging.following import workloads_by_node
 from health.judging.gpus import Hearing
+from health.judging.idling import idle_pods
 from health.judging.signals import Signal, Subject
 from health.models import Finding
-from health.rules.base import FailingPod, NodeCondition, NodeFacts, Rule, WorkloadHere
+from health.rules.base import FailingPod, IdlePod, NodeCondition, NodeFacts, Rule, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
 from health.stack import read_stack
 
@@ -47,11 +48,14 @@ class _Around:
     drivers: dict[str, dict[str, str]]
     away: Mapping[str, tuple[str, ...]]
     falls: Mapping[str, int]
+    idle: Mapping[str, tuple[IdlePod, ...]]
     hearing: Hearing | None
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> Self:
-        """Eleven queries, eight for each of a few nodes whose upgrade does not end, and nine where pods fail."""
+        """Eleven queries, one more where GPUs are heard, eight for each of a few nodes whose upgrade does not end, nine
+        where pods fail, and six where GPUs are held and idle.
+        """
         return cls(
             _classes(cluster),
             failing_pods(cluster, now=now),
@@ -61,6 +65,7 @@ class _Around:
             drivers_said(cluster),
             operands_away(cluster, hearing),
             falls(cluster, now=now),
+            idle_pods(cluster, hearing, now=now),
             hearing,
         )
 
@@ -163,6 +168,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         drivers=_drivers(row, around),
         workloads=around.workloads.get(row["name"], ()),
         operands_away=around.away.get(row["name"], ()),
+        idle_pods=around.idle.get(row["name"], ()),
     )
 
 

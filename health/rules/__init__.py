@@ -8,6 +8,7 @@ from health.rules.cluster_not_seen import ClusterNotSeen
 from health.rules.cluster_unwatched import ClusterUnwatched
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.exporter_silent import ExporterSilent
+from health.rules.idle_gpus import IdleGpus
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.mig_change_stuck import MigChangeStuck
 from health.rules.node_conditions import NodeConditions
@@ -38,6 +39,7 @@ RULES: tuple[Rule[Any], ...] = (
     NodeConditions(),
     OperandDown(),
     ExporterSilent(),
+    IdleGpus(),
     UpgradeFailed(),
     UpgradeStuck(),
     PausedOperands(),

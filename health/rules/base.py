@@ -79,6 +79,15 @@ class WorkloadHere:
 
 
 @dataclass(frozen=True)
+class IdlePod:
+    """A pod whose GPUs did nothing."""
+
+    name: str  # namespace/name
+    gpus: int  # boards of it that are idle
+    hours: int  # at least, up to now
+
+
+@dataclass(frozen=True)
 class NodeFacts:
     name: str
     allocatable: Mapping[str, int]  # by resource: {"nvidia.com/gpu": 7}
@@ -112,6 +121,7 @@ class NodeFacts:
     # Who says which driver runs, and which: a label, the image of a driver pod that is ready, a ResourceSlice.
     drivers: tuple[tuple[str, str], ...] = ()
     workloads: tuple[WorkloadHere, ...] = ()  # that fail here, at least in part
+    idle_pods: tuple[IdlePod, ...] = ()
     operands_away: tuple[str, ...] = ()  # of which no pod is ready here, while the node misses what they do
 
     @property

@@ -98,7 +98,7 @@ class HourTally:
                 )
 
     def _means(self, frame: Frame, gap: float, fresh: float) -> None:
-        busy = _utilisation(frame, fresh)
+        busy = utilisation(frame, fresh)
         self._sum("utilisation_s", (gap if value == value else 0.0 for value in busy))
         self._sum("utilisation_sum", (gap * value if value == value else 0.0 for value in busy))
         self._sum("busy_s", (gap if value >= BUSY_FROM else 0.0 for value in busy))
@@ -150,7 +150,8 @@ def _fresh(frame: Frame, key: str, fresh: float) -> "array[float]":
     return array("d", (value if at >= fresh and math.isfinite(value) else math.nan for value, at in pairs))
 
 
-def _utilisation(frame: Frame, fresh: float) -> "array[float]":
+def utilisation(frame: Frame, fresh: float) -> "array[float]":
+    """Of each device, 0 to 1. NaN: nothing says it now, which is not 0."""
     first, better = (_fresh(frame, key, fresh) for key in UTILISATION)
     cut = {device.uuid for device in frame.devices if device.gi_id}  # DCGM says none of these, or 0
     return array(
