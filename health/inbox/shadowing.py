@@ -68,13 +68,15 @@ def end(row: RuleShadow, *, actor: str, because: str, now: datetime) -> None:
 
 
 def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
-    """What is wrong now changes sides, cluster by cluster. What opens meanwhile is turned by the next look."""
+    """What is wrong now changes sides, cluster by cluster, each in a number of queries that does not grow.
+
+    What opens meanwhile is turned by the next look.
+    """
     wrong = Finding.objects.unresolved().filter(rule=rule).exclude(is_shadow=is_shadow)
     keys = sorted(set(wrong.order_by().values_list("cluster", flat=True)))
     for cluster in Cluster.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"):
         openings = Openings.of(cluster, now=now)
-        for finding in wrong.filter(cluster=cluster).select_related("node").order_by("pk"):
-            turn(finding, openings)
+        turn(list(wrong.filter(cluster=cluster).select_related("node").order_by("pk")), openings)
         correlate(cluster)
         recount(cluster, now=now)
 

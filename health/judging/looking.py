@@ -125,8 +125,8 @@ def _write(
         ).select_related("node")
     }
     out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
-    for key in out:  # it opened while a person put its rule on trial, or ended that
-        waiting[key] = turn(waiting[key], openings)
+    # What opened while a person put its rule on trial, or ended that.
+    waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
     told = len(out)
     for signal in signals:
         finding = waiting.pop(signal.key, None) or _new(cluster, signal, shadows, now=now)

@@ -4,7 +4,7 @@ And of those that are open: which of them another explains, and which a mute cov
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -18,6 +18,7 @@ from health.models import Finding, Mute
 from health.models.mute import pools_of
 from health.rules.base import RANKS, Severity
 
+AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id")
@@ -43,8 +44,8 @@ class Openings:
         :raises LostRace: somebody else moved it first
         """
         to = FindingState.MUTED if self.is_muted(finding, node_name) else FindingState.OPEN
-        before = self._lately.get((finding.rule, finding.subject, finding.is_shadow))
-        if before is None or before.resolved_at is None or finding.since - before.resolved_at > SAME_WITHIN:
+        before = self._same_before(finding)
+        if before is None:
             finding.move(to, now=self.now)
             return finding
         again = {name: getattr(finding, name) for name in AGAIN}
@@ -52,6 +53,41 @@ class Openings:
         is_other = before.action != again["action"]
         before.move(to, now=self.now, times=F("times") + 1, parent=None, **again, **(UNJUDGED if is_other else {}))
         before.refresh_from_db(fields=["times"])
+        return before
+
+    def open_all(self, findings: Sequence[Finding], names: Mapping[int, str]) -> list[Finding]:
+        """As `open`, of rows that are not written yet, in a few statements for all. `names`: of nodes, by their key.
+
+        :raises LostRace: somebody else moved one of them first
+        """
+        fresh: list[Finding] = []
+        again: list[Finding] = []
+        now_so: list[Finding] = []
+        for finding in findings:
+            before = self._same_before(finding)
+            if before is not None:
+                is_other = before.action != finding.action
+                for name in AGAIN:
+                    setattr(before, name, getattr(finding, name))
+                before.times, before.parent = before.times + 1, None
+                if is_other:
+                    before.verdict = before.verdict_by = before.verdict_because = ""
+                again.append(before)
+            else:
+                fresh.append(finding)
+            now_so.append(before or finding)
+        Finding.objects.bulk_create(fresh, batch_size=AT_ONCE)
+        Finding.objects.bulk_update(again, (*AGAIN, *UNJUDGED, "times", "parent"), batch_size=AT_ONCE)
+        muted = [one for one in now_so if self.is_muted(one, names.get(one.node_id or 0, ""))]
+        Finding.move_all(muted, FindingState.MUTED, now=self.now)
+        Finding.move_all([one for one in now_so if one.state != FindingState.MUTED], FindingState.OPEN, now=self.now)
+        return now_so
+
+    def _same_before(self, finding: Finding) -> Finding | None:
+        """What was resolved a moment ago, and is the same trouble. None: nothing was."""
+        before = self._lately.get((finding.rule, finding.subject, finding.is_shadow))
+        if before is None or before.resolved_at is None or finding.since - before.resolved_at > SAME_WITHIN:
+            return None
         return before
 
     def is_muted(self, finding: Finding, node_name: str) -> bool:
@@ -102,12 +138,17 @@ def correlate(cluster: Cluster) -> int:
 def note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
     """On the timeline of its node. `uid` blank: it is about none."""
     if uid:
-        NodeEvent.objects.create(
-            cluster_id=finding.cluster_id,
-            node_uid=uid,
-            node_name=name,
-            at=now,
-            kind="finding",
-            sentence=sentence[:500],
-            detail={"finding": finding.pk, "rule": finding.rule},
-        )
+        noted(finding, uid, name, sentence, now=now).save()
+
+
+def noted(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> NodeEvent:
+    """The entry, not written yet."""
+    return NodeEvent(
+        cluster_id=finding.cluster_id,
+        node_uid=uid,
+        node_name=name,
+        at=now,
+        kind="finding",
+        sentence=sentence[:500],
+        detail={"finding": finding.pk, "rule": finding.rule},
+    )

@@ -1,12 +1,13 @@
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce
 
-from edges.moving import write_move
+from edges.moving import write_move, write_moves
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from health.lifecycle import FINDING_MOVES, FindingState
@@ -17,6 +18,9 @@ STAMPS = {
     FindingState.ACKNOWLEDGED: ("acknowledged_at",),
     FindingState.RESOLVED: ("resolved_at",),
 }  # columns that say when
+NOT_TOLD = (FindingState.CONFIRMING, FindingState.RESOLVED)
+# Of what is open, or muted: nobody is at it, and it is not over.
+UNTOUCHED = {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_because": ""}
 SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 STATES = [(state.value, state.value) for state in FindingState]
 
@@ -113,14 +117,35 @@ class Finding(models.Model):
         """
         was = FindingState(self.state)
         columns = {"updated_at": now, **dict.fromkeys(STAMPS.get(to, ()), now), **given}
-        if was in (FindingState.CONFIRMING, FindingState.RESOLVED):
+        if was in NOT_TOLD:
             columns |= {"opened_at": now, "first_opened_at": self.first_opened_at or self.opened_at or now}
         if to in (FindingState.OPEN, FindingState.MUTED):
-            columns |= {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_because": ""}
+            columns |= UNTOUCHED
         write_move(self, FINDING_MOVES, was, to, **columns)
         self.state = to
         for name, value in columns.items():
             setattr(self, name, value)
+
+    @staticmethod
+    def move_all(rows: "Sequence[Finding]", to: FindingState, *, now: datetime, **given: Any) -> None:
+        """As `move`, in a few statements for a thousand of them. In a transaction, which a lost race undoes.
+
+        :raises IllegalMove, LostRace: of any of them
+        """
+        begin = [row for row in rows if row.state in NOT_TOLD]
+        others = [row for row in rows if row.state not in NOT_TOLD]
+        columns = {"updated_at": now, **dict.fromkeys(STAMPS.get(to, ()), now), **given}
+        if to in (FindingState.OPEN, FindingState.MUTED):
+            columns |= UNTOUCHED
+        first = Coalesce("first_opened_at", "opened_at", Value(now))
+        write_moves(begin, FINDING_MOVES, to, **columns, opened_at=now, first_opened_at=first)
+        write_moves(others, FINDING_MOVES, to, **columns)
+        for row in begin:
+            row.opened_at, row.first_opened_at = now, row.first_opened_at or row.opened_at or now
+        for row in rows:
+            row.state = to
+            for name, value in columns.items():
+                setattr(row, name, value)
 
     @property
     def recurrence(self) -> str:

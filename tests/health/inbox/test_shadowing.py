@@ -157,6 +157,22 @@ def test_what_people_were_told_stays_in_every_history(cluster):
     assert [bool(hours[NOON.replace(minute=0) + hour * 60 * MINUTE]) for hour in (0, 1, 2)] == [True, False, True]
 
 
+@pytest.mark.parametrize("number", [1, 40])
+def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, django_assert_max_num_queries):
+    """All of it is under the cluster's lock, which looks wait for."""
+    for each in range(number):
+        a_node(cluster, f"gpu-{each}", is_ready=False)
+    looked(cluster, 0, 1)
+
+    with django_assert_max_num_queries(26):  # SQLite writes forty rows in two statements
+        row = on_trial()
+    with django_assert_max_num_queries(27):
+        shadowing.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+
+    assert Finding.objects.open().filter(rule=RULE).count() == number
+    assert Node.objects.filter(unresolved=1).count() == number
+
+
 def test_each_side_has_a_row_of_its_own_that_is_as_old_as_the_trouble(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
