@@ -85,6 +85,17 @@ def test_without_a_full_version_there_is_no_way_back(component, version: str):
 
 
 @EACH
+@pytest.mark.parametrize(
+    "version", ["580", "sha256:0123", "580.95.05-ubuntu22.04", "580.95.05-r2", "580-6.8.0-60-generic"]
+)
+def test_what_no_node_names_as_loaded_is_no_version_to_go_to(component, version: str):
+    """Nodes name the number alone: of a suffix, a branch or a digest nobody could tell that it is there."""
+    facts = replace(BY_POLICY if component.kind == "ClusterPolicy" else BY_CRD, to_version=version)
+
+    assert "version" in codes(component, facts)
+
+
+@EACH
 def test_it_has_changed_when_its_pod_and_its_node_say_so(component):
     assert component.has_changed(wanted="580.95.05", loaded="580.95.5", is_in_sync=True)
     assert not component.has_changed(wanted=NEW, loaded=NEW, is_in_sync=False)

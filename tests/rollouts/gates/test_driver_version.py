@@ -1,5 +1,7 @@
 from datetime import timedelta
 
+import pytest
+
 from rollouts.gates.base import Answer
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import TargetState
@@ -77,3 +79,22 @@ def test_one_node_is_one_node():
     assert GATE.judge(evidence(a_target("node-1")), now=NOON).because == f"{NEW} runs on the one node."
     wrong = GATE.judge(evidence(a_target("node-1", driver_version=OLD)), now=NOON)
     assert wrong.because == f"node-1 runs another driver than {NEW}."
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("580.95.05", Answer.PASS),
+        ("580.95.5", Answer.PASS),  # a ResourceSlice's, that a version library wrote
+        ("580.95.05-ubuntu22.04", Answer.PASS),  # as image tags end
+        ("v580.95.05", Answer.PASS),
+        ("580.95.04", Answer.FAIL),
+        ("580.126.20", Answer.FAIL),
+        ("580.95", Answer.FAIL),  # a branch is not the version that was asked for
+        ("580", Answer.FAIL),
+        ("580.95.05-r2", Answer.FAIL),  # nobody's number: it is not taken for another build's
+    ],
+)
+def test_what_a_node_names_is_compared_by_its_number_and_not_by_how_it_is_spelled(said, answer):
+    """A plan asks for a number: preflight refuses branches, digests and suffixes (`components.driver.is_version`)."""
+    assert GATE.judge(evidence(a_target(driver_version=said), to_version="580.95.05"), now=NOON).answer is answer
